@@ -1,0 +1,46 @@
+# Everything a newcomer needs: `make serve` runs a gateway, `make test` runs the tests. Both build what they need first.
+# Variables: ARGS (more arguments of the command), PYTHON (which Python builds .venv), PEERS=no (install no test peers).
+
+ARGS ?=
+PEERS ?= yes
+export PYTHON PEERS
+
+.DEFAULT_GOAL := help
+.PHONY: help serve install test lint check bench lock clean
+
+help:
+	@echo "make serve   run a gateway on https://localhost:30443, data in ./var   (ARGS='--demo' loads a sample table)"
+	@echo "make test    run the tests                                         (ARGS='-k name' picks some)"
+	@echo "make lint    ruff          make check   types        make bench   benchmarks"
+	@echo "make lock    write the lock files anew               make clean   remove environment and caches, keep ./var"
+
+serve: .venv/.installed-runtime
+	@exec .venv/bin/hms-gateway serve --data-dir ./var $(ARGS)
+
+install: .venv/.installed-dev
+
+test: .venv/.installed-dev
+	@scripts/test $(ARGS)
+
+lint: .venv/.installed-dev
+	@scripts/lint $(ARGS)
+
+check: .venv/.installed-dev
+	@scripts/check $(ARGS)
+
+bench: .venv/.installed-dev
+	@scripts/bench $(ARGS)
+
+lock:
+	@scripts/lock $(ARGS)
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist tests/interop/node/node_modules
+	find app tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# The stamps make every later run immediate; a newer lock file or project file builds again.
+.venv/.installed-runtime: requirements/runtime.txt requirements/build.txt pyproject.toml scripts/install
+	@scripts/install runtime
+
+.venv/.installed-dev: requirements/dev.txt requirements/runtime.txt requirements/build.txt pyproject.toml scripts/install
+	@scripts/install dev

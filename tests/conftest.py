@@ -1,0 +1,59 @@
+"""Fixtures and settings for the whole test run."""
+
+import itertools
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import hypothesis
+import psycopg
+import pytest
+
+from tests.private_postgres import PostgresUnavailable, PrivatePostgres
+
+_database_numbers = itertools.count(1)
+
+
+def pytest_configure() -> None:
+    # Commands that came as wheels (node, npm) count as installed, also when pytest was started by its path.
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    # Our servers are on loopback; somebody's proxy settings must not send a client elsewhere.
+    os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1,localhost"
+    # A busy machine is no bug.
+    hypothesis.settings.register_profile("project", deadline=None)
+    hypothesis.settings.load_profile("project")
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PrivatePostgres]:
+    """A running PostgreSQL of our own, shared by the run. Skips where none can be had."""
+    try:
+        server = PrivatePostgres()
+    except PostgresUnavailable as reason:
+        pytest.skip(f"no PostgreSQL: {reason}")
+    try:
+        server.start()
+        yield server
+    finally:
+        server.delete()
+
+
+@pytest.fixture(scope="session")
+def postgres_url(postgres_server: PrivatePostgres) -> str:
+    """SQLAlchemy URL of the maintenance database; tests that store anything want `fresh_postgres_database`."""
+    return postgres_server.url()
+
+
+@pytest.fixture
+def fresh_postgres_database(postgres_server: PrivatePostgres) -> Iterator[str]:
+    """SQLAlchemy URL of a new, empty database that is dropped after the test."""
+    name = f"test_{next(_database_numbers)}"
+    _administer(postgres_server, f"CREATE DATABASE {name}")
+    yield postgres_server.url(name)
+    _administer(postgres_server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _administer(server: PrivatePostgres, statement: str) -> None:
+    with psycopg.connect(server.url().replace("+psycopg", ""), autocommit=True) as connection:
+        connection.execute(statement)
