@@ -98,8 +98,7 @@ class PrivatePostgres:
             self._run("postgres", "--version")
         except PermissionError:
             # The environment lies where the other account may not look, such as under /root.
-            shutil.copytree(programs.parent, self._folder / "installation", symlinks=True)
-            return self._folder / "installation" / "bin"
+            return _copy_wheel(programs, self._folder)
         return programs
 
 
@@ -116,6 +115,17 @@ def find_programs() -> Path | None:
         if all((folder / program).exists() for program in ("initdb", "pg_ctl", "postgres")):
             return folder
     return None
+
+
+def _copy_wheel(programs: Path, folder: Path) -> Path:
+    """Copy the wheel's PostgreSQL, and the libraries it finds by relative path, into `folder`."""
+    installation = programs.parent
+    package = installation.parent
+    libraries = package.with_name(package.name + ".libs")
+    shutil.copytree(installation, folder / package.name / installation.name, symlinks=True)
+    if libraries.is_dir():
+        shutil.copytree(libraries, folder / libraries.name, symlinks=True)
+    return folder / package.name / installation.name / programs.name
 
 
 def _major(version: str) -> int:
