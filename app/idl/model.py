@@ -1,0 +1,135 @@
+"""The frozen model of a Thrift IDL: what a document declares, with every type name resolved."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+
+class BaseType(StrEnum):
+    """A Thrift base type; the value is the IDL's own word (`byte` reads as `i8`)."""
+
+    BOOL = "bool"
+    I8 = "i8"
+    I16 = "i16"
+    I32 = "i32"
+    I64 = "i64"
+    DOUBLE = "double"
+    STRING = "string"
+    BINARY = "binary"
+
+
+@dataclass(frozen=True, slots=True)
+class EnumType:
+    """An enum by name; on the wire it is an i32."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class StructType:
+    """A struct, union or exception by name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListType:
+    element: "Type"
+
+
+@dataclass(frozen=True, slots=True)
+class SetType:
+    element: "Type"
+
+
+@dataclass(frozen=True, slots=True)
+class MapType:
+    key: "Type"
+    value: "Type"
+
+
+Type: TypeAlias = BaseType | EnumType | StructType | ListType | SetType | MapType
+
+
+class Requiredness(StrEnum):
+    """`DEFAULT` is a field with neither word: written when set, not missed when absent."""
+
+    REQUIRED = "required"
+    OPTIONAL = "optional"
+    DEFAULT = "default"
+
+
+class StructKind(StrEnum):
+    STRUCT = "struct"
+    UNION = "union"
+    EXCEPTION = "exception"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a struct, argument of a method or entry of a throws clause.
+
+    `default` is the declared constant as a Python value, None where there is none.
+    """
+
+    id: int
+    name: str
+    type: Type
+    requiredness: Requiredness = Requiredness.DEFAULT
+    default: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class StructDef:
+    name: str
+    kind: StructKind
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EnumDef:
+    name: str
+    members: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantDef:
+    name: str
+    type: Type
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class MethodDef:
+    """A service method; `returns` is None for void."""
+
+    name: str
+    returns: Type | None
+    arguments: tuple[Field, ...]
+    throws: tuple[Field, ...]
+    oneway: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceDef:
+    name: str
+    extends: str | None
+    methods: tuple[MethodDef, ...]
+
+
+@dataclass(frozen=True)
+class Idl:
+    """Everything one document and its includes declare, each map in order of declaration."""
+
+    structs: Mapping[str, StructDef] = field(default_factory=dict)
+    enums: Mapping[str, EnumDef] = field(default_factory=dict)
+    constants: Mapping[str, ConstantDef] = field(default_factory=dict)
+    services: Mapping[str, ServiceDef] = field(default_factory=dict)
+
+    def methods(self, service: str) -> Iterator[MethodDef]:
+        """The methods of `service`, those it inherits last."""
+        definition = self.services[service]
+        yield from definition.methods
+        if definition.extends is not None:
+            yield from self.methods(definition.extends)

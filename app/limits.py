@@ -1,0 +1,27 @@
+"""Every bound of the server in one place, by name (design D15)."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Going over one of these is a clear error that names it; 0 or less never means "unlimited" here.
+
+    Sizes are in bytes, times in seconds, the rest are counts.
+    """
+
+    body_bytes_max: int = 256 * 1024 * 1024
+    body_read_seconds_max: float = 60.0
+    nesting_depth_max: int = 64
+    container_elements_max: int = 10_000_000
+    string_bytes_max: int = 100 * 1024 * 1024
+    filter_depth_max: int = 200
+    filter_bytes_max: int = 1024 * 1024
+    connections_max: int = 10_000
+    calls_in_flight_max: int = 1_000
+    calls_per_user_max: int = 200
+    write_queue_max: int = 10_000
+    partitions_per_request_max: int = 1_000_000
+    cache_bytes_max: int = 64 * 1024 * 1024
+    cached_reply_bytes_max: int = 4 * 1024 * 1024
+    drain_seconds_max: float = 30.0

@@ -1,0 +1,101 @@
+"""Names of databases, tables and other objects: normalising, validating, and the catalog prefix of newer clients."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+DEFAULT_CATALOG: Final = "hive"
+DEFAULT_DATABASE: Final = "default"
+
+_WORD = re.compile(r"[A-Za-z0-9_]+")
+_WORD_OR_SLASH = re.compile(r"[A-Za-z0-9_/]+")
+_CATALOG_MARKER: Final = "@"
+_DATABASE_SEPARATOR: Final = "#"
+_EMPTY_DATABASE_MARKER: Final = "!"
+
+# What Java's String.trim() removes: everything up to and including the space, nothing beyond it.
+_TRIMMED: Final = "".join(map(chr, range(0x21)))
+
+
+class InvalidName(ValueError):
+    """A name breaks the rule for its kind of object; the text is the one clients see."""
+
+
+class InvalidCatalogMarker(ValueError):
+    """A database argument starts with `@` but carries no `#`."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseArgument:
+    """A database argument taken apart: the catalog, and the database, which may be absent (None) or empty."""
+
+    catalog: str
+    database: str | None
+
+
+def trim(text: str) -> str:
+    """`text` without leading and trailing blanks and control characters, as Java trims."""
+    return text.strip(_TRIMMED)
+
+
+def normalize(name: str) -> str:
+    """The form under which a database, table, column, index or function is stored and found (semantics §0.2)."""
+    return trim(name).lower()
+
+
+def parse_database_argument(text: str | None, default_catalog: str = DEFAULT_CATALOG) -> DatabaseArgument:
+    """Split `@catalog#database` (semantics §1.4); a plain name belongs to the default catalog.
+
+    The database part is returned as given, since it may be a pattern. Raises InvalidCatalogMarker.
+    """
+    if text is None or not text.startswith(_CATALOG_MARKER):
+        return DatabaseArgument(default_catalog, text)
+    catalog, separator, database = text[1:].partition(_DATABASE_SEPARATOR)
+    if not separator:
+        raise InvalidCatalogMarker(
+            f"{text} is prepended with the catalog marker but does not appear to have a catalog name in it"
+        )
+    if database == _EMPTY_DATABASE_MARKER:
+        return DatabaseArgument(normalize(catalog), "")
+    return DatabaseArgument(normalize(catalog), database or None)
+
+
+def check_database_name(name: str) -> None:
+    """Raise InvalidName unless `name` may be given to a new database (semantics §1.1)."""
+    if not _WORD.fullmatch(name):
+        raise InvalidName(f"{name} is not a valid database name")
+
+
+def check_table_name(name: str, *, allows_slash: bool = True) -> None:
+    """Raise InvalidName unless `name` may be given to a table, on create and on rename alike (semantics §1.1).
+
+    `allows_slash` is the setting `hive.support.special.characters.tablename`.
+    """
+    if not (_WORD_OR_SLASH if allows_slash else _WORD).fullmatch(name):
+        raise InvalidName(f"{name} is not a valid object name")
+
+
+def check_function_name(name: str) -> None:
+    """Raise InvalidName unless `name` may be given to a function (semantics §1.1)."""
+    if not _WORD.fullmatch(name):
+        raise InvalidName(f"{name} is not a valid object name")
+
+
+def check_type_name(name: str) -> None:
+    """Raise InvalidName unless `name` may be given to a type of `create_type` (semantics §1.1)."""
+    if not _WORD.fullmatch(name):
+        raise InvalidName("Invalid type name")
+
+
+def is_default_database(name: str) -> bool:
+    """Whether `name`, however spelled, is the database that cannot be dropped (semantics §1.3)."""
+    return normalize(name) == DEFAULT_DATABASE
+
+
+def display_name(database: str | None, name: str | None) -> str:
+    """`database.name` as error texts show it: the caller's spelling, absent parts as `null`."""
+    return f"{_shown(database)}.{_shown(name)}"
+
+
+def _shown(part: str | None) -> str:
+    return "null" if part is None else part

@@ -1,0 +1,264 @@
+"""What the metastore's rules need from storage and from file systems.
+
+Primitives below, semantics above: nothing here knows Hive's error texts, and nothing above knows SQL.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NewType, Protocol, TypeVar
+
+from app.metastore.filters import BoundFilter, TableFilter
+from app.metastore.patterns import Pattern
+from app.structs import Database, EncodedList, FieldSchema, Partition, Table, TableMeta
+
+T = TypeVar("T")
+
+DatabaseId = NewType("DatabaseId", int)
+TableId = NewType("TableId", int)
+PartitionId = NewType("PartitionId", int)
+EventId = NewType("EventId", int)
+
+
+class StoreError(Exception):
+    """Storage failed; the text is safe to show. Raised by storage only."""
+
+
+class StoreUnavailable(StoreError):
+    """The database cannot be reached; nothing was changed. The caller may try again later (HTTP 503)."""
+
+
+class OutcomeUnknown(StoreError):
+    """The connection was lost while committing: the change may or may not have happened."""
+
+
+class DuplicateKey(StoreError):
+    """A unique name is taken already: `name` is the object's, as stored."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} exists already")
+        self.name = name
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDatabase:
+    """A database as get_database returns it, and its id."""
+
+    database_id: DatabaseId
+    database: Database
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTable:
+    """A table as get_table returns it, its ids, and the exact number of its partitions."""
+
+    table_id: TableId
+    database_id: DatabaseId
+    table: Table
+    partition_count: int
+
+    @property
+    def key_names(self) -> list[str]:
+        return [key.name or "" for key in self.table.partitionKeys or []]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPartition:
+    """A partition as get_partition returns it, its id, and its name (`ds=2024-01-01/hr=1`)."""
+
+    partition_id: PartitionId
+    name: str
+    partition: Partition
+
+
+@dataclass(frozen=True, slots=True)
+class NewPartition:
+    """A partition to store; `name` is the canonical one made from its values (semantics §3.8)."""
+
+    name: str
+    partition: Partition
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which partitions of one table: all conditions that are set hold; order is always by name, byte order.
+
+    names          exact stored names; unknown ones are ignored
+    partial_values one entry for each leading key, None for "any" (semantics §4.6)
+    filter         a bound partition filter (semantics §4)
+    limit          at most so many, None for all
+    """
+
+    names: Sequence[str] | None = None
+    partial_values: Sequence[str | None] | None = None
+    filter: BoundFilter | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PendingMove:
+    """A directory move that was announced before it was made, so that a crash in between can be mended."""
+
+    move_id: int
+    table_id: TableId
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A notification event to append; `message` is the JSON text (semantics §2.20), ids and time are storage's."""
+
+    event_type: str
+    db_name: str
+    table_name: str | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    event_id: EventId
+    event_time: int
+    event: Event
+
+
+class Snapshot(Protocol):
+    """One consistent state of the catalog. Names are normalised (lower case) by the caller."""
+
+    def database(self, name: str) -> StoredDatabase | None: ...
+
+    def database_names(self, pattern: Pattern | None = None) -> list[str]:
+        """Sorted in byte order."""
+
+    def table(self, db_name: str, tbl_name: str) -> StoredTable | None: ...
+
+    def tables(self, db_name: str, tbl_names: Sequence[str] | None = None) -> list[StoredTable]:
+        """All tables of the database, or those named, ordered by name; unknown names are ignored."""
+
+    def table_names(
+        self,
+        db_name: str,
+        pattern: Pattern | None = None,
+        table_type: str | None = None,
+        filter: TableFilter | None = None,
+        limit: int | None = None,
+    ) -> list[str]:
+        """Sorted in byte order; an unknown database has none."""
+
+    def table_metas(
+        self, db_pattern: Pattern | None, tbl_pattern: Pattern | None, table_types: Sequence[str] | None
+    ) -> list[TableMeta]: ...
+
+    def function_count(self, database_id: DatabaseId) -> int: ...
+
+    def partition(self, table: StoredTable, name: str) -> StoredPartition | None: ...
+
+    def partitions(self, table: StoredTable, selection: Selection) -> list[StoredPartition]:
+        """As objects, all at once: for changing them."""
+
+    def partition_list(self, table: StoredTable, selection: Selection) -> EncodedList:
+        """For sending them. A long list keeps this snapshot open until it is closed; short ones are read at once."""
+
+    def partition_names(self, table: StoredTable, selection: Selection) -> list[str]: ...
+
+    def partition_values(self, table: StoredTable, selection: Selection) -> list[list[str]]:
+        """The values of each partition in key order, ordered by partition name."""
+
+    def count_partitions(self, table: StoredTable, selection: Selection) -> int: ...
+
+    def outside_locations(self, table: StoredTable, selection: Selection | None = None) -> list[str]:
+        """Locations of the partitions that do not lie under the table's own location, each once."""
+
+    def current_event_id(self) -> EventId: ...
+
+    def events_after(self, event_id: EventId, limit: int | None = None) -> list[StoredEvent]:
+        """In order of their ids."""
+
+    def pending_moves(self) -> list[PendingMove]: ...
+
+
+class Transaction(Snapshot, Protocol):
+    """A unit of work that changes the catalog. One runs at a time: what it reads stays true until it commits."""
+
+    def insert_database(self, database: Database) -> DatabaseId:
+        """Raises DuplicateKey."""
+
+    def update_database(self, database_id: DatabaseId, database: Database) -> None: ...
+
+    def delete_database(self, database_id: DatabaseId) -> None:
+        """With everything in it: functions, tables, partitions."""
+
+    def insert_table(self, database_id: DatabaseId, table: Table) -> TableId:
+        """Raises DuplicateKey."""
+
+    def update_table(self, table_id: TableId, database_id: DatabaseId, table: Table) -> None:
+        """Replace the table's own row; partitions keep columns and locations. Raises DuplicateKey for a taken name."""
+
+    def delete_table(self, table_id: TableId) -> None:
+        """With its partitions."""
+
+    def move_partition_locations(self, table_id: TableId, old_path: str, new_path: str) -> None:
+        """Give every partition whose location lies under `old_path` the same place under `new_path`."""
+
+    def replace_partition_columns(self, table_id: TableId, columns: Sequence[FieldSchema]) -> None:
+        """Write the column list into the storage descriptor of every partition (ALTER TABLE … CASCADE)."""
+
+    def insert_partitions(self, table: StoredTable, partitions: Sequence[NewPartition]) -> None:
+        """Raises DuplicateKey with the name of the first that exists already."""
+
+    def update_partitions(self, table: StoredTable, partitions: Sequence[StoredPartition]) -> None:
+        """Replace what is stored under each id, name and values included. Raises DuplicateKey."""
+
+    def delete_partitions(self, table: StoredTable, names: Sequence[str]) -> None: ...
+
+    def append_event(self, event: Event) -> EventId:
+        """The event takes effect with the unit of work; ids are dense and in commit order (design D7)."""
+
+    def insert_pending_move(self, table_id: TableId, source: str, target: str) -> int: ...
+
+    def delete_pending_move(self, move_id: int) -> None: ...
+
+
+class Store(Protocol):
+    """Units of work. `work` may run more than once before it succeeds, so it touches nothing but its argument."""
+
+    def read(self, work: Callable[[Snapshot], T]) -> T:
+        """Run `work` on one consistent state. An EncodedList in the result stays readable until it is closed.
+
+        Raises StoreUnavailable.
+        """
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """Run `work` and commit; when this returns the change is durable, when it raises nothing has changed.
+
+        Whatever `work` raises passes through unchanged. Raises StoreUnavailable and OutcomeUnknown.
+        """
+
+
+class FileSystem(Protocol):
+    """Directories by location (`file:/a/b`, `hdfs://nn/a`). Raises FileSystemError with Hive's text."""
+
+    def manages(self, location: str) -> bool:
+        """False where the scheme's policy is "ignore": then nothing is made, moved or deleted there."""
+
+    def is_directory(self, location: str) -> bool: ...
+
+    def exists(self, location: str) -> bool: ...
+
+    def make_directory(self, location: str) -> bool:
+        """Make it and its parents; True when this call made it, False when it was there already."""
+
+    def delete_directory(self, location: str) -> None:
+        """With all that is in it; one that is not there is no error."""
+
+    def delete_empty_parents(self, location: str, levels: int) -> None:
+        """Remove up to `levels` parents of `location`, upwards, as long as they are empty."""
+
+    def move_directory(self, source: str, target: str) -> None:
+        """Within one file system; the target's parents are made."""
+
+    def quick_statistics(self, location: str) -> tuple[int, int]:
+        """Number and total bytes of the visible files below (semantics §3.6)."""
+
+
+class FileSystemError(Exception):
+    """A directory could not be made, moved, read or deleted; the text is safe to show."""

@@ -1,0 +1,142 @@
+"""Builds the struct, exception, enum and method classes out of an IDL model."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, TypeAlias
+
+import msgspec
+from thrift.Thrift import TType
+
+from app.idl import (
+    BaseType,
+    EnumType,
+    Field,
+    Idl,
+    ListType,
+    MapType,
+    MethodDef,
+    SetType,
+    StructDef,
+    StructKind,
+    StructType,
+    Type,
+)
+from app.structs.base import Struct, ThriftException
+
+StructClass: TypeAlias = type[Struct] | type[ThriftException]
+
+_SPEC_TYPES = {
+    BaseType.BOOL: TType.BOOL,
+    BaseType.I8: TType.BYTE,
+    BaseType.I16: TType.I16,
+    BaseType.I32: TType.I32,
+    BaseType.I64: TType.I64,
+    BaseType.DOUBLE: TType.DOUBLE,
+    BaseType.STRING: TType.STRING,
+    BaseType.BINARY: TType.STRING,
+}
+
+
+@dataclass(frozen=True)
+class Method:
+    """One service method with the structs that carry its arguments and its result.
+
+    `result` has field 0 `success` unless the method is void, and one field for each declared exception.
+    """
+
+    name: str
+    service: str
+    definition: MethodDef
+    arguments: type[Struct]
+    result: type[Struct]
+
+    @property
+    def oneway(self) -> bool:
+        return self.definition.oneway
+
+
+def build_enums(idl: Idl) -> dict[str, type[IntEnum]]:
+    """One IntEnum for each enum. Struct fields hold plain ints, so members nobody knows yet survive a round trip."""
+    return {name: IntEnum(name, dict(enum.members), module="app.structs") for name, enum in idl.enums.items()}
+
+
+def build_structs(idl: Idl) -> dict[str, StructClass]:
+    """One class for each struct, union and exception, `definition` and `thrift_spec` filled in."""
+    classes = {name: _build_class(definition) for name, definition in idl.structs.items()}
+    specs = _Specs(classes)
+    for name, built in classes.items():
+        built.thrift_spec = specs.references[name][1] = specs.of(built.definition)
+    return classes
+
+
+def build_methods(idl: Idl, service: str, classes: Mapping[str, StructClass]) -> dict[str, Method]:
+    """The methods of `service`, inherited ones included, by name."""
+    return {method.name: _build_method(method, service, classes) for method in idl.methods(service)}
+
+
+def _build_method(method: MethodDef, service: str, classes: Mapping[str, StructClass]) -> Method:
+    success = () if method.returns is None else (Field(0, "success", method.returns),)
+    arguments = _build_struct(StructDef(f"{method.name}_args", StructKind.STRUCT, method.arguments))
+    result = _build_struct(StructDef(f"{method.name}_result", StructKind.STRUCT, success + method.throws))
+    specs = _Specs(classes, filled=True)
+    for built in (arguments, result):
+        built.thrift_spec = specs.of(built.definition)
+    return Method(method.name, service, method, arguments, result)
+
+
+def _build_class(definition: StructDef) -> StructClass:
+    if definition.kind is StructKind.EXCEPTION:
+        namespace = {"definition": definition, "__module__": "app.structs"}
+        return type(definition.name, (ThriftException,), namespace)
+    return _build_struct(definition)
+
+
+def _build_struct(definition: StructDef) -> type[Struct]:
+    fields = [(field.name, Any, None) for field in definition.fields]
+    namespace = {"definition": definition}
+    return msgspec.defstruct(
+        definition.name, fields, bases=(Struct,), namespace=namespace, module="app.structs", gc=False
+    )
+
+
+class _Specs:
+    """Field descriptions in the form Apache thrift's C codec reads.
+
+    A struct type is the pair `[class, spec]`, one shared list for each class, because definitions may refer to each
+    other before all of them are described.
+    """
+
+    def __init__(self, classes: Mapping[str, StructClass], *, filled: bool = False) -> None:
+        self.references: dict[str, list[Any]] = {
+            name: [built, built.thrift_spec if filled else None] for name, built in classes.items()
+        }
+
+    def of(self, definition: StructDef) -> tuple[Any, ...]:
+        """The fields of `definition`, indexed by field id."""
+        by_id = {field.id: field for field in definition.fields}
+        return tuple(self._field(by_id.get(number)) for number in range(max(by_id, default=-1) + 1))
+
+    def _field(self, field: Field | None) -> tuple[Any, ...] | None:
+        if field is None:
+            return None
+        code, detail = self._type(field.type, hashable=False)
+        return field.id, code, field.name, detail, None
+
+    def _type(self, kind: Type, *, hashable: bool) -> tuple[int, Any]:
+        match kind:
+            case EnumType():
+                return TType.I32, None
+            case StructType(name):
+                return TType.STRUCT, self.references[name]
+            case ListType(element):
+                return TType.LIST, (*self._type(element, hashable=hashable), hashable)
+            case SetType(element):
+                return TType.SET, (*self._type(element, hashable=True), hashable)
+            case MapType(key, value):
+                # A list as map key (SkewedInfo) has to arrive as a tuple, or it cannot be a key in Python.
+                key_spec, value_spec = self._type(key, hashable=True), self._type(value, hashable=hashable)
+                return TType.MAP, (*key_spec, *value_spec, hashable)
+            case BaseType():
+                text = {BaseType.STRING: "UTF8", BaseType.BINARY: "BINARY"}.get(kind)
+                return _SPEC_TYPES[kind], text
