@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
 from app.idl.model import (
     BaseType,
@@ -117,7 +116,7 @@ class _Parser:
                 case "," | ";":
                     pass
                 case _:
-                    self._fail(token, "a definition")
+                    raise self._unexpected(token, "a definition")
 
     def _constant(self) -> None:
         kind, name = self._type(), self._word()
@@ -194,7 +193,7 @@ class _Parser:
                 return MapType(first, second)
             return ListType(first) if token.text == "list" else SetType(first)
         if token.kind != "word":
-            self._fail(token, "a type")
+            raise self._unexpected(token, "a type")
         name = self._local(token.text)
         if name in _BASE_TYPES:
             return _BASE_TYPES[name]
@@ -204,14 +203,16 @@ class _Parser:
             return EnumType(name)
         if name in self._structs or name in self._declared:
             return StructType(name)
-        self._fail(token, "a declared type")
+        raise self._unexpected(token, "a declared type")
 
     def _value(self) -> object:
         token = self._next()
         if token.kind == "string":
             return _unquote(token.text)
         if token.kind == "number":
-            return float(token.text) if re.search(r"[.eE]", token.text) and "x" not in token.text else int(token.text, 0)
+            return (
+                int(token.text, 0) if re.fullmatch(r"[+-]?(0x[0-9a-f]+|\d+)", token.text, re.I) else float(token.text)
+            )
         if token.text in ("true", "false"):
             return token.text == "true"
         if token.text == "[":
@@ -231,7 +232,7 @@ class _Parser:
         enum, _, member = token.text.rpartition(".")
         if (definition := self._enums.get(self._local(enum))) and member in definition.members:
             return definition.members[member]
-        self._fail(token, "a value")
+        raise self._unexpected(token, "a value")
 
     def _local(self, name: str) -> str:
         return name.rpartition(".")[2]
@@ -248,18 +249,18 @@ class _Parser:
 
     def _expect(self, text: str) -> None:
         if not self._accept(text):
-            self._fail(self._tokens[self._position], f"`{text}`")
+            raise self._unexpected(self._tokens[self._position], f"`{text}`")
 
     def _word(self) -> str:
         token = self._next()
         if token.kind != "word":
-            self._fail(token, "a name")
+            raise self._unexpected(token, "a name")
         return token.text
 
     def _string(self) -> str:
         token = self._next()
         if token.kind != "string":
-            self._fail(token, "a quoted name")
+            raise self._unexpected(token, "a quoted name")
         return _unquote(token.text)
 
     def _next(self) -> _Token:
@@ -268,8 +269,8 @@ class _Parser:
             self._position += 1
         return token
 
-    def _fail(self, token: _Token, wanted: str) -> NoReturn:
-        raise IdlError(f"{self._path.name}:{token.line}: expected {wanted}, found `{token.text or 'the end'}`")
+    def _unexpected(self, token: _Token, wanted: str) -> IdlError:
+        return IdlError(f"{self._path.name}:{token.line}: expected {wanted}, found `{token.text or 'the end'}`")
 
 
 def _tokenize(text: str, path: Path) -> list[_Token]:

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import msgspec
 from thrift.Thrift import TType
 
 from app.idl import (
     BaseType,
+    EnumDef,
     EnumType,
     Field,
     Idl,
@@ -58,7 +59,12 @@ class Method:
 
 def build_enums(idl: Idl) -> dict[str, type[IntEnum]]:
     """One IntEnum for each enum. Struct fields hold plain ints, so members nobody knows yet survive a round trip."""
-    return {name: IntEnum(name, dict(enum.members), module="app.structs") for name, enum in idl.enums.items()}
+    return {name: _build_enum(enum) for name, enum in idl.enums.items()}
+
+
+def _build_enum(definition: EnumDef) -> type[IntEnum]:
+    built: Any = IntEnum(definition.name, dict(definition.members), module="app.structs")
+    return cast("type[IntEnum]", built)
 
 
 def build_structs(idl: Idl) -> dict[str, StructClass]:
@@ -95,9 +101,10 @@ def _build_class(definition: StructDef) -> StructClass:
 def _build_struct(definition: StructDef) -> type[Struct]:
     fields = [(field.name, Any, None) for field in definition.fields]
     namespace = {"definition": definition}
-    return msgspec.defstruct(
+    built = msgspec.defstruct(
         definition.name, fields, bases=(Struct,), namespace=namespace, module="app.structs", gc=False
     )
+    return cast("type[Struct]", built)
 
 
 class _Specs:

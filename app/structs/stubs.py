@@ -5,7 +5,7 @@ from pathlib import Path
 
 from app.idl import BaseType, EnumType, Idl, ListType, MapType, SetType, StructDef, StructKind, StructType, Type
 
-_HEADER = '''\
+_HEADER = """\
 # Written by `python -m app stubs` from schema/hive_metastore.thrift; do not edit.
 from enum import IntEnum
 
@@ -21,7 +21,7 @@ IDL: Idl
 STRUCTS: dict[str, StructClass]
 ENUMS: dict[str, type[IntEnum]]
 METHODS: dict[str, Method]
-'''
+"""
 _BASE_TYPES = {
     BaseType.BOOL: "bool",
     BaseType.DOUBLE: "float",

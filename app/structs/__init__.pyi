@@ -1,0 +1,3789 @@
+# Written by `python -m app stubs` from schema/hive_metastore.thrift; do not edit.
+from enum import IntEnum
+
+from app.idl import Idl
+from app.structs.base import Struct as Struct
+from app.structs.base import ThriftException as ThriftException
+from app.structs.build import Method as Method
+from app.structs.build import StructClass
+from app.structs.encoded import Encoded as Encoded
+from app.structs.encoded import EncodedList as EncodedList
+
+IDL: Idl
+STRUCTS: dict[str, StructClass]
+ENUMS: dict[str, type[IntEnum]]
+METHODS: dict[str, Method]
+
+class fb_status(IntEnum):
+    DEAD = 0
+    STARTING = 1
+    ALIVE = 2
+    STOPPING = 3
+    STOPPED = 4
+    WARNING = 5
+
+class PrincipalType(IntEnum):
+    USER = 1
+    ROLE = 2
+    GROUP = 3
+
+class ClientCapability(IntEnum):
+    TEST_CAPABILITY = 1
+    INSERT_ONLY_TABLES = 2
+
+class HiveObjectType(IntEnum):
+    GLOBAL = 1
+    DATABASE = 2
+    TABLE = 3
+    PARTITION = 4
+    COLUMN = 5
+    DATACONNECTOR = 6
+
+class GrantRevokeType(IntEnum):
+    GRANT = 1
+    REVOKE = 2
+
+class DatabaseType(IntEnum):
+    NATIVE = 1
+    REMOTE = 2
+
+class SerdeType(IntEnum):
+    HIVE = 1
+    SCHEMA_REGISTRY = 2
+
+class GetTablesExtRequestFields(IntEnum):
+    ACCESS_TYPE = 1
+    PROCESSOR_CAPABILITIES = 2
+    ALL = 2147483647
+
+class PartitionFilterMode(IntEnum):
+    BY_NAMES = 0
+    BY_VALUES = 1
+    BY_EXPR = 2
+
+class PartitionEventType(IntEnum):
+    LOAD_DONE = 1
+
+class FunctionType(IntEnum):
+    JAVA = 1
+
+class ResourceType(IntEnum):
+    JAR = 1
+    FILE = 2
+    ARCHIVE = 3
+
+class TxnState(IntEnum):
+    COMMITTED = 1
+    ABORTED = 2
+    OPEN = 3
+
+class TxnType(IntEnum):
+    DEFAULT = 0
+    REPL_CREATED = 1
+    READ_ONLY = 2
+    COMPACTION = 3
+    MATER_VIEW_REBUILD = 4
+    SOFT_DELETE = 5
+    REBALANCE_COMPACTION = 6
+
+class DataOperationType(IntEnum):
+    SELECT = 1
+    INSERT = 2
+    UPDATE = 3
+    DELETE = 4
+    UNSET = 5
+    NO_TXN = 6
+
+class LockLevel(IntEnum):
+    DB = 1
+    TABLE = 2
+    PARTITION = 3
+
+class LockState(IntEnum):
+    ACQUIRED = 1
+    WAITING = 2
+    ABORT = 3
+    NOT_ACQUIRED = 4
+
+class LockType(IntEnum):
+    SHARED_READ = 1
+    SHARED_WRITE = 2
+    EXCLUSIVE = 3
+    EXCL_WRITE = 4
+
+class CompactionType(IntEnum):
+    MINOR = 1
+    MAJOR = 2
+    REBALANCE = 3
+    ABORT_TXN_CLEANUP = 4
+
+class EventRequestType(IntEnum):
+    INSERT = 1
+    UPDATE = 2
+    DELETE = 3
+
+class FileMetadataExprType(IntEnum):
+    ORC_SARG = 1
+
+class SchemaVersionState(IntEnum):
+    INITIATED = 1
+    START_REVIEW = 2
+    CHANGES_REQUIRED = 3
+    REVIEWED = 4
+    ENABLED = 5
+    DISABLED = 6
+    ARCHIVED = 7
+    DELETED = 8
+
+class MetaException(ThriftException):
+    def __init__(
+        self,
+        message: str | None = None,
+    ) -> None: ...
+
+class UnknownTableException(ThriftException):
+    def __init__(
+        self,
+        message: str | None = None,
+    ) -> None: ...
+
+class UnknownDBException(ThriftException):
+    def __init__(
+        self,
+        message: str | None = None,
+    ) -> None: ...
+
+class AlreadyExistsException(ThriftException):
+    def __init__(
+        self,
+        message: str | None = None,
+    ) -> None: ...
+
+class InvalidPartitionException(ThriftException):
+    def __init__(
+        self,
+        message: str | None = None,
+    ) -> None: ...
+
+class UnknownPartitionException(ThriftException):
+    def __init__(
+        self,
+        message: str | None = None,
+    ) -> None: ...
+
+class InvalidObjectException(ThriftException):
+    def __init__(
+        self,
+        message: str | None = None,
+    ) -> None: ...
+
+class NoSuchObjectException(ThriftException):
+    def __init__(
+        self,
+        message: str | None = None,
+    ) -> None: ...
+
+class IndexAlreadyExistsException(ThriftException):
+    def __init__(
+        self,
+        message: str | None = None,
+    ) -> None: ...
+
+class InvalidOperationException(ThriftException):
+    def __init__(
+        self,
+        message: str | None = None,
+    ) -> None: ...
+
+class ConfigValSecurityException(ThriftException):
+    def __init__(
+        self,
+        message: str | None = None,
+    ) -> None: ...
+
+class InvalidInputException(ThriftException):
+    def __init__(
+        self,
+        message: str | None = None,
+    ) -> None: ...
+
+class NoSuchTxnException(ThriftException):
+    def __init__(
+        self,
+        message: str | None = None,
+    ) -> None: ...
+
+class TxnAbortedException(ThriftException):
+    def __init__(
+        self,
+        message: str | None = None,
+    ) -> None: ...
+
+class TxnOpenException(ThriftException):
+    def __init__(
+        self,
+        message: str | None = None,
+    ) -> None: ...
+
+class NoSuchLockException(ThriftException):
+    def __init__(
+        self,
+        message: str | None = None,
+    ) -> None: ...
+
+class CompactionAbortedException(ThriftException):
+    def __init__(
+        self,
+        message: str | None = None,
+    ) -> None: ...
+
+class NoSuchCompactionException(ThriftException):
+    def __init__(
+        self,
+        message: str | None = None,
+    ) -> None: ...
+
+class Version(Struct):
+    version: str | None
+    comments: str | None
+    def __init__(
+        self,
+        version: str | None = None,
+        comments: str | None = None,
+    ) -> None: ...
+
+class EnvironmentContext(Struct):
+    properties: dict[str, str] | None
+    def __init__(
+        self,
+        properties: dict[str, str] | None = None,
+    ) -> None: ...
+
+class ClientCapabilities(Struct):
+    values: list[int] | None
+    def __init__(
+        self,
+        values: list[int] | None = None,
+    ) -> None: ...
+
+class GetProjectionsSpec(Struct):
+    fieldList: list[str] | None
+    includeParamKeyPattern: str | None
+    excludeParamKeyPattern: str | None
+    def __init__(
+        self,
+        fieldList: list[str] | None = None,
+        includeParamKeyPattern: str | None = None,
+        excludeParamKeyPattern: str | None = None,
+    ) -> None: ...
+
+class PropertySetRequest(Struct):
+    nameSpace: str | None
+    propertyMap: dict[str, str] | None
+    def __init__(
+        self,
+        nameSpace: str | None = None,
+        propertyMap: dict[str, str] | None = None,
+    ) -> None: ...
+
+class PropertyGetRequest(Struct):
+    nameSpace: str | None
+    mapPrefix: str | None
+    mapPredicate: str | None
+    mapSelection: list[str] | None
+    def __init__(
+        self,
+        nameSpace: str | None = None,
+        mapPrefix: str | None = None,
+        mapPredicate: str | None = None,
+        mapSelection: list[str] | None = None,
+    ) -> None: ...
+
+class PropertyGetResponse(Struct):
+    properties: dict[str, dict[str, str]] | None
+    def __init__(
+        self,
+        properties: dict[str, dict[str, str]] | None = None,
+    ) -> None: ...
+
+class HiveObjectRef(Struct):
+    objectType: int | None
+    dbName: str | None
+    objectName: str | None
+    partValues: list[str] | None
+    columnName: str | None
+    catName: str | None
+    def __init__(
+        self,
+        objectType: int | None = None,
+        dbName: str | None = None,
+        objectName: str | None = None,
+        partValues: list[str] | None = None,
+        columnName: str | None = None,
+        catName: str | None = None,
+    ) -> None: ...
+
+class PrivilegeGrantInfo(Struct):
+    privilege: str | None
+    createTime: int | None
+    grantor: str | None
+    grantorType: int | None
+    grantOption: bool | None
+    def __init__(
+        self,
+        privilege: str | None = None,
+        createTime: int | None = None,
+        grantor: str | None = None,
+        grantorType: int | None = None,
+        grantOption: bool | None = None,
+    ) -> None: ...
+
+class HiveObjectPrivilege(Struct):
+    hiveObject: HiveObjectRef | None
+    principalName: str | None
+    principalType: int | None
+    grantInfo: PrivilegeGrantInfo | None
+    authorizer: str | None
+    def __init__(
+        self,
+        hiveObject: HiveObjectRef | None = None,
+        principalName: str | None = None,
+        principalType: int | None = None,
+        grantInfo: PrivilegeGrantInfo | None = None,
+        authorizer: str | None = None,
+    ) -> None: ...
+
+class PrivilegeBag(Struct):
+    privileges: list[HiveObjectPrivilege] | None
+    def __init__(
+        self,
+        privileges: list[HiveObjectPrivilege] | None = None,
+    ) -> None: ...
+
+class PrincipalPrivilegeSet(Struct):
+    userPrivileges: dict[str, list[PrivilegeGrantInfo]] | None
+    groupPrivileges: dict[str, list[PrivilegeGrantInfo]] | None
+    rolePrivileges: dict[str, list[PrivilegeGrantInfo]] | None
+    def __init__(
+        self,
+        userPrivileges: dict[str, list[PrivilegeGrantInfo]] | None = None,
+        groupPrivileges: dict[str, list[PrivilegeGrantInfo]] | None = None,
+        rolePrivileges: dict[str, list[PrivilegeGrantInfo]] | None = None,
+    ) -> None: ...
+
+class GrantRevokePrivilegeRequest(Struct):
+    requestType: int | None
+    privileges: PrivilegeBag | None
+    revokeGrantOption: bool | None
+    def __init__(
+        self,
+        requestType: int | None = None,
+        privileges: PrivilegeBag | None = None,
+        revokeGrantOption: bool | None = None,
+    ) -> None: ...
+
+class GrantRevokePrivilegeResponse(Struct):
+    success: bool | None
+    def __init__(
+        self,
+        success: bool | None = None,
+    ) -> None: ...
+
+class Role(Struct):
+    roleName: str | None
+    createTime: int | None
+    ownerName: str | None
+    def __init__(
+        self,
+        roleName: str | None = None,
+        createTime: int | None = None,
+        ownerName: str | None = None,
+    ) -> None: ...
+
+class RolePrincipalGrant(Struct):
+    roleName: str | None
+    principalName: str | None
+    principalType: int | None
+    grantOption: bool | None
+    grantTime: int | None
+    grantorName: str | None
+    grantorPrincipalType: int | None
+    def __init__(
+        self,
+        roleName: str | None = None,
+        principalName: str | None = None,
+        principalType: int | None = None,
+        grantOption: bool | None = None,
+        grantTime: int | None = None,
+        grantorName: str | None = None,
+        grantorPrincipalType: int | None = None,
+    ) -> None: ...
+
+class GetRoleGrantsForPrincipalRequest(Struct):
+    principal_name: str | None
+    principal_type: int | None
+    def __init__(
+        self,
+        principal_name: str | None = None,
+        principal_type: int | None = None,
+    ) -> None: ...
+
+class GetRoleGrantsForPrincipalResponse(Struct):
+    principalGrants: list[RolePrincipalGrant] | None
+    def __init__(
+        self,
+        principalGrants: list[RolePrincipalGrant] | None = None,
+    ) -> None: ...
+
+class GetPrincipalsInRoleRequest(Struct):
+    roleName: str | None
+    def __init__(
+        self,
+        roleName: str | None = None,
+    ) -> None: ...
+
+class GetPrincipalsInRoleResponse(Struct):
+    principalGrants: list[RolePrincipalGrant] | None
+    def __init__(
+        self,
+        principalGrants: list[RolePrincipalGrant] | None = None,
+    ) -> None: ...
+
+class GrantRevokeRoleRequest(Struct):
+    requestType: int | None
+    roleName: str | None
+    principalName: str | None
+    principalType: int | None
+    grantor: str | None
+    grantorType: int | None
+    grantOption: bool | None
+    def __init__(
+        self,
+        requestType: int | None = None,
+        roleName: str | None = None,
+        principalName: str | None = None,
+        principalType: int | None = None,
+        grantor: str | None = None,
+        grantorType: int | None = None,
+        grantOption: bool | None = None,
+    ) -> None: ...
+
+class GrantRevokeRoleResponse(Struct):
+    success: bool | None
+    def __init__(
+        self,
+        success: bool | None = None,
+    ) -> None: ...
+
+class Catalog(Struct):
+    name: str | None
+    description: str | None
+    locationUri: str | None
+    createTime: int | None
+    def __init__(
+        self,
+        name: str | None = None,
+        description: str | None = None,
+        locationUri: str | None = None,
+        createTime: int | None = None,
+    ) -> None: ...
+
+class CreateCatalogRequest(Struct):
+    catalog: Catalog | None
+    def __init__(
+        self,
+        catalog: Catalog | None = None,
+    ) -> None: ...
+
+class AlterCatalogRequest(Struct):
+    name: str | None
+    newCat: Catalog | None
+    def __init__(
+        self,
+        name: str | None = None,
+        newCat: Catalog | None = None,
+    ) -> None: ...
+
+class GetCatalogRequest(Struct):
+    name: str | None
+    def __init__(
+        self,
+        name: str | None = None,
+    ) -> None: ...
+
+class GetCatalogResponse(Struct):
+    catalog: Catalog | None
+    def __init__(
+        self,
+        catalog: Catalog | None = None,
+    ) -> None: ...
+
+class GetCatalogsResponse(Struct):
+    names: list[str] | None
+    def __init__(
+        self,
+        names: list[str] | None = None,
+    ) -> None: ...
+
+class DropCatalogRequest(Struct):
+    name: str | None
+    def __init__(
+        self,
+        name: str | None = None,
+    ) -> None: ...
+
+class Database(Struct):
+    name: str | None
+    description: str | None
+    locationUri: str | None
+    parameters: dict[str, str] | None
+    privileges: PrincipalPrivilegeSet | None
+    ownerName: str | None
+    ownerType: int | None
+    catalogName: str | None
+    createTime: int | None
+    managedLocationUri: str | None
+    type: int | None
+    connector_name: str | None
+    remote_dbname: str | None
+    def __init__(
+        self,
+        name: str | None = None,
+        description: str | None = None,
+        locationUri: str | None = None,
+        parameters: dict[str, str] | None = None,
+        privileges: PrincipalPrivilegeSet | None = None,
+        ownerName: str | None = None,
+        ownerType: int | None = None,
+        catalogName: str | None = None,
+        createTime: int | None = None,
+        managedLocationUri: str | None = None,
+        type: int | None = None,
+        connector_name: str | None = None,
+        remote_dbname: str | None = None,
+    ) -> None: ...
+
+class GetDatabaseRequest(Struct):
+    name: str | None
+    catalogName: str | None
+    processorCapabilities: list[str] | None
+    processorIdentifier: str | None
+    def __init__(
+        self,
+        name: str | None = None,
+        catalogName: str | None = None,
+        processorCapabilities: list[str] | None = None,
+        processorIdentifier: str | None = None,
+    ) -> None: ...
+
+class GetDatabaseObjectsRequest(Struct):
+    catalogName: str | None
+    pattern: str | None
+    def __init__(
+        self,
+        catalogName: str | None = None,
+        pattern: str | None = None,
+    ) -> None: ...
+
+class GetDatabaseObjectsResponse(Struct):
+    databases: list[Database] | None
+    def __init__(
+        self,
+        databases: list[Database] | None = None,
+    ) -> None: ...
+
+class CreateDatabaseRequest(Struct):
+    databaseName: str | None
+    description: str | None
+    locationUri: str | None
+    parameters: dict[str, str] | None
+    privileges: PrincipalPrivilegeSet | None
+    ownerName: str | None
+    ownerType: int | None
+    catalogName: str | None
+    createTime: int | None
+    managedLocationUri: str | None
+    type: int | None
+    dataConnectorName: str | None
+    remote_dbname: str | None
+    def __init__(
+        self,
+        databaseName: str | None = None,
+        description: str | None = None,
+        locationUri: str | None = None,
+        parameters: dict[str, str] | None = None,
+        privileges: PrincipalPrivilegeSet | None = None,
+        ownerName: str | None = None,
+        ownerType: int | None = None,
+        catalogName: str | None = None,
+        createTime: int | None = None,
+        managedLocationUri: str | None = None,
+        type: int | None = None,
+        dataConnectorName: str | None = None,
+        remote_dbname: str | None = None,
+    ) -> None: ...
+
+class AlterDatabaseRequest(Struct):
+    oldDbName: str | None
+    newDb: Database | None
+    def __init__(
+        self,
+        oldDbName: str | None = None,
+        newDb: Database | None = None,
+    ) -> None: ...
+
+class DropDatabaseRequest(Struct):
+    name: str | None
+    catalogName: str | None
+    ignoreUnknownDb: bool | None
+    deleteData: bool | None
+    cascade: bool | None
+    softDelete: bool | None
+    txnId: int | None
+    deleteManagedDir: bool | None
+    id: str | None
+    asyncDrop: bool | None
+    cancel: bool | None
+    def __init__(
+        self,
+        name: str | None = None,
+        catalogName: str | None = None,
+        ignoreUnknownDb: bool | None = None,
+        deleteData: bool | None = None,
+        cascade: bool | None = None,
+        softDelete: bool | None = None,
+        txnId: int | None = None,
+        deleteManagedDir: bool | None = None,
+        id: str | None = None,
+        asyncDrop: bool | None = None,
+        cancel: bool | None = None,
+    ) -> None: ...
+
+class AsyncOperationResp(Struct):
+    id: str | None
+    message: str | None
+    finished: bool | None
+    def __init__(
+        self,
+        id: str | None = None,
+        message: str | None = None,
+        finished: bool | None = None,
+    ) -> None: ...
+
+class FieldSchema(Struct):
+    name: str | None
+    type: str | None
+    comment: str | None
+    def __init__(
+        self,
+        name: str | None = None,
+        type: str | None = None,
+        comment: str | None = None,
+    ) -> None: ...
+
+class Type(Struct):
+    name: str | None
+    type1: str | None
+    type2: str | None
+    fields: list[FieldSchema] | None
+    def __init__(
+        self,
+        name: str | None = None,
+        type1: str | None = None,
+        type2: str | None = None,
+        fields: list[FieldSchema] | None = None,
+    ) -> None: ...
+
+class Schema(Struct):
+    fieldSchemas: list[FieldSchema] | None
+    properties: dict[str, str] | None
+    def __init__(
+        self,
+        fieldSchemas: list[FieldSchema] | None = None,
+        properties: dict[str, str] | None = None,
+    ) -> None: ...
+
+class GetFieldsRequest(Struct):
+    catName: str | None
+    dbName: str | None
+    tblName: str | None
+    envContext: EnvironmentContext | None
+    validWriteIdList: str | None
+    id: int | None
+    def __init__(
+        self,
+        catName: str | None = None,
+        dbName: str | None = None,
+        tblName: str | None = None,
+        envContext: EnvironmentContext | None = None,
+        validWriteIdList: str | None = None,
+        id: int | None = None,
+    ) -> None: ...
+
+class GetFieldsResponse(Struct):
+    fields: list[FieldSchema] | None
+    def __init__(
+        self,
+        fields: list[FieldSchema] | None = None,
+    ) -> None: ...
+
+class GetSchemaRequest(Struct):
+    catName: str | None
+    dbName: str | None
+    tblName: str | None
+    envContext: EnvironmentContext | None
+    validWriteIdList: str | None
+    id: int | None
+    def __init__(
+        self,
+        catName: str | None = None,
+        dbName: str | None = None,
+        tblName: str | None = None,
+        envContext: EnvironmentContext | None = None,
+        validWriteIdList: str | None = None,
+        id: int | None = None,
+    ) -> None: ...
+
+class GetSchemaResponse(Struct):
+    fields: list[FieldSchema] | None
+    def __init__(
+        self,
+        fields: list[FieldSchema] | None = None,
+    ) -> None: ...
+
+class SerDeInfo(Struct):
+    name: str | None
+    serializationLib: str | None
+    parameters: dict[str, str] | None
+    description: str | None
+    serializerClass: str | None
+    deserializerClass: str | None
+    serdeType: int | None
+    def __init__(
+        self,
+        name: str | None = None,
+        serializationLib: str | None = None,
+        parameters: dict[str, str] | None = None,
+        description: str | None = None,
+        serializerClass: str | None = None,
+        deserializerClass: str | None = None,
+        serdeType: int | None = None,
+    ) -> None: ...
+
+class GetSerdeRequest(Struct):
+    serdeName: str | None
+    def __init__(
+        self,
+        serdeName: str | None = None,
+    ) -> None: ...
+
+class Order(Struct):
+    col: str | None
+    order: int | None
+    def __init__(
+        self,
+        col: str | None = None,
+        order: int | None = None,
+    ) -> None: ...
+
+class SkewedInfo(Struct):
+    skewedColNames: list[str] | None
+    skewedColValues: list[list[str]] | None
+    skewedColValueLocationMaps: dict[tuple[str, ...], str] | None
+    def __init__(
+        self,
+        skewedColNames: list[str] | None = None,
+        skewedColValues: list[list[str]] | None = None,
+        skewedColValueLocationMaps: dict[tuple[str, ...], str] | None = None,
+    ) -> None: ...
+
+class StorageDescriptor(Struct):
+    cols: list[FieldSchema] | None
+    location: str | None
+    inputFormat: str | None
+    outputFormat: str | None
+    compressed: bool | None
+    numBuckets: int | None
+    serdeInfo: SerDeInfo | None
+    bucketCols: list[str] | None
+    sortCols: list[Order] | None
+    parameters: dict[str, str] | None
+    skewedInfo: SkewedInfo | None
+    storedAsSubDirectories: bool | None
+    def __init__(
+        self,
+        cols: list[FieldSchema] | None = None,
+        location: str | None = None,
+        inputFormat: str | None = None,
+        outputFormat: str | None = None,
+        compressed: bool | None = None,
+        numBuckets: int | None = None,
+        serdeInfo: SerDeInfo | None = None,
+        bucketCols: list[str] | None = None,
+        sortCols: list[Order] | None = None,
+        parameters: dict[str, str] | None = None,
+        skewedInfo: SkewedInfo | None = None,
+        storedAsSubDirectories: bool | None = None,
+    ) -> None: ...
+
+class FileMetadata(Struct):
+    type: int | None
+    version: int | None
+    data: list[bytes] | None
+    def __init__(
+        self,
+        type: int | None = None,
+        version: int | None = None,
+        data: list[bytes] | None = None,
+    ) -> None: ...
+
+class ObjectDictionary(Struct):
+    values: dict[str, list[bytes]] | None
+    def __init__(
+        self,
+        values: dict[str, list[bytes]] | None = None,
+    ) -> None: ...
+
+class BooleanColumnStatsData(Struct):
+    numTrues: int | None
+    numFalses: int | None
+    numNulls: int | None
+    bitVectors: str | None
+    def __init__(
+        self,
+        numTrues: int | None = None,
+        numFalses: int | None = None,
+        numNulls: int | None = None,
+        bitVectors: str | None = None,
+    ) -> None: ...
+
+class BooleanColumnStatsData_v4(Struct):
+    numTrues: int | None
+    numFalses: int | None
+    numNulls: int | None
+    bitVectors: bytes | None
+    def __init__(
+        self,
+        numTrues: int | None = None,
+        numFalses: int | None = None,
+        numNulls: int | None = None,
+        bitVectors: bytes | None = None,
+    ) -> None: ...
+
+class DoubleColumnStatsData(Struct):
+    lowValue: float | None
+    highValue: float | None
+    numNulls: int | None
+    numDVs: int | None
+    bitVectors: str | None
+    histogram: bytes | None
+    def __init__(
+        self,
+        lowValue: float | None = None,
+        highValue: float | None = None,
+        numNulls: int | None = None,
+        numDVs: int | None = None,
+        bitVectors: str | None = None,
+        histogram: bytes | None = None,
+    ) -> None: ...
+
+class DoubleColumnStatsData_v4(Struct):
+    lowValue: float | None
+    highValue: float | None
+    numNulls: int | None
+    numDVs: int | None
+    bitVectors: bytes | None
+    histogram: bytes | None
+    def __init__(
+        self,
+        lowValue: float | None = None,
+        highValue: float | None = None,
+        numNulls: int | None = None,
+        numDVs: int | None = None,
+        bitVectors: bytes | None = None,
+        histogram: bytes | None = None,
+    ) -> None: ...
+
+class LongColumnStatsData(Struct):
+    lowValue: int | None
+    highValue: int | None
+    numNulls: int | None
+    numDVs: int | None
+    bitVectors: str | None
+    histogram: bytes | None
+    def __init__(
+        self,
+        lowValue: int | None = None,
+        highValue: int | None = None,
+        numNulls: int | None = None,
+        numDVs: int | None = None,
+        bitVectors: str | None = None,
+        histogram: bytes | None = None,
+    ) -> None: ...
+
+class LongColumnStatsData_v4(Struct):
+    lowValue: int | None
+    highValue: int | None
+    numNulls: int | None
+    numDVs: int | None
+    bitVectors: bytes | None
+    histogram: bytes | None
+    def __init__(
+        self,
+        lowValue: int | None = None,
+        highValue: int | None = None,
+        numNulls: int | None = None,
+        numDVs: int | None = None,
+        bitVectors: bytes | None = None,
+        histogram: bytes | None = None,
+    ) -> None: ...
+
+class StringColumnStatsData(Struct):
+    maxColLen: int | None
+    avgColLen: float | None
+    numNulls: int | None
+    numDVs: int | None
+    bitVectors: str | None
+    def __init__(
+        self,
+        maxColLen: int | None = None,
+        avgColLen: float | None = None,
+        numNulls: int | None = None,
+        numDVs: int | None = None,
+        bitVectors: str | None = None,
+    ) -> None: ...
+
+class StringColumnStatsData_v4(Struct):
+    maxColLen: int | None
+    avgColLen: float | None
+    numNulls: int | None
+    numDVs: int | None
+    bitVectors: bytes | None
+    def __init__(
+        self,
+        maxColLen: int | None = None,
+        avgColLen: float | None = None,
+        numNulls: int | None = None,
+        numDVs: int | None = None,
+        bitVectors: bytes | None = None,
+    ) -> None: ...
+
+class BinaryColumnStatsData(Struct):
+    maxColLen: int | None
+    avgColLen: float | None
+    numNulls: int | None
+    bitVectors: str | None
+    def __init__(
+        self,
+        maxColLen: int | None = None,
+        avgColLen: float | None = None,
+        numNulls: int | None = None,
+        bitVectors: str | None = None,
+    ) -> None: ...
+
+class BinaryColumnStatsData_v4(Struct):
+    maxColLen: int | None
+    avgColLen: float | None
+    numNulls: int | None
+    bitVectors: bytes | None
+    def __init__(
+        self,
+        maxColLen: int | None = None,
+        avgColLen: float | None = None,
+        numNulls: int | None = None,
+        bitVectors: bytes | None = None,
+    ) -> None: ...
+
+class Decimal(Struct):
+    unscaled: bytes | None
+    scale: int | None
+    def __init__(
+        self,
+        unscaled: bytes | None = None,
+        scale: int | None = None,
+    ) -> None: ...
+
+class DecimalColumnStatsData(Struct):
+    lowValue: Decimal | None
+    highValue: Decimal | None
+    numNulls: int | None
+    numDVs: int | None
+    bitVectors: str | None
+    histogram: bytes | None
+    def __init__(
+        self,
+        lowValue: Decimal | None = None,
+        highValue: Decimal | None = None,
+        numNulls: int | None = None,
+        numDVs: int | None = None,
+        bitVectors: str | None = None,
+        histogram: bytes | None = None,
+    ) -> None: ...
+
+class DecimalColumnStatsData_v4(Struct):
+    lowValue: Decimal | None
+    highValue: Decimal | None
+    numNulls: int | None
+    numDVs: int | None
+    bitVectors: bytes | None
+    histogram: bytes | None
+    def __init__(
+        self,
+        lowValue: Decimal | None = None,
+        highValue: Decimal | None = None,
+        numNulls: int | None = None,
+        numDVs: int | None = None,
+        bitVectors: bytes | None = None,
+        histogram: bytes | None = None,
+    ) -> None: ...
+
+class Date(Struct):
+    daysSinceEpoch: int | None
+    def __init__(
+        self,
+        daysSinceEpoch: int | None = None,
+    ) -> None: ...
+
+class DateColumnStatsData(Struct):
+    lowValue: Date | None
+    highValue: Date | None
+    numNulls: int | None
+    numDVs: int | None
+    bitVectors: str | None
+    histogram: bytes | None
+    def __init__(
+        self,
+        lowValue: Date | None = None,
+        highValue: Date | None = None,
+        numNulls: int | None = None,
+        numDVs: int | None = None,
+        bitVectors: str | None = None,
+        histogram: bytes | None = None,
+    ) -> None: ...
+
+class DateColumnStatsData_v4(Struct):
+    lowValue: Date | None
+    highValue: Date | None
+    numNulls: int | None
+    numDVs: int | None
+    bitVectors: bytes | None
+    histogram: bytes | None
+    def __init__(
+        self,
+        lowValue: Date | None = None,
+        highValue: Date | None = None,
+        numNulls: int | None = None,
+        numDVs: int | None = None,
+        bitVectors: bytes | None = None,
+        histogram: bytes | None = None,
+    ) -> None: ...
+
+class Timestamp(Struct):
+    secondsSinceEpoch: int | None
+    def __init__(
+        self,
+        secondsSinceEpoch: int | None = None,
+    ) -> None: ...
+
+class TimestampColumnStatsData(Struct):
+    lowValue: Timestamp | None
+    highValue: Timestamp | None
+    numNulls: int | None
+    numDVs: int | None
+    bitVectors: bytes | None
+    histogram: bytes | None
+    def __init__(
+        self,
+        lowValue: Timestamp | None = None,
+        highValue: Timestamp | None = None,
+        numNulls: int | None = None,
+        numDVs: int | None = None,
+        bitVectors: bytes | None = None,
+        histogram: bytes | None = None,
+    ) -> None: ...
+
+class ColumnStatisticsData(Struct):
+    booleanStats: BooleanColumnStatsData | None
+    longStats: LongColumnStatsData | None
+    doubleStats: DoubleColumnStatsData | None
+    stringStats: StringColumnStatsData | None
+    binaryStats: BinaryColumnStatsData | None
+    decimalStats: DecimalColumnStatsData | None
+    dateStats: DateColumnStatsData | None
+    timestampStats: TimestampColumnStatsData | None
+    def __init__(
+        self,
+        booleanStats: BooleanColumnStatsData | None = None,
+        longStats: LongColumnStatsData | None = None,
+        doubleStats: DoubleColumnStatsData | None = None,
+        stringStats: StringColumnStatsData | None = None,
+        binaryStats: BinaryColumnStatsData | None = None,
+        decimalStats: DecimalColumnStatsData | None = None,
+        dateStats: DateColumnStatsData | None = None,
+        timestampStats: TimestampColumnStatsData | None = None,
+    ) -> None: ...
+
+class ColumnStatisticsObj(Struct):
+    colName: str | None
+    colType: str | None
+    statsData: ColumnStatisticsData | None
+    def __init__(
+        self,
+        colName: str | None = None,
+        colType: str | None = None,
+        statsData: ColumnStatisticsData | None = None,
+    ) -> None: ...
+
+class ColumnStatisticsDesc(Struct):
+    isTblLevel: bool | None
+    dbName: str | None
+    tableName: str | None
+    partName: str | None
+    lastAnalyzed: int | None
+    catName: str | None
+    def __init__(
+        self,
+        isTblLevel: bool | None = None,
+        dbName: str | None = None,
+        tableName: str | None = None,
+        partName: str | None = None,
+        lastAnalyzed: int | None = None,
+        catName: str | None = None,
+    ) -> None: ...
+
+class ColumnStatistics(Struct):
+    statsDesc: ColumnStatisticsDesc | None
+    statsObj: list[ColumnStatisticsObj] | None
+    isStatsCompliant: bool | None
+    engine: str | None
+    def __init__(
+        self,
+        statsDesc: ColumnStatisticsDesc | None = None,
+        statsObj: list[ColumnStatisticsObj] | None = None,
+        isStatsCompliant: bool | None = None,
+        engine: str | None = None,
+    ) -> None: ...
+
+class AggrStats(Struct):
+    colStats: list[ColumnStatisticsObj] | None
+    partsFound: int | None
+    isStatsCompliant: bool | None
+    def __init__(
+        self,
+        colStats: list[ColumnStatisticsObj] | None = None,
+        partsFound: int | None = None,
+        isStatsCompliant: bool | None = None,
+    ) -> None: ...
+
+class SetPartitionsStatsRequest(Struct):
+    colStats: list[ColumnStatistics] | None
+    needMerge: bool | None
+    writeId: int | None
+    validWriteIdList: str | None
+    engine: str | None
+    def __init__(
+        self,
+        colStats: list[ColumnStatistics] | None = None,
+        needMerge: bool | None = None,
+        writeId: int | None = None,
+        validWriteIdList: str | None = None,
+        engine: str | None = None,
+    ) -> None: ...
+
+class SetPartitionsStatsResponse(Struct):
+    result: bool | None
+    def __init__(
+        self,
+        result: bool | None = None,
+    ) -> None: ...
+
+class TableStatsRequest(Struct):
+    dbName: str | None
+    tblName: str | None
+    colNames: list[str] | None
+    catName: str | None
+    validWriteIdList: str | None
+    engine: str | None
+    id: int | None
+    def __init__(
+        self,
+        dbName: str | None = None,
+        tblName: str | None = None,
+        colNames: list[str] | None = None,
+        catName: str | None = None,
+        validWriteIdList: str | None = None,
+        engine: str | None = None,
+        id: int | None = None,
+    ) -> None: ...
+
+class TableStatsResult(Struct):
+    tableStats: list[ColumnStatisticsObj] | None
+    isStatsCompliant: bool | None
+    def __init__(
+        self,
+        tableStats: list[ColumnStatisticsObj] | None = None,
+        isStatsCompliant: bool | None = None,
+    ) -> None: ...
+
+class PartitionsStatsRequest(Struct):
+    dbName: str | None
+    tblName: str | None
+    colNames: list[str] | None
+    partNames: list[str] | None
+    catName: str | None
+    validWriteIdList: str | None
+    engine: str | None
+    def __init__(
+        self,
+        dbName: str | None = None,
+        tblName: str | None = None,
+        colNames: list[str] | None = None,
+        partNames: list[str] | None = None,
+        catName: str | None = None,
+        validWriteIdList: str | None = None,
+        engine: str | None = None,
+    ) -> None: ...
+
+class PartitionsStatsResult(Struct):
+    partStats: dict[str, list[ColumnStatisticsObj]] | None
+    isStatsCompliant: bool | None
+    def __init__(
+        self,
+        partStats: dict[str, list[ColumnStatisticsObj]] | None = None,
+        isStatsCompliant: bool | None = None,
+    ) -> None: ...
+
+class DeleteColumnStatisticsRequest(Struct):
+    cat_name: str | None
+    db_name: str | None
+    tbl_name: str | None
+    part_names: list[str] | None
+    col_names: list[str] | None
+    engine: str | None
+    tableLevel: bool | None
+    def __init__(
+        self,
+        cat_name: str | None = None,
+        db_name: str | None = None,
+        tbl_name: str | None = None,
+        part_names: list[str] | None = None,
+        col_names: list[str] | None = None,
+        engine: str | None = None,
+        tableLevel: bool | None = None,
+    ) -> None: ...
+
+class UpdateTransactionalStatsRequest(Struct):
+    tableId: int | None
+    insertCount: int | None
+    updatedCount: int | None
+    deletedCount: int | None
+    def __init__(
+        self,
+        tableId: int | None = None,
+        insertCount: int | None = None,
+        updatedCount: int | None = None,
+        deletedCount: int | None = None,
+    ) -> None: ...
+
+class SQLPrimaryKey(Struct):
+    table_db: str | None
+    table_name: str | None
+    column_name: str | None
+    key_seq: int | None
+    pk_name: str | None
+    enable_cstr: bool | None
+    validate_cstr: bool | None
+    rely_cstr: bool | None
+    catName: str | None
+    def __init__(
+        self,
+        table_db: str | None = None,
+        table_name: str | None = None,
+        column_name: str | None = None,
+        key_seq: int | None = None,
+        pk_name: str | None = None,
+        enable_cstr: bool | None = None,
+        validate_cstr: bool | None = None,
+        rely_cstr: bool | None = None,
+        catName: str | None = None,
+    ) -> None: ...
+
+class SQLForeignKey(Struct):
+    pktable_db: str | None
+    pktable_name: str | None
+    pkcolumn_name: str | None
+    fktable_db: str | None
+    fktable_name: str | None
+    fkcolumn_name: str | None
+    key_seq: int | None
+    update_rule: int | None
+    delete_rule: int | None
+    fk_name: str | None
+    pk_name: str | None
+    enable_cstr: bool | None
+    validate_cstr: bool | None
+    rely_cstr: bool | None
+    catName: str | None
+    def __init__(
+        self,
+        pktable_db: str | None = None,
+        pktable_name: str | None = None,
+        pkcolumn_name: str | None = None,
+        fktable_db: str | None = None,
+        fktable_name: str | None = None,
+        fkcolumn_name: str | None = None,
+        key_seq: int | None = None,
+        update_rule: int | None = None,
+        delete_rule: int | None = None,
+        fk_name: str | None = None,
+        pk_name: str | None = None,
+        enable_cstr: bool | None = None,
+        validate_cstr: bool | None = None,
+        rely_cstr: bool | None = None,
+        catName: str | None = None,
+    ) -> None: ...
+
+class SQLUniqueConstraint(Struct):
+    catName: str | None
+    table_db: str | None
+    table_name: str | None
+    column_name: str | None
+    key_seq: int | None
+    uk_name: str | None
+    enable_cstr: bool | None
+    validate_cstr: bool | None
+    rely_cstr: bool | None
+    def __init__(
+        self,
+        catName: str | None = None,
+        table_db: str | None = None,
+        table_name: str | None = None,
+        column_name: str | None = None,
+        key_seq: int | None = None,
+        uk_name: str | None = None,
+        enable_cstr: bool | None = None,
+        validate_cstr: bool | None = None,
+        rely_cstr: bool | None = None,
+    ) -> None: ...
+
+class SQLNotNullConstraint(Struct):
+    catName: str | None
+    table_db: str | None
+    table_name: str | None
+    column_name: str | None
+    nn_name: str | None
+    enable_cstr: bool | None
+    validate_cstr: bool | None
+    rely_cstr: bool | None
+    def __init__(
+        self,
+        catName: str | None = None,
+        table_db: str | None = None,
+        table_name: str | None = None,
+        column_name: str | None = None,
+        nn_name: str | None = None,
+        enable_cstr: bool | None = None,
+        validate_cstr: bool | None = None,
+        rely_cstr: bool | None = None,
+    ) -> None: ...
+
+class SQLDefaultConstraint(Struct):
+    catName: str | None
+    table_db: str | None
+    table_name: str | None
+    column_name: str | None
+    default_value: str | None
+    dc_name: str | None
+    enable_cstr: bool | None
+    validate_cstr: bool | None
+    rely_cstr: bool | None
+    def __init__(
+        self,
+        catName: str | None = None,
+        table_db: str | None = None,
+        table_name: str | None = None,
+        column_name: str | None = None,
+        default_value: str | None = None,
+        dc_name: str | None = None,
+        enable_cstr: bool | None = None,
+        validate_cstr: bool | None = None,
+        rely_cstr: bool | None = None,
+    ) -> None: ...
+
+class SQLCheckConstraint(Struct):
+    catName: str | None
+    table_db: str | None
+    table_name: str | None
+    column_name: str | None
+    check_expression: str | None
+    dc_name: str | None
+    enable_cstr: bool | None
+    validate_cstr: bool | None
+    rely_cstr: bool | None
+    def __init__(
+        self,
+        catName: str | None = None,
+        table_db: str | None = None,
+        table_name: str | None = None,
+        column_name: str | None = None,
+        check_expression: str | None = None,
+        dc_name: str | None = None,
+        enable_cstr: bool | None = None,
+        validate_cstr: bool | None = None,
+        rely_cstr: bool | None = None,
+    ) -> None: ...
+
+class SQLAllTableConstraints(Struct):
+    primaryKeys: list[SQLPrimaryKey] | None
+    foreignKeys: list[SQLForeignKey] | None
+    uniqueConstraints: list[SQLUniqueConstraint] | None
+    notNullConstraints: list[SQLNotNullConstraint] | None
+    defaultConstraints: list[SQLDefaultConstraint] | None
+    checkConstraints: list[SQLCheckConstraint] | None
+    def __init__(
+        self,
+        primaryKeys: list[SQLPrimaryKey] | None = None,
+        foreignKeys: list[SQLForeignKey] | None = None,
+        uniqueConstraints: list[SQLUniqueConstraint] | None = None,
+        notNullConstraints: list[SQLNotNullConstraint] | None = None,
+        defaultConstraints: list[SQLDefaultConstraint] | None = None,
+        checkConstraints: list[SQLCheckConstraint] | None = None,
+    ) -> None: ...
+
+class PrimaryKeysRequest(Struct):
+    db_name: str | None
+    tbl_name: str | None
+    catName: str | None
+    validWriteIdList: str | None
+    tableId: int | None
+    def __init__(
+        self,
+        db_name: str | None = None,
+        tbl_name: str | None = None,
+        catName: str | None = None,
+        validWriteIdList: str | None = None,
+        tableId: int | None = None,
+    ) -> None: ...
+
+class PrimaryKeysResponse(Struct):
+    primaryKeys: list[SQLPrimaryKey] | None
+    def __init__(
+        self,
+        primaryKeys: list[SQLPrimaryKey] | None = None,
+    ) -> None: ...
+
+class ForeignKeysRequest(Struct):
+    parent_db_name: str | None
+    parent_tbl_name: str | None
+    foreign_db_name: str | None
+    foreign_tbl_name: str | None
+    catName: str | None
+    validWriteIdList: str | None
+    tableId: int | None
+    def __init__(
+        self,
+        parent_db_name: str | None = None,
+        parent_tbl_name: str | None = None,
+        foreign_db_name: str | None = None,
+        foreign_tbl_name: str | None = None,
+        catName: str | None = None,
+        validWriteIdList: str | None = None,
+        tableId: int | None = None,
+    ) -> None: ...
+
+class ForeignKeysResponse(Struct):
+    foreignKeys: list[SQLForeignKey] | None
+    def __init__(
+        self,
+        foreignKeys: list[SQLForeignKey] | None = None,
+    ) -> None: ...
+
+class UniqueConstraintsRequest(Struct):
+    catName: str | None
+    db_name: str | None
+    tbl_name: str | None
+    validWriteIdList: str | None
+    tableId: int | None
+    def __init__(
+        self,
+        catName: str | None = None,
+        db_name: str | None = None,
+        tbl_name: str | None = None,
+        validWriteIdList: str | None = None,
+        tableId: int | None = None,
+    ) -> None: ...
+
+class UniqueConstraintsResponse(Struct):
+    uniqueConstraints: list[SQLUniqueConstraint] | None
+    def __init__(
+        self,
+        uniqueConstraints: list[SQLUniqueConstraint] | None = None,
+    ) -> None: ...
+
+class NotNullConstraintsRequest(Struct):
+    catName: str | None
+    db_name: str | None
+    tbl_name: str | None
+    validWriteIdList: str | None
+    tableId: int | None
+    def __init__(
+        self,
+        catName: str | None = None,
+        db_name: str | None = None,
+        tbl_name: str | None = None,
+        validWriteIdList: str | None = None,
+        tableId: int | None = None,
+    ) -> None: ...
+
+class NotNullConstraintsResponse(Struct):
+    notNullConstraints: list[SQLNotNullConstraint] | None
+    def __init__(
+        self,
+        notNullConstraints: list[SQLNotNullConstraint] | None = None,
+    ) -> None: ...
+
+class DefaultConstraintsRequest(Struct):
+    catName: str | None
+    db_name: str | None
+    tbl_name: str | None
+    validWriteIdList: str | None
+    tableId: int | None
+    def __init__(
+        self,
+        catName: str | None = None,
+        db_name: str | None = None,
+        tbl_name: str | None = None,
+        validWriteIdList: str | None = None,
+        tableId: int | None = None,
+    ) -> None: ...
+
+class DefaultConstraintsResponse(Struct):
+    defaultConstraints: list[SQLDefaultConstraint] | None
+    def __init__(
+        self,
+        defaultConstraints: list[SQLDefaultConstraint] | None = None,
+    ) -> None: ...
+
+class CheckConstraintsRequest(Struct):
+    catName: str | None
+    db_name: str | None
+    tbl_name: str | None
+    validWriteIdList: str | None
+    tableId: int | None
+    def __init__(
+        self,
+        catName: str | None = None,
+        db_name: str | None = None,
+        tbl_name: str | None = None,
+        validWriteIdList: str | None = None,
+        tableId: int | None = None,
+    ) -> None: ...
+
+class CheckConstraintsResponse(Struct):
+    checkConstraints: list[SQLCheckConstraint] | None
+    def __init__(
+        self,
+        checkConstraints: list[SQLCheckConstraint] | None = None,
+    ) -> None: ...
+
+class AllTableConstraintsRequest(Struct):
+    dbName: str | None
+    tblName: str | None
+    catName: str | None
+    validWriteIdList: str | None
+    tableId: int | None
+    def __init__(
+        self,
+        dbName: str | None = None,
+        tblName: str | None = None,
+        catName: str | None = None,
+        validWriteIdList: str | None = None,
+        tableId: int | None = None,
+    ) -> None: ...
+
+class AllTableConstraintsResponse(Struct):
+    allTableConstraints: SQLAllTableConstraints | None
+    def __init__(
+        self,
+        allTableConstraints: SQLAllTableConstraints | None = None,
+    ) -> None: ...
+
+class AddPrimaryKeyRequest(Struct):
+    primaryKeyCols: list[SQLPrimaryKey] | None
+    def __init__(
+        self,
+        primaryKeyCols: list[SQLPrimaryKey] | None = None,
+    ) -> None: ...
+
+class AddForeignKeyRequest(Struct):
+    foreignKeyCols: list[SQLForeignKey] | None
+    def __init__(
+        self,
+        foreignKeyCols: list[SQLForeignKey] | None = None,
+    ) -> None: ...
+
+class AddUniqueConstraintRequest(Struct):
+    uniqueConstraintCols: list[SQLUniqueConstraint] | None
+    def __init__(
+        self,
+        uniqueConstraintCols: list[SQLUniqueConstraint] | None = None,
+    ) -> None: ...
+
+class AddNotNullConstraintRequest(Struct):
+    notNullConstraintCols: list[SQLNotNullConstraint] | None
+    def __init__(
+        self,
+        notNullConstraintCols: list[SQLNotNullConstraint] | None = None,
+    ) -> None: ...
+
+class AddDefaultConstraintRequest(Struct):
+    defaultConstraintCols: list[SQLDefaultConstraint] | None
+    def __init__(
+        self,
+        defaultConstraintCols: list[SQLDefaultConstraint] | None = None,
+    ) -> None: ...
+
+class AddCheckConstraintRequest(Struct):
+    checkConstraintCols: list[SQLCheckConstraint] | None
+    def __init__(
+        self,
+        checkConstraintCols: list[SQLCheckConstraint] | None = None,
+    ) -> None: ...
+
+class DropConstraintRequest(Struct):
+    dbname: str | None
+    tablename: str | None
+    constraintname: str | None
+    catName: str | None
+    def __init__(
+        self,
+        dbname: str | None = None,
+        tablename: str | None = None,
+        constraintname: str | None = None,
+        catName: str | None = None,
+    ) -> None: ...
+
+class CreationMetadata(Struct):
+    catName: str | None
+    dbName: str | None
+    tblName: str | None
+    tablesUsed: set[str] | None
+    validTxnList: str | None
+    materializationTime: int | None
+    sourceTables: list[SourceTable] | None
+    def __init__(
+        self,
+        catName: str | None = None,
+        dbName: str | None = None,
+        tblName: str | None = None,
+        tablesUsed: set[str] | None = None,
+        validTxnList: str | None = None,
+        materializationTime: int | None = None,
+        sourceTables: list[SourceTable] | None = None,
+    ) -> None: ...
+
+class Table(Struct):
+    tableName: str | None
+    dbName: str | None
+    owner: str | None
+    createTime: int | None
+    lastAccessTime: int | None
+    retention: int | None
+    sd: StorageDescriptor | None
+    partitionKeys: list[FieldSchema] | None
+    parameters: dict[str, str] | None
+    viewOriginalText: str | None
+    viewExpandedText: str | None
+    tableType: str | None
+    privileges: PrincipalPrivilegeSet | None
+    temporary: bool | None
+    rewriteEnabled: bool | None
+    creationMetadata: CreationMetadata | None
+    catName: str | None
+    ownerType: int | None
+    writeId: int | None
+    isStatsCompliant: bool | None
+    colStats: ColumnStatistics | None
+    accessType: int | None
+    requiredReadCapabilities: list[str] | None
+    requiredWriteCapabilities: list[str] | None
+    id: int | None
+    fileMetadata: FileMetadata | None
+    dictionary: ObjectDictionary | None
+    txnId: int | None
+    def __init__(
+        self,
+        tableName: str | None = None,
+        dbName: str | None = None,
+        owner: str | None = None,
+        createTime: int | None = None,
+        lastAccessTime: int | None = None,
+        retention: int | None = None,
+        sd: StorageDescriptor | None = None,
+        partitionKeys: list[FieldSchema] | None = None,
+        parameters: dict[str, str] | None = None,
+        viewOriginalText: str | None = None,
+        viewExpandedText: str | None = None,
+        tableType: str | None = None,
+        privileges: PrincipalPrivilegeSet | None = None,
+        temporary: bool | None = None,
+        rewriteEnabled: bool | None = None,
+        creationMetadata: CreationMetadata | None = None,
+        catName: str | None = None,
+        ownerType: int | None = None,
+        writeId: int | None = None,
+        isStatsCompliant: bool | None = None,
+        colStats: ColumnStatistics | None = None,
+        accessType: int | None = None,
+        requiredReadCapabilities: list[str] | None = None,
+        requiredWriteCapabilities: list[str] | None = None,
+        id: int | None = None,
+        fileMetadata: FileMetadata | None = None,
+        dictionary: ObjectDictionary | None = None,
+        txnId: int | None = None,
+    ) -> None: ...
+
+class SourceTable(Struct):
+    table: Table | None
+    insertedCount: int | None
+    updatedCount: int | None
+    deletedCount: int | None
+    def __init__(
+        self,
+        table: Table | None = None,
+        insertedCount: int | None = None,
+        updatedCount: int | None = None,
+        deletedCount: int | None = None,
+    ) -> None: ...
+
+class Materialization(Struct):
+    sourceTablesUpdateDeleteModified: bool | None
+    sourceTablesCompacted: bool | None
+    def __init__(
+        self,
+        sourceTablesUpdateDeleteModified: bool | None = None,
+        sourceTablesCompacted: bool | None = None,
+    ) -> None: ...
+
+class TableMeta(Struct):
+    dbName: str | None
+    tableName: str | None
+    tableType: str | None
+    comments: str | None
+    catName: str | None
+    ownerName: str | None
+    ownerType: int | None
+    def __init__(
+        self,
+        dbName: str | None = None,
+        tableName: str | None = None,
+        tableType: str | None = None,
+        comments: str | None = None,
+        catName: str | None = None,
+        ownerName: str | None = None,
+        ownerType: int | None = None,
+    ) -> None: ...
+
+class GetTableRequest(Struct):
+    dbName: str | None
+    tblName: str | None
+    capabilities: ClientCapabilities | None
+    catName: str | None
+    validWriteIdList: str | None
+    getColumnStats: bool | None
+    processorCapabilities: list[str] | None
+    processorIdentifier: str | None
+    engine: str | None
+    id: int | None
+    def __init__(
+        self,
+        dbName: str | None = None,
+        tblName: str | None = None,
+        capabilities: ClientCapabilities | None = None,
+        catName: str | None = None,
+        validWriteIdList: str | None = None,
+        getColumnStats: bool | None = None,
+        processorCapabilities: list[str] | None = None,
+        processorIdentifier: str | None = None,
+        engine: str | None = None,
+        id: int | None = None,
+    ) -> None: ...
+
+class GetTableResult(Struct):
+    table: Table | None
+    isStatsCompliant: bool | None
+    def __init__(
+        self,
+        table: Table | None = None,
+        isStatsCompliant: bool | None = None,
+    ) -> None: ...
+
+class GetTablesRequest(Struct):
+    dbName: str | None
+    tblNames: list[str] | None
+    capabilities: ClientCapabilities | None
+    catName: str | None
+    processorCapabilities: list[str] | None
+    processorIdentifier: str | None
+    projectionSpec: GetProjectionsSpec | None
+    tablesPattern: str | None
+    def __init__(
+        self,
+        dbName: str | None = None,
+        tblNames: list[str] | None = None,
+        capabilities: ClientCapabilities | None = None,
+        catName: str | None = None,
+        processorCapabilities: list[str] | None = None,
+        processorIdentifier: str | None = None,
+        projectionSpec: GetProjectionsSpec | None = None,
+        tablesPattern: str | None = None,
+    ) -> None: ...
+
+class GetTablesResult(Struct):
+    tables: list[Table] | None
+    def __init__(
+        self,
+        tables: list[Table] | None = None,
+    ) -> None: ...
+
+class GetTablesExtRequest(Struct):
+    catalog: str | None
+    database: str | None
+    tableNamePattern: str | None
+    requestedFields: int | None
+    limit: int | None
+    processorCapabilities: list[str] | None
+    processorIdentifier: str | None
+    def __init__(
+        self,
+        catalog: str | None = None,
+        database: str | None = None,
+        tableNamePattern: str | None = None,
+        requestedFields: int | None = None,
+        limit: int | None = None,
+        processorCapabilities: list[str] | None = None,
+        processorIdentifier: str | None = None,
+    ) -> None: ...
+
+class ExtendedTableInfo(Struct):
+    tblName: str | None
+    accessType: int | None
+    requiredReadCapabilities: list[str] | None
+    requiredWriteCapabilities: list[str] | None
+    def __init__(
+        self,
+        tblName: str | None = None,
+        accessType: int | None = None,
+        requiredReadCapabilities: list[str] | None = None,
+        requiredWriteCapabilities: list[str] | None = None,
+    ) -> None: ...
+
+class CreateTableRequest(Struct):
+    table: Table | None
+    envContext: EnvironmentContext | None
+    primaryKeys: list[SQLPrimaryKey] | None
+    foreignKeys: list[SQLForeignKey] | None
+    uniqueConstraints: list[SQLUniqueConstraint] | None
+    notNullConstraints: list[SQLNotNullConstraint] | None
+    defaultConstraints: list[SQLDefaultConstraint] | None
+    checkConstraints: list[SQLCheckConstraint] | None
+    processorCapabilities: list[str] | None
+    processorIdentifier: str | None
+    def __init__(
+        self,
+        table: Table | None = None,
+        envContext: EnvironmentContext | None = None,
+        primaryKeys: list[SQLPrimaryKey] | None = None,
+        foreignKeys: list[SQLForeignKey] | None = None,
+        uniqueConstraints: list[SQLUniqueConstraint] | None = None,
+        notNullConstraints: list[SQLNotNullConstraint] | None = None,
+        defaultConstraints: list[SQLDefaultConstraint] | None = None,
+        checkConstraints: list[SQLCheckConstraint] | None = None,
+        processorCapabilities: list[str] | None = None,
+        processorIdentifier: str | None = None,
+    ) -> None: ...
+
+class AlterTableRequest(Struct):
+    catName: str | None
+    dbName: str | None
+    tableName: str | None
+    table: Table | None
+    environmentContext: EnvironmentContext | None
+    writeId: int | None
+    validWriteIdList: str | None
+    processorCapabilities: list[str] | None
+    processorIdentifier: str | None
+    expectedParameterKey: str | None
+    expectedParameterValue: str | None
+    def __init__(
+        self,
+        catName: str | None = None,
+        dbName: str | None = None,
+        tableName: str | None = None,
+        table: Table | None = None,
+        environmentContext: EnvironmentContext | None = None,
+        writeId: int | None = None,
+        validWriteIdList: str | None = None,
+        processorCapabilities: list[str] | None = None,
+        processorIdentifier: str | None = None,
+        expectedParameterKey: str | None = None,
+        expectedParameterValue: str | None = None,
+    ) -> None: ...
+
+class AlterTableResponse(Struct): ...
+
+class DropTableRequest(Struct):
+    catalogName: str | None
+    dbName: str | None
+    tableName: str | None
+    deleteData: bool | None
+    envContext: EnvironmentContext | None
+    dropPartitions: bool | None
+    id: str | None
+    asyncDrop: bool | None
+    cancel: bool | None
+    def __init__(
+        self,
+        catalogName: str | None = None,
+        dbName: str | None = None,
+        tableName: str | None = None,
+        deleteData: bool | None = None,
+        envContext: EnvironmentContext | None = None,
+        dropPartitions: bool | None = None,
+        id: str | None = None,
+        asyncDrop: bool | None = None,
+        cancel: bool | None = None,
+    ) -> None: ...
+
+class TruncateTableRequest(Struct):
+    dbName: str | None
+    tableName: str | None
+    partNames: list[str] | None
+    writeId: int | None
+    validWriteIdList: str | None
+    environmentContext: EnvironmentContext | None
+    def __init__(
+        self,
+        dbName: str | None = None,
+        tableName: str | None = None,
+        partNames: list[str] | None = None,
+        writeId: int | None = None,
+        validWriteIdList: str | None = None,
+        environmentContext: EnvironmentContext | None = None,
+    ) -> None: ...
+
+class TruncateTableResponse(Struct): ...
+
+class Partition(Struct):
+    values: list[str] | None
+    dbName: str | None
+    tableName: str | None
+    createTime: int | None
+    lastAccessTime: int | None
+    sd: StorageDescriptor | None
+    parameters: dict[str, str] | None
+    privileges: PrincipalPrivilegeSet | None
+    catName: str | None
+    writeId: int | None
+    isStatsCompliant: bool | None
+    colStats: ColumnStatistics | None
+    fileMetadata: FileMetadata | None
+    def __init__(
+        self,
+        values: list[str] | None = None,
+        dbName: str | None = None,
+        tableName: str | None = None,
+        createTime: int | None = None,
+        lastAccessTime: int | None = None,
+        sd: StorageDescriptor | None = None,
+        parameters: dict[str, str] | None = None,
+        privileges: PrincipalPrivilegeSet | None = None,
+        catName: str | None = None,
+        writeId: int | None = None,
+        isStatsCompliant: bool | None = None,
+        colStats: ColumnStatistics | None = None,
+        fileMetadata: FileMetadata | None = None,
+    ) -> None: ...
+
+class PartitionWithoutSD(Struct):
+    values: list[str] | None
+    createTime: int | None
+    lastAccessTime: int | None
+    relativePath: str | None
+    parameters: dict[str, str] | None
+    privileges: PrincipalPrivilegeSet | None
+    def __init__(
+        self,
+        values: list[str] | None = None,
+        createTime: int | None = None,
+        lastAccessTime: int | None = None,
+        relativePath: str | None = None,
+        parameters: dict[str, str] | None = None,
+        privileges: PrincipalPrivilegeSet | None = None,
+    ) -> None: ...
+
+class PartitionSpecWithSharedSD(Struct):
+    partitions: list[PartitionWithoutSD] | None
+    sd: StorageDescriptor | None
+    def __init__(
+        self,
+        partitions: list[PartitionWithoutSD] | None = None,
+        sd: StorageDescriptor | None = None,
+    ) -> None: ...
+
+class PartitionListComposingSpec(Struct):
+    partitions: list[Partition] | None
+    def __init__(
+        self,
+        partitions: list[Partition] | None = None,
+    ) -> None: ...
+
+class PartitionSpec(Struct):
+    dbName: str | None
+    tableName: str | None
+    rootPath: str | None
+    sharedSDPartitionSpec: PartitionSpecWithSharedSD | None
+    partitionList: PartitionListComposingSpec | None
+    catName: str | None
+    writeId: int | None
+    isStatsCompliant: bool | None
+    def __init__(
+        self,
+        dbName: str | None = None,
+        tableName: str | None = None,
+        rootPath: str | None = None,
+        sharedSDPartitionSpec: PartitionSpecWithSharedSD | None = None,
+        partitionList: PartitionListComposingSpec | None = None,
+        catName: str | None = None,
+        writeId: int | None = None,
+        isStatsCompliant: bool | None = None,
+    ) -> None: ...
+
+class AddPartitionsRequest(Struct):
+    dbName: str | None
+    tblName: str | None
+    parts: list[Partition] | None
+    ifNotExists: bool | None
+    needResult: bool | None
+    catName: str | None
+    validWriteIdList: str | None
+    skipColumnSchemaForPartition: bool | None
+    partitionColSchema: list[FieldSchema] | None
+    environmentContext: EnvironmentContext | None
+    def __init__(
+        self,
+        dbName: str | None = None,
+        tblName: str | None = None,
+        parts: list[Partition] | None = None,
+        ifNotExists: bool | None = None,
+        needResult: bool | None = None,
+        catName: str | None = None,
+        validWriteIdList: str | None = None,
+        skipColumnSchemaForPartition: bool | None = None,
+        partitionColSchema: list[FieldSchema] | None = None,
+        environmentContext: EnvironmentContext | None = None,
+    ) -> None: ...
+
+class AddPartitionsResult(Struct):
+    partitions: list[Partition] | None
+    isStatsCompliant: bool | None
+    partitionColSchema: list[FieldSchema] | None
+    def __init__(
+        self,
+        partitions: list[Partition] | None = None,
+        isStatsCompliant: bool | None = None,
+        partitionColSchema: list[FieldSchema] | None = None,
+    ) -> None: ...
+
+class AppendPartitionsRequest(Struct):
+    catalogName: str | None
+    dbName: str | None
+    tableName: str | None
+    name: str | None
+    partVals: list[str] | None
+    environmentContext: EnvironmentContext | None
+    def __init__(
+        self,
+        catalogName: str | None = None,
+        dbName: str | None = None,
+        tableName: str | None = None,
+        name: str | None = None,
+        partVals: list[str] | None = None,
+        environmentContext: EnvironmentContext | None = None,
+    ) -> None: ...
+
+class DropPartitionRequest(Struct):
+    catName: str | None
+    dbName: str | None
+    tblName: str | None
+    partName: str | None
+    partVals: list[str] | None
+    deleteData: bool | None
+    environmentContext: EnvironmentContext | None
+    def __init__(
+        self,
+        catName: str | None = None,
+        dbName: str | None = None,
+        tblName: str | None = None,
+        partName: str | None = None,
+        partVals: list[str] | None = None,
+        deleteData: bool | None = None,
+        environmentContext: EnvironmentContext | None = None,
+    ) -> None: ...
+
+class DropPartitionsExpr(Struct):
+    expr: bytes | None
+    partArchiveLevel: int | None
+    def __init__(
+        self,
+        expr: bytes | None = None,
+        partArchiveLevel: int | None = None,
+    ) -> None: ...
+
+class RequestPartsSpec(Struct):
+    names: list[str] | None
+    exprs: list[DropPartitionsExpr] | None
+    def __init__(
+        self,
+        names: list[str] | None = None,
+        exprs: list[DropPartitionsExpr] | None = None,
+    ) -> None: ...
+
+class DropPartitionsRequest(Struct):
+    dbName: str | None
+    tblName: str | None
+    parts: RequestPartsSpec | None
+    deleteData: bool | None
+    ifExists: bool | None
+    ignoreProtection: bool | None
+    environmentContext: EnvironmentContext | None
+    needResult: bool | None
+    catName: str | None
+    skipColumnSchemaForPartition: bool | None
+    def __init__(
+        self,
+        dbName: str | None = None,
+        tblName: str | None = None,
+        parts: RequestPartsSpec | None = None,
+        deleteData: bool | None = None,
+        ifExists: bool | None = None,
+        ignoreProtection: bool | None = None,
+        environmentContext: EnvironmentContext | None = None,
+        needResult: bool | None = None,
+        catName: str | None = None,
+        skipColumnSchemaForPartition: bool | None = None,
+    ) -> None: ...
+
+class DropPartitionsResult(Struct):
+    partitions: list[Partition] | None
+    def __init__(
+        self,
+        partitions: list[Partition] | None = None,
+    ) -> None: ...
+
+class GetPartitionRequest(Struct):
+    catName: str | None
+    dbName: str | None
+    tblName: str | None
+    partVals: list[str] | None
+    validWriteIdList: str | None
+    id: int | None
+    def __init__(
+        self,
+        catName: str | None = None,
+        dbName: str | None = None,
+        tblName: str | None = None,
+        partVals: list[str] | None = None,
+        validWriteIdList: str | None = None,
+        id: int | None = None,
+    ) -> None: ...
+
+class GetPartitionResponse(Struct):
+    partition: Partition | None
+    def __init__(
+        self,
+        partition: Partition | None = None,
+    ) -> None: ...
+
+class PartitionsRequest(Struct):
+    catName: str | None
+    dbName: str | None
+    tblName: str | None
+    maxParts: int | None
+    validWriteIdList: str | None
+    id: int | None
+    skipColumnSchemaForPartition: bool | None
+    includeParamKeyPattern: str | None
+    excludeParamKeyPattern: str | None
+    def __init__(
+        self,
+        catName: str | None = None,
+        dbName: str | None = None,
+        tblName: str | None = None,
+        maxParts: int | None = None,
+        validWriteIdList: str | None = None,
+        id: int | None = None,
+        skipColumnSchemaForPartition: bool | None = None,
+        includeParamKeyPattern: str | None = None,
+        excludeParamKeyPattern: str | None = None,
+    ) -> None: ...
+
+class PartitionsResponse(Struct):
+    partitions: list[Partition] | None
+    def __init__(
+        self,
+        partitions: list[Partition] | None = None,
+    ) -> None: ...
+
+class PartitionsByExprRequest(Struct):
+    dbName: str | None
+    tblName: str | None
+    expr: bytes | None
+    defaultPartitionName: str | None
+    maxParts: int | None
+    catName: str | None
+    order: str | None
+    validWriteIdList: str | None
+    id: int | None
+    skipColumnSchemaForPartition: bool | None
+    includeParamKeyPattern: str | None
+    excludeParamKeyPattern: str | None
+    def __init__(
+        self,
+        dbName: str | None = None,
+        tblName: str | None = None,
+        expr: bytes | None = None,
+        defaultPartitionName: str | None = None,
+        maxParts: int | None = None,
+        catName: str | None = None,
+        order: str | None = None,
+        validWriteIdList: str | None = None,
+        id: int | None = None,
+        skipColumnSchemaForPartition: bool | None = None,
+        includeParamKeyPattern: str | None = None,
+        excludeParamKeyPattern: str | None = None,
+    ) -> None: ...
+
+class PartitionsByExprResult(Struct):
+    partitions: list[Partition] | None
+    hasUnknownPartitions: bool | None
+    def __init__(
+        self,
+        partitions: list[Partition] | None = None,
+        hasUnknownPartitions: bool | None = None,
+    ) -> None: ...
+
+class PartitionsSpecByExprResult(Struct):
+    partitionsSpec: list[PartitionSpec] | None
+    hasUnknownPartitions: bool | None
+    def __init__(
+        self,
+        partitionsSpec: list[PartitionSpec] | None = None,
+        hasUnknownPartitions: bool | None = None,
+    ) -> None: ...
+
+class GetPartitionsByNamesRequest(Struct):
+    db_name: str | None
+    tbl_name: str | None
+    names: list[str] | None
+    get_col_stats: bool | None
+    processorCapabilities: list[str] | None
+    processorIdentifier: str | None
+    engine: str | None
+    validWriteIdList: str | None
+    getFileMetadata: bool | None
+    id: int | None
+    skipColumnSchemaForPartition: bool | None
+    includeParamKeyPattern: str | None
+    excludeParamKeyPattern: str | None
+    def __init__(
+        self,
+        db_name: str | None = None,
+        tbl_name: str | None = None,
+        names: list[str] | None = None,
+        get_col_stats: bool | None = None,
+        processorCapabilities: list[str] | None = None,
+        processorIdentifier: str | None = None,
+        engine: str | None = None,
+        validWriteIdList: str | None = None,
+        getFileMetadata: bool | None = None,
+        id: int | None = None,
+        skipColumnSchemaForPartition: bool | None = None,
+        includeParamKeyPattern: str | None = None,
+        excludeParamKeyPattern: str | None = None,
+    ) -> None: ...
+
+class GetPartitionsByNamesResult(Struct):
+    partitions: list[Partition] | None
+    dictionary: ObjectDictionary | None
+    def __init__(
+        self,
+        partitions: list[Partition] | None = None,
+        dictionary: ObjectDictionary | None = None,
+    ) -> None: ...
+
+class GetPartitionsByFilterRequest(Struct):
+    catName: str | None
+    dbName: str | None
+    tblName: str | None
+    filter: str | None
+    maxParts: int | None
+    skipColumnSchemaForPartition: bool | None
+    includeParamKeyPattern: str | None
+    excludeParamKeyPattern: str | None
+    def __init__(
+        self,
+        catName: str | None = None,
+        dbName: str | None = None,
+        tblName: str | None = None,
+        filter: str | None = None,
+        maxParts: int | None = None,
+        skipColumnSchemaForPartition: bool | None = None,
+        includeParamKeyPattern: str | None = None,
+        excludeParamKeyPattern: str | None = None,
+    ) -> None: ...
+
+class GetPartitionNamesPsRequest(Struct):
+    catName: str | None
+    dbName: str | None
+    tblName: str | None
+    partValues: list[str] | None
+    maxParts: int | None
+    validWriteIdList: str | None
+    id: int | None
+    def __init__(
+        self,
+        catName: str | None = None,
+        dbName: str | None = None,
+        tblName: str | None = None,
+        partValues: list[str] | None = None,
+        maxParts: int | None = None,
+        validWriteIdList: str | None = None,
+        id: int | None = None,
+    ) -> None: ...
+
+class GetPartitionNamesPsResponse(Struct):
+    names: list[str] | None
+    def __init__(
+        self,
+        names: list[str] | None = None,
+    ) -> None: ...
+
+class GetPartitionsPsWithAuthRequest(Struct):
+    catName: str | None
+    dbName: str | None
+    tblName: str | None
+    partVals: list[str] | None
+    maxParts: int | None
+    userName: str | None
+    groupNames: list[str] | None
+    validWriteIdList: str | None
+    id: int | None
+    skipColumnSchemaForPartition: bool | None
+    includeParamKeyPattern: str | None
+    excludeParamKeyPattern: str | None
+    partNames: list[str] | None
+    def __init__(
+        self,
+        catName: str | None = None,
+        dbName: str | None = None,
+        tblName: str | None = None,
+        partVals: list[str] | None = None,
+        maxParts: int | None = None,
+        userName: str | None = None,
+        groupNames: list[str] | None = None,
+        validWriteIdList: str | None = None,
+        id: int | None = None,
+        skipColumnSchemaForPartition: bool | None = None,
+        includeParamKeyPattern: str | None = None,
+        excludeParamKeyPattern: str | None = None,
+        partNames: list[str] | None = None,
+    ) -> None: ...
+
+class GetPartitionsPsWithAuthResponse(Struct):
+    partitions: list[Partition] | None
+    def __init__(
+        self,
+        partitions: list[Partition] | None = None,
+    ) -> None: ...
+
+class GetPartitionsFilterSpec(Struct):
+    filterMode: int | None
+    filters: list[str] | None
+    def __init__(
+        self,
+        filterMode: int | None = None,
+        filters: list[str] | None = None,
+    ) -> None: ...
+
+class GetPartitionsRequest(Struct):
+    catName: str | None
+    dbName: str | None
+    tblName: str | None
+    withAuth: bool | None
+    user: str | None
+    groupNames: list[str] | None
+    projectionSpec: GetProjectionsSpec | None
+    filterSpec: GetPartitionsFilterSpec | None
+    processorCapabilities: list[str] | None
+    processorIdentifier: str | None
+    validWriteIdList: str | None
+    def __init__(
+        self,
+        catName: str | None = None,
+        dbName: str | None = None,
+        tblName: str | None = None,
+        withAuth: bool | None = None,
+        user: str | None = None,
+        groupNames: list[str] | None = None,
+        projectionSpec: GetProjectionsSpec | None = None,
+        filterSpec: GetPartitionsFilterSpec | None = None,
+        processorCapabilities: list[str] | None = None,
+        processorIdentifier: str | None = None,
+        validWriteIdList: str | None = None,
+    ) -> None: ...
+
+class GetPartitionsResponse(Struct):
+    partitionSpec: list[PartitionSpec] | None
+    def __init__(
+        self,
+        partitionSpec: list[PartitionSpec] | None = None,
+    ) -> None: ...
+
+class PartitionValuesRequest(Struct):
+    dbName: str | None
+    tblName: str | None
+    partitionKeys: list[FieldSchema] | None
+    applyDistinct: bool | None
+    filter: str | None
+    partitionOrder: list[FieldSchema] | None
+    ascending: bool | None
+    maxParts: int | None
+    catName: str | None
+    validWriteIdList: str | None
+    def __init__(
+        self,
+        dbName: str | None = None,
+        tblName: str | None = None,
+        partitionKeys: list[FieldSchema] | None = None,
+        applyDistinct: bool | None = None,
+        filter: str | None = None,
+        partitionOrder: list[FieldSchema] | None = None,
+        ascending: bool | None = None,
+        maxParts: int | None = None,
+        catName: str | None = None,
+        validWriteIdList: str | None = None,
+    ) -> None: ...
+
+class PartitionValuesRow(Struct):
+    row: list[str] | None
+    def __init__(
+        self,
+        row: list[str] | None = None,
+    ) -> None: ...
+
+class PartitionValuesResponse(Struct):
+    partitionValues: list[PartitionValuesRow] | None
+    def __init__(
+        self,
+        partitionValues: list[PartitionValuesRow] | None = None,
+    ) -> None: ...
+
+class AlterPartitionsRequest(Struct):
+    catName: str | None
+    dbName: str | None
+    tableName: str | None
+    partitions: list[Partition] | None
+    environmentContext: EnvironmentContext | None
+    writeId: int | None
+    validWriteIdList: str | None
+    skipColumnSchemaForPartition: bool | None
+    partitionColSchema: list[FieldSchema] | None
+    def __init__(
+        self,
+        catName: str | None = None,
+        dbName: str | None = None,
+        tableName: str | None = None,
+        partitions: list[Partition] | None = None,
+        environmentContext: EnvironmentContext | None = None,
+        writeId: int | None = None,
+        validWriteIdList: str | None = None,
+        skipColumnSchemaForPartition: bool | None = None,
+        partitionColSchema: list[FieldSchema] | None = None,
+    ) -> None: ...
+
+class AlterPartitionsResponse(Struct): ...
+
+class RenamePartitionRequest(Struct):
+    catName: str | None
+    dbName: str | None
+    tableName: str | None
+    partVals: list[str] | None
+    newPart: Partition | None
+    validWriteIdList: str | None
+    txnId: int | None
+    clonePart: bool | None
+    def __init__(
+        self,
+        catName: str | None = None,
+        dbName: str | None = None,
+        tableName: str | None = None,
+        partVals: list[str] | None = None,
+        newPart: Partition | None = None,
+        validWriteIdList: str | None = None,
+        txnId: int | None = None,
+        clonePart: bool | None = None,
+    ) -> None: ...
+
+class RenamePartitionResponse(Struct): ...
+
+class Index(Struct):
+    indexName: str | None
+    indexHandlerClass: str | None
+    dbName: str | None
+    origTableName: str | None
+    createTime: int | None
+    lastAccessTime: int | None
+    indexTableName: str | None
+    sd: StorageDescriptor | None
+    parameters: dict[str, str] | None
+    deferredRebuild: bool | None
+    def __init__(
+        self,
+        indexName: str | None = None,
+        indexHandlerClass: str | None = None,
+        dbName: str | None = None,
+        origTableName: str | None = None,
+        createTime: int | None = None,
+        lastAccessTime: int | None = None,
+        indexTableName: str | None = None,
+        sd: StorageDescriptor | None = None,
+        parameters: dict[str, str] | None = None,
+        deferredRebuild: bool | None = None,
+    ) -> None: ...
+
+class ResourceUri(Struct):
+    resourceType: int | None
+    uri: str | None
+    def __init__(
+        self,
+        resourceType: int | None = None,
+        uri: str | None = None,
+    ) -> None: ...
+
+class Function(Struct):
+    functionName: str | None
+    dbName: str | None
+    className: str | None
+    ownerName: str | None
+    ownerType: int | None
+    createTime: int | None
+    functionType: int | None
+    resourceUris: list[ResourceUri] | None
+    catName: str | None
+    def __init__(
+        self,
+        functionName: str | None = None,
+        dbName: str | None = None,
+        className: str | None = None,
+        ownerName: str | None = None,
+        ownerType: int | None = None,
+        createTime: int | None = None,
+        functionType: int | None = None,
+        resourceUris: list[ResourceUri] | None = None,
+        catName: str | None = None,
+    ) -> None: ...
+
+class GetAllFunctionsResponse(Struct):
+    functions: list[Function] | None
+    def __init__(
+        self,
+        functions: list[Function] | None = None,
+    ) -> None: ...
+
+class GetFunctionsRequest(Struct):
+    dbName: str | None
+    catalogName: str | None
+    pattern: str | None
+    returnNames: bool | None
+    def __init__(
+        self,
+        dbName: str | None = None,
+        catalogName: str | None = None,
+        pattern: str | None = None,
+        returnNames: bool | None = None,
+    ) -> None: ...
+
+class GetFunctionsResponse(Struct):
+    function_names: list[str] | None
+    functions: list[Function] | None
+    def __init__(
+        self,
+        function_names: list[str] | None = None,
+        functions: list[Function] | None = None,
+    ) -> None: ...
+
+class TxnInfo(Struct):
+    id: int | None
+    state: int | None
+    user: str | None
+    hostname: str | None
+    agentInfo: str | None
+    heartbeatCount: int | None
+    metaInfo: str | None
+    startedTime: int | None
+    lastHeartbeatTime: int | None
+    def __init__(
+        self,
+        id: int | None = None,
+        state: int | None = None,
+        user: str | None = None,
+        hostname: str | None = None,
+        agentInfo: str | None = None,
+        heartbeatCount: int | None = None,
+        metaInfo: str | None = None,
+        startedTime: int | None = None,
+        lastHeartbeatTime: int | None = None,
+    ) -> None: ...
+
+class BasicTxnInfo(Struct):
+    isnull: bool | None
+    time: int | None
+    txnid: int | None
+    dbname: str | None
+    tablename: str | None
+    partitionname: str | None
+    def __init__(
+        self,
+        isnull: bool | None = None,
+        time: int | None = None,
+        txnid: int | None = None,
+        dbname: str | None = None,
+        tablename: str | None = None,
+        partitionname: str | None = None,
+    ) -> None: ...
+
+class GetOpenTxnsRequest(Struct):
+    excludeTxnTypes: list[int] | None
+    def __init__(
+        self,
+        excludeTxnTypes: list[int] | None = None,
+    ) -> None: ...
+
+class GetOpenTxnsResponse(Struct):
+    txn_high_water_mark: int | None
+    open_txns: set[int] | None
+    min_open_txn: int | None
+    def __init__(
+        self,
+        txn_high_water_mark: int | None = None,
+        open_txns: set[int] | None = None,
+        min_open_txn: int | None = None,
+    ) -> None: ...
+
+class GetOpenTxnsResponse_v4(Struct):
+    txn_high_water_mark: int | None
+    open_txns: list[int] | None
+    min_open_txn: int | None
+    abortedBits: bytes | None
+    def __init__(
+        self,
+        txn_high_water_mark: int | None = None,
+        open_txns: list[int] | None = None,
+        min_open_txn: int | None = None,
+        abortedBits: bytes | None = None,
+    ) -> None: ...
+
+class GetOpenTxnsInfoResponse(Struct):
+    txn_high_water_mark: int | None
+    open_txns: list[TxnInfo] | None
+    def __init__(
+        self,
+        txn_high_water_mark: int | None = None,
+        open_txns: list[TxnInfo] | None = None,
+    ) -> None: ...
+
+class OpenTxnRequest(Struct):
+    num_txns: int | None
+    user: str | None
+    hostname: str | None
+    agentInfo: str | None
+    replPolicy: str | None
+    replSrcTxnIds: list[int] | None
+    txn_type: int | None
+    def __init__(
+        self,
+        num_txns: int | None = None,
+        user: str | None = None,
+        hostname: str | None = None,
+        agentInfo: str | None = None,
+        replPolicy: str | None = None,
+        replSrcTxnIds: list[int] | None = None,
+        txn_type: int | None = None,
+    ) -> None: ...
+
+class OpenTxnsResponse(Struct):
+    txn_ids: list[int] | None
+    def __init__(
+        self,
+        txn_ids: list[int] | None = None,
+    ) -> None: ...
+
+class AbortTxnRequest(Struct):
+    txnid: int | None
+    replPolicy: str | None
+    txn_type: int | None
+    errorCode: int | None
+    def __init__(
+        self,
+        txnid: int | None = None,
+        replPolicy: str | None = None,
+        txn_type: int | None = None,
+        errorCode: int | None = None,
+    ) -> None: ...
+
+class AbortTxnsRequest(Struct):
+    txn_ids: list[int] | None
+    errorCode: int | None
+    def __init__(
+        self,
+        txn_ids: list[int] | None = None,
+        errorCode: int | None = None,
+    ) -> None: ...
+
+class WriteEventInfo(Struct):
+    writeId: int | None
+    database: str | None
+    table: str | None
+    files: str | None
+    partition: str | None
+    tableObj: str | None
+    partitionObj: str | None
+    def __init__(
+        self,
+        writeId: int | None = None,
+        database: str | None = None,
+        table: str | None = None,
+        files: str | None = None,
+        partition: str | None = None,
+        tableObj: str | None = None,
+        partitionObj: str | None = None,
+    ) -> None: ...
+
+class ReplLastIdInfo(Struct):
+    database: str | None
+    lastReplId: int | None
+    table: str | None
+    catalog: str | None
+    partitionList: list[str] | None
+    def __init__(
+        self,
+        database: str | None = None,
+        lastReplId: int | None = None,
+        table: str | None = None,
+        catalog: str | None = None,
+        partitionList: list[str] | None = None,
+    ) -> None: ...
+
+class CommitTxnKeyValue(Struct):
+    tableId: int | None
+    key: str | None
+    value: str | None
+    def __init__(
+        self,
+        tableId: int | None = None,
+        key: str | None = None,
+        value: str | None = None,
+    ) -> None: ...
+
+class CommitTxnRequest(Struct):
+    txnid: int | None
+    replPolicy: str | None
+    writeEventInfos: list[WriteEventInfo] | None
+    replLastIdInfo: ReplLastIdInfo | None
+    keyValue: CommitTxnKeyValue | None
+    exclWriteEnabled: bool | None
+    txn_type: int | None
+    def __init__(
+        self,
+        txnid: int | None = None,
+        replPolicy: str | None = None,
+        writeEventInfos: list[WriteEventInfo] | None = None,
+        replLastIdInfo: ReplLastIdInfo | None = None,
+        keyValue: CommitTxnKeyValue | None = None,
+        exclWriteEnabled: bool | None = None,
+        txn_type: int | None = None,
+    ) -> None: ...
+
+class GetAllWriteEventInfoRequest(Struct):
+    txnId: int | None
+    dbName: str | None
+    tableName: str | None
+    def __init__(
+        self,
+        txnId: int | None = None,
+        dbName: str | None = None,
+        tableName: str | None = None,
+    ) -> None: ...
+
+class ReplTblWriteIdStateRequest(Struct):
+    validWriteIdlist: str | None
+    user: str | None
+    hostName: str | None
+    dbName: str | None
+    tableName: str | None
+    partNames: list[str] | None
+    def __init__(
+        self,
+        validWriteIdlist: str | None = None,
+        user: str | None = None,
+        hostName: str | None = None,
+        dbName: str | None = None,
+        tableName: str | None = None,
+        partNames: list[str] | None = None,
+    ) -> None: ...
+
+class GetValidWriteIdsRequest(Struct):
+    fullTableNames: list[str] | None
+    validTxnList: str | None
+    writeId: int | None
+    def __init__(
+        self,
+        fullTableNames: list[str] | None = None,
+        validTxnList: str | None = None,
+        writeId: int | None = None,
+    ) -> None: ...
+
+class TableValidWriteIds(Struct):
+    fullTableName: str | None
+    writeIdHighWaterMark: int | None
+    invalidWriteIds: list[int] | None
+    minOpenWriteId: int | None
+    abortedBits: bytes | None
+    def __init__(
+        self,
+        fullTableName: str | None = None,
+        writeIdHighWaterMark: int | None = None,
+        invalidWriteIds: list[int] | None = None,
+        minOpenWriteId: int | None = None,
+        abortedBits: bytes | None = None,
+    ) -> None: ...
+
+class GetValidWriteIdsResponse(Struct):
+    tblValidWriteIds: list[TableValidWriteIds] | None
+    def __init__(
+        self,
+        tblValidWriteIds: list[TableValidWriteIds] | None = None,
+    ) -> None: ...
+
+class TxnToWriteId(Struct):
+    txnId: int | None
+    writeId: int | None
+    def __init__(
+        self,
+        txnId: int | None = None,
+        writeId: int | None = None,
+    ) -> None: ...
+
+class AllocateTableWriteIdsRequest(Struct):
+    dbName: str | None
+    tableName: str | None
+    txnIds: list[int] | None
+    replPolicy: str | None
+    srcTxnToWriteIdList: list[TxnToWriteId] | None
+    reallocate: bool | None
+    def __init__(
+        self,
+        dbName: str | None = None,
+        tableName: str | None = None,
+        txnIds: list[int] | None = None,
+        replPolicy: str | None = None,
+        srcTxnToWriteIdList: list[TxnToWriteId] | None = None,
+        reallocate: bool | None = None,
+    ) -> None: ...
+
+class AllocateTableWriteIdsResponse(Struct):
+    txnToWriteIds: list[TxnToWriteId] | None
+    def __init__(
+        self,
+        txnToWriteIds: list[TxnToWriteId] | None = None,
+    ) -> None: ...
+
+class MaxAllocatedTableWriteIdRequest(Struct):
+    dbName: str | None
+    tableName: str | None
+    def __init__(
+        self,
+        dbName: str | None = None,
+        tableName: str | None = None,
+    ) -> None: ...
+
+class MaxAllocatedTableWriteIdResponse(Struct):
+    maxWriteId: int | None
+    def __init__(
+        self,
+        maxWriteId: int | None = None,
+    ) -> None: ...
+
+class SeedTableWriteIdsRequest(Struct):
+    dbName: str | None
+    tableName: str | None
+    seedWriteId: int | None
+    def __init__(
+        self,
+        dbName: str | None = None,
+        tableName: str | None = None,
+        seedWriteId: int | None = None,
+    ) -> None: ...
+
+class SeedTxnIdRequest(Struct):
+    seedTxnId: int | None
+    def __init__(
+        self,
+        seedTxnId: int | None = None,
+    ) -> None: ...
+
+class HeartbeatRequest(Struct):
+    lockid: int | None
+    txnid: int | None
+    def __init__(
+        self,
+        lockid: int | None = None,
+        txnid: int | None = None,
+    ) -> None: ...
+
+class HeartbeatTxnRangeRequest(Struct):
+    min: int | None
+    max: int | None
+    def __init__(
+        self,
+        min: int | None = None,
+        max: int | None = None,
+    ) -> None: ...
+
+class HeartbeatTxnRangeResponse(Struct):
+    aborted: set[int] | None
+    nosuch: set[int] | None
+    def __init__(
+        self,
+        aborted: set[int] | None = None,
+        nosuch: set[int] | None = None,
+    ) -> None: ...
+
+class AddDynamicPartitions(Struct):
+    txnid: int | None
+    dbname: str | None
+    tablename: str | None
+    partitionnames: list[str] | None
+    operationType: int | None
+    def __init__(
+        self,
+        txnid: int | None = None,
+        dbname: str | None = None,
+        tablename: str | None = None,
+        partitionnames: list[str] | None = None,
+        operationType: int | None = None,
+    ) -> None: ...
+
+class AddDynamicPartitions_v4(Struct):
+    txnid: int | None
+    writeid: int | None
+    dbname: str | None
+    tablename: str | None
+    partitionnames: list[str] | None
+    operationType: int | None
+    def __init__(
+        self,
+        txnid: int | None = None,
+        writeid: int | None = None,
+        dbname: str | None = None,
+        tablename: str | None = None,
+        partitionnames: list[str] | None = None,
+        operationType: int | None = None,
+    ) -> None: ...
+
+class LockComponent(Struct):
+    type: int | None
+    level: int | None
+    dbname: str | None
+    tablename: str | None
+    partitionname: str | None
+    operationType: int | None
+    isAcid: bool | None
+    isDynamicPartitionWrite: bool | None
+    def __init__(
+        self,
+        type: int | None = None,
+        level: int | None = None,
+        dbname: str | None = None,
+        tablename: str | None = None,
+        partitionname: str | None = None,
+        operationType: int | None = None,
+        isAcid: bool | None = None,
+        isDynamicPartitionWrite: bool | None = None,
+    ) -> None: ...
+
+class LockRequest(Struct):
+    component: list[LockComponent] | None
+    txnid: int | None
+    user: str | None
+    hostname: str | None
+    agentInfo: str | None
+    zeroWaitReadEnabled: bool | None
+    exclusiveCTAS: bool | None
+    locklessReadsEnabled: bool | None
+    def __init__(
+        self,
+        component: list[LockComponent] | None = None,
+        txnid: int | None = None,
+        user: str | None = None,
+        hostname: str | None = None,
+        agentInfo: str | None = None,
+        zeroWaitReadEnabled: bool | None = None,
+        exclusiveCTAS: bool | None = None,
+        locklessReadsEnabled: bool | None = None,
+    ) -> None: ...
+
+class LockResponse(Struct):
+    lockid: int | None
+    state: int | None
+    errorMessage: str | None
+    def __init__(
+        self,
+        lockid: int | None = None,
+        state: int | None = None,
+        errorMessage: str | None = None,
+    ) -> None: ...
+
+class CheckLockRequest(Struct):
+    lockid: int | None
+    txnid: int | None
+    elapsed_ms: int | None
+    def __init__(
+        self,
+        lockid: int | None = None,
+        txnid: int | None = None,
+        elapsed_ms: int | None = None,
+    ) -> None: ...
+
+class UnlockRequest(Struct):
+    lockid: int | None
+    def __init__(
+        self,
+        lockid: int | None = None,
+    ) -> None: ...
+
+class ShowLocksRequest(Struct):
+    dbname: str | None
+    tablename: str | None
+    partname: str | None
+    isExtended: bool | None
+    txnid: int | None
+    def __init__(
+        self,
+        dbname: str | None = None,
+        tablename: str | None = None,
+        partname: str | None = None,
+        isExtended: bool | None = None,
+        txnid: int | None = None,
+    ) -> None: ...
+
+class ShowLocksResponseElement(Struct):
+    lockid: int | None
+    dbname: str | None
+    tablename: str | None
+    partname: str | None
+    state: int | None
+    type: int | None
+    txnid: int | None
+    lastheartbeat: int | None
+    acquiredat: int | None
+    user: str | None
+    hostname: str | None
+    heartbeatCount: int | None
+    agentInfo: str | None
+    blockedByExtId: int | None
+    blockedByIntId: int | None
+    lockIdInternal: int | None
+    def __init__(
+        self,
+        lockid: int | None = None,
+        dbname: str | None = None,
+        tablename: str | None = None,
+        partname: str | None = None,
+        state: int | None = None,
+        type: int | None = None,
+        txnid: int | None = None,
+        lastheartbeat: int | None = None,
+        acquiredat: int | None = None,
+        user: str | None = None,
+        hostname: str | None = None,
+        heartbeatCount: int | None = None,
+        agentInfo: str | None = None,
+        blockedByExtId: int | None = None,
+        blockedByIntId: int | None = None,
+        lockIdInternal: int | None = None,
+    ) -> None: ...
+
+class ShowLocksResponse(Struct):
+    locks: list[ShowLocksResponseElement] | None
+    def __init__(
+        self,
+        locks: list[ShowLocksResponseElement] | None = None,
+    ) -> None: ...
+
+class CompactionRequest(Struct):
+    dbname: str | None
+    tablename: str | None
+    partitionname: str | None
+    type: int | None
+    runas: str | None
+    properties: dict[str, str] | None
+    initiatorId: str | None
+    initiatorVersion: str | None
+    poolName: str | None
+    numberOfBuckets: int | None
+    orderByClause: str | None
+    def __init__(
+        self,
+        dbname: str | None = None,
+        tablename: str | None = None,
+        partitionname: str | None = None,
+        type: int | None = None,
+        runas: str | None = None,
+        properties: dict[str, str] | None = None,
+        initiatorId: str | None = None,
+        initiatorVersion: str | None = None,
+        poolName: str | None = None,
+        numberOfBuckets: int | None = None,
+        orderByClause: str | None = None,
+    ) -> None: ...
+
+class CompactionResponse(Struct):
+    id: int | None
+    state: str | None
+    accepted: bool | None
+    errormessage: str | None
+    def __init__(
+        self,
+        id: int | None = None,
+        state: str | None = None,
+        accepted: bool | None = None,
+        errormessage: str | None = None,
+    ) -> None: ...
+
+class CompactionInfoStruct(Struct):
+    id: int | None
+    dbname: str | None
+    tablename: str | None
+    partitionname: str | None
+    type: int | None
+    runas: str | None
+    properties: str | None
+    toomanyaborts: bool | None
+    state: str | None
+    workerId: str | None
+    start: int | None
+    highestWriteId: int | None
+    errorMessage: str | None
+    hasoldabort: bool | None
+    enqueueTime: int | None
+    retryRetention: int | None
+    poolname: str | None
+    numberOfBuckets: int | None
+    orderByClause: str | None
+    def __init__(
+        self,
+        id: int | None = None,
+        dbname: str | None = None,
+        tablename: str | None = None,
+        partitionname: str | None = None,
+        type: int | None = None,
+        runas: str | None = None,
+        properties: str | None = None,
+        toomanyaborts: bool | None = None,
+        state: str | None = None,
+        workerId: str | None = None,
+        start: int | None = None,
+        highestWriteId: int | None = None,
+        errorMessage: str | None = None,
+        hasoldabort: bool | None = None,
+        enqueueTime: int | None = None,
+        retryRetention: int | None = None,
+        poolname: str | None = None,
+        numberOfBuckets: int | None = None,
+        orderByClause: str | None = None,
+    ) -> None: ...
+
+class OptionalCompactionInfoStruct(Struct):
+    ci: CompactionInfoStruct | None
+    def __init__(
+        self,
+        ci: CompactionInfoStruct | None = None,
+    ) -> None: ...
+
+class FindNextCompactRequest(Struct):
+    workerId: str | None
+    workerVersion: str | None
+    poolName: str | None
+    def __init__(
+        self,
+        workerId: str | None = None,
+        workerVersion: str | None = None,
+        poolName: str | None = None,
+    ) -> None: ...
+
+class ShowCompactRequest(Struct):
+    id: int | None
+    poolName: str | None
+    dbName: str | None
+    tbName: str | None
+    partName: str | None
+    type: int | None
+    state: str | None
+    limit: int | None
+    order: str | None
+    def __init__(
+        self,
+        id: int | None = None,
+        poolName: str | None = None,
+        dbName: str | None = None,
+        tbName: str | None = None,
+        partName: str | None = None,
+        type: int | None = None,
+        state: str | None = None,
+        limit: int | None = None,
+        order: str | None = None,
+    ) -> None: ...
+
+class ShowCompactResponseElement(Struct):
+    dbname: str | None
+    tablename: str | None
+    partitionname: str | None
+    type: int | None
+    state: str | None
+    workerid: str | None
+    start: int | None
+    runAs: str | None
+    hightestTxnId: int | None
+    metaInfo: str | None
+    endTime: int | None
+    hadoopJobId: str | None
+    id: int | None
+    errorMessage: str | None
+    enqueueTime: int | None
+    workerVersion: str | None
+    initiatorId: str | None
+    initiatorVersion: str | None
+    cleanerStart: int | None
+    poolName: str | None
+    nextTxnId: int | None
+    txnId: int | None
+    commitTime: int | None
+    hightestWriteId: int | None
+    def __init__(
+        self,
+        dbname: str | None = None,
+        tablename: str | None = None,
+        partitionname: str | None = None,
+        type: int | None = None,
+        state: str | None = None,
+        workerid: str | None = None,
+        start: int | None = None,
+        runAs: str | None = None,
+        hightestTxnId: int | None = None,
+        metaInfo: str | None = None,
+        endTime: int | None = None,
+        hadoopJobId: str | None = None,
+        id: int | None = None,
+        errorMessage: str | None = None,
+        enqueueTime: int | None = None,
+        workerVersion: str | None = None,
+        initiatorId: str | None = None,
+        initiatorVersion: str | None = None,
+        cleanerStart: int | None = None,
+        poolName: str | None = None,
+        nextTxnId: int | None = None,
+        txnId: int | None = None,
+        commitTime: int | None = None,
+        hightestWriteId: int | None = None,
+    ) -> None: ...
+
+class ShowCompactResponse(Struct):
+    compacts: list[ShowCompactResponseElement] | None
+    def __init__(
+        self,
+        compacts: list[ShowCompactResponseElement] | None = None,
+    ) -> None: ...
+
+class AbortCompactionRequest(Struct):
+    compactionIds: list[int] | None
+    type: str | None
+    poolName: str | None
+    def __init__(
+        self,
+        compactionIds: list[int] | None = None,
+        type: str | None = None,
+        poolName: str | None = None,
+    ) -> None: ...
+
+class AbortCompactionResponseElement(Struct):
+    compactionId: int | None
+    status: str | None
+    message: str | None
+    def __init__(
+        self,
+        compactionId: int | None = None,
+        status: str | None = None,
+        message: str | None = None,
+    ) -> None: ...
+
+class AbortCompactResponse(Struct):
+    abortedcompacts: dict[int, AbortCompactionResponseElement] | None
+    def __init__(
+        self,
+        abortedcompacts: dict[int, AbortCompactionResponseElement] | None = None,
+    ) -> None: ...
+
+class GetLatestCommittedCompactionInfoRequest(Struct):
+    dbname: str | None
+    tablename: str | None
+    partitionnames: list[str] | None
+    lastCompactionId: int | None
+    def __init__(
+        self,
+        dbname: str | None = None,
+        tablename: str | None = None,
+        partitionnames: list[str] | None = None,
+        lastCompactionId: int | None = None,
+    ) -> None: ...
+
+class GetLatestCommittedCompactionInfoResponse(Struct):
+    compactions: list[CompactionInfoStruct] | None
+    def __init__(
+        self,
+        compactions: list[CompactionInfoStruct] | None = None,
+    ) -> None: ...
+
+class NotificationEventRequest(Struct):
+    lastEvent: int | None
+    maxEvents: int | None
+    eventTypeSkipList: list[str] | None
+    catName: str | None
+    dbName: str | None
+    tableNames: list[str] | None
+    eventTypeList: list[str] | None
+    def __init__(
+        self,
+        lastEvent: int | None = None,
+        maxEvents: int | None = None,
+        eventTypeSkipList: list[str] | None = None,
+        catName: str | None = None,
+        dbName: str | None = None,
+        tableNames: list[str] | None = None,
+        eventTypeList: list[str] | None = None,
+    ) -> None: ...
+
+class NotificationEvent(Struct):
+    eventId: int | None
+    eventTime: int | None
+    eventType: str | None
+    dbName: str | None
+    tableName: str | None
+    message: str | None
+    messageFormat: str | None
+    catName: str | None
+    def __init__(
+        self,
+        eventId: int | None = None,
+        eventTime: int | None = None,
+        eventType: str | None = None,
+        dbName: str | None = None,
+        tableName: str | None = None,
+        message: str | None = None,
+        messageFormat: str | None = None,
+        catName: str | None = None,
+    ) -> None: ...
+
+class NotificationEventResponse(Struct):
+    events: list[NotificationEvent] | None
+    def __init__(
+        self,
+        events: list[NotificationEvent] | None = None,
+    ) -> None: ...
+
+class CurrentNotificationEventId(Struct):
+    eventId: int | None
+    def __init__(
+        self,
+        eventId: int | None = None,
+    ) -> None: ...
+
+class NotificationEventsCountRequest(Struct):
+    fromEventId: int | None
+    dbName: str | None
+    catName: str | None
+    toEventId: int | None
+    limit: int | None
+    tableNames: list[str] | None
+    def __init__(
+        self,
+        fromEventId: int | None = None,
+        dbName: str | None = None,
+        catName: str | None = None,
+        toEventId: int | None = None,
+        limit: int | None = None,
+        tableNames: list[str] | None = None,
+    ) -> None: ...
+
+class NotificationEventsCountResponse(Struct):
+    eventsCount: int | None
+    def __init__(
+        self,
+        eventsCount: int | None = None,
+    ) -> None: ...
+
+class InsertEventRequestData(Struct):
+    filesAdded: list[str] | None
+    filesAddedChecksum: list[str] | None
+    def __init__(
+        self,
+        filesAdded: list[str] | None = None,
+        filesAddedChecksum: list[str] | None = None,
+    ) -> None: ...
+
+class InsertEventRequestData_v4(Struct):
+    replace: bool | None
+    filesAdded: list[str] | None
+    filesAddedChecksum: list[str] | None
+    subDirectoryList: list[str] | None
+    partitionVal: list[str] | None
+    def __init__(
+        self,
+        replace: bool | None = None,
+        filesAdded: list[str] | None = None,
+        filesAddedChecksum: list[str] | None = None,
+        subDirectoryList: list[str] | None = None,
+        partitionVal: list[str] | None = None,
+    ) -> None: ...
+
+class FireEventRequestData(Struct):
+    insertData: InsertEventRequestData | None
+    insertDatas: list[InsertEventRequestData_v4] | None
+    refreshEvent: bool | None
+    def __init__(
+        self,
+        insertData: InsertEventRequestData | None = None,
+        insertDatas: list[InsertEventRequestData_v4] | None = None,
+        refreshEvent: bool | None = None,
+    ) -> None: ...
+
+class FireEventRequest(Struct):
+    successful: bool | None
+    data: FireEventRequestData | None
+    dbName: str | None
+    tableName: str | None
+    partitionVals: list[str] | None
+    catName: str | None
+    tblParams: dict[str, str] | None
+    batchPartitionValsForRefresh: list[list[str]] | None
+    def __init__(
+        self,
+        successful: bool | None = None,
+        data: FireEventRequestData | None = None,
+        dbName: str | None = None,
+        tableName: str | None = None,
+        partitionVals: list[str] | None = None,
+        catName: str | None = None,
+        tblParams: dict[str, str] | None = None,
+        batchPartitionValsForRefresh: list[list[str]] | None = None,
+    ) -> None: ...
+
+class FireEventResponse(Struct):
+    eventIds: list[int] | None
+    def __init__(
+        self,
+        eventIds: list[int] | None = None,
+    ) -> None: ...
+
+class WriteNotificationLogRequest(Struct):
+    txnId: int | None
+    writeId: int | None
+    db: str | None
+    table: str | None
+    fileInfo: InsertEventRequestData_v4 | None
+    partitionVals: list[str] | None
+    def __init__(
+        self,
+        txnId: int | None = None,
+        writeId: int | None = None,
+        db: str | None = None,
+        table: str | None = None,
+        fileInfo: InsertEventRequestData_v4 | None = None,
+        partitionVals: list[str] | None = None,
+    ) -> None: ...
+
+class WriteNotificationLogResponse(Struct): ...
+
+class WriteNotificationLogBatchRequest(Struct):
+    catalog: str | None
+    db: str | None
+    table: str | None
+    requestList: list[WriteNotificationLogRequest] | None
+    def __init__(
+        self,
+        catalog: str | None = None,
+        db: str | None = None,
+        table: str | None = None,
+        requestList: list[WriteNotificationLogRequest] | None = None,
+    ) -> None: ...
+
+class WriteNotificationLogBatchResponse(Struct): ...
+
+class CmRecycleRequest(Struct):
+    dataPath: str | None
+    purge: bool | None
+    def __init__(
+        self,
+        dataPath: str | None = None,
+        purge: bool | None = None,
+    ) -> None: ...
+
+class CmRecycleResponse(Struct): ...
+
+class MetadataPpdResult(Struct):
+    metadata: bytes | None
+    includeBitset: bytes | None
+    def __init__(
+        self,
+        metadata: bytes | None = None,
+        includeBitset: bytes | None = None,
+    ) -> None: ...
+
+class GetFileMetadataByExprRequest(Struct):
+    fileIds: list[int] | None
+    expr: bytes | None
+    doGetFooters: bool | None
+    type: int | None
+    def __init__(
+        self,
+        fileIds: list[int] | None = None,
+        expr: bytes | None = None,
+        doGetFooters: bool | None = None,
+        type: int | None = None,
+    ) -> None: ...
+
+class GetFileMetadataByExprResult(Struct):
+    metadata: dict[int, MetadataPpdResult] | None
+    isSupported: bool | None
+    def __init__(
+        self,
+        metadata: dict[int, MetadataPpdResult] | None = None,
+        isSupported: bool | None = None,
+    ) -> None: ...
+
+class GetFileMetadataRequest(Struct):
+    fileIds: list[int] | None
+    def __init__(
+        self,
+        fileIds: list[int] | None = None,
+    ) -> None: ...
+
+class GetFileMetadataResult(Struct):
+    metadata: dict[int, bytes] | None
+    isSupported: bool | None
+    def __init__(
+        self,
+        metadata: dict[int, bytes] | None = None,
+        isSupported: bool | None = None,
+    ) -> None: ...
+
+class PutFileMetadataRequest(Struct):
+    fileIds: list[int] | None
+    metadata: list[bytes] | None
+    type: int | None
+    def __init__(
+        self,
+        fileIds: list[int] | None = None,
+        metadata: list[bytes] | None = None,
+        type: int | None = None,
+    ) -> None: ...
+
+class PutFileMetadataResult(Struct): ...
+
+class ClearFileMetadataRequest(Struct):
+    fileIds: list[int] | None
+    def __init__(
+        self,
+        fileIds: list[int] | None = None,
+    ) -> None: ...
+
+class ClearFileMetadataResult(Struct): ...
+
+class CacheFileMetadataRequest(Struct):
+    dbName: str | None
+    tblName: str | None
+    partName: str | None
+    isAllParts: bool | None
+    def __init__(
+        self,
+        dbName: str | None = None,
+        tblName: str | None = None,
+        partName: str | None = None,
+        isAllParts: bool | None = None,
+    ) -> None: ...
+
+class CacheFileMetadataResult(Struct):
+    isSupported: bool | None
+    def __init__(
+        self,
+        isSupported: bool | None = None,
+    ) -> None: ...
+
+class WMTrigger(Struct):
+    resourcePlanName: str | None
+    triggerName: str | None
+    triggerExpression: str | None
+    actionExpression: str | None
+    isInUnmanaged: bool | None
+    ns: str | None
+    def __init__(
+        self,
+        resourcePlanName: str | None = None,
+        triggerName: str | None = None,
+        triggerExpression: str | None = None,
+        actionExpression: str | None = None,
+        isInUnmanaged: bool | None = None,
+        ns: str | None = None,
+    ) -> None: ...
+
+class WMGetTriggersForResourePlanRequest(Struct):
+    resourcePlanName: str | None
+    ns: str | None
+    def __init__(
+        self,
+        resourcePlanName: str | None = None,
+        ns: str | None = None,
+    ) -> None: ...
+
+class WMGetTriggersForResourePlanResponse(Struct):
+    triggers: list[WMTrigger] | None
+    def __init__(
+        self,
+        triggers: list[WMTrigger] | None = None,
+    ) -> None: ...
+
+class ISchemaName(Struct):
+    catName: str | None
+    dbName: str | None
+    schemaName: str | None
+    def __init__(
+        self,
+        catName: str | None = None,
+        dbName: str | None = None,
+        schemaName: str | None = None,
+    ) -> None: ...
+
+class SchemaVersion(Struct):
+    schema: ISchemaName | None
+    version: int | None
+    createdAt: int | None
+    cols: list[FieldSchema] | None
+    state: int | None
+    description: str | None
+    schemaText: str | None
+    fingerprint: str | None
+    name: str | None
+    serDe: SerDeInfo | None
+    def __init__(
+        self,
+        schema: ISchemaName | None = None,
+        version: int | None = None,
+        createdAt: int | None = None,
+        cols: list[FieldSchema] | None = None,
+        state: int | None = None,
+        description: str | None = None,
+        schemaText: str | None = None,
+        fingerprint: str | None = None,
+        name: str | None = None,
+        serDe: SerDeInfo | None = None,
+    ) -> None: ...
+
+class SchemaVersionDescriptor(Struct):
+    schema: ISchemaName | None
+    version: int | None
+    def __init__(
+        self,
+        schema: ISchemaName | None = None,
+        version: int | None = None,
+    ) -> None: ...
+
+class FindSchemasByColsRqst(Struct):
+    colName: str | None
+    colNamespace: str | None
+    type: str | None
+    def __init__(
+        self,
+        colName: str | None = None,
+        colNamespace: str | None = None,
+        type: str | None = None,
+    ) -> None: ...
+
+class FindSchemasByColsResp(Struct):
+    schemaVersions: list[SchemaVersionDescriptor] | None
+    def __init__(
+        self,
+        schemaVersions: list[SchemaVersionDescriptor] | None = None,
+    ) -> None: ...
+
+class LeaseAlreadyExistsException(ThriftException):
+    def __init__(
+        self,
+        message: str | None = None,
+    ) -> None: ...
+
+class InvalidArgumentsException(ThriftException):
+    def __init__(
+        self,
+        message: str | None = None,
+    ) -> None: ...
+
+class ExceedsMaxLeaseTimeException(ThriftException):
+    def __init__(
+        self,
+        message: str | None = None,
+    ) -> None: ...
+
+class LeaseObject(Struct):
+    db_name: str | None
+    table_name: str | None
+    partition_name: str | None
+    lease_type: str | None
+    def __init__(
+        self,
+        db_name: str | None = None,
+        table_name: str | None = None,
+        partition_name: str | None = None,
+        lease_type: str | None = None,
+    ) -> None: ...
+
+class Lease(Struct):
+    user: str | None
+    lease_id: int | None
+    db_name: str | None
+    table_name: str | None
+    partition_name: str | None
+    start_utc: int | None
+    end_utc: int | None
+    lease_type: str | None
+    def __init__(
+        self,
+        user: str | None = None,
+        lease_id: int | None = None,
+        db_name: str | None = None,
+        table_name: str | None = None,
+        partition_name: str | None = None,
+        start_utc: int | None = None,
+        end_utc: int | None = None,
+        lease_type: str | None = None,
+    ) -> None: ...
