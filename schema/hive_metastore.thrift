@@ -1,0 +1,2873 @@
+// The wire of hms-gateway: every struct, exception and method a client of a Hive Metastore may use.
+//
+// It is the union of the dialects. The base is the 2.3 interface of [MS-HMSHTTP]; on top of it stand the methods and
+// fields of 3.1 and 4.x under their real ids, and the lease service. Thrift peers skip what they do not know, so one
+// description serves them all, with these rules:
+//
+// * A field that 3.1 or 4.x made `required` in a struct 2.3 already had is `optional` here: older callers lack it.
+// * An argument list that grew has its longest form; arguments an older caller leaves out arrive unset.
+// * Where a field changed its type or meaning, the struct has the 2.3 shape and a second one, named with the suffix
+//   `_v4`, has the shape of 3.1 and later. In the dialect of 4 `X_v4` stands wherever this file says `X`
+//   (semantics 10.1). Where only newer clients call a method, it names the `_v4` struct itself.
+// * A method that declares its exceptions differently in 4 keeps those of 2.3; a comment shows the others.
+//
+// Left out: workload management, schema registry, data connectors, scheduled queries, replication metrics, stored
+// procedures, packages and runtime statistics, except four read calls that belong to 3.1's common set.
+
+include "fb303.thrift"
+
+namespace java org.apache.hadoop.hive.metastore.api
+namespace php metastore
+namespace cpp Apache.Hadoop.Hive
+namespace py hive_metastore
+// Without a namespace the generated script would replace the page's own Date and Function (clients 7.2).
+namespace js HMS
+
+// ------------------------------------------------------------
+// Keys of table and partition parameters
+// ------------------------------------------------------------
+// Seconds since the epoch; set to the current time when a caller leaves it out.
+const string DDL_TIME = "transient_lastDdlTime"
+// "true" on a partition whose files were packed away; ORIGINAL_LOCATION remembers where they were.
+const string IS_ARCHIVED = "is_archived"
+const string ORIGINAL_LOCATION = "original_location"
+// "true" forbids appending.
+const string IS_IMMUTABLE = "immutable"
+const string TABLE_IS_TRANSACTIONAL = "transactional"
+const string TABLE_TRANSACTIONAL_PROPERTIES = "transactional_properties"
+const string TABLE_NO_AUTO_COMPACT = "no_auto_compaction"
+const string META_TABLE_STORAGE = "storage_handler"
+
+// ------------------------------------------------------------
+// Keys of the flat properties form of a table
+// ------------------------------------------------------------
+const string META_TABLE_COLUMNS = "columns"
+const string META_TABLE_COLUMN_TYPES = "columns.types"
+const string BUCKET_FIELD_NAME = "bucket_field_name"
+const string BUCKET_COUNT = "bucket_count"
+const string FIELD_TO_DIMENSION = "field_to_dimension"
+const string META_TABLE_NAME = "name"
+const string META_TABLE_DB = "db"
+const string META_TABLE_LOCATION = "location"
+const string META_TABLE_SERDE = "serde"
+const string META_TABLE_PARTITION_COLUMNS = "partition_columns"
+const string META_TABLE_PARTITION_COLUMN_TYPES = "partition_columns.types"
+const string FILE_INPUT_FORMAT = "file.inputformat"
+const string FILE_OUTPUT_FORMAT = "file.outputformat"
+
+// ------------------------------------------------------------
+// Words of the table filter, and of the compare-and-set in an environment context
+// ------------------------------------------------------------
+// Left sides of get_table_names_by_filter; the name of a parameter follows HIVE_FILTER_FIELD_PARAMS directly.
+const string HIVE_FILTER_FIELD_OWNER = "hive_filter_field_owner__"
+const string HIVE_FILTER_FIELD_PARAMS = "hive_filter_field_params__"
+const string HIVE_FILTER_FIELD_LAST_ACCESS = "hive_filter_field_last_access__"
+const string HIVE_FILTER_FIELD_TABLE_NAME = "hive_filter_field_tableName__"
+const string HIVE_FILTER_FIELD_TABLE_TYPE = "hive_filter_field_tableType__"
+// Environment context of alter_table: refuse unless the stored parameter has the expected value.
+const string EXPECTED_PARAMETER_KEY = "expected_parameter_key"
+const string EXPECTED_PARAMETER_VALUE = "expected_parameter_value"
+
+// ------------------------------------------------------------
+// Exceptions
+// ------------------------------------------------------------
+
+exception MetaException {
+  1: string message,
+}
+
+exception UnknownTableException {
+  1: string message,
+}
+
+exception UnknownDBException {
+  1: string message,
+}
+
+exception AlreadyExistsException {
+  1: string message,
+}
+
+exception InvalidPartitionException {
+  1: string message,
+}
+
+exception UnknownPartitionException {
+  1: string message,
+}
+
+exception InvalidObjectException {
+  1: string message,
+}
+
+exception NoSuchObjectException {
+  1: string message,
+}
+
+// 2.3 only.
+exception IndexAlreadyExistsException {
+  1: string message,
+}
+
+exception InvalidOperationException {
+  1: string message,
+}
+
+exception ConfigValSecurityException {
+  1: string message,
+}
+
+exception InvalidInputException {
+  1: string message,
+}
+
+exception NoSuchTxnException {
+  1: string message,
+}
+
+exception TxnAbortedException {
+  1: string message,
+}
+
+exception TxnOpenException {
+  1: string message,
+}
+
+exception NoSuchLockException {
+  1: string message,
+}
+
+exception CompactionAbortedException {
+  1: string message,
+}
+
+exception NoSuchCompactionException {
+  1: string message,
+}
+
+// ------------------------------------------------------------
+// Common
+// ------------------------------------------------------------
+
+enum PrincipalType {
+  USER = 1,
+  ROLE = 2,
+  GROUP = 3,
+}
+
+struct Version {
+  1: string version,
+  2: string comments,
+}
+
+struct EnvironmentContext {
+  1: map<string, string> properties,
+}
+
+// TEST_CAPABILITY is for tests of the client.
+enum ClientCapability {
+  TEST_CAPABILITY = 1,
+  INSERT_ONLY_TABLES = 2,
+}
+
+struct ClientCapabilities {
+  1: required list<ClientCapability> values,
+}
+
+// Dotted names of the wanted fields, all when empty; the patterns select parameters with % and _.
+struct GetProjectionsSpec {
+  1: list<string> fieldList,
+  2: string includeParamKeyPattern,
+  3: string excludeParamKeyPattern,
+}
+
+struct PropertySetRequest {
+  1: required string nameSpace,
+  2: map<string, string> propertyMap,
+}
+
+struct PropertyGetRequest {
+  1: required string nameSpace,
+  2: string mapPrefix,
+  3: optional string mapPredicate,
+  4: optional list<string> mapSelection,
+}
+
+struct PropertyGetResponse {
+  1: map<string, map<string, string>> properties,
+}
+
+// ------------------------------------------------------------
+// Privileges and roles
+// ------------------------------------------------------------
+
+enum HiveObjectType {
+  GLOBAL = 1,
+  DATABASE = 2,
+  TABLE = 3,
+  PARTITION = 4,
+  COLUMN = 5,
+  DATACONNECTOR = 6,
+}
+
+enum GrantRevokeType {
+  GRANT = 1,
+  REVOKE = 2,
+}
+
+// What a privilege is on; objectType says which of the names count.
+struct HiveObjectRef {
+  1: HiveObjectType objectType,
+  2: string dbName,
+  3: string objectName,
+  4: list<string> partValues,
+  5: string columnName,
+  6: optional string catName,
+}
+
+struct PrivilegeGrantInfo {
+  1: string privilege,
+  2: i32 createTime,
+  3: string grantor,
+  4: PrincipalType grantorType,
+  5: bool grantOption,
+}
+
+struct HiveObjectPrivilege {
+  1: HiveObjectRef hiveObject,
+  2: string principalName,
+  3: PrincipalType principalType,
+  4: PrivilegeGrantInfo grantInfo,
+  5: string authorizer,
+}
+
+struct PrivilegeBag {
+  1: list<HiveObjectPrivilege> privileges,
+}
+
+// Each map goes from the name of a user, group or role to what it was granted.
+struct PrincipalPrivilegeSet {
+  1: map<string, list<PrivilegeGrantInfo>> userPrivileges,
+  2: map<string, list<PrivilegeGrantInfo>> groupPrivileges,
+  3: map<string, list<PrivilegeGrantInfo>> rolePrivileges,
+}
+
+struct GrantRevokePrivilegeRequest {
+  1: GrantRevokeType requestType,
+  2: PrivilegeBag privileges,
+  3: optional bool revokeGrantOption,  // for revoking only
+}
+
+struct GrantRevokePrivilegeResponse {
+  1: optional bool success,
+}
+
+struct Role {
+  1: string roleName,
+  2: i32 createTime,
+  3: string ownerName,
+}
+
+struct RolePrincipalGrant {
+  1: string roleName,
+  2: string principalName,
+  3: PrincipalType principalType,
+  4: bool grantOption,
+  5: i32 grantTime,
+  6: string grantorName,
+  7: PrincipalType grantorPrincipalType,
+}
+
+struct GetRoleGrantsForPrincipalRequest {
+  1: required string principal_name,
+  2: required PrincipalType principal_type,
+}
+
+struct GetRoleGrantsForPrincipalResponse {
+  1: required list<RolePrincipalGrant> principalGrants,
+}
+
+struct GetPrincipalsInRoleRequest {
+  1: required string roleName,
+}
+
+struct GetPrincipalsInRoleResponse {
+  1: required list<RolePrincipalGrant> principalGrants,
+}
+
+struct GrantRevokeRoleRequest {
+  1: GrantRevokeType requestType,
+  2: string roleName,
+  3: string principalName,
+  4: PrincipalType principalType,
+  5: optional string grantor,  // for granting
+  6: optional PrincipalType grantorType,  // for granting
+  7: optional bool grantOption,
+}
+
+struct GrantRevokeRoleResponse {
+  1: optional bool success,
+}
+
+// ------------------------------------------------------------
+// Catalogs
+// ------------------------------------------------------------
+
+struct Catalog {
+  1: string name,
+  2: optional string description,
+  3: string locationUri,
+  4: optional i32 createTime,
+}
+
+struct CreateCatalogRequest {
+  1: Catalog catalog,
+}
+
+struct AlterCatalogRequest {
+  1: string name,
+  2: Catalog newCat,
+}
+
+struct GetCatalogRequest {
+  1: string name,
+}
+
+struct GetCatalogResponse {
+  1: Catalog catalog,
+}
+
+struct GetCatalogsResponse {
+  1: list<string> names,
+}
+
+struct DropCatalogRequest {
+  1: string name,
+}
+
+// ------------------------------------------------------------
+// Databases
+// ------------------------------------------------------------
+
+enum DatabaseType {
+  NATIVE = 1,
+  REMOTE = 2,
+}
+
+// createTime in seconds.
+struct Database {
+  1: string name,
+  2: string description,
+  3: string locationUri,
+  4: map<string, string> parameters,
+  5: optional PrincipalPrivilegeSet privileges,
+  6: optional string ownerName,
+  7: optional PrincipalType ownerType,
+  8: optional string catalogName,
+  9: optional i32 createTime,
+  10: optional string managedLocationUri,
+  11: optional DatabaseType type,
+  12: optional string connector_name,
+  13: optional string remote_dbname,
+}
+
+struct GetDatabaseRequest {
+  1: optional string name,
+  2: optional string catalogName,
+  3: optional list<string> processorCapabilities,
+  4: optional string processorIdentifier,
+}
+
+struct GetDatabaseObjectsRequest {
+  1: optional string catalogName,
+  2: optional string pattern,
+}
+
+struct GetDatabaseObjectsResponse {
+  1: required list<Database> databases,
+}
+
+// `type` is text in the beta of 4.0, where no method takes this struct.
+struct CreateDatabaseRequest {
+  1: required string databaseName,
+  2: optional string description,
+  3: optional string locationUri,
+  4: optional map<string, string> parameters,
+  5: optional PrincipalPrivilegeSet privileges,
+  6: optional string ownerName,
+  7: optional PrincipalType ownerType,
+  8: optional string catalogName,
+  9: optional i32 createTime,
+  10: optional string managedLocationUri,
+  11: optional DatabaseType type,
+  12: optional string dataConnectorName,
+  13: optional string remote_dbname,
+}
+
+struct AlterDatabaseRequest {
+  1: required string oldDbName,
+  2: required Database newDb,
+}
+
+struct DropDatabaseRequest {
+  1: required string name,
+  2: optional string catalogName,
+  3: required bool ignoreUnknownDb,
+  4: required bool deleteData,
+  5: required bool cascade,
+  6: optional bool softDelete = false,
+  7: optional i64 txnId = 0,
+  8: optional bool deleteManagedDir = true,
+  9: optional string id,
+  10: optional bool asyncDrop,
+  11: optional bool cancel,
+}
+
+// Answer of the newest drop calls; `finished` is always true here.
+struct AsyncOperationResp {
+  1: required string id,
+  2: optional string message,
+  3: optional bool finished,
+}
+
+// ------------------------------------------------------------
+// Types and columns
+// ------------------------------------------------------------
+
+// A column; `type` is a type string such as `map<string, int>`.
+struct FieldSchema {
+  1: string name,
+  2: string type,
+  3: string comment,
+}
+
+// `type1` and `type2` are element, key and value types; `fields` those of a user-defined type.
+struct Type {
+  1: string name,
+  2: optional string type1,
+  3: optional string type2,
+  4: optional list<FieldSchema> fields,
+}
+
+struct Schema {
+  1: list<FieldSchema> fieldSchemas,
+  2: map<string, string> properties,
+}
+
+struct GetFieldsRequest {
+  1: optional string catName,
+  2: required string dbName,
+  3: required string tblName,
+  4: optional EnvironmentContext envContext,
+  5: optional string validWriteIdList,
+  6: optional i64 id = -1,
+}
+
+struct GetFieldsResponse {
+  1: required list<FieldSchema> fields,
+}
+
+struct GetSchemaRequest {
+  1: optional string catName,
+  2: required string dbName,
+  3: required string tblName,
+  4: optional EnvironmentContext envContext,
+  5: optional string validWriteIdList,
+  6: optional i64 id = -1,
+}
+
+struct GetSchemaResponse {
+  1: required list<FieldSchema> fields,
+}
+
+// ------------------------------------------------------------
+// Storage
+// ------------------------------------------------------------
+
+enum SerdeType {
+  HIVE = 1,
+  SCHEMA_REGISTRY = 2,
+}
+
+struct SerDeInfo {
+  1: string name,
+  2: string serializationLib,
+  3: map<string, string> parameters,
+  4: optional string description,
+  5: optional string serializerClass,
+  6: optional string deserializerClass,
+  7: optional SerdeType serdeType,
+}
+
+struct GetSerdeRequest {
+  1: string serdeName,
+}
+
+// order: 1 ascending, 0 descending.
+struct Order {
+  1: string col,
+  2: i32 order,
+}
+
+// The location map is keyed by a list of values, which JSON cannot express (clients A.5).
+struct SkewedInfo {
+  1: list<string> skewedColNames,
+  2: list<list<string>> skewedColValues,
+  3: map<list<string>, string> skewedColValueLocationMaps,
+}
+
+struct StorageDescriptor {
+  1: list<FieldSchema> cols,
+  2: string location,
+  3: string inputFormat,
+  4: string outputFormat,
+  5: bool compressed,
+  6: i32 numBuckets,
+  7: SerDeInfo serdeInfo,
+  8: list<string> bucketCols,
+  9: list<Order> sortCols,
+  10: map<string, string> parameters,
+  11: optional SkewedInfo skewedInfo,
+  12: optional bool storedAsSubDirectories,
+}
+
+struct FileMetadata {
+  1: byte type = 1,
+  2: byte version = 1,
+  3: list<binary> data,
+}
+
+struct ObjectDictionary {
+  1: required map<string, list<binary>> values,
+}
+
+// ------------------------------------------------------------
+// Column statistics
+// ------------------------------------------------------------
+
+struct BooleanColumnStatsData {
+  1: required i64 numTrues,
+  2: required i64 numFalses,
+  3: required i64 numNulls,
+  4: optional string bitVectors,
+}
+
+// bitVectors became binary in 3.1. TJSON writes that as base64, and sketches are no valid text.
+struct BooleanColumnStatsData_v4 {
+  1: required i64 numTrues,
+  2: required i64 numFalses,
+  3: required i64 numNulls,
+  4: optional binary bitVectors,
+}
+
+struct DoubleColumnStatsData {
+  1: optional double lowValue,
+  2: optional double highValue,
+  3: required i64 numNulls,
+  4: required i64 numDVs,
+  5: optional string bitVectors,
+  6: optional binary histogram,
+}
+
+struct DoubleColumnStatsData_v4 {
+  1: optional double lowValue,
+  2: optional double highValue,
+  3: required i64 numNulls,
+  4: required i64 numDVs,
+  5: optional binary bitVectors,
+  6: optional binary histogram,
+}
+
+struct LongColumnStatsData {
+  1: optional i64 lowValue,
+  2: optional i64 highValue,
+  3: required i64 numNulls,
+  4: required i64 numDVs,
+  5: optional string bitVectors,
+  6: optional binary histogram,
+}
+
+struct LongColumnStatsData_v4 {
+  1: optional i64 lowValue,
+  2: optional i64 highValue,
+  3: required i64 numNulls,
+  4: required i64 numDVs,
+  5: optional binary bitVectors,
+  6: optional binary histogram,
+}
+
+struct StringColumnStatsData {
+  1: required i64 maxColLen,
+  2: required double avgColLen,
+  3: required i64 numNulls,
+  4: required i64 numDVs,
+  5: optional string bitVectors,
+}
+
+struct StringColumnStatsData_v4 {
+  1: required i64 maxColLen,
+  2: required double avgColLen,
+  3: required i64 numNulls,
+  4: required i64 numDVs,
+  5: optional binary bitVectors,
+}
+
+struct BinaryColumnStatsData {
+  1: required i64 maxColLen,
+  2: required double avgColLen,
+  3: required i64 numNulls,
+  4: optional string bitVectors,
+}
+
+struct BinaryColumnStatsData_v4 {
+  1: required i64 maxColLen,
+  2: required double avgColLen,
+  3: required i64 numNulls,
+  4: optional binary bitVectors,
+}
+
+// unscaled is the two-complement big-endian integer; the value is unscaled * 10^-scale.
+struct Decimal {
+  1: required binary unscaled,
+  3: required i16 scale,
+}
+
+struct DecimalColumnStatsData {
+  1: optional Decimal lowValue,
+  2: optional Decimal highValue,
+  3: required i64 numNulls,
+  4: required i64 numDVs,
+  5: optional string bitVectors,
+  6: optional binary histogram,
+}
+
+struct DecimalColumnStatsData_v4 {
+  1: optional Decimal lowValue,
+  2: optional Decimal highValue,
+  3: required i64 numNulls,
+  4: required i64 numDVs,
+  5: optional binary bitVectors,
+  6: optional binary histogram,
+}
+
+struct Date {
+  1: required i64 daysSinceEpoch,
+}
+
+struct DateColumnStatsData {
+  1: optional Date lowValue,
+  2: optional Date highValue,
+  3: required i64 numNulls,
+  4: required i64 numDVs,
+  5: optional string bitVectors,
+  6: optional binary histogram,
+}
+
+struct DateColumnStatsData_v4 {
+  1: optional Date lowValue,
+  2: optional Date highValue,
+  3: required i64 numNulls,
+  4: required i64 numDVs,
+  5: optional binary bitVectors,
+  6: optional binary histogram,
+}
+
+struct Timestamp {
+  1: required i64 secondsSinceEpoch,
+}
+
+struct TimestampColumnStatsData {
+  1: optional Timestamp lowValue,
+  2: optional Timestamp highValue,
+  3: required i64 numNulls,
+  4: required i64 numDVs,
+  5: optional binary bitVectors,
+  6: optional binary histogram,
+}
+
+union ColumnStatisticsData {
+  1: BooleanColumnStatsData booleanStats,
+  2: LongColumnStatsData longStats,
+  3: DoubleColumnStatsData doubleStats,
+  4: StringColumnStatsData stringStats,
+  5: BinaryColumnStatsData binaryStats,
+  6: DecimalColumnStatsData decimalStats,
+  7: DateColumnStatsData dateStats,
+  8: TimestampColumnStatsData timestampStats,
+}
+
+struct ColumnStatisticsObj {
+  1: required string colName,
+  2: required string colType,
+  3: required ColumnStatisticsData statsData,
+}
+
+// lastAnalyzed in seconds.
+struct ColumnStatisticsDesc {
+  1: required bool isTblLevel,
+  2: required string dbName,
+  3: required string tableName,
+  4: optional string partName,
+  5: optional i64 lastAnalyzed,
+  6: optional string catName,
+}
+
+struct ColumnStatistics {
+  1: required ColumnStatisticsDesc statsDesc,
+  2: required list<ColumnStatisticsObj> statsObj,
+  3: optional bool isStatsCompliant,
+  4: optional string engine,
+}
+
+struct AggrStats {
+  1: required list<ColumnStatisticsObj> colStats,
+  2: required i64 partsFound,  // partitions that have statistics
+  3: optional bool isStatsCompliant,
+}
+
+// `engine` of the statistics requests is required in 4.0; left out it means `hive`.
+struct SetPartitionsStatsRequest {
+  1: required list<ColumnStatistics> colStats,
+  2: optional bool needMerge,  // with what is stored
+  3: optional i64 writeId = -1,
+  4: optional string validWriteIdList,
+  5: optional string engine,
+}
+
+struct SetPartitionsStatsResponse {
+  1: required bool result,
+}
+
+struct TableStatsRequest {
+  1: required string dbName,
+  2: required string tblName,
+  3: required list<string> colNames,
+  4: optional string catName,
+  5: optional string validWriteIdList,
+  6: optional string engine,
+  7: optional i64 id = -1,  // of the table
+}
+
+struct TableStatsResult {
+  1: required list<ColumnStatisticsObj> tableStats,
+  2: optional bool isStatsCompliant,
+}
+
+struct PartitionsStatsRequest {
+  1: required string dbName,
+  2: required string tblName,
+  3: required list<string> colNames,
+  4: required list<string> partNames,
+  5: optional string catName,
+  6: optional string validWriteIdList,
+  7: optional string engine,
+}
+
+struct PartitionsStatsResult {
+  1: required map<string, list<ColumnStatisticsObj>> partStats,
+  2: optional bool isStatsCompliant,
+}
+
+struct DeleteColumnStatisticsRequest {
+  1: optional string cat_name,
+  2: required string db_name,
+  3: required string tbl_name,
+  4: optional list<string> part_names,
+  5: optional list<string> col_names,
+  6: optional string engine,
+  7: optional bool tableLevel = false,
+}
+
+struct UpdateTransactionalStatsRequest {
+  1: required i64 tableId,
+  2: required i64 insertCount,
+  3: required i64 updatedCount,
+  4: required i64 deletedCount,
+}
+
+// ------------------------------------------------------------
+// Constraints
+// ------------------------------------------------------------
+
+struct SQLPrimaryKey {
+  1: string table_db,
+  2: string table_name,
+  3: string column_name,
+  4: i32 key_seq,  // from 1, place in the key
+  5: string pk_name,
+  6: bool enable_cstr,
+  7: bool validate_cstr,
+  8: bool rely_cstr,
+  9: optional string catName,
+}
+
+struct SQLForeignKey {
+  1: string pktable_db,
+  2: string pktable_name,
+  3: string pkcolumn_name,
+  4: string fktable_db,
+  5: string fktable_name,
+  6: string fkcolumn_name,
+  7: i32 key_seq,  // from 1, place in the key
+  8: i32 update_rule,
+  9: i32 delete_rule,
+  10: string fk_name,
+  11: string pk_name,
+  12: bool enable_cstr,
+  13: bool validate_cstr,
+  14: bool rely_cstr,
+  15: optional string catName,
+}
+
+struct SQLUniqueConstraint {
+  1: string catName,
+  2: string table_db,
+  3: string table_name,
+  4: string column_name,
+  5: i32 key_seq,
+  6: string uk_name,
+  7: bool enable_cstr,
+  8: bool validate_cstr,
+  9: bool rely_cstr,
+}
+
+struct SQLNotNullConstraint {
+  1: string catName,
+  2: string table_db,
+  3: string table_name,
+  4: string column_name,
+  5: string nn_name,
+  6: bool enable_cstr,
+  7: bool validate_cstr,
+  8: bool rely_cstr,
+}
+
+struct SQLDefaultConstraint {
+  1: string catName,
+  2: string table_db,
+  3: string table_name,
+  4: string column_name,
+  5: string default_value,
+  6: string dc_name,
+  7: bool enable_cstr,
+  8: bool validate_cstr,
+  9: bool rely_cstr,
+}
+
+struct SQLCheckConstraint {
+  1: string catName,
+  2: string table_db,
+  3: string table_name,
+  4: string column_name,
+  5: string check_expression,
+  6: string dc_name,
+  7: bool enable_cstr,
+  8: bool validate_cstr,
+  9: bool rely_cstr,
+}
+
+struct SQLAllTableConstraints {
+  1: optional list<SQLPrimaryKey> primaryKeys,
+  2: optional list<SQLForeignKey> foreignKeys,
+  3: optional list<SQLUniqueConstraint> uniqueConstraints,
+  4: optional list<SQLNotNullConstraint> notNullConstraints,
+  5: optional list<SQLDefaultConstraint> defaultConstraints,
+  6: optional list<SQLCheckConstraint> checkConstraints,
+}
+
+struct PrimaryKeysRequest {
+  1: required string db_name,
+  2: required string tbl_name,
+  3: optional string catName,
+  4: optional string validWriteIdList,
+  5: optional i64 tableId = -1,
+}
+
+struct PrimaryKeysResponse {
+  1: required list<SQLPrimaryKey> primaryKeys,
+}
+
+struct ForeignKeysRequest {
+  1: string parent_db_name,
+  2: string parent_tbl_name,
+  3: string foreign_db_name,
+  4: string foreign_tbl_name,
+  5: optional string catName,
+  6: optional string validWriteIdList,
+  7: optional i64 tableId = -1,
+}
+
+struct ForeignKeysResponse {
+  1: required list<SQLForeignKey> foreignKeys,
+}
+
+struct UniqueConstraintsRequest {
+  1: required string catName,
+  2: required string db_name,
+  3: required string tbl_name,
+  4: optional string validWriteIdList,
+  5: optional i64 tableId = -1,
+}
+
+struct UniqueConstraintsResponse {
+  1: required list<SQLUniqueConstraint> uniqueConstraints,
+}
+
+struct NotNullConstraintsRequest {
+  1: required string catName,
+  2: required string db_name,
+  3: required string tbl_name,
+  4: optional string validWriteIdList,
+  5: optional i64 tableId = -1,
+}
+
+struct NotNullConstraintsResponse {
+  1: required list<SQLNotNullConstraint> notNullConstraints,
+}
+
+struct DefaultConstraintsRequest {
+  1: required string catName,
+  2: required string db_name,
+  3: required string tbl_name,
+  4: optional string validWriteIdList,
+  5: optional i64 tableId = -1,
+}
+
+struct DefaultConstraintsResponse {
+  1: required list<SQLDefaultConstraint> defaultConstraints,
+}
+
+struct CheckConstraintsRequest {
+  1: required string catName,
+  2: required string db_name,
+  3: required string tbl_name,
+  4: optional string validWriteIdList,
+  5: optional i64 tableId = -1,
+}
+
+struct CheckConstraintsResponse {
+  1: required list<SQLCheckConstraint> checkConstraints,
+}
+
+struct AllTableConstraintsRequest {
+  1: required string dbName,
+  2: required string tblName,
+  3: required string catName,
+  4: optional string validWriteIdList,
+  5: optional i64 tableId = -1,
+}
+
+struct AllTableConstraintsResponse {
+  1: required SQLAllTableConstraints allTableConstraints,
+}
+
+struct AddPrimaryKeyRequest {
+  1: required list<SQLPrimaryKey> primaryKeyCols,
+}
+
+struct AddForeignKeyRequest {
+  1: required list<SQLForeignKey> foreignKeyCols,
+}
+
+struct AddUniqueConstraintRequest {
+  1: required list<SQLUniqueConstraint> uniqueConstraintCols,
+}
+
+struct AddNotNullConstraintRequest {
+  1: required list<SQLNotNullConstraint> notNullConstraintCols,
+}
+
+struct AddDefaultConstraintRequest {
+  1: required list<SQLDefaultConstraint> defaultConstraintCols,
+}
+
+struct AddCheckConstraintRequest {
+  1: required list<SQLCheckConstraint> checkConstraintCols,
+}
+
+struct DropConstraintRequest {
+  1: required string dbname,
+  2: required string tablename,
+  3: required string constraintname,
+  4: optional string catName,
+}
+
+// ------------------------------------------------------------
+// Tables
+// ------------------------------------------------------------
+
+// What a materialized view was built from.
+struct CreationMetadata {
+  1: required string catName,
+  2: required string dbName,
+  3: required string tblName,
+  4: required set<string> tablesUsed,
+  5: optional string validTxnList,
+  6: optional i64 materializationTime,
+  7: optional list<SourceTable> sourceTables,
+}
+
+// createTime and lastAccessTime in seconds.
+struct Table {
+  1: string tableName,
+  2: string dbName,
+  3: string owner,
+  4: i32 createTime,
+  5: i32 lastAccessTime,
+  6: i32 retention,
+  7: StorageDescriptor sd,
+  8: list<FieldSchema> partitionKeys,
+  9: map<string, string> parameters,
+  10: string viewOriginalText,
+  11: string viewExpandedText,
+  12: string tableType,
+  13: optional PrincipalPrivilegeSet privileges,
+  14: optional bool temporary = false,
+  15: optional bool rewriteEnabled,
+  16: optional CreationMetadata creationMetadata,
+  17: optional string catName,
+  18: optional PrincipalType ownerType = PrincipalType.USER,
+  19: optional i64 writeId = -1,
+  20: optional bool isStatsCompliant,
+  21: optional ColumnStatistics colStats,
+  22: optional byte accessType,
+  23: optional list<string> requiredReadCapabilities,
+  24: optional list<string> requiredWriteCapabilities,
+  25: optional i64 id,
+  26: optional FileMetadata fileMetadata,
+  27: optional ObjectDictionary dictionary,
+  28: optional i64 txnId,
+}
+
+struct SourceTable {
+  1: required Table table,
+  2: required i64 insertedCount,
+  3: required i64 updatedCount,
+  4: required i64 deletedCount,
+}
+
+// Both fields are always set in answers.
+struct Materialization {
+  1: required bool sourceTablesUpdateDeleteModified,
+  2: optional bool sourceTablesCompacted,
+}
+
+struct TableMeta {
+  1: required string dbName,
+  2: required string tableName,
+  3: required string tableType,
+  4: optional string comments,
+  5: optional string catName,
+  6: optional string ownerName,
+  7: optional PrincipalType ownerType,
+}
+
+// Id 5 was never used.
+struct GetTableRequest {
+  1: required string dbName,
+  2: required string tblName,
+  3: optional ClientCapabilities capabilities,
+  4: optional string catName,
+  6: optional string validWriteIdList,
+  7: optional bool getColumnStats,
+  8: optional list<string> processorCapabilities,
+  9: optional string processorIdentifier,
+  10: optional string engine,
+  11: optional i64 id = -1,
+}
+
+struct GetTableResult {
+  1: required Table table,
+  2: optional bool isStatsCompliant,
+}
+
+struct GetTablesRequest {
+  1: required string dbName,
+  2: optional list<string> tblNames,
+  3: optional ClientCapabilities capabilities,
+  4: optional string catName,
+  5: optional list<string> processorCapabilities,
+  6: optional string processorIdentifier,
+  7: optional GetProjectionsSpec projectionSpec,
+  8: optional string tablesPattern,
+}
+
+struct GetTablesResult {
+  1: required list<Table> tables,
+}
+
+enum GetTablesExtRequestFields {
+  ACCESS_TYPE = 1,
+  PROCESSOR_CAPABILITIES = 2,
+  ALL = 2147483647,
+}
+
+// requestedFields is a sum of GetTablesExtRequestFields.
+struct GetTablesExtRequest {
+  1: required string catalog,
+  2: required string database,
+  3: required string tableNamePattern,
+  4: required i32 requestedFields,
+  5: optional i32 limit,
+  6: optional list<string> processorCapabilities,
+  7: optional string processorIdentifier,
+}
+
+struct ExtendedTableInfo {
+  1: required string tblName,
+  2: optional i32 accessType,
+  3: optional list<string> requiredReadCapabilities,
+  4: optional list<string> requiredWriteCapabilities,
+}
+
+struct CreateTableRequest {
+  1: required Table table,
+  2: optional EnvironmentContext envContext,
+  3: optional list<SQLPrimaryKey> primaryKeys,
+  4: optional list<SQLForeignKey> foreignKeys,
+  5: optional list<SQLUniqueConstraint> uniqueConstraints,
+  6: optional list<SQLNotNullConstraint> notNullConstraints,
+  7: optional list<SQLDefaultConstraint> defaultConstraints,
+  8: optional list<SQLCheckConstraint> checkConstraints,
+  9: optional list<string> processorCapabilities,
+  10: optional string processorIdentifier,
+}
+
+struct AlterTableRequest {
+  1: optional string catName,
+  2: required string dbName,
+  3: required string tableName,
+  4: required Table table,
+  5: optional EnvironmentContext environmentContext,
+  6: optional i64 writeId = -1,
+  7: optional string validWriteIdList,
+  8: optional list<string> processorCapabilities,
+  9: optional string processorIdentifier,
+  10: optional string expectedParameterKey,
+  11: optional string expectedParameterValue,
+}
+
+struct AlterTableResponse {}
+
+struct DropTableRequest {
+  1: optional string catalogName,
+  2: required string dbName,
+  3: required string tableName,
+  4: optional bool deleteData,
+  5: optional EnvironmentContext envContext,
+  6: optional bool dropPartitions,
+  7: optional string id,
+  8: optional bool asyncDrop,
+  9: optional bool cancel,
+}
+
+struct TruncateTableRequest {
+  1: required string dbName,
+  2: required string tableName,
+  3: optional list<string> partNames,
+  4: optional i64 writeId = -1,
+  5: optional string validWriteIdList,
+  6: optional EnvironmentContext environmentContext,
+}
+
+struct TruncateTableResponse {}
+
+// ------------------------------------------------------------
+// Partitions
+// ------------------------------------------------------------
+
+// `values` in the order of the partition keys. Times in seconds.
+struct Partition {
+  1: list<string> values,
+  2: string dbName,
+  3: string tableName,
+  4: i32 createTime,
+  5: i32 lastAccessTime,
+  6: StorageDescriptor sd,
+  7: map<string, string> parameters,
+  8: optional PrincipalPrivilegeSet privileges,
+  9: optional string catName,
+  10: optional i64 writeId = -1,
+  11: optional bool isStatsCompliant,
+  12: optional ColumnStatistics colStats,
+  13: optional FileMetadata fileMetadata,
+}
+
+// A partition under the storage descriptor it shares; relativePath is below the shared location.
+struct PartitionWithoutSD {
+  1: list<string> values,
+  2: i32 createTime,
+  3: i32 lastAccessTime,
+  4: string relativePath,
+  5: map<string, string> parameters,
+  6: optional PrincipalPrivilegeSet privileges,
+}
+
+struct PartitionSpecWithSharedSD {
+  1: list<PartitionWithoutSD> partitions,
+  2: StorageDescriptor sd,
+}
+
+struct PartitionListComposingSpec {
+  1: list<Partition> partitions,
+}
+
+// Partitions of one table, under one shared descriptor or listed whole; rootPath is the common location.
+struct PartitionSpec {
+  1: string dbName,
+  2: string tableName,
+  3: string rootPath,
+  4: optional PartitionSpecWithSharedSD sharedSDPartitionSpec,
+  5: optional PartitionListComposingSpec partitionList,
+  6: optional string catName,
+  7: optional i64 writeId = -1,
+  8: optional bool isStatsCompliant,
+}
+
+struct AddPartitionsRequest {
+  1: required string dbName,
+  2: required string tblName,
+  3: required list<Partition> parts,
+  4: required bool ifNotExists,
+  5: optional bool needResult = true,
+  6: optional string catName,
+  7: optional string validWriteIdList,
+  8: optional bool skipColumnSchemaForPartition,
+  9: optional list<FieldSchema> partitionColSchema,
+  10: optional EnvironmentContext environmentContext,
+}
+
+struct AddPartitionsResult {
+  1: optional list<Partition> partitions,
+  2: optional bool isStatsCompliant,
+  3: optional list<FieldSchema> partitionColSchema,
+}
+
+struct AppendPartitionsRequest {
+  1: optional string catalogName,
+  2: required string dbName,
+  3: required string tableName,
+  4: optional string name,
+  5: optional list<string> partVals,
+  6: optional EnvironmentContext environmentContext,
+}
+
+struct DropPartitionRequest {
+  1: optional string catName,
+  2: required string dbName,
+  3: required string tblName,
+  4: optional string partName,
+  5: optional list<string> partVals,
+  6: optional bool deleteData,
+  7: optional EnvironmentContext environmentContext,
+}
+
+struct DropPartitionsExpr {
+  1: required binary expr,
+  2: optional i32 partArchiveLevel,
+}
+
+union RequestPartsSpec {
+  1: list<string> names,
+  2: list<DropPartitionsExpr> exprs,
+}
+
+struct DropPartitionsRequest {
+  1: required string dbName,
+  2: required string tblName,
+  3: required RequestPartsSpec parts,
+  4: optional bool deleteData,
+  5: optional bool ifExists = true,  // 2.3 leaves the check to its client
+  6: optional bool ignoreProtection,
+  7: optional EnvironmentContext environmentContext,
+  8: optional bool needResult = true,
+  9: optional string catName,
+  10: optional bool skipColumnSchemaForPartition,
+}
+
+struct DropPartitionsResult {
+  1: optional list<Partition> partitions,
+}
+
+struct GetPartitionRequest {
+  1: optional string catName,
+  2: required string dbName,
+  3: required string tblName,
+  4: required list<string> partVals,
+  5: optional string validWriteIdList,
+  6: optional i64 id = -1,
+}
+
+struct GetPartitionResponse {
+  1: required Partition partition,
+}
+
+struct PartitionsRequest {
+  1: optional string catName,
+  2: required string dbName,
+  3: required string tblName,
+  4: optional i16 maxParts = -1,
+  5: optional string validWriteIdList,
+  6: optional i64 id = -1,
+  7: optional bool skipColumnSchemaForPartition,
+  8: optional string includeParamKeyPattern,
+  9: optional string excludeParamKeyPattern,
+}
+
+struct PartitionsResponse {
+  1: required list<Partition> partitions,
+}
+
+struct PartitionsByExprRequest {
+  1: required string dbName,
+  2: required string tblName,
+  3: required binary expr,
+  4: optional string defaultPartitionName,
+  5: optional i16 maxParts = -1,
+  6: optional string catName,
+  7: optional string order,
+  8: optional string validWriteIdList,
+  9: optional i64 id = -1,
+  10: optional bool skipColumnSchemaForPartition,
+  11: optional string includeParamKeyPattern,
+  12: optional string excludeParamKeyPattern,
+}
+
+struct PartitionsByExprResult {
+  1: required list<Partition> partitions,
+  2: required bool hasUnknownPartitions,  // some of them may not match
+}
+
+struct PartitionsSpecByExprResult {
+  1: required list<PartitionSpec> partitionsSpec,
+  2: required bool hasUnknownPartitions,
+}
+
+struct GetPartitionsByNamesRequest {
+  1: required string db_name,
+  2: required string tbl_name,
+  3: optional list<string> names,
+  4: optional bool get_col_stats,
+  5: optional list<string> processorCapabilities,
+  6: optional string processorIdentifier,
+  7: optional string engine,
+  8: optional string validWriteIdList,
+  9: optional bool getFileMetadata,
+  10: optional i64 id = -1,
+  11: optional bool skipColumnSchemaForPartition,
+  12: optional string includeParamKeyPattern,
+  13: optional string excludeParamKeyPattern,
+}
+
+struct GetPartitionsByNamesResult {
+  1: required list<Partition> partitions,
+  2: optional ObjectDictionary dictionary,
+}
+
+struct GetPartitionsByFilterRequest {
+  1: optional string catName,
+  2: string dbName,
+  3: string tblName,
+  4: string filter,
+  5: optional i16 maxParts = -1,
+  6: optional bool skipColumnSchemaForPartition,
+  7: optional string includeParamKeyPattern,
+  8: optional string excludeParamKeyPattern,
+}
+
+struct GetPartitionNamesPsRequest {
+  1: optional string catName,
+  2: required string dbName,
+  3: required string tblName,
+  4: optional list<string> partValues,
+  5: optional i16 maxParts = -1,
+  6: optional string validWriteIdList,
+  7: optional i64 id = -1,
+}
+
+struct GetPartitionNamesPsResponse {
+  1: required list<string> names,
+}
+
+struct GetPartitionsPsWithAuthRequest {
+  1: optional string catName,
+  2: required string dbName,
+  3: required string tblName,
+  4: optional list<string> partVals,
+  5: optional i16 maxParts = -1,
+  6: optional string userName,
+  7: optional list<string> groupNames,
+  8: optional string validWriteIdList,
+  9: optional i64 id = -1,
+  10: optional bool skipColumnSchemaForPartition,
+  11: optional string includeParamKeyPattern,
+  12: optional string excludeParamKeyPattern,
+  13: optional list<string> partNames,
+}
+
+struct GetPartitionsPsWithAuthResponse {
+  1: required list<Partition> partitions,
+}
+
+enum PartitionFilterMode {
+  BY_NAMES = 0,
+  BY_VALUES = 1,
+  BY_EXPR = 2,
+}
+
+// `filters` are names, values or expressions as filterMode says. The ids start at 7.
+struct GetPartitionsFilterSpec {
+  7: optional PartitionFilterMode filterMode,
+  8: optional list<string> filters,
+}
+
+struct GetPartitionsRequest {
+  1: optional string catName,
+  2: string dbName,
+  3: string tblName,
+  4: optional bool withAuth,
+  5: optional string user,
+  6: optional list<string> groupNames,
+  7: GetProjectionsSpec projectionSpec,
+  8: GetPartitionsFilterSpec filterSpec,
+  9: optional list<string> processorCapabilities,
+  10: optional string processorIdentifier,
+  11: optional string validWriteIdList,
+}
+
+struct GetPartitionsResponse {
+  1: list<PartitionSpec> partitionSpec,
+}
+
+struct PartitionValuesRequest {
+  1: required string dbName,
+  2: required string tblName,
+  3: required list<FieldSchema> partitionKeys,
+  4: optional bool applyDistinct = true,
+  5: optional string filter,
+  6: optional list<FieldSchema> partitionOrder,
+  7: optional bool ascending = true,
+  8: optional i64 maxParts = -1,
+  9: optional string catName,
+  10: optional string validWriteIdList,
+}
+
+struct PartitionValuesRow {
+  1: required list<string> row,
+}
+
+struct PartitionValuesResponse {
+  1: required list<PartitionValuesRow> partitionValues,
+}
+
+struct AlterPartitionsRequest {
+  1: optional string catName,
+  2: required string dbName,
+  3: required string tableName,
+  4: required list<Partition> partitions,
+  5: optional EnvironmentContext environmentContext,
+  6: optional i64 writeId = -1,
+  7: optional string validWriteIdList,
+  8: optional bool skipColumnSchemaForPartition,
+  9: optional list<FieldSchema> partitionColSchema,
+}
+
+struct AlterPartitionsResponse {}
+
+struct RenamePartitionRequest {
+  1: optional string catName,
+  2: required string dbName,
+  3: required string tableName,
+  4: required list<string> partVals,
+  5: required Partition newPart,
+  6: optional string validWriteIdList,
+  7: optional i64 txnId,
+  8: optional bool clonePart,
+}
+
+struct RenamePartitionResponse {}
+
+enum PartitionEventType {
+  LOAD_DONE = 1,
+}
+
+// ------------------------------------------------------------
+// Indexes
+// ------------------------------------------------------------
+// Gone from 3.0 on, kept for 2.3.
+
+struct Index {
+  1: string indexName,
+  2: string indexHandlerClass,
+  3: string dbName,
+  4: string origTableName,
+  5: i32 createTime,
+  6: i32 lastAccessTime,
+  7: string indexTableName,
+  8: StorageDescriptor sd,
+  9: map<string, string> parameters,
+  10: bool deferredRebuild,
+}
+
+// ------------------------------------------------------------
+// Functions
+// ------------------------------------------------------------
+
+enum FunctionType {
+  JAVA = 1,
+}
+
+enum ResourceType {
+  JAR = 1,
+  FILE = 2,
+  ARCHIVE = 3,
+}
+
+struct ResourceUri {
+  1: ResourceType resourceType,
+  2: string uri,
+}
+
+struct Function {
+  1: string functionName,
+  2: string dbName,
+  3: string className,
+  4: string ownerName,
+  5: PrincipalType ownerType,
+  6: i32 createTime,
+  7: FunctionType functionType,
+  8: list<ResourceUri> resourceUris,
+  9: optional string catName,
+}
+
+struct GetAllFunctionsResponse {
+  1: optional list<Function> functions,
+}
+
+struct GetFunctionsRequest {
+  1: required string dbName,
+  2: optional string catalogName,
+  3: optional string pattern,
+  4: optional bool returnNames = true,
+}
+
+struct GetFunctionsResponse {
+  1: optional list<string> function_names,
+  2: optional list<Function> functions,
+}
+
+// ------------------------------------------------------------
+// Transactions and write ids
+// ------------------------------------------------------------
+
+enum TxnState {
+  COMMITTED = 1,
+  ABORTED = 2,
+  OPEN = 3,
+}
+
+enum TxnType {
+  DEFAULT = 0,
+  REPL_CREATED = 1,
+  READ_ONLY = 2,
+  COMPACTION = 3,
+  MATER_VIEW_REBUILD = 4,
+  SOFT_DELETE = 5,
+  REBALANCE_COMPACTION = 6,
+}
+
+// UNSET tells a caller that does not know the field from one that left it null.
+enum DataOperationType {
+  SELECT = 1,
+  INSERT = 2,
+  UPDATE = 3,
+  DELETE = 4,
+  UNSET = 5,
+  NO_TXN = 6,  // drop table, insert overwrite and the like
+}
+
+// Times in milliseconds.
+struct TxnInfo {
+  1: required i64 id,
+  2: required TxnState state,
+  3: required string user,  // shown to administrators
+  4: required string hostname,
+  5: optional string agentInfo = "Unknown",
+  6: optional i32 heartbeatCount = 0,
+  7: optional string metaInfo,
+  8: optional i64 startedTime,
+  9: optional i64 lastHeartbeatTime,
+}
+
+struct BasicTxnInfo {
+  1: required bool isnull,
+  2: optional i64 time,
+  3: optional i64 txnid,
+  4: optional string dbname,
+  5: optional string tablename,
+  6: optional string partitionname,
+}
+
+struct GetOpenTxnsRequest {
+  1: optional list<TxnType> excludeTxnTypes,
+}
+
+// open_txns also holds the aborted ones; `min_open_txn` is the lowest open one.
+struct GetOpenTxnsResponse {
+  1: required i64 txn_high_water_mark,
+  2: required set<i64> open_txns,
+  3: optional i64 min_open_txn,
+}
+
+// A list in order, and one bit for each that says whether it is aborted.
+struct GetOpenTxnsResponse_v4 {
+  1: required i64 txn_high_water_mark,
+  2: required list<i64> open_txns,
+  3: optional i64 min_open_txn,
+  4: required binary abortedBits,
+}
+
+struct GetOpenTxnsInfoResponse {
+  1: required i64 txn_high_water_mark,
+  2: required list<TxnInfo> open_txns,
+}
+
+struct OpenTxnRequest {
+  1: required i32 num_txns,
+  2: required string user,
+  3: required string hostname,
+  4: optional string agentInfo = "Unknown",
+  5: optional string replPolicy,
+  6: optional list<i64> replSrcTxnIds,
+  7: optional TxnType txn_type = TxnType.DEFAULT,
+}
+
+struct OpenTxnsResponse {
+  1: required list<i64> txn_ids,
+}
+
+struct AbortTxnRequest {
+  1: required i64 txnid,
+  2: optional string replPolicy,
+  3: optional TxnType txn_type,
+  4: optional i64 errorCode,
+}
+
+struct AbortTxnsRequest {
+  1: required list<i64> txn_ids,
+  2: optional i64 errorCode,
+}
+
+struct WriteEventInfo {
+  1: required i64 writeId,
+  2: required string database,
+  3: required string table,
+  4: required string files,
+  5: optional string partition,
+  6: optional string tableObj,
+  7: optional string partitionObj,
+}
+
+struct ReplLastIdInfo {
+  1: required string database,
+  2: required i64 lastReplId,
+  3: optional string table,
+  4: optional string catalog,
+  5: optional list<string> partitionList,
+}
+
+struct CommitTxnKeyValue {
+  1: required i64 tableId,
+  2: required string key,
+  3: required string value,
+}
+
+struct CommitTxnRequest {
+  1: required i64 txnid,
+  2: optional string replPolicy,
+  3: optional list<WriteEventInfo> writeEventInfos,
+  4: optional ReplLastIdInfo replLastIdInfo,
+  5: optional CommitTxnKeyValue keyValue,
+  6: optional bool exclWriteEnabled = true,
+  7: optional TxnType txn_type,
+}
+
+struct GetAllWriteEventInfoRequest {
+  1: required i64 txnId,
+  2: optional string dbName,
+  3: optional string tableName,
+}
+
+struct ReplTblWriteIdStateRequest {
+  1: required string validWriteIdlist,
+  2: required string user,
+  3: required string hostName,
+  4: required string dbName,
+  5: required string tableName,
+  6: optional list<string> partNames,
+}
+
+// validTxnList is required in 3.1.
+struct GetValidWriteIdsRequest {
+  1: required list<string> fullTableNames,
+  2: optional string validTxnList,
+  3: optional i64 writeId,
+}
+
+// fullTableName is `database.table`; bit n of abortedBits belongs to invalidWriteIds[n].
+struct TableValidWriteIds {
+  1: required string fullTableName,
+  2: required i64 writeIdHighWaterMark,
+  3: required list<i64> invalidWriteIds,
+  4: optional i64 minOpenWriteId,
+  5: required binary abortedBits,
+}
+
+struct GetValidWriteIdsResponse {
+  1: required list<TableValidWriteIds> tblValidWriteIds,
+}
+
+struct TxnToWriteId {
+  1: required i64 txnId,
+  2: required i64 writeId,
+}
+
+struct AllocateTableWriteIdsRequest {
+  1: required string dbName,
+  2: required string tableName,
+  3: optional list<i64> txnIds,
+  4: optional string replPolicy,
+  5: optional list<TxnToWriteId> srcTxnToWriteIdList,
+  6: optional bool reallocate = false,
+}
+
+struct AllocateTableWriteIdsResponse {
+  1: required list<TxnToWriteId> txnToWriteIds,
+}
+
+struct MaxAllocatedTableWriteIdRequest {
+  1: required string dbName,
+  2: required string tableName,
+}
+
+struct MaxAllocatedTableWriteIdResponse {
+  1: required i64 maxWriteId,
+}
+
+struct SeedTableWriteIdsRequest {
+  1: required string dbName,
+  2: required string tableName,
+  3: required i64 seedWriteId,
+}
+
+struct SeedTxnIdRequest {
+  1: required i64 seedTxnId,
+}
+
+struct HeartbeatRequest {
+  1: optional i64 lockid,
+  2: optional i64 txnid,
+}
+
+struct HeartbeatTxnRangeRequest {
+  1: required i64 min,
+  2: required i64 max,
+}
+
+struct HeartbeatTxnRangeResponse {
+  1: required set<i64> aborted,
+  2: required set<i64> nosuch,
+}
+
+struct AddDynamicPartitions {
+  1: required i64 txnid,
+  2: required string dbname,
+  3: required string tablename,
+  4: required list<string> partitionnames,
+  5: optional DataOperationType operationType = DataOperationType.UNSET,
+}
+
+// writeid moved the others by one; the type of field 2 tells the shapes apart.
+struct AddDynamicPartitions_v4 {
+  1: required i64 txnid,
+  2: required i64 writeid,
+  3: required string dbname,
+  4: required string tablename,
+  5: required list<string> partitionnames,
+  6: optional DataOperationType operationType = DataOperationType.UNSET,
+}
+
+// ------------------------------------------------------------
+// Locks
+// ------------------------------------------------------------
+
+enum LockLevel {
+  DB = 1,
+  TABLE = 2,
+  PARTITION = 3,
+}
+
+// NOT_ACQUIRED never goes to a client older than 4.
+enum LockState {
+  ACQUIRED = 1,
+  WAITING = 2,  // ask again with check_lock
+  ABORT = 3,  // timed out or its transaction was aborted
+  NOT_ACQUIRED = 4,
+}
+
+// EXCL_WRITE never goes to a client older than 4.
+enum LockType {
+  SHARED_READ = 1,
+  SHARED_WRITE = 2,
+  EXCLUSIVE = 3,
+  EXCL_WRITE = 4,
+}
+
+// isAcid is called isTransactional from 3.1 on.
+struct LockComponent {
+  1: required LockType type,
+  2: required LockLevel level,
+  3: required string dbname,
+  4: optional string tablename,
+  5: optional string partitionname,
+  6: optional DataOperationType operationType = DataOperationType.UNSET,
+  7: optional bool isAcid = false,
+  8: optional bool isDynamicPartitionWrite = false,
+}
+
+struct LockRequest {
+  1: required list<LockComponent> component,
+  2: optional i64 txnid,
+  3: required string user,
+  4: required string hostname,
+  5: optional string agentInfo = "Unknown",
+  6: optional bool zeroWaitReadEnabled = false,
+  7: optional bool exclusiveCTAS = false,
+  8: optional bool locklessReadsEnabled = false,
+}
+
+struct LockResponse {
+  1: required i64 lockid,
+  2: required LockState state,
+  3: optional string errorMessage,
+}
+
+// Only lockid counts.
+struct CheckLockRequest {
+  1: required i64 lockid,
+  2: optional i64 txnid,
+  3: optional i64 elapsed_ms,
+}
+
+struct UnlockRequest {
+  1: required i64 lockid,
+}
+
+struct ShowLocksRequest {
+  1: optional string dbname,
+  2: optional string tablename,
+  3: optional string partname,
+  4: optional bool isExtended = false,
+  5: optional i64 txnid,
+}
+
+// Times in milliseconds; lockIdInternal numbers the components of a lock.
+struct ShowLocksResponseElement {
+  1: required i64 lockid,
+  2: required string dbname,
+  3: optional string tablename,
+  4: optional string partname,
+  5: required LockState state,
+  6: required LockType type,
+  7: optional i64 txnid,
+  8: required i64 lastheartbeat,
+  9: optional i64 acquiredat,
+  10: required string user,
+  11: required string hostname,
+  12: optional i32 heartbeatCount = 0,
+  13: optional string agentInfo,
+  14: optional i64 blockedByExtId,
+  15: optional i64 blockedByIntId,
+  16: optional i64 lockIdInternal,
+}
+
+struct ShowLocksResponse {
+  1: list<ShowLocksResponseElement> locks,
+}
+
+// ------------------------------------------------------------
+// Compaction
+// ------------------------------------------------------------
+
+enum CompactionType {
+  MINOR = 1,
+  MAJOR = 2,
+  REBALANCE = 3,
+  ABORT_TXN_CLEANUP = 4,
+}
+
+struct CompactionRequest {
+  1: required string dbname,
+  2: required string tablename,
+  3: optional string partitionname,
+  4: required CompactionType type,
+  5: optional string runas,
+  6: optional map<string, string> properties,
+  7: optional string initiatorId,
+  8: optional string initiatorVersion,
+  9: optional string poolName,
+  10: optional i32 numberOfBuckets,
+  11: optional string orderByClause,
+}
+
+struct CompactionResponse {
+  1: required i64 id,
+  2: required string state,
+  3: required bool accepted,
+  4: optional string errormessage,
+}
+
+// A queue entry as workers see it. Times in milliseconds.
+struct CompactionInfoStruct {
+  1: required i64 id,
+  2: required string dbname,
+  3: required string tablename,
+  4: optional string partitionname,
+  5: required CompactionType type,
+  6: optional string runas,
+  7: optional string properties,
+  8: optional bool toomanyaborts,
+  9: optional string state,
+  10: optional string workerId,
+  11: optional i64 start,
+  12: optional i64 highestWriteId,
+  13: optional string errorMessage,
+  14: optional bool hasoldabort,
+  15: optional i64 enqueueTime,
+  16: optional i64 retryRetention,
+  17: optional string poolname,
+  18: optional i32 numberOfBuckets,
+  19: optional string orderByClause,
+}
+
+struct OptionalCompactionInfoStruct {
+  1: optional CompactionInfoStruct ci,
+}
+
+struct FindNextCompactRequest {
+  1: optional string workerId,
+  2: optional string workerVersion,
+  3: optional string poolName,
+}
+
+struct ShowCompactRequest {
+  1: optional i64 id,
+  2: optional string poolName,
+  3: optional string dbName,
+  4: optional string tbName,
+  5: optional string partName,
+  6: optional CompactionType type,
+  7: optional string state,
+  8: optional i64 limit,
+  9: optional string order,
+}
+
+// Times in milliseconds. The misspelt names are those of the wire.
+struct ShowCompactResponseElement {
+  1: required string dbname,
+  2: required string tablename,
+  3: optional string partitionname,
+  4: required CompactionType type,
+  5: required string state,
+  6: optional string workerid,
+  7: optional i64 start,
+  8: optional string runAs,
+  9: optional i64 hightestTxnId,
+  10: optional string metaInfo,
+  11: optional i64 endTime,
+  12: optional string hadoopJobId = "None",
+  13: optional i64 id,
+  14: optional string errorMessage,
+  15: optional i64 enqueueTime,
+  16: optional string workerVersion,
+  17: optional string initiatorId,
+  18: optional string initiatorVersion,
+  19: optional i64 cleanerStart,
+  20: optional string poolName,
+  21: optional i64 nextTxnId,
+  22: optional i64 txnId,
+  23: optional i64 commitTime,
+  24: optional i64 hightestWriteId,
+}
+
+struct ShowCompactResponse {
+  1: required list<ShowCompactResponseElement> compacts,
+}
+
+struct AbortCompactionRequest {
+  1: required list<i64> compactionIds,
+  2: optional string type,
+  3: optional string poolName,
+}
+
+struct AbortCompactionResponseElement {
+  1: required i64 compactionId,
+  2: optional string status,
+  3: optional string message,
+}
+
+struct AbortCompactResponse {
+  1: required map<i64, AbortCompactionResponseElement> abortedcompacts,
+}
+
+struct GetLatestCommittedCompactionInfoRequest {
+  1: required string dbname,
+  2: required string tablename,
+  3: optional list<string> partitionnames,
+  4: optional i64 lastCompactionId,
+}
+
+struct GetLatestCommittedCompactionInfoResponse {
+  1: required list<CompactionInfoStruct> compactions,
+}
+
+// ------------------------------------------------------------
+// Notifications
+// ------------------------------------------------------------
+
+enum EventRequestType {
+  INSERT = 1,
+  UPDATE = 2,
+  DELETE = 3,
+}
+
+// Events after lastEvent; maxEvents unset, 0 or below means all.
+struct NotificationEventRequest {
+  1: required i64 lastEvent,
+  2: optional i32 maxEvents,
+  3: optional list<string> eventTypeSkipList,
+  4: optional string catName,
+  5: optional string dbName,
+  6: optional list<string> tableNames,
+  7: optional list<string> eventTypeList,
+}
+
+// eventTime in seconds; eventIds have no gaps.
+struct NotificationEvent {
+  1: required i64 eventId,
+  2: required i32 eventTime,
+  3: required string eventType,
+  4: optional string dbName,
+  5: optional string tableName,
+  6: required string message,
+  7: optional string messageFormat,
+  8: optional string catName,
+}
+
+struct NotificationEventResponse {
+  1: required list<NotificationEvent> events,
+}
+
+struct CurrentNotificationEventId {
+  1: required i64 eventId,
+}
+
+struct NotificationEventsCountRequest {
+  1: required i64 fromEventId,
+  2: required string dbName,
+  3: optional string catName,
+  4: optional i64 toEventId,
+  5: optional i64 limit,
+  6: optional list<string> tableNames,
+}
+
+struct NotificationEventsCountResponse {
+  1: required i64 eventsCount,
+}
+
+struct InsertEventRequestData {
+  1: required list<string> filesAdded,
+  2: optional list<string> filesAddedChecksum,
+}
+
+// `replace` moved the others by one; the type of field 1 tells the shapes apart.
+struct InsertEventRequestData_v4 {
+  1: optional bool replace,
+  2: required list<string> filesAdded,
+  3: optional list<string> filesAddedChecksum,
+  4: optional list<string> subDirectoryList,
+  5: optional list<string> partitionVal,
+}
+
+// insertDatas is for several partitions at once, from 4 on.
+union FireEventRequestData {
+  1: InsertEventRequestData insertData,
+  2: list<InsertEventRequestData_v4> insertDatas,
+  3: bool refreshEvent,
+}
+
+struct FireEventRequest {
+  1: required bool successful,
+  2: required FireEventRequestData data,
+  3: optional string dbName,
+  4: optional string tableName,
+  5: optional list<string> partitionVals,
+  6: optional string catName,
+  7: optional map<string, string> tblParams,
+  8: optional list<list<string>> batchPartitionValsForRefresh,
+}
+
+struct FireEventResponse {
+  1: list<i64> eventIds,
+}
+
+struct WriteNotificationLogRequest {
+  1: required i64 txnId,
+  2: required i64 writeId,
+  3: required string db,
+  4: required string table,
+  5: required InsertEventRequestData_v4 fileInfo,
+  6: optional list<string> partitionVals,
+}
+
+struct WriteNotificationLogResponse {}
+
+struct WriteNotificationLogBatchRequest {
+  1: required string catalog,
+  2: required string db,
+  3: required string table,
+  4: required list<WriteNotificationLogRequest> requestList,
+}
+
+struct WriteNotificationLogBatchResponse {}
+
+struct CmRecycleRequest {
+  1: required string dataPath,
+  2: required bool purge,
+}
+
+struct CmRecycleResponse {}
+
+// ------------------------------------------------------------
+// File metadata
+// ------------------------------------------------------------
+
+enum FileMetadataExprType {
+  ORC_SARG = 1,
+}
+
+struct MetadataPpdResult {
+  1: optional binary metadata,
+  2: optional binary includeBitset,
+}
+
+struct GetFileMetadataByExprRequest {
+  1: required list<i64> fileIds,
+  2: required binary expr,
+  3: optional bool doGetFooters,
+  4: optional FileMetadataExprType type,
+}
+
+struct GetFileMetadataByExprResult {
+  1: required map<i64, MetadataPpdResult> metadata,
+  2: required bool isSupported,
+}
+
+struct GetFileMetadataRequest {
+  1: required list<i64> fileIds,
+}
+
+struct GetFileMetadataResult {
+  1: required map<i64, binary> metadata,
+  2: required bool isSupported,
+}
+
+struct PutFileMetadataRequest {
+  1: required list<i64> fileIds,
+  2: required list<binary> metadata,
+  3: optional FileMetadataExprType type,
+}
+
+struct PutFileMetadataResult {}
+
+struct ClearFileMetadataRequest {
+  1: required list<i64> fileIds,
+}
+
+struct ClearFileMetadataResult {}
+
+struct CacheFileMetadataRequest {
+  1: required string dbName,
+  2: required string tblName,
+  3: optional string partName,
+  4: optional bool isAllParts,
+}
+
+struct CacheFileMetadataResult {
+  1: required bool isSupported,
+}
+
+// ------------------------------------------------------------
+// Triggers and schema versions
+// ------------------------------------------------------------
+// Only what the four read calls name.
+
+struct WMTrigger {
+  1: required string resourcePlanName,
+  2: required string triggerName,
+  3: optional string triggerExpression,
+  4: optional string actionExpression,
+  5: optional bool isInUnmanaged,
+  6: optional string ns,
+}
+
+struct WMGetTriggersForResourePlanRequest {
+  1: optional string resourcePlanName,
+  2: optional string ns,
+}
+
+struct WMGetTriggersForResourePlanResponse {
+  1: optional list<WMTrigger> triggers,
+}
+
+struct ISchemaName {
+  1: string catName,
+  2: string dbName,
+  3: string schemaName,
+}
+
+enum SchemaVersionState {
+  INITIATED = 1,
+  START_REVIEW = 2,
+  CHANGES_REQUIRED = 3,
+  REVIEWED = 4,
+  ENABLED = 5,
+  DISABLED = 6,
+  ARCHIVED = 7,
+  DELETED = 8,
+}
+
+struct SchemaVersion {
+  1: ISchemaName schema,
+  2: i32 version,
+  3: i64 createdAt,
+  4: list<FieldSchema> cols,
+  5: optional SchemaVersionState state,
+  6: optional string description,
+  7: optional string schemaText,
+  8: optional string fingerprint,
+  9: optional string name,
+  10: optional SerDeInfo serDe,
+}
+
+struct SchemaVersionDescriptor {
+  1: ISchemaName schema,
+  2: i32 version,
+}
+
+struct FindSchemasByColsRqst {
+  1: optional string colName,
+  2: optional string colNamespace,
+  3: optional string type,
+}
+
+struct FindSchemasByColsResp {
+  1: list<SchemaVersionDescriptor> schemaVersions,
+}
+
+// The metastore. A method without `throws` can only fail with an application exception (semantics 0.1).
+service ThriftHiveMetastore extends fb303.FacebookService {
+  // Settings of the service.
+  string getMetaConf(1: string key) throws (1: MetaException o1),
+  void setMetaConf(1: string key, 2: string value) throws (1: MetaException o1),
+  string get_config_value(1: string name, 2: string defaultValue) throws (1: ConfigValSecurityException o1),
+  string get_metastore_db_uuid() throws (1: MetaException o1),
+  PropertyGetResponse get_properties(1: PropertyGetRequest req)
+      throws (1: MetaException e1, 2: NoSuchObjectException e2),
+  bool set_properties(1: PropertySetRequest req) throws (1: MetaException e1, 2: NoSuchObjectException e2),
+  void flushCache(),
+
+  // Catalogs (3.1 and later).
+  void create_catalog(1: CreateCatalogRequest catalog)
+      throws (1: AlreadyExistsException o1, 2: InvalidObjectException o2, 3: MetaException o3),
+  void alter_catalog(1: AlterCatalogRequest rqst)
+      throws (1: NoSuchObjectException o1, 2: InvalidOperationException o2, 3: MetaException o3),
+  GetCatalogResponse get_catalog(1: GetCatalogRequest catName)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  GetCatalogsResponse get_catalogs() throws (1: MetaException o1),
+  void drop_catalog(1: DropCatalogRequest catName)
+      throws (1: NoSuchObjectException o1, 2: InvalidOperationException o2, 3: MetaException o3),
+
+  // Databases.
+  void create_database(1: Database database)
+      throws (1: AlreadyExistsException o1, 2: InvalidObjectException o2, 3: MetaException o3),
+  void create_database_req(1: CreateDatabaseRequest createDatabaseRequest)
+      throws (1: AlreadyExistsException o1, 2: InvalidObjectException o2, 3: MetaException o3),
+  Database get_database(1: string name) throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  Database get_database_req(1: GetDatabaseRequest request) throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  void drop_database(1: string name, 2: bool deleteData, 3: bool cascade)
+      throws (1: NoSuchObjectException o1, 2: InvalidOperationException o2, 3: MetaException o3),
+  // Declared void in 4.0; the newest clients read a response, and void readers skip it.
+  AsyncOperationResp drop_database_req(1: DropDatabaseRequest req)
+      throws (1: NoSuchObjectException o1, 2: InvalidOperationException o2, 3: MetaException o3),
+  list<string> get_databases(1: string pattern) throws (1: MetaException o1),
+  GetDatabaseObjectsResponse get_databases_req(1: GetDatabaseObjectsRequest request) throws (1: MetaException o1),
+  list<string> get_all_databases() throws (1: MetaException o1),
+  void alter_database(1: string dbname, 2: Database db) throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  void alter_database_req(1: AlterDatabaseRequest alterDbReq) throws (1: MetaException o1, 2: NoSuchObjectException o2),
+
+  // Types.
+  Type get_type(1: string name) throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  bool create_type(1: Type type)
+      throws (1: AlreadyExistsException o1, 2: InvalidObjectException o2, 3: MetaException o3),
+  bool drop_type(1: string type) throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  map<string, Type> get_type_all(1: string name) throws (1: MetaException o2),
+
+  // Columns of a table. `get_fields` has the data columns, `get_schema` the partition keys too.
+  list<FieldSchema> get_fields(1: string db_name, 2: string table_name)
+      throws (1: MetaException o1, 2: UnknownTableException o2, 3: UnknownDBException o3),
+  list<FieldSchema> get_fields_with_environment_context(
+      1: string db_name, 2: string table_name, 3: EnvironmentContext environment_context)
+      throws (1: MetaException o1, 2: UnknownTableException o2, 3: UnknownDBException o3),
+  GetFieldsResponse get_fields_req(1: GetFieldsRequest req)
+      throws (1: MetaException o1, 2: UnknownTableException o2, 3: UnknownDBException o3),
+  list<FieldSchema> get_schema(1: string db_name, 2: string table_name)
+      throws (1: MetaException o1, 2: UnknownTableException o2, 3: UnknownDBException o3),
+  list<FieldSchema> get_schema_with_environment_context(
+      1: string db_name, 2: string table_name, 3: EnvironmentContext environment_context)
+      throws (1: MetaException o1, 2: UnknownTableException o2, 3: UnknownDBException o3),
+  GetSchemaResponse get_schema_req(1: GetSchemaRequest req)
+      throws (1: MetaException o1, 2: UnknownTableException o2, 3: UnknownDBException o3),
+
+  // Tables: create, drop, empty.
+  void create_table(1: Table tbl)
+      throws (
+          1: AlreadyExistsException o1, 2: InvalidObjectException o2, 3: MetaException o3,
+          4: NoSuchObjectException o4),
+  void create_table_with_environment_context(1: Table tbl, 2: EnvironmentContext environment_context)
+      throws (
+          1: AlreadyExistsException o1, 2: InvalidObjectException o2, 3: MetaException o3,
+          4: NoSuchObjectException o4),
+  // 2.3 has the first three arguments.
+  void create_table_with_constraints(
+      1: Table tbl, 2: list<SQLPrimaryKey> primaryKeys, 3: list<SQLForeignKey> foreignKeys,
+      4: list<SQLUniqueConstraint> uniqueConstraints, 5: list<SQLNotNullConstraint> notNullConstraints,
+      6: list<SQLDefaultConstraint> defaultConstraints, 7: list<SQLCheckConstraint> checkConstraints)
+      throws (
+          1: AlreadyExistsException o1, 2: InvalidObjectException o2, 3: MetaException o3,
+          4: NoSuchObjectException o4),
+  void create_table_req(1: CreateTableRequest request)
+      throws (
+          1: AlreadyExistsException o1, 2: InvalidObjectException o2, 3: MetaException o3,
+          4: NoSuchObjectException o4),
+  Table translate_table_dryrun(1: CreateTableRequest request)
+      throws (
+          1: AlreadyExistsException o1, 2: InvalidObjectException o2, 3: MetaException o3,
+          4: NoSuchObjectException o4),
+  void drop_table(1: string dbname, 2: string name, 3: bool deleteData)
+      throws (1: NoSuchObjectException o1, 2: MetaException o3),
+  void drop_table_with_environment_context(
+      1: string dbname, 2: string name, 3: bool deleteData, 4: EnvironmentContext environment_context)
+      throws (1: NoSuchObjectException o1, 2: MetaException o3),
+  // void in its first form, like drop_database_req.
+  AsyncOperationResp drop_table_req(1: DropTableRequest dropTableReq)
+      throws (1: NoSuchObjectException o1, 2: MetaException o3),
+  void truncate_table(1: string dbName, 2: string tableName, 3: list<string> partNames) throws (1: MetaException o1),
+  TruncateTableResponse truncate_table_req(1: TruncateTableRequest req) throws (1: MetaException o1),
+
+  // Tables: read.
+  list<string> get_tables(1: string db_name, 2: string pattern) throws (1: MetaException o1),
+  list<string> get_tables_by_type(1: string db_name, 2: string pattern, 3: string tableType)
+      throws (1: MetaException o1),
+  list<TableMeta> get_table_meta(1: string db_patterns, 2: string tbl_patterns, 3: list<string> tbl_types)
+      throws (1: MetaException o1),
+  list<string> get_all_tables(1: string db_name) throws (1: MetaException o1),
+  list<ExtendedTableInfo> get_tables_ext(1: GetTablesExtRequest req) throws (1: MetaException o1),
+  Table get_table(1: string dbname, 2: string tbl_name) throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  GetTableResult get_table_req(1: GetTableRequest req) throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  list<Table> get_table_objects_by_name(1: string dbname, 2: list<string> tbl_names),
+  GetTablesResult get_table_objects_by_name_req(1: GetTablesRequest req)
+      throws (1: MetaException o1, 2: InvalidOperationException o2, 3: UnknownDBException o3),
+  list<string> get_table_names_by_filter(1: string dbname, 2: string filter, 3: i16 max_tables = -1)
+      throws (1: MetaException o1, 2: InvalidOperationException o2, 3: UnknownDBException o3),
+
+  // Tables: change.
+  void alter_table(1: string dbname, 2: string tbl_name, 3: Table new_tbl)
+      throws (1: InvalidOperationException o1, 2: MetaException o2),
+  void alter_table_with_environment_context(
+      1: string dbname, 2: string tbl_name, 3: Table new_tbl, 4: EnvironmentContext environment_context)
+      throws (1: InvalidOperationException o1, 2: MetaException o2),
+  void alter_table_with_cascade(1: string dbname, 2: string tbl_name, 3: Table new_tbl, 4: bool cascade)
+      throws (1: InvalidOperationException o1, 2: MetaException o2),
+  AlterTableResponse alter_table_req(1: AlterTableRequest req)
+      throws (1: InvalidOperationException o1, 2: MetaException o2),
+
+  // Materialized views.
+  list<Table> get_all_materialized_view_objects_for_rewriting() throws (1: MetaException o1),
+  list<string> get_materialized_views_for_rewriting(1: string db_name) throws (1: MetaException o1),
+  Materialization get_materialization_invalidation_info(1: CreationMetadata creation_metadata, 2: string validTxnList)
+      throws (1: MetaException o1, 2: InvalidOperationException o2, 3: UnknownDBException o3),
+  void update_creation_metadata(
+      1: string catName, 2: string dbname, 3: string tbl_name, 4: CreationMetadata creation_metadata)
+      throws (1: MetaException o1, 2: InvalidOperationException o2, 3: UnknownDBException o3),
+  LockResponse get_lock_materialization_rebuild(1: string dbName, 2: string tableName, 3: i64 txnId),
+  bool heartbeat_lock_materialization_rebuild(1: string dbName, 2: string tableName, 3: i64 txnId),
+
+  // Partitions: add.
+  Partition add_partition(1: Partition new_part)
+      throws (1: InvalidObjectException o1, 2: AlreadyExistsException o2, 3: MetaException o3),
+  Partition add_partition_with_environment_context(1: Partition new_part, 2: EnvironmentContext environment_context)
+      throws (1: InvalidObjectException o1, 2: AlreadyExistsException o2, 3: MetaException o3),
+  i32 add_partitions(1: list<Partition> new_parts)
+      throws (1: InvalidObjectException o1, 2: AlreadyExistsException o2, 3: MetaException o3),
+  i32 add_partitions_pspec(1: list<PartitionSpec> new_parts)
+      throws (1: InvalidObjectException o1, 2: AlreadyExistsException o2, 3: MetaException o3),
+  AddPartitionsResult add_partitions_req(1: AddPartitionsRequest request)
+      throws (1: InvalidObjectException o1, 2: AlreadyExistsException o2, 3: MetaException o3),
+  Partition append_partition(1: string db_name, 2: string tbl_name, 3: list<string> part_vals)
+      throws (1: InvalidObjectException o1, 2: AlreadyExistsException o2, 3: MetaException o3),
+  Partition append_partition_with_environment_context(
+      1: string db_name, 2: string tbl_name, 3: list<string> part_vals, 4: EnvironmentContext environment_context)
+      throws (1: InvalidObjectException o1, 2: AlreadyExistsException o2, 3: MetaException o3),
+  Partition append_partition_req(1: AppendPartitionsRequest appendPartitionsReq)
+      throws (1: InvalidObjectException o1, 2: AlreadyExistsException o2, 3: MetaException o3),
+  Partition append_partition_by_name(1: string db_name, 2: string tbl_name, 3: string part_name)
+      throws (1: InvalidObjectException o1, 2: AlreadyExistsException o2, 3: MetaException o3),
+  Partition append_partition_by_name_with_environment_context(
+      1: string db_name, 2: string tbl_name, 3: string part_name, 4: EnvironmentContext environment_context)
+      throws (1: InvalidObjectException o1, 2: AlreadyExistsException o2, 3: MetaException o3),
+
+  // Partitions: drop.
+  bool drop_partition(1: string db_name, 2: string tbl_name, 3: list<string> part_vals, 4: bool deleteData)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  bool drop_partition_with_environment_context(
+      1: string db_name, 2: string tbl_name, 3: list<string> part_vals, 4: bool deleteData,
+      5: EnvironmentContext environment_context)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  bool drop_partition_req(1: DropPartitionRequest dropPartitionReq)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  bool drop_partition_by_name(1: string db_name, 2: string tbl_name, 3: string part_name, 4: bool deleteData)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  bool drop_partition_by_name_with_environment_context(
+      1: string db_name, 2: string tbl_name, 3: string part_name, 4: bool deleteData,
+      5: EnvironmentContext environment_context)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  DropPartitionsResult drop_partitions_req(1: DropPartitionsRequest req)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+
+  // Partitions: read one.
+  Partition get_partition(1: string db_name, 2: string tbl_name, 3: list<string> part_vals)
+      throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  GetPartitionResponse get_partition_req(1: GetPartitionRequest req)
+      throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  Partition get_partition_with_auth(
+      1: string db_name, 2: string tbl_name, 3: list<string> part_vals, 4: string user_name,
+      5: list<string> group_names)
+      throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  Partition get_partition_by_name(1: string db_name, 2: string tbl_name, 3: string part_name)
+      throws (1: MetaException o1, 2: NoSuchObjectException o2),
+
+  // Partitions: read many.
+  list<Partition> get_partitions(1: string db_name, 2: string tbl_name, 3: i16 max_parts = -1)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  PartitionsResponse get_partitions_req(1: PartitionsRequest req)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  list<Partition> get_partitions_with_auth(
+      1: string db_name, 2: string tbl_name, 3: i16 max_parts = -1, 4: string user_name, 5: list<string> group_names)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  list<PartitionSpec> get_partitions_pspec(1: string db_name, 2: string tbl_name, 3: i32 max_parts = -1)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  // 3.1 and later: throws (1: NoSuchObjectException o1, 2: MetaException o2), so id 1 has two meanings (semantics
+  // 10.1).
+  list<string> get_partition_names(1: string db_name, 2: string tbl_name, 3: i16 max_parts = -1)
+      throws (1: MetaException o2),
+  list<string> fetch_partition_names_req(1: PartitionsRequest partitionReq)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  PartitionValuesResponse get_partition_values(1: PartitionValuesRequest request)
+      throws (1: MetaException o1, 2: NoSuchObjectException o2),
+
+  // Partitions: select. `_ps` takes a partial spec in which an empty string matches every value (semantics 4.6).
+  list<Partition> get_partitions_ps(
+      1: string db_name, 2: string tbl_name, 3: list<string> part_vals, 4: i16 max_parts = -1)
+      throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  list<Partition> get_partitions_ps_with_auth(
+      1: string db_name, 2: string tbl_name, 3: list<string> part_vals, 4: i16 max_parts = -1, 5: string user_name,
+      6: list<string> group_names)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  GetPartitionsPsWithAuthResponse get_partitions_ps_with_auth_req(1: GetPartitionsPsWithAuthRequest req)
+      throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  list<string> get_partition_names_ps(
+      1: string db_name, 2: string tbl_name, 3: list<string> part_vals, 4: i16 max_parts = -1)
+      throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  GetPartitionNamesPsResponse get_partition_names_ps_req(1: GetPartitionNamesPsRequest req)
+      throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  list<Partition> get_partitions_by_filter(
+      1: string db_name, 2: string tbl_name, 3: string filter, 4: i16 max_parts = -1)
+      throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  list<Partition> get_partitions_by_filter_req(1: GetPartitionsByFilterRequest req)
+      throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  list<PartitionSpec> get_part_specs_by_filter(
+      1: string db_name, 2: string tbl_name, 3: string filter, 4: i32 max_parts = -1)
+      throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  i32 get_num_partitions_by_filter(1: string db_name, 2: string tbl_name, 3: string filter)
+      throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  PartitionsByExprResult get_partitions_by_expr(1: PartitionsByExprRequest req)
+      throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  PartitionsSpecByExprResult get_partitions_spec_by_expr(1: PartitionsByExprRequest req)
+      throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  // Names of the partitions an expression selects; without one see fetch_partition_names_req.
+  list<string> get_partition_names_req(1: PartitionsByExprRequest req)
+      throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  // 4.x also: 3: InvalidObjectException o3.
+  list<Partition> get_partitions_by_names(1: string db_name, 2: string tbl_name, 3: list<string> names)
+      throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  GetPartitionsByNamesResult get_partitions_by_names_req(1: GetPartitionsByNamesRequest req)
+      throws (1: MetaException o1, 2: NoSuchObjectException o2, 3: InvalidObjectException o3),
+  GetPartitionsResponse get_partitions_with_specs(1: GetPartitionsRequest request) throws (1: MetaException o1),
+
+  // Partitions: change, rename, exchange.
+  void alter_partition(1: string db_name, 2: string tbl_name, 3: Partition new_part)
+      throws (1: InvalidOperationException o1, 2: MetaException o2),
+  void alter_partitions(1: string db_name, 2: string tbl_name, 3: list<Partition> new_parts)
+      throws (1: InvalidOperationException o1, 2: MetaException o2),
+  void alter_partition_with_environment_context(
+      1: string db_name, 2: string tbl_name, 3: Partition new_part, 4: EnvironmentContext environment_context)
+      throws (1: InvalidOperationException o1, 2: MetaException o2),
+  void alter_partitions_with_environment_context(
+      1: string db_name, 2: string tbl_name, 3: list<Partition> new_parts, 4: EnvironmentContext environment_context)
+      throws (1: InvalidOperationException o1, 2: MetaException o2),
+  AlterPartitionsResponse alter_partitions_req(1: AlterPartitionsRequest req)
+      throws (1: InvalidOperationException o1, 2: MetaException o2),
+  void rename_partition(1: string db_name, 2: string tbl_name, 3: list<string> part_vals, 4: Partition new_part)
+      throws (1: InvalidOperationException o1, 2: MetaException o2),
+  RenamePartitionResponse rename_partition_req(1: RenamePartitionRequest req)
+      throws (1: InvalidOperationException o1, 2: MetaException o2),
+  Partition exchange_partition(
+      1: map<string, string> partitionSpecs, 2: string source_db, 3: string source_table_name, 4: string dest_db,
+      5: string dest_table_name)
+      throws (
+          1: MetaException o1, 2: NoSuchObjectException o2, 3: InvalidObjectException o3,
+          4: InvalidInputException o4),
+  list<Partition> exchange_partitions(
+      1: map<string, string> partitionSpecs, 2: string source_db, 3: string source_table_name, 4: string dest_db,
+      5: string dest_table_name)
+      throws (
+          1: MetaException o1, 2: NoSuchObjectException o2, 3: InvalidObjectException o3,
+          4: InvalidInputException o4),
+
+  // Partition names and marks.
+  bool partition_name_has_valid_characters(1: list<string> part_vals, 2: bool throw_exception)
+      throws (1: MetaException o1),
+  list<string> partition_name_to_vals(1: string part_name) throws (1: MetaException o1),
+  map<string, string> partition_name_to_spec(1: string part_name) throws (1: MetaException o1),
+  void markPartitionForEvent(
+      1: string db_name, 2: string tbl_name, 3: map<string, string> part_vals, 4: PartitionEventType eventType)
+      throws (
+          1: MetaException o1, 2: NoSuchObjectException o2, 3: UnknownDBException o3, 4: UnknownTableException o4,
+          5: UnknownPartitionException o5, 6: InvalidPartitionException o6),
+  bool isPartitionMarkedForEvent(
+      1: string db_name, 2: string tbl_name, 3: map<string, string> part_vals, 4: PartitionEventType eventType)
+      throws (
+          1: MetaException o1, 2: NoSuchObjectException o2, 3: UnknownDBException o3, 4: UnknownTableException o4,
+          5: UnknownPartitionException o5, 6: InvalidPartitionException o6),
+
+  // Indexes (2.3 only).
+  Index add_index(1: Index new_index, 2: Table index_table)
+      throws (1: InvalidObjectException o1, 2: AlreadyExistsException o2, 3: MetaException o3),
+  void alter_index(1: string dbname, 2: string base_tbl_name, 3: string idx_name, 4: Index new_idx)
+      throws (1: InvalidOperationException o1, 2: MetaException o2),
+  bool drop_index_by_name(1: string db_name, 2: string tbl_name, 3: string index_name, 4: bool deleteData)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  Index get_index_by_name(1: string db_name, 2: string tbl_name, 3: string index_name)
+      throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  list<Index> get_indexes(1: string db_name, 2: string tbl_name, 3: i16 max_indexes = -1)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  list<string> get_index_names(1: string db_name, 2: string tbl_name, 3: i16 max_indexes = -1)
+      throws (1: MetaException o2),
+
+  // Constraints.
+  PrimaryKeysResponse get_primary_keys(1: PrimaryKeysRequest request)
+      throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  ForeignKeysResponse get_foreign_keys(1: ForeignKeysRequest request)
+      throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  UniqueConstraintsResponse get_unique_constraints(1: UniqueConstraintsRequest request)
+      throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  NotNullConstraintsResponse get_not_null_constraints(1: NotNullConstraintsRequest request)
+      throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  DefaultConstraintsResponse get_default_constraints(1: DefaultConstraintsRequest request)
+      throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  CheckConstraintsResponse get_check_constraints(1: CheckConstraintsRequest request)
+      throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  AllTableConstraintsResponse get_all_table_constraints(1: AllTableConstraintsRequest request)
+      throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  void add_primary_key(1: AddPrimaryKeyRequest req) throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  void add_foreign_key(1: AddForeignKeyRequest req) throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  void add_unique_constraint(1: AddUniqueConstraintRequest req)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  void add_not_null_constraint(1: AddNotNullConstraintRequest req)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  void add_default_constraint(1: AddDefaultConstraintRequest req)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  void add_check_constraint(1: AddCheckConstraintRequest req) throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  void drop_constraint(1: DropConstraintRequest req) throws (1: NoSuchObjectException o1, 2: MetaException o3),
+
+  // Column statistics.
+  bool update_table_column_statistics(1: ColumnStatistics stats_obj)
+      throws (
+          1: NoSuchObjectException o1, 2: InvalidObjectException o2, 3: MetaException o3,
+          4: InvalidInputException o4),
+  bool update_partition_column_statistics(1: ColumnStatistics stats_obj)
+      throws (
+          1: NoSuchObjectException o1, 2: InvalidObjectException o2, 3: MetaException o3,
+          4: InvalidInputException o4),
+  SetPartitionsStatsResponse update_table_column_statistics_req(1: SetPartitionsStatsRequest req)
+      throws (
+          1: NoSuchObjectException o1, 2: InvalidObjectException o2, 3: MetaException o3,
+          4: InvalidInputException o4),
+  SetPartitionsStatsResponse update_partition_column_statistics_req(1: SetPartitionsStatsRequest req)
+      throws (
+          1: NoSuchObjectException o1, 2: InvalidObjectException o2, 3: MetaException o3,
+          4: InvalidInputException o4),
+  void update_transaction_statistics(1: UpdateTransactionalStatsRequest req) throws (1: MetaException o1),
+  ColumnStatistics get_table_column_statistics(1: string db_name, 2: string tbl_name, 3: string col_name)
+      throws (
+          1: NoSuchObjectException o1, 2: MetaException o2, 3: InvalidInputException o3,
+          4: InvalidObjectException o4),
+  ColumnStatistics get_partition_column_statistics(
+      1: string db_name, 2: string tbl_name, 3: string part_name, 4: string col_name)
+      throws (
+          1: NoSuchObjectException o1, 2: MetaException o2, 3: InvalidInputException o3,
+          4: InvalidObjectException o4),
+  TableStatsResult get_table_statistics_req(1: TableStatsRequest request)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  PartitionsStatsResult get_partitions_statistics_req(1: PartitionsStatsRequest request)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  AggrStats get_aggr_stats_for(1: PartitionsStatsRequest request)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  bool set_aggr_stats_for(1: SetPartitionsStatsRequest request)
+      throws (
+          1: NoSuchObjectException o1, 2: InvalidObjectException o2, 3: MetaException o3,
+          4: InvalidInputException o4),
+  // `engine` from 4.0 on.
+  bool delete_partition_column_statistics(
+      1: string db_name, 2: string tbl_name, 3: string part_name, 4: string col_name, 5: string engine)
+      throws (
+          1: NoSuchObjectException o1, 2: MetaException o2, 3: InvalidObjectException o3,
+          4: InvalidInputException o4),
+  // `engine` from 4.0 on.
+  bool delete_table_column_statistics(1: string db_name, 2: string tbl_name, 3: string col_name, 4: string engine)
+      throws (
+          1: NoSuchObjectException o1, 2: MetaException o2, 3: InvalidObjectException o3,
+          4: InvalidInputException o4),
+  bool delete_column_statistics_req(1: DeleteColumnStatisticsRequest req)
+      throws (
+          1: NoSuchObjectException o1, 2: MetaException o2, 3: InvalidObjectException o3,
+          4: InvalidInputException o4),
+
+  // Functions.
+  void create_function(1: Function func)
+      throws (
+          1: AlreadyExistsException o1, 2: InvalidObjectException o2, 3: MetaException o3,
+          4: NoSuchObjectException o4),
+  void drop_function(1: string dbName, 2: string funcName) throws (1: NoSuchObjectException o1, 2: MetaException o3),
+  void alter_function(1: string dbName, 2: string funcName, 3: Function newFunc)
+      throws (1: InvalidOperationException o1, 2: MetaException o2),
+  list<string> get_functions(1: string dbName, 2: string pattern) throws (1: MetaException o1),
+  GetFunctionsResponse get_functions_req(1: GetFunctionsRequest request) throws (1: MetaException o1),
+  Function get_function(1: string dbName, 2: string funcName) throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  GetAllFunctionsResponse get_all_functions() throws (1: MetaException o1),
+
+  // Roles.
+  bool create_role(1: Role role) throws (1: MetaException o1),
+  bool drop_role(1: string role_name) throws (1: MetaException o1),
+  list<string> get_role_names() throws (1: MetaException o1),
+  // Superseded by grant_revoke_role.
+  bool grant_role(
+      1: string role_name, 2: string principal_name, 3: PrincipalType principal_type, 4: string grantor,
+      5: PrincipalType grantorType, 6: bool grant_option)
+      throws (1: MetaException o1),
+  bool revoke_role(1: string role_name, 2: string principal_name, 3: PrincipalType principal_type)
+      throws (1: MetaException o1),
+  list<Role> list_roles(1: string principal_name, 2: PrincipalType principal_type) throws (1: MetaException o1),
+  GrantRevokeRoleResponse grant_revoke_role(1: GrantRevokeRoleRequest request) throws (1: MetaException o1),
+  GetPrincipalsInRoleResponse get_principals_in_role(1: GetPrincipalsInRoleRequest request)
+      throws (1: MetaException o1),
+  GetRoleGrantsForPrincipalResponse get_role_grants_for_principal(1: GetRoleGrantsForPrincipalRequest request)
+      throws (1: MetaException o1),
+
+  // Privileges.
+  PrincipalPrivilegeSet get_privilege_set(1: HiveObjectRef hiveObject, 2: string user_name, 3: list<string> group_names)
+      throws (1: MetaException o1),
+  list<HiveObjectPrivilege> list_privileges(
+      1: string principal_name, 2: PrincipalType principal_type, 3: HiveObjectRef hiveObject)
+      throws (1: MetaException o1),
+  // Superseded by grant_revoke_privileges.
+  bool grant_privileges(1: PrivilegeBag privileges) throws (1: MetaException o1),
+  bool revoke_privileges(1: PrivilegeBag privileges) throws (1: MetaException o1),
+  GrantRevokePrivilegeResponse grant_revoke_privileges(1: GrantRevokePrivilegeRequest request)
+      throws (1: MetaException o1),
+  GrantRevokePrivilegeResponse refresh_privileges(
+      1: HiveObjectRef objToRefresh, 2: string authorizer, 3: GrantRevokePrivilegeRequest grantRequest)
+      throws (1: MetaException o1),
+
+  // Identity and tokens.
+  // Answers the groups; over HTTP it never changes who the caller is (semantics 2.21).
+  list<string> set_ugi(1: string user_name, 2: list<string> group_names) throws (1: MetaException o1),
+  string get_delegation_token(1: string token_owner, 2: string renewer_kerberos_principal_name)
+      throws (1: MetaException o1),
+  i64 renew_delegation_token(1: string token_str_form) throws (1: MetaException o1),
+  void cancel_delegation_token(1: string token_str_form) throws (1: MetaException o1),
+  bool add_token(1: string token_identifier, 2: string delegation_token),
+  bool remove_token(1: string token_identifier),
+  string get_token(1: string token_identifier),
+  list<string> get_all_token_identifiers(),
+  i32 add_master_key(1: string key) throws (1: MetaException o1),
+  void update_master_key(1: i32 seq_number, 2: string key) throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  bool remove_master_key(1: i32 key_seq),
+  list<string> get_master_keys(),
+
+  // Transactions.
+  GetOpenTxnsResponse get_open_txns(),
+  // 4.x only, hence the shape of 4 in every dialect.
+  GetOpenTxnsResponse_v4 get_open_txns_req(1: GetOpenTxnsRequest getOpenTxnsRequest),
+  GetOpenTxnsInfoResponse get_open_txns_info(),
+  OpenTxnsResponse open_txns(1: OpenTxnRequest rqst),
+  void abort_txn(1: AbortTxnRequest rqst) throws (1: NoSuchTxnException o1),
+  void abort_txns(1: AbortTxnsRequest rqst) throws (1: NoSuchTxnException o1),
+  void commit_txn(1: CommitTxnRequest rqst) throws (1: NoSuchTxnException o1, 2: TxnAbortedException o2),
+  i64 get_latest_txnid_in_conflict(1: i64 txnId) throws (1: MetaException o1),
+  void heartbeat(1: HeartbeatRequest ids)
+      throws (1: NoSuchLockException o1, 2: NoSuchTxnException o2, 3: TxnAbortedException o3),
+  HeartbeatTxnRangeResponse heartbeat_txn_range(1: HeartbeatTxnRangeRequest txns),
+  void seed_txn_id(1: SeedTxnIdRequest rqst) throws (1: MetaException o1),
+  list<WriteEventInfo> get_all_write_event_info(1: GetAllWriteEventInfoRequest request) throws (1: MetaException o1),
+
+  // Write ids (3.1 and later).
+  void repl_tbl_writeid_state(1: ReplTblWriteIdStateRequest rqst),
+  GetValidWriteIdsResponse get_valid_write_ids(1: GetValidWriteIdsRequest rqst)
+      throws (1: NoSuchTxnException o1, 2: MetaException o2),
+  AllocateTableWriteIdsResponse allocate_table_write_ids(1: AllocateTableWriteIdsRequest rqst)
+      throws (1: NoSuchTxnException o1, 2: TxnAbortedException o2, 3: MetaException o3),
+  MaxAllocatedTableWriteIdResponse get_max_allocated_table_write_id(1: MaxAllocatedTableWriteIdRequest rqst)
+      throws (1: MetaException o1),
+  void add_write_ids_to_min_history(1: i64 txnId, 2: map<string, i64> writeIds) throws (1: MetaException o2),
+  void seed_write_id(1: SeedTableWriteIdsRequest rqst) throws (1: MetaException o1),
+
+  // Locks.
+  LockResponse lock(1: LockRequest rqst) throws (1: NoSuchTxnException o1, 2: TxnAbortedException o2),
+  LockResponse check_lock(1: CheckLockRequest rqst)
+      throws (1: NoSuchTxnException o1, 2: TxnAbortedException o2, 3: NoSuchLockException o3),
+  void unlock(1: UnlockRequest rqst) throws (1: NoSuchLockException o1, 2: TxnOpenException o2),
+  ShowLocksResponse show_locks(1: ShowLocksRequest rqst),
+
+  // Compaction.
+  void compact(1: CompactionRequest rqst),
+  CompactionResponse compact2(1: CompactionRequest rqst),
+  ShowCompactResponse show_compact(1: ShowCompactRequest rqst),
+  void add_dynamic_partitions(1: AddDynamicPartitions rqst)
+      throws (1: NoSuchTxnException o1, 2: TxnAbortedException o2),
+  bool submit_for_cleanup(1: CompactionRequest o1, 2: i64 o2, 3: i64 o3) throws (1: MetaException o1),
+  AbortCompactResponse abort_Compactions(1: AbortCompactionRequest rqst),
+  GetLatestCommittedCompactionInfoResponse get_latest_committed_compaction_info(
+      1: GetLatestCommittedCompactionInfoRequest rqst),
+
+  // Compaction, as its workers call it (4.x).
+  // Superseded by find_next_compact2.
+  OptionalCompactionInfoStruct find_next_compact(1: string workerId) throws (1: MetaException o1),
+  OptionalCompactionInfoStruct find_next_compact2(1: FindNextCompactRequest rqst) throws (1: MetaException o1),
+  void update_compactor_state(1: CompactionInfoStruct cr, 2: i64 txn_id),
+  list<string> find_columns_with_stats(1: CompactionInfoStruct cr),
+  void mark_cleaned(1: CompactionInfoStruct cr) throws (1: MetaException o1),
+  void mark_compacted(1: CompactionInfoStruct cr) throws (1: MetaException o1),
+  void mark_failed(1: CompactionInfoStruct cr) throws (1: MetaException o1),
+  void mark_refused(1: CompactionInfoStruct cr) throws (1: MetaException o1),
+  void set_hadoop_jobid(1: string jobId, 2: i64 cq_id),
+
+  // Notifications.
+  NotificationEventResponse get_next_notification(1: NotificationEventRequest rqst),
+  CurrentNotificationEventId get_current_notificationEventId(),
+  NotificationEventsCountResponse get_notification_events_count(1: NotificationEventsCountRequest rqst),
+  FireEventResponse fire_listener_event(1: FireEventRequest rqst),
+  WriteNotificationLogResponse add_write_notification_log(1: WriteNotificationLogRequest rqst),
+  WriteNotificationLogBatchResponse add_write_notification_log_in_batch(1: WriteNotificationLogBatchRequest rqst),
+  CmRecycleResponse cm_recycle(1: CmRecycleRequest request) throws (1: MetaException o1),
+
+  // File metadata.
+  GetFileMetadataByExprResult get_file_metadata_by_expr(1: GetFileMetadataByExprRequest req),
+  GetFileMetadataResult get_file_metadata(1: GetFileMetadataRequest req),
+  PutFileMetadataResult put_file_metadata(1: PutFileMetadataRequest req),
+  ClearFileMetadataResult clear_file_metadata(1: ClearFileMetadataRequest req),
+  CacheFileMetadataResult cache_file_metadata(1: CacheFileMetadataRequest req),
+
+  // Serdes, triggers and schema versions.
+  void add_serde(1: SerDeInfo serde) throws (1: AlreadyExistsException o1, 2: MetaException o2),
+  SerDeInfo get_serde(1: GetSerdeRequest rqst) throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  WMGetTriggersForResourePlanResponse get_triggers_for_resourceplan(1: WMGetTriggersForResourePlanRequest request)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  SchemaVersion get_schema_latest_version(1: ISchemaName schemaName)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  list<SchemaVersion> get_schema_all_versions(1: ISchemaName schemaName)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  FindSchemasByColsResp get_schemas_by_cols(1: FindSchemasByColsRqst rqst) throws (1: MetaException o1),
+}
+
+// ------------------------------------------------------------
+// Leases
+// ------------------------------------------------------------
+// After the lease note attached to HIVE-1293, with its holes closed (semantics 7). Times are seconds since the epoch
+// in UTC by the clock of the database; a lease lives while now < end_utc.
+
+exception LeaseAlreadyExistsException {
+  1: string message,
+}
+
+exception InvalidArgumentsException {
+  1: string message,
+}
+
+exception ExceedsMaxLeaseTimeException {
+  1: string message,
+}
+
+// Without table_name the whole database, without (or with an empty) partition_name the whole table. lease_type is "s"
+// for shared (the default) or "x" for exclusive; listing, extending and dropping ignore it.
+struct LeaseObject {
+  1: required string db_name,
+  2: optional string table_name,
+  3: optional string partition_name,
+  4: optional string lease_type,
+}
+
+// One object of a lease. start_utc stays when the lease is extended.
+struct Lease {
+  1: required string user,
+  2: required i64 lease_id,
+  3: required string db_name,
+  4: optional string table_name,
+  5: optional string partition_name,
+  6: required i64 start_utc,
+  7: required i64 end_utc,
+  8: required string lease_type,
+}
+
+// Leases on databases, tables and partitions, which need not exist.
+service HiveLease {
+  // All objects or none. The answer is the lease id: it grows with every lease and serves as the fencing number.
+  // Conflicts are waited for up to lease_wait_duration_sec, then o1.
+  i64 grab_lease(1: list<LeaseObject> objs, 2: i64 lease_duration_sec, 3: i64 lease_wait_duration_sec)
+      throws (1: LeaseAlreadyExistsException o1, 2: InvalidArgumentsException o2, 3: ExceedsMaxLeaseTimeException o3),
+
+  // Live leases on the objects and below them; no objects means all.
+  list<Lease> list_lease(1: list<LeaseObject> objs) throws (1: InvalidArgumentsException o1),
+
+  // Answers the new end_utc. No objects means the whole lease; lease_duration_sec left out or 0 means the duration it
+  // was granted for. A lease that has expired is lost: o1.
+  i64 extend_lease(1: i64 lease_id, 2: list<LeaseObject> objs, 3: i64 lease_duration_sec)
+      throws (1: InvalidArgumentsException o1, 2: ExceedsMaxLeaseTimeException o2),
+
+  // No objects means the whole lease. Dropping twice is no error.
+  void drop_lease(1: i64 lease_id, 2: list<LeaseObject> objs) throws (1: InvalidArgumentsException o1),
+
+  // For administrators, o2 for others. No objects means every lease there is.
+  void force_drop_lease(1: list<LeaseObject> objs) throws (1: InvalidArgumentsException o1, 2: MetaException o2),
+}
