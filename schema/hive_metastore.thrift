@@ -8,7 +8,7 @@
 // * An argument list that grew has its longest form; arguments an older caller leaves out arrive unset.
 // * Where a field changed its type or meaning, the struct has the 2.3 shape and a second one, named with the suffix
 //   `_v4`, has the shape of 3.1 and later. In the dialect of 4 `X_v4` stands wherever this file says `X`
-//   (semantics 10.1). Where only newer clients call a method, it names the `_v4` struct itself.
+//   (semantics §10.1). Where only newer clients call a method, it names the `_v4` struct itself.
 // * A method that declares its exceptions differently in 4 keeps those of 2.3; a comment shows the others.
 //
 // Left out: workload management, schema registry, data connectors, scheduled queries, replication metrics, stored
@@ -20,7 +20,7 @@ namespace java org.apache.hadoop.hive.metastore.api
 namespace php metastore
 namespace cpp Apache.Hadoop.Hive
 namespace py hive_metastore
-// Without a namespace the generated script would replace the page's own Date and Function (clients 7.2).
+// Without a namespace the generated script would replace the page's own Date and Function (clients §7.2).
 namespace js HMS
 
 // ------------------------------------------------------------
@@ -509,7 +509,7 @@ struct Order {
   2: i32 order,
 }
 
-// The location map is keyed by a list of values, which JSON cannot express (clients A.5).
+// The location map is keyed by a list of values, which JSON cannot express (clients §A.5).
 struct SkewedInfo {
   1: list<string> skewedColNames,
   2: list<list<string>> skewedColValues,
@@ -2275,7 +2275,7 @@ struct FindSchemasByColsResp {
   1: list<SchemaVersionDescriptor> schemaVersions,
 }
 
-// The metastore. A method without `throws` can only fail with an application exception (semantics 0.1).
+// The metastore. A method without `throws` can only fail with an application exception (semantics §0.1).
 service ThriftHiveMetastore extends fb303.FacebookService {
   // Settings of the service.
   string getMetaConf(1: string key) throws (1: MetaException o1),
@@ -2478,7 +2478,7 @@ service ThriftHiveMetastore extends fb303.FacebookService {
   list<PartitionSpec> get_partitions_pspec(1: string db_name, 2: string tbl_name, 3: i32 max_parts = -1)
       throws (1: NoSuchObjectException o1, 2: MetaException o2),
   // 3.1 and later: throws (1: NoSuchObjectException o1, 2: MetaException o2), so id 1 has two meanings (semantics
-  // 10.1).
+  // §10.1).
   list<string> get_partition_names(1: string db_name, 2: string tbl_name, 3: i16 max_parts = -1)
       throws (1: MetaException o2),
   list<string> fetch_partition_names_req(1: PartitionsRequest partitionReq)
@@ -2486,7 +2486,7 @@ service ThriftHiveMetastore extends fb303.FacebookService {
   PartitionValuesResponse get_partition_values(1: PartitionValuesRequest request)
       throws (1: MetaException o1, 2: NoSuchObjectException o2),
 
-  // Partitions: select. `_ps` takes a partial spec in which an empty string matches every value (semantics 4.6).
+  // Partitions: select. `_ps` takes a partial spec in which an empty string matches every value (semantics §4.6).
   list<Partition> get_partitions_ps(
       1: string db_name, 2: string tbl_name, 3: list<string> part_vals, 4: i16 max_parts = -1)
       throws (1: MetaException o1, 2: NoSuchObjectException o2),
@@ -2711,7 +2711,7 @@ service ThriftHiveMetastore extends fb303.FacebookService {
       throws (1: MetaException o1),
 
   // Identity and tokens.
-  // Answers the groups; over HTTP it never changes who the caller is (semantics 2.21).
+  // Answers the groups; over HTTP it never changes who the caller is (semantics §2.21).
   list<string> set_ugi(1: string user_name, 2: list<string> group_names) throws (1: MetaException o1),
   string get_delegation_token(1: string token_owner, 2: string renewer_kerberos_principal_name)
       throws (1: MetaException o1),
@@ -2814,7 +2814,7 @@ service ThriftHiveMetastore extends fb303.FacebookService {
 // ------------------------------------------------------------
 // Leases
 // ------------------------------------------------------------
-// After the lease note attached to HIVE-1293, with its holes closed (semantics 7). Times are seconds since the epoch
+// After the lease note attached to HIVE-1293, with its holes closed (semantics §7). Times are seconds since the epoch
 // in UTC by the clock of the database; a lease lives while now < end_utc.
 
 exception LeaseAlreadyExistsException {
