@@ -346,10 +346,10 @@ class HiveObjectPrivilege(Struct):
     authorizer: str | None
     def __init__(
         self,
-        hiveObject: HiveObjectRef | None = None,
+        hiveObject: HiveObjectRef | Encoded | None = None,
         principalName: str | None = None,
         principalType: int | None = None,
-        grantInfo: PrivilegeGrantInfo | None = None,
+        grantInfo: PrivilegeGrantInfo | Encoded | None = None,
         authorizer: str | None = None,
     ) -> None: ...
 
@@ -357,7 +357,7 @@ class PrivilegeBag(Struct):
     privileges: list[HiveObjectPrivilege] | None
     def __init__(
         self,
-        privileges: list[HiveObjectPrivilege] | None = None,
+        privileges: list[HiveObjectPrivilege] | EncodedList | None = None,
     ) -> None: ...
 
 class PrincipalPrivilegeSet(Struct):
@@ -378,7 +378,7 @@ class GrantRevokePrivilegeRequest(Struct):
     def __init__(
         self,
         requestType: int | None = None,
-        privileges: PrivilegeBag | None = None,
+        privileges: PrivilegeBag | Encoded | None = None,
         revokeGrantOption: bool | None = None,
     ) -> None: ...
 
@@ -432,7 +432,7 @@ class GetRoleGrantsForPrincipalResponse(Struct):
     principalGrants: list[RolePrincipalGrant] | None
     def __init__(
         self,
-        principalGrants: list[RolePrincipalGrant] | None = None,
+        principalGrants: list[RolePrincipalGrant] | EncodedList | None = None,
     ) -> None: ...
 
 class GetPrincipalsInRoleRequest(Struct):
@@ -446,7 +446,7 @@ class GetPrincipalsInRoleResponse(Struct):
     principalGrants: list[RolePrincipalGrant] | None
     def __init__(
         self,
-        principalGrants: list[RolePrincipalGrant] | None = None,
+        principalGrants: list[RolePrincipalGrant] | EncodedList | None = None,
     ) -> None: ...
 
 class GrantRevokeRoleRequest(Struct):
@@ -492,7 +492,7 @@ class CreateCatalogRequest(Struct):
     catalog: Catalog | None
     def __init__(
         self,
-        catalog: Catalog | None = None,
+        catalog: Catalog | Encoded | None = None,
     ) -> None: ...
 
 class AlterCatalogRequest(Struct):
@@ -501,7 +501,7 @@ class AlterCatalogRequest(Struct):
     def __init__(
         self,
         name: str | None = None,
-        newCat: Catalog | None = None,
+        newCat: Catalog | Encoded | None = None,
     ) -> None: ...
 
 class GetCatalogRequest(Struct):
@@ -515,7 +515,7 @@ class GetCatalogResponse(Struct):
     catalog: Catalog | None
     def __init__(
         self,
-        catalog: Catalog | None = None,
+        catalog: Catalog | Encoded | None = None,
     ) -> None: ...
 
 class GetCatalogsResponse(Struct):
@@ -552,7 +552,7 @@ class Database(Struct):
         description: str | None = None,
         locationUri: str | None = None,
         parameters: dict[str, str] | None = None,
-        privileges: PrincipalPrivilegeSet | None = None,
+        privileges: PrincipalPrivilegeSet | Encoded | None = None,
         ownerName: str | None = None,
         ownerType: int | None = None,
         catalogName: str | None = None,
@@ -589,7 +589,7 @@ class GetDatabaseObjectsResponse(Struct):
     databases: list[Database] | None
     def __init__(
         self,
-        databases: list[Database] | None = None,
+        databases: list[Database] | EncodedList | None = None,
     ) -> None: ...
 
 class CreateDatabaseRequest(Struct):
@@ -612,7 +612,7 @@ class CreateDatabaseRequest(Struct):
         description: str | None = None,
         locationUri: str | None = None,
         parameters: dict[str, str] | None = None,
-        privileges: PrincipalPrivilegeSet | None = None,
+        privileges: PrincipalPrivilegeSet | Encoded | None = None,
         ownerName: str | None = None,
         ownerType: int | None = None,
         catalogName: str | None = None,
@@ -629,7 +629,7 @@ class AlterDatabaseRequest(Struct):
     def __init__(
         self,
         oldDbName: str | None = None,
-        newDb: Database | None = None,
+        newDb: Database | Encoded | None = None,
     ) -> None: ...
 
 class DropDatabaseRequest(Struct):
@@ -691,7 +691,7 @@ class Type(Struct):
         name: str | None = None,
         type1: str | None = None,
         type2: str | None = None,
-        fields: list[FieldSchema] | None = None,
+        fields: list[FieldSchema] | EncodedList | None = None,
     ) -> None: ...
 
 class Schema(Struct):
@@ -699,7 +699,7 @@ class Schema(Struct):
     properties: dict[str, str] | None
     def __init__(
         self,
-        fieldSchemas: list[FieldSchema] | None = None,
+        fieldSchemas: list[FieldSchema] | EncodedList | None = None,
         properties: dict[str, str] | None = None,
     ) -> None: ...
 
@@ -715,7 +715,7 @@ class GetFieldsRequest(Struct):
         catName: str | None = None,
         dbName: str | None = None,
         tblName: str | None = None,
-        envContext: EnvironmentContext | None = None,
+        envContext: EnvironmentContext | Encoded | None = None,
         validWriteIdList: str | None = None,
         id: int | None = None,
     ) -> None: ...
@@ -724,7 +724,7 @@ class GetFieldsResponse(Struct):
     fields: list[FieldSchema] | None
     def __init__(
         self,
-        fields: list[FieldSchema] | None = None,
+        fields: list[FieldSchema] | EncodedList | None = None,
     ) -> None: ...
 
 class GetSchemaRequest(Struct):
@@ -739,7 +739,7 @@ class GetSchemaRequest(Struct):
         catName: str | None = None,
         dbName: str | None = None,
         tblName: str | None = None,
-        envContext: EnvironmentContext | None = None,
+        envContext: EnvironmentContext | Encoded | None = None,
         validWriteIdList: str | None = None,
         id: int | None = None,
     ) -> None: ...
@@ -748,7 +748,7 @@ class GetSchemaResponse(Struct):
     fields: list[FieldSchema] | None
     def __init__(
         self,
-        fields: list[FieldSchema] | None = None,
+        fields: list[FieldSchema] | EncodedList | None = None,
     ) -> None: ...
 
 class SerDeInfo(Struct):
@@ -812,17 +812,17 @@ class StorageDescriptor(Struct):
     storedAsSubDirectories: bool | None
     def __init__(
         self,
-        cols: list[FieldSchema] | None = None,
+        cols: list[FieldSchema] | EncodedList | None = None,
         location: str | None = None,
         inputFormat: str | None = None,
         outputFormat: str | None = None,
         compressed: bool | None = None,
         numBuckets: int | None = None,
-        serdeInfo: SerDeInfo | None = None,
+        serdeInfo: SerDeInfo | Encoded | None = None,
         bucketCols: list[str] | None = None,
-        sortCols: list[Order] | None = None,
+        sortCols: list[Order] | EncodedList | None = None,
         parameters: dict[str, str] | None = None,
-        skewedInfo: SkewedInfo | None = None,
+        skewedInfo: SkewedInfo | Encoded | None = None,
         storedAsSubDirectories: bool | None = None,
     ) -> None: ...
 
@@ -1012,8 +1012,8 @@ class DecimalColumnStatsData(Struct):
     histogram: bytes | None
     def __init__(
         self,
-        lowValue: Decimal | None = None,
-        highValue: Decimal | None = None,
+        lowValue: Decimal | Encoded | None = None,
+        highValue: Decimal | Encoded | None = None,
         numNulls: int | None = None,
         numDVs: int | None = None,
         bitVectors: str | None = None,
@@ -1029,8 +1029,8 @@ class DecimalColumnStatsData_v4(Struct):
     histogram: bytes | None
     def __init__(
         self,
-        lowValue: Decimal | None = None,
-        highValue: Decimal | None = None,
+        lowValue: Decimal | Encoded | None = None,
+        highValue: Decimal | Encoded | None = None,
         numNulls: int | None = None,
         numDVs: int | None = None,
         bitVectors: bytes | None = None,
@@ -1053,8 +1053,8 @@ class DateColumnStatsData(Struct):
     histogram: bytes | None
     def __init__(
         self,
-        lowValue: Date | None = None,
-        highValue: Date | None = None,
+        lowValue: Date | Encoded | None = None,
+        highValue: Date | Encoded | None = None,
         numNulls: int | None = None,
         numDVs: int | None = None,
         bitVectors: str | None = None,
@@ -1070,8 +1070,8 @@ class DateColumnStatsData_v4(Struct):
     histogram: bytes | None
     def __init__(
         self,
-        lowValue: Date | None = None,
-        highValue: Date | None = None,
+        lowValue: Date | Encoded | None = None,
+        highValue: Date | Encoded | None = None,
         numNulls: int | None = None,
         numDVs: int | None = None,
         bitVectors: bytes | None = None,
@@ -1094,8 +1094,8 @@ class TimestampColumnStatsData(Struct):
     histogram: bytes | None
     def __init__(
         self,
-        lowValue: Timestamp | None = None,
-        highValue: Timestamp | None = None,
+        lowValue: Timestamp | Encoded | None = None,
+        highValue: Timestamp | Encoded | None = None,
         numNulls: int | None = None,
         numDVs: int | None = None,
         bitVectors: bytes | None = None,
@@ -1113,14 +1113,14 @@ class ColumnStatisticsData(Struct):
     timestampStats: TimestampColumnStatsData | None
     def __init__(
         self,
-        booleanStats: BooleanColumnStatsData | None = None,
-        longStats: LongColumnStatsData | None = None,
-        doubleStats: DoubleColumnStatsData | None = None,
-        stringStats: StringColumnStatsData | None = None,
-        binaryStats: BinaryColumnStatsData | None = None,
-        decimalStats: DecimalColumnStatsData | None = None,
-        dateStats: DateColumnStatsData | None = None,
-        timestampStats: TimestampColumnStatsData | None = None,
+        booleanStats: BooleanColumnStatsData | Encoded | None = None,
+        longStats: LongColumnStatsData | Encoded | None = None,
+        doubleStats: DoubleColumnStatsData | Encoded | None = None,
+        stringStats: StringColumnStatsData | Encoded | None = None,
+        binaryStats: BinaryColumnStatsData | Encoded | None = None,
+        decimalStats: DecimalColumnStatsData | Encoded | None = None,
+        dateStats: DateColumnStatsData | Encoded | None = None,
+        timestampStats: TimestampColumnStatsData | Encoded | None = None,
     ) -> None: ...
 
 class ColumnStatisticsObj(Struct):
@@ -1131,7 +1131,7 @@ class ColumnStatisticsObj(Struct):
         self,
         colName: str | None = None,
         colType: str | None = None,
-        statsData: ColumnStatisticsData | None = None,
+        statsData: ColumnStatisticsData | Encoded | None = None,
     ) -> None: ...
 
 class ColumnStatisticsDesc(Struct):
@@ -1158,8 +1158,8 @@ class ColumnStatistics(Struct):
     engine: str | None
     def __init__(
         self,
-        statsDesc: ColumnStatisticsDesc | None = None,
-        statsObj: list[ColumnStatisticsObj] | None = None,
+        statsDesc: ColumnStatisticsDesc | Encoded | None = None,
+        statsObj: list[ColumnStatisticsObj] | EncodedList | None = None,
         isStatsCompliant: bool | None = None,
         engine: str | None = None,
     ) -> None: ...
@@ -1170,7 +1170,7 @@ class AggrStats(Struct):
     isStatsCompliant: bool | None
     def __init__(
         self,
-        colStats: list[ColumnStatisticsObj] | None = None,
+        colStats: list[ColumnStatisticsObj] | EncodedList | None = None,
         partsFound: int | None = None,
         isStatsCompliant: bool | None = None,
     ) -> None: ...
@@ -1183,7 +1183,7 @@ class SetPartitionsStatsRequest(Struct):
     engine: str | None
     def __init__(
         self,
-        colStats: list[ColumnStatistics] | None = None,
+        colStats: list[ColumnStatistics] | EncodedList | None = None,
         needMerge: bool | None = None,
         writeId: int | None = None,
         validWriteIdList: str | None = None,
@@ -1221,7 +1221,7 @@ class TableStatsResult(Struct):
     isStatsCompliant: bool | None
     def __init__(
         self,
-        tableStats: list[ColumnStatisticsObj] | None = None,
+        tableStats: list[ColumnStatisticsObj] | EncodedList | None = None,
         isStatsCompliant: bool | None = None,
     ) -> None: ...
 
@@ -1442,12 +1442,12 @@ class SQLAllTableConstraints(Struct):
     checkConstraints: list[SQLCheckConstraint] | None
     def __init__(
         self,
-        primaryKeys: list[SQLPrimaryKey] | None = None,
-        foreignKeys: list[SQLForeignKey] | None = None,
-        uniqueConstraints: list[SQLUniqueConstraint] | None = None,
-        notNullConstraints: list[SQLNotNullConstraint] | None = None,
-        defaultConstraints: list[SQLDefaultConstraint] | None = None,
-        checkConstraints: list[SQLCheckConstraint] | None = None,
+        primaryKeys: list[SQLPrimaryKey] | EncodedList | None = None,
+        foreignKeys: list[SQLForeignKey] | EncodedList | None = None,
+        uniqueConstraints: list[SQLUniqueConstraint] | EncodedList | None = None,
+        notNullConstraints: list[SQLNotNullConstraint] | EncodedList | None = None,
+        defaultConstraints: list[SQLDefaultConstraint] | EncodedList | None = None,
+        checkConstraints: list[SQLCheckConstraint] | EncodedList | None = None,
     ) -> None: ...
 
 class PrimaryKeysRequest(Struct):
@@ -1469,7 +1469,7 @@ class PrimaryKeysResponse(Struct):
     primaryKeys: list[SQLPrimaryKey] | None
     def __init__(
         self,
-        primaryKeys: list[SQLPrimaryKey] | None = None,
+        primaryKeys: list[SQLPrimaryKey] | EncodedList | None = None,
     ) -> None: ...
 
 class ForeignKeysRequest(Struct):
@@ -1495,7 +1495,7 @@ class ForeignKeysResponse(Struct):
     foreignKeys: list[SQLForeignKey] | None
     def __init__(
         self,
-        foreignKeys: list[SQLForeignKey] | None = None,
+        foreignKeys: list[SQLForeignKey] | EncodedList | None = None,
     ) -> None: ...
 
 class UniqueConstraintsRequest(Struct):
@@ -1517,7 +1517,7 @@ class UniqueConstraintsResponse(Struct):
     uniqueConstraints: list[SQLUniqueConstraint] | None
     def __init__(
         self,
-        uniqueConstraints: list[SQLUniqueConstraint] | None = None,
+        uniqueConstraints: list[SQLUniqueConstraint] | EncodedList | None = None,
     ) -> None: ...
 
 class NotNullConstraintsRequest(Struct):
@@ -1539,7 +1539,7 @@ class NotNullConstraintsResponse(Struct):
     notNullConstraints: list[SQLNotNullConstraint] | None
     def __init__(
         self,
-        notNullConstraints: list[SQLNotNullConstraint] | None = None,
+        notNullConstraints: list[SQLNotNullConstraint] | EncodedList | None = None,
     ) -> None: ...
 
 class DefaultConstraintsRequest(Struct):
@@ -1561,7 +1561,7 @@ class DefaultConstraintsResponse(Struct):
     defaultConstraints: list[SQLDefaultConstraint] | None
     def __init__(
         self,
-        defaultConstraints: list[SQLDefaultConstraint] | None = None,
+        defaultConstraints: list[SQLDefaultConstraint] | EncodedList | None = None,
     ) -> None: ...
 
 class CheckConstraintsRequest(Struct):
@@ -1583,7 +1583,7 @@ class CheckConstraintsResponse(Struct):
     checkConstraints: list[SQLCheckConstraint] | None
     def __init__(
         self,
-        checkConstraints: list[SQLCheckConstraint] | None = None,
+        checkConstraints: list[SQLCheckConstraint] | EncodedList | None = None,
     ) -> None: ...
 
 class AllTableConstraintsRequest(Struct):
@@ -1605,49 +1605,49 @@ class AllTableConstraintsResponse(Struct):
     allTableConstraints: SQLAllTableConstraints | None
     def __init__(
         self,
-        allTableConstraints: SQLAllTableConstraints | None = None,
+        allTableConstraints: SQLAllTableConstraints | Encoded | None = None,
     ) -> None: ...
 
 class AddPrimaryKeyRequest(Struct):
     primaryKeyCols: list[SQLPrimaryKey] | None
     def __init__(
         self,
-        primaryKeyCols: list[SQLPrimaryKey] | None = None,
+        primaryKeyCols: list[SQLPrimaryKey] | EncodedList | None = None,
     ) -> None: ...
 
 class AddForeignKeyRequest(Struct):
     foreignKeyCols: list[SQLForeignKey] | None
     def __init__(
         self,
-        foreignKeyCols: list[SQLForeignKey] | None = None,
+        foreignKeyCols: list[SQLForeignKey] | EncodedList | None = None,
     ) -> None: ...
 
 class AddUniqueConstraintRequest(Struct):
     uniqueConstraintCols: list[SQLUniqueConstraint] | None
     def __init__(
         self,
-        uniqueConstraintCols: list[SQLUniqueConstraint] | None = None,
+        uniqueConstraintCols: list[SQLUniqueConstraint] | EncodedList | None = None,
     ) -> None: ...
 
 class AddNotNullConstraintRequest(Struct):
     notNullConstraintCols: list[SQLNotNullConstraint] | None
     def __init__(
         self,
-        notNullConstraintCols: list[SQLNotNullConstraint] | None = None,
+        notNullConstraintCols: list[SQLNotNullConstraint] | EncodedList | None = None,
     ) -> None: ...
 
 class AddDefaultConstraintRequest(Struct):
     defaultConstraintCols: list[SQLDefaultConstraint] | None
     def __init__(
         self,
-        defaultConstraintCols: list[SQLDefaultConstraint] | None = None,
+        defaultConstraintCols: list[SQLDefaultConstraint] | EncodedList | None = None,
     ) -> None: ...
 
 class AddCheckConstraintRequest(Struct):
     checkConstraintCols: list[SQLCheckConstraint] | None
     def __init__(
         self,
-        checkConstraintCols: list[SQLCheckConstraint] | None = None,
+        checkConstraintCols: list[SQLCheckConstraint] | EncodedList | None = None,
     ) -> None: ...
 
 class DropConstraintRequest(Struct):
@@ -1679,7 +1679,7 @@ class CreationMetadata(Struct):
         tablesUsed: set[str] | None = None,
         validTxnList: str | None = None,
         materializationTime: int | None = None,
-        sourceTables: list[SourceTable] | None = None,
+        sourceTables: list[SourceTable] | EncodedList | None = None,
     ) -> None: ...
 
 class Table(Struct):
@@ -1719,27 +1719,27 @@ class Table(Struct):
         createTime: int | None = None,
         lastAccessTime: int | None = None,
         retention: int | None = None,
-        sd: StorageDescriptor | None = None,
-        partitionKeys: list[FieldSchema] | None = None,
+        sd: StorageDescriptor | Encoded | None = None,
+        partitionKeys: list[FieldSchema] | EncodedList | None = None,
         parameters: dict[str, str] | None = None,
         viewOriginalText: str | None = None,
         viewExpandedText: str | None = None,
         tableType: str | None = None,
-        privileges: PrincipalPrivilegeSet | None = None,
+        privileges: PrincipalPrivilegeSet | Encoded | None = None,
         temporary: bool | None = None,
         rewriteEnabled: bool | None = None,
-        creationMetadata: CreationMetadata | None = None,
+        creationMetadata: CreationMetadata | Encoded | None = None,
         catName: str | None = None,
         ownerType: int | None = None,
         writeId: int | None = None,
         isStatsCompliant: bool | None = None,
-        colStats: ColumnStatistics | None = None,
+        colStats: ColumnStatistics | Encoded | None = None,
         accessType: int | None = None,
         requiredReadCapabilities: list[str] | None = None,
         requiredWriteCapabilities: list[str] | None = None,
         id: int | None = None,
-        fileMetadata: FileMetadata | None = None,
-        dictionary: ObjectDictionary | None = None,
+        fileMetadata: FileMetadata | Encoded | None = None,
+        dictionary: ObjectDictionary | Encoded | None = None,
         txnId: int | None = None,
     ) -> None: ...
 
@@ -1750,7 +1750,7 @@ class SourceTable(Struct):
     deletedCount: int | None
     def __init__(
         self,
-        table: Table | None = None,
+        table: Table | Encoded | None = None,
         insertedCount: int | None = None,
         updatedCount: int | None = None,
         deletedCount: int | None = None,
@@ -1799,7 +1799,7 @@ class GetTableRequest(Struct):
         self,
         dbName: str | None = None,
         tblName: str | None = None,
-        capabilities: ClientCapabilities | None = None,
+        capabilities: ClientCapabilities | Encoded | None = None,
         catName: str | None = None,
         validWriteIdList: str | None = None,
         getColumnStats: bool | None = None,
@@ -1814,7 +1814,7 @@ class GetTableResult(Struct):
     isStatsCompliant: bool | None
     def __init__(
         self,
-        table: Table | None = None,
+        table: Table | Encoded | None = None,
         isStatsCompliant: bool | None = None,
     ) -> None: ...
 
@@ -1831,11 +1831,11 @@ class GetTablesRequest(Struct):
         self,
         dbName: str | None = None,
         tblNames: list[str] | None = None,
-        capabilities: ClientCapabilities | None = None,
+        capabilities: ClientCapabilities | Encoded | None = None,
         catName: str | None = None,
         processorCapabilities: list[str] | None = None,
         processorIdentifier: str | None = None,
-        projectionSpec: GetProjectionsSpec | None = None,
+        projectionSpec: GetProjectionsSpec | Encoded | None = None,
         tablesPattern: str | None = None,
     ) -> None: ...
 
@@ -1843,7 +1843,7 @@ class GetTablesResult(Struct):
     tables: list[Table] | None
     def __init__(
         self,
-        tables: list[Table] | None = None,
+        tables: list[Table] | EncodedList | None = None,
     ) -> None: ...
 
 class GetTablesExtRequest(Struct):
@@ -1891,14 +1891,14 @@ class CreateTableRequest(Struct):
     processorIdentifier: str | None
     def __init__(
         self,
-        table: Table | None = None,
-        envContext: EnvironmentContext | None = None,
-        primaryKeys: list[SQLPrimaryKey] | None = None,
-        foreignKeys: list[SQLForeignKey] | None = None,
-        uniqueConstraints: list[SQLUniqueConstraint] | None = None,
-        notNullConstraints: list[SQLNotNullConstraint] | None = None,
-        defaultConstraints: list[SQLDefaultConstraint] | None = None,
-        checkConstraints: list[SQLCheckConstraint] | None = None,
+        table: Table | Encoded | None = None,
+        envContext: EnvironmentContext | Encoded | None = None,
+        primaryKeys: list[SQLPrimaryKey] | EncodedList | None = None,
+        foreignKeys: list[SQLForeignKey] | EncodedList | None = None,
+        uniqueConstraints: list[SQLUniqueConstraint] | EncodedList | None = None,
+        notNullConstraints: list[SQLNotNullConstraint] | EncodedList | None = None,
+        defaultConstraints: list[SQLDefaultConstraint] | EncodedList | None = None,
+        checkConstraints: list[SQLCheckConstraint] | EncodedList | None = None,
         processorCapabilities: list[str] | None = None,
         processorIdentifier: str | None = None,
     ) -> None: ...
@@ -1920,8 +1920,8 @@ class AlterTableRequest(Struct):
         catName: str | None = None,
         dbName: str | None = None,
         tableName: str | None = None,
-        table: Table | None = None,
-        environmentContext: EnvironmentContext | None = None,
+        table: Table | Encoded | None = None,
+        environmentContext: EnvironmentContext | Encoded | None = None,
         writeId: int | None = None,
         validWriteIdList: str | None = None,
         processorCapabilities: list[str] | None = None,
@@ -1948,7 +1948,7 @@ class DropTableRequest(Struct):
         dbName: str | None = None,
         tableName: str | None = None,
         deleteData: bool | None = None,
-        envContext: EnvironmentContext | None = None,
+        envContext: EnvironmentContext | Encoded | None = None,
         dropPartitions: bool | None = None,
         id: str | None = None,
         asyncDrop: bool | None = None,
@@ -1969,7 +1969,7 @@ class TruncateTableRequest(Struct):
         partNames: list[str] | None = None,
         writeId: int | None = None,
         validWriteIdList: str | None = None,
-        environmentContext: EnvironmentContext | None = None,
+        environmentContext: EnvironmentContext | Encoded | None = None,
     ) -> None: ...
 
 class TruncateTableResponse(Struct): ...
@@ -1995,14 +1995,14 @@ class Partition(Struct):
         tableName: str | None = None,
         createTime: int | None = None,
         lastAccessTime: int | None = None,
-        sd: StorageDescriptor | None = None,
+        sd: StorageDescriptor | Encoded | None = None,
         parameters: dict[str, str] | None = None,
-        privileges: PrincipalPrivilegeSet | None = None,
+        privileges: PrincipalPrivilegeSet | Encoded | None = None,
         catName: str | None = None,
         writeId: int | None = None,
         isStatsCompliant: bool | None = None,
-        colStats: ColumnStatistics | None = None,
-        fileMetadata: FileMetadata | None = None,
+        colStats: ColumnStatistics | Encoded | None = None,
+        fileMetadata: FileMetadata | Encoded | None = None,
     ) -> None: ...
 
 class PartitionWithoutSD(Struct):
@@ -2019,7 +2019,7 @@ class PartitionWithoutSD(Struct):
         lastAccessTime: int | None = None,
         relativePath: str | None = None,
         parameters: dict[str, str] | None = None,
-        privileges: PrincipalPrivilegeSet | None = None,
+        privileges: PrincipalPrivilegeSet | Encoded | None = None,
     ) -> None: ...
 
 class PartitionSpecWithSharedSD(Struct):
@@ -2027,15 +2027,15 @@ class PartitionSpecWithSharedSD(Struct):
     sd: StorageDescriptor | None
     def __init__(
         self,
-        partitions: list[PartitionWithoutSD] | None = None,
-        sd: StorageDescriptor | None = None,
+        partitions: list[PartitionWithoutSD] | EncodedList | None = None,
+        sd: StorageDescriptor | Encoded | None = None,
     ) -> None: ...
 
 class PartitionListComposingSpec(Struct):
     partitions: list[Partition] | None
     def __init__(
         self,
-        partitions: list[Partition] | None = None,
+        partitions: list[Partition] | EncodedList | None = None,
     ) -> None: ...
 
 class PartitionSpec(Struct):
@@ -2052,8 +2052,8 @@ class PartitionSpec(Struct):
         dbName: str | None = None,
         tableName: str | None = None,
         rootPath: str | None = None,
-        sharedSDPartitionSpec: PartitionSpecWithSharedSD | None = None,
-        partitionList: PartitionListComposingSpec | None = None,
+        sharedSDPartitionSpec: PartitionSpecWithSharedSD | Encoded | None = None,
+        partitionList: PartitionListComposingSpec | Encoded | None = None,
         catName: str | None = None,
         writeId: int | None = None,
         isStatsCompliant: bool | None = None,
@@ -2074,14 +2074,14 @@ class AddPartitionsRequest(Struct):
         self,
         dbName: str | None = None,
         tblName: str | None = None,
-        parts: list[Partition] | None = None,
+        parts: list[Partition] | EncodedList | None = None,
         ifNotExists: bool | None = None,
         needResult: bool | None = None,
         catName: str | None = None,
         validWriteIdList: str | None = None,
         skipColumnSchemaForPartition: bool | None = None,
-        partitionColSchema: list[FieldSchema] | None = None,
-        environmentContext: EnvironmentContext | None = None,
+        partitionColSchema: list[FieldSchema] | EncodedList | None = None,
+        environmentContext: EnvironmentContext | Encoded | None = None,
     ) -> None: ...
 
 class AddPartitionsResult(Struct):
@@ -2090,9 +2090,9 @@ class AddPartitionsResult(Struct):
     partitionColSchema: list[FieldSchema] | None
     def __init__(
         self,
-        partitions: list[Partition] | None = None,
+        partitions: list[Partition] | EncodedList | None = None,
         isStatsCompliant: bool | None = None,
-        partitionColSchema: list[FieldSchema] | None = None,
+        partitionColSchema: list[FieldSchema] | EncodedList | None = None,
     ) -> None: ...
 
 class AppendPartitionsRequest(Struct):
@@ -2109,7 +2109,7 @@ class AppendPartitionsRequest(Struct):
         tableName: str | None = None,
         name: str | None = None,
         partVals: list[str] | None = None,
-        environmentContext: EnvironmentContext | None = None,
+        environmentContext: EnvironmentContext | Encoded | None = None,
     ) -> None: ...
 
 class DropPartitionRequest(Struct):
@@ -2128,7 +2128,7 @@ class DropPartitionRequest(Struct):
         partName: str | None = None,
         partVals: list[str] | None = None,
         deleteData: bool | None = None,
-        environmentContext: EnvironmentContext | None = None,
+        environmentContext: EnvironmentContext | Encoded | None = None,
     ) -> None: ...
 
 class DropPartitionsExpr(Struct):
@@ -2146,7 +2146,7 @@ class RequestPartsSpec(Struct):
     def __init__(
         self,
         names: list[str] | None = None,
-        exprs: list[DropPartitionsExpr] | None = None,
+        exprs: list[DropPartitionsExpr] | EncodedList | None = None,
     ) -> None: ...
 
 class DropPartitionsRequest(Struct):
@@ -2164,11 +2164,11 @@ class DropPartitionsRequest(Struct):
         self,
         dbName: str | None = None,
         tblName: str | None = None,
-        parts: RequestPartsSpec | None = None,
+        parts: RequestPartsSpec | Encoded | None = None,
         deleteData: bool | None = None,
         ifExists: bool | None = None,
         ignoreProtection: bool | None = None,
-        environmentContext: EnvironmentContext | None = None,
+        environmentContext: EnvironmentContext | Encoded | None = None,
         needResult: bool | None = None,
         catName: str | None = None,
         skipColumnSchemaForPartition: bool | None = None,
@@ -2178,7 +2178,7 @@ class DropPartitionsResult(Struct):
     partitions: list[Partition] | None
     def __init__(
         self,
-        partitions: list[Partition] | None = None,
+        partitions: list[Partition] | EncodedList | None = None,
     ) -> None: ...
 
 class GetPartitionRequest(Struct):
@@ -2202,7 +2202,7 @@ class GetPartitionResponse(Struct):
     partition: Partition | None
     def __init__(
         self,
-        partition: Partition | None = None,
+        partition: Partition | Encoded | None = None,
     ) -> None: ...
 
 class PartitionsRequest(Struct):
@@ -2232,7 +2232,7 @@ class PartitionsResponse(Struct):
     partitions: list[Partition] | None
     def __init__(
         self,
-        partitions: list[Partition] | None = None,
+        partitions: list[Partition] | EncodedList | None = None,
     ) -> None: ...
 
 class PartitionsByExprRequest(Struct):
@@ -2269,7 +2269,7 @@ class PartitionsByExprResult(Struct):
     hasUnknownPartitions: bool | None
     def __init__(
         self,
-        partitions: list[Partition] | None = None,
+        partitions: list[Partition] | EncodedList | None = None,
         hasUnknownPartitions: bool | None = None,
     ) -> None: ...
 
@@ -2278,7 +2278,7 @@ class PartitionsSpecByExprResult(Struct):
     hasUnknownPartitions: bool | None
     def __init__(
         self,
-        partitionsSpec: list[PartitionSpec] | None = None,
+        partitionsSpec: list[PartitionSpec] | EncodedList | None = None,
         hasUnknownPartitions: bool | None = None,
     ) -> None: ...
 
@@ -2318,8 +2318,8 @@ class GetPartitionsByNamesResult(Struct):
     dictionary: ObjectDictionary | None
     def __init__(
         self,
-        partitions: list[Partition] | None = None,
-        dictionary: ObjectDictionary | None = None,
+        partitions: list[Partition] | EncodedList | None = None,
+        dictionary: ObjectDictionary | Encoded | None = None,
     ) -> None: ...
 
 class GetPartitionsByFilterRequest(Struct):
@@ -2404,7 +2404,7 @@ class GetPartitionsPsWithAuthResponse(Struct):
     partitions: list[Partition] | None
     def __init__(
         self,
-        partitions: list[Partition] | None = None,
+        partitions: list[Partition] | EncodedList | None = None,
     ) -> None: ...
 
 class GetPartitionsFilterSpec(Struct):
@@ -2436,8 +2436,8 @@ class GetPartitionsRequest(Struct):
         withAuth: bool | None = None,
         user: str | None = None,
         groupNames: list[str] | None = None,
-        projectionSpec: GetProjectionsSpec | None = None,
-        filterSpec: GetPartitionsFilterSpec | None = None,
+        projectionSpec: GetProjectionsSpec | Encoded | None = None,
+        filterSpec: GetPartitionsFilterSpec | Encoded | None = None,
         processorCapabilities: list[str] | None = None,
         processorIdentifier: str | None = None,
         validWriteIdList: str | None = None,
@@ -2447,7 +2447,7 @@ class GetPartitionsResponse(Struct):
     partitionSpec: list[PartitionSpec] | None
     def __init__(
         self,
-        partitionSpec: list[PartitionSpec] | None = None,
+        partitionSpec: list[PartitionSpec] | EncodedList | None = None,
     ) -> None: ...
 
 class PartitionValuesRequest(Struct):
@@ -2465,10 +2465,10 @@ class PartitionValuesRequest(Struct):
         self,
         dbName: str | None = None,
         tblName: str | None = None,
-        partitionKeys: list[FieldSchema] | None = None,
+        partitionKeys: list[FieldSchema] | EncodedList | None = None,
         applyDistinct: bool | None = None,
         filter: str | None = None,
-        partitionOrder: list[FieldSchema] | None = None,
+        partitionOrder: list[FieldSchema] | EncodedList | None = None,
         ascending: bool | None = None,
         maxParts: int | None = None,
         catName: str | None = None,
@@ -2486,7 +2486,7 @@ class PartitionValuesResponse(Struct):
     partitionValues: list[PartitionValuesRow] | None
     def __init__(
         self,
-        partitionValues: list[PartitionValuesRow] | None = None,
+        partitionValues: list[PartitionValuesRow] | EncodedList | None = None,
     ) -> None: ...
 
 class AlterPartitionsRequest(Struct):
@@ -2504,12 +2504,12 @@ class AlterPartitionsRequest(Struct):
         catName: str | None = None,
         dbName: str | None = None,
         tableName: str | None = None,
-        partitions: list[Partition] | None = None,
-        environmentContext: EnvironmentContext | None = None,
+        partitions: list[Partition] | EncodedList | None = None,
+        environmentContext: EnvironmentContext | Encoded | None = None,
         writeId: int | None = None,
         validWriteIdList: str | None = None,
         skipColumnSchemaForPartition: bool | None = None,
-        partitionColSchema: list[FieldSchema] | None = None,
+        partitionColSchema: list[FieldSchema] | EncodedList | None = None,
     ) -> None: ...
 
 class AlterPartitionsResponse(Struct): ...
@@ -2529,7 +2529,7 @@ class RenamePartitionRequest(Struct):
         dbName: str | None = None,
         tableName: str | None = None,
         partVals: list[str] | None = None,
-        newPart: Partition | None = None,
+        newPart: Partition | Encoded | None = None,
         validWriteIdList: str | None = None,
         txnId: int | None = None,
         clonePart: bool | None = None,
@@ -2557,7 +2557,7 @@ class Index(Struct):
         createTime: int | None = None,
         lastAccessTime: int | None = None,
         indexTableName: str | None = None,
-        sd: StorageDescriptor | None = None,
+        sd: StorageDescriptor | Encoded | None = None,
         parameters: dict[str, str] | None = None,
         deferredRebuild: bool | None = None,
     ) -> None: ...
@@ -2590,7 +2590,7 @@ class Function(Struct):
         ownerType: int | None = None,
         createTime: int | None = None,
         functionType: int | None = None,
-        resourceUris: list[ResourceUri] | None = None,
+        resourceUris: list[ResourceUri] | EncodedList | None = None,
         catName: str | None = None,
     ) -> None: ...
 
@@ -2598,7 +2598,7 @@ class GetAllFunctionsResponse(Struct):
     functions: list[Function] | None
     def __init__(
         self,
-        functions: list[Function] | None = None,
+        functions: list[Function] | EncodedList | None = None,
     ) -> None: ...
 
 class GetFunctionsRequest(Struct):
@@ -2620,7 +2620,7 @@ class GetFunctionsResponse(Struct):
     def __init__(
         self,
         function_names: list[str] | None = None,
-        functions: list[Function] | None = None,
+        functions: list[Function] | EncodedList | None = None,
     ) -> None: ...
 
 class TxnInfo(Struct):
@@ -2700,7 +2700,7 @@ class GetOpenTxnsInfoResponse(Struct):
     def __init__(
         self,
         txn_high_water_mark: int | None = None,
-        open_txns: list[TxnInfo] | None = None,
+        open_txns: list[TxnInfo] | EncodedList | None = None,
     ) -> None: ...
 
 class OpenTxnRequest(Struct):
@@ -2808,9 +2808,9 @@ class CommitTxnRequest(Struct):
         self,
         txnid: int | None = None,
         replPolicy: str | None = None,
-        writeEventInfos: list[WriteEventInfo] | None = None,
-        replLastIdInfo: ReplLastIdInfo | None = None,
-        keyValue: CommitTxnKeyValue | None = None,
+        writeEventInfos: list[WriteEventInfo] | EncodedList | None = None,
+        replLastIdInfo: ReplLastIdInfo | Encoded | None = None,
+        keyValue: CommitTxnKeyValue | Encoded | None = None,
         exclWriteEnabled: bool | None = None,
         txn_type: int | None = None,
     ) -> None: ...
@@ -2873,7 +2873,7 @@ class GetValidWriteIdsResponse(Struct):
     tblValidWriteIds: list[TableValidWriteIds] | None
     def __init__(
         self,
-        tblValidWriteIds: list[TableValidWriteIds] | None = None,
+        tblValidWriteIds: list[TableValidWriteIds] | EncodedList | None = None,
     ) -> None: ...
 
 class TxnToWriteId(Struct):
@@ -2898,7 +2898,7 @@ class AllocateTableWriteIdsRequest(Struct):
         tableName: str | None = None,
         txnIds: list[int] | None = None,
         replPolicy: str | None = None,
-        srcTxnToWriteIdList: list[TxnToWriteId] | None = None,
+        srcTxnToWriteIdList: list[TxnToWriteId] | EncodedList | None = None,
         reallocate: bool | None = None,
     ) -> None: ...
 
@@ -2906,7 +2906,7 @@ class AllocateTableWriteIdsResponse(Struct):
     txnToWriteIds: list[TxnToWriteId] | None
     def __init__(
         self,
-        txnToWriteIds: list[TxnToWriteId] | None = None,
+        txnToWriteIds: list[TxnToWriteId] | EncodedList | None = None,
     ) -> None: ...
 
 class MaxAllocatedTableWriteIdRequest(Struct):
@@ -3034,7 +3034,7 @@ class LockRequest(Struct):
     locklessReadsEnabled: bool | None
     def __init__(
         self,
-        component: list[LockComponent] | None = None,
+        component: list[LockComponent] | EncodedList | None = None,
         txnid: int | None = None,
         user: str | None = None,
         hostname: str | None = None,
@@ -3129,7 +3129,7 @@ class ShowLocksResponse(Struct):
     locks: list[ShowLocksResponseElement] | None
     def __init__(
         self,
-        locks: list[ShowLocksResponseElement] | None = None,
+        locks: list[ShowLocksResponseElement] | EncodedList | None = None,
     ) -> None: ...
 
 class CompactionRequest(Struct):
@@ -3219,7 +3219,7 @@ class OptionalCompactionInfoStruct(Struct):
     ci: CompactionInfoStruct | None
     def __init__(
         self,
-        ci: CompactionInfoStruct | None = None,
+        ci: CompactionInfoStruct | Encoded | None = None,
     ) -> None: ...
 
 class FindNextCompactRequest(Struct):
@@ -3313,7 +3313,7 @@ class ShowCompactResponse(Struct):
     compacts: list[ShowCompactResponseElement] | None
     def __init__(
         self,
-        compacts: list[ShowCompactResponseElement] | None = None,
+        compacts: list[ShowCompactResponseElement] | EncodedList | None = None,
     ) -> None: ...
 
 class AbortCompactionRequest(Struct):
@@ -3362,7 +3362,7 @@ class GetLatestCommittedCompactionInfoResponse(Struct):
     compactions: list[CompactionInfoStruct] | None
     def __init__(
         self,
-        compactions: list[CompactionInfoStruct] | None = None,
+        compactions: list[CompactionInfoStruct] | EncodedList | None = None,
     ) -> None: ...
 
 class NotificationEventRequest(Struct):
@@ -3409,7 +3409,7 @@ class NotificationEventResponse(Struct):
     events: list[NotificationEvent] | None
     def __init__(
         self,
-        events: list[NotificationEvent] | None = None,
+        events: list[NotificationEvent] | EncodedList | None = None,
     ) -> None: ...
 
 class CurrentNotificationEventId(Struct):
@@ -3473,8 +3473,8 @@ class FireEventRequestData(Struct):
     refreshEvent: bool | None
     def __init__(
         self,
-        insertData: InsertEventRequestData | None = None,
-        insertDatas: list[InsertEventRequestData_v4] | None = None,
+        insertData: InsertEventRequestData | Encoded | None = None,
+        insertDatas: list[InsertEventRequestData_v4] | EncodedList | None = None,
         refreshEvent: bool | None = None,
     ) -> None: ...
 
@@ -3490,7 +3490,7 @@ class FireEventRequest(Struct):
     def __init__(
         self,
         successful: bool | None = None,
-        data: FireEventRequestData | None = None,
+        data: FireEventRequestData | Encoded | None = None,
         dbName: str | None = None,
         tableName: str | None = None,
         partitionVals: list[str] | None = None,
@@ -3519,7 +3519,7 @@ class WriteNotificationLogRequest(Struct):
         writeId: int | None = None,
         db: str | None = None,
         table: str | None = None,
-        fileInfo: InsertEventRequestData_v4 | None = None,
+        fileInfo: InsertEventRequestData_v4 | Encoded | None = None,
         partitionVals: list[str] | None = None,
     ) -> None: ...
 
@@ -3535,7 +3535,7 @@ class WriteNotificationLogBatchRequest(Struct):
         catalog: str | None = None,
         db: str | None = None,
         table: str | None = None,
-        requestList: list[WriteNotificationLogRequest] | None = None,
+        requestList: list[WriteNotificationLogRequest] | EncodedList | None = None,
     ) -> None: ...
 
 class WriteNotificationLogBatchResponse(Struct): ...
@@ -3670,7 +3670,7 @@ class WMGetTriggersForResourePlanResponse(Struct):
     triggers: list[WMTrigger] | None
     def __init__(
         self,
-        triggers: list[WMTrigger] | None = None,
+        triggers: list[WMTrigger] | EncodedList | None = None,
     ) -> None: ...
 
 class ISchemaName(Struct):
@@ -3697,16 +3697,16 @@ class SchemaVersion(Struct):
     serDe: SerDeInfo | None
     def __init__(
         self,
-        schema: ISchemaName | None = None,
+        schema: ISchemaName | Encoded | None = None,
         version: int | None = None,
         createdAt: int | None = None,
-        cols: list[FieldSchema] | None = None,
+        cols: list[FieldSchema] | EncodedList | None = None,
         state: int | None = None,
         description: str | None = None,
         schemaText: str | None = None,
         fingerprint: str | None = None,
         name: str | None = None,
-        serDe: SerDeInfo | None = None,
+        serDe: SerDeInfo | Encoded | None = None,
     ) -> None: ...
 
 class SchemaVersionDescriptor(Struct):
@@ -3714,7 +3714,7 @@ class SchemaVersionDescriptor(Struct):
     version: int | None
     def __init__(
         self,
-        schema: ISchemaName | None = None,
+        schema: ISchemaName | Encoded | None = None,
         version: int | None = None,
     ) -> None: ...
 
@@ -3733,7 +3733,7 @@ class FindSchemasByColsResp(Struct):
     schemaVersions: list[SchemaVersionDescriptor] | None
     def __init__(
         self,
-        schemaVersions: list[SchemaVersionDescriptor] | None = None,
+        schemaVersions: list[SchemaVersionDescriptor] | EncodedList | None = None,
     ) -> None: ...
 
 class LeaseAlreadyExistsException(ThriftException):

@@ -63,8 +63,8 @@ def build_enums(idl: Idl) -> dict[str, type[IntEnum]]:
 
 
 def _build_enum(definition: EnumDef) -> type[IntEnum]:
-    built: Any = IntEnum(definition.name, dict(definition.members), module="app.structs")
-    return cast("type[IntEnum]", built)
+    make: Any = IntEnum  # the functional form, which type checkers only follow for literal names
+    return cast("type[IntEnum]", make(definition.name, dict(definition.members), module="app.structs"))
 
 
 def build_structs(idl: Idl) -> dict[str, StructClass]:

@@ -59,8 +59,19 @@ def _struct(struct: StructDef) -> Iterator[str]:
     yield from (f"    {field.name}: {_annotation(field.type)} | None" for field in own)
     yield "    def __init__("
     yield "        self,"
-    yield from (f"        {field.name}: {_annotation(field.type)} | None = None," for field in struct.fields)
+    yield from (f"        {field.name}: {_argument(field.type)} | None = None," for field in struct.fields)
     yield "    ) -> None: ..."
+
+
+def _argument(kind: Type) -> str:
+    """A struct, or a list of them, may be given as something that is encoded already."""
+    match kind:
+        case StructType():
+            return f"{_annotation(kind)} | Encoded"
+        case ListType(StructType()):
+            return f"{_annotation(kind)} | EncodedList"
+        case _:
+            return _annotation(kind)
 
 
 def _annotation(kind: Type) -> str:
