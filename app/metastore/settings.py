@@ -1,0 +1,38 @@
+"""What an operator may change about the metastore's rules, with Hive's defaults (semantics §11)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+
+@dataclass(frozen=True, slots=True)
+class MetastoreSettings:
+    """Settings of the rules; each comment names Hive's own key.
+
+    `hive_configuration` holds further keys an operator wants `get_config_value` to answer.
+    """
+
+    # hive.metastore.warehouse.dir; a location without a scheme belongs to default_file_system.
+    warehouse_location: str = "/user/hive/warehouse"
+    # fs.defaultFS
+    default_file_system: str = "file:///"
+    # hive.support.special.characters.tablename
+    allows_slash_in_table_names: bool = True
+    # hive.metastore.partition.name.whitelist.pattern; empty means that every value is fine.
+    partition_name_whitelist_pattern: str = ""
+    # hive.metastore.limit.partition.request; -1 means no limit.
+    limit_partition_request: int = -1
+    # hive.metastore.partition.inherit.table.properties; comma-separated keys, `*` for all.
+    partition_inherit_table_properties: str = ""
+    # hive.metastore.disallow.incompatible.col.type.changes
+    refuses_incompatible_column_changes: bool = True
+    # hive.stats.autogather
+    gathers_statistics: bool = True
+    # hive.metastore.client.socket.timeout, only to be told to clients that ask.
+    client_socket_timeout_seconds: int = 600
+    # The two names in every notification message (semantics §2.20); empty as Hive has them when not configured.
+    event_server: str = ""
+    event_service_principal: str = ""
+    # Directories that many partitions need are made by so many threads.
+    directory_threads_max: int = 15
+    hive_configuration: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
