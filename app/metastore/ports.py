@@ -106,12 +106,16 @@ class PendingMove:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A notification event to append; `message` is the JSON text (semantics §2.20), ids and time are storage's."""
+    """A notification event to append; `message` is the JSON text (semantics §2.20), ids and time are storage's.
+
+    `renamed_from` is the normalised (database, table) that a rename left behind, for followers of the log.
+    """
 
     event_type: str
     db_name: str
     table_name: str | None
     message: str
+    renamed_from: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,10 +78,11 @@ def build_structs(idl: Idl) -> dict[str, StructClass]:
 
 def build_methods(idl: Idl, service: str, classes: Mapping[str, StructClass]) -> dict[str, Method]:
     """The methods of `service`, inherited ones included, by name."""
-    return {method.name: _build_method(method, service, classes) for method in idl.methods(service)}
+    return {method.name: build_method(method, service, classes) for method in idl.methods(service)}
 
 
-def _build_method(method: MethodDef, service: str, classes: Mapping[str, StructClass]) -> Method:
+def build_method(method: MethodDef, service: str, classes: Mapping[str, StructClass]) -> Method:
+    """One method with its argument and result structs."""
     success = () if method.returns is None else (Field(0, "success", method.returns),)
     arguments = _build_struct(StructDef(f"{method.name}_args", StructKind.STRUCT, method.arguments))
     result = _build_struct(StructDef(f"{method.name}_result", StructKind.STRUCT, success + method.throws))

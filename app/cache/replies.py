@@ -1,0 +1,163 @@
+"""Encoded replies, kept until an event says that what they were read from has changed (design D8).
+
+A lookup first brings the cache up to date with the newest committed event, so a reply that is served was true at some
+moment between the arrival of the request and its answer: reads stay linearizable, over every replica of a database.
+Learning the newest event costs a `PRAGMA data_version` on SQLite. On PostgreSQL it is a query, and one query serves
+every request that was waiting when it started; a request that arrives while it runs waits for the next one, because
+the running one may have looked before a change that the request must see.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Sequence
+from typing import Protocol, TypeAlias
+
+from app.cache.scopes import Scope, is_cacheable, scopes_changed, scopes_read
+from app.limits import Limits
+from app.metastore.ports import StoredEvent
+from app.structs import Struct
+
+ReplyKey: TypeAlias = tuple[str, str, str, bytes]
+"""Codec name, dialect, method name, encoded arguments."""
+
+_ENTRY_BYTES = 512  # what an entry costs besides its payload and arguments, roughly
+_CHANGES_REMEMBERED = 10_000
+
+
+class ChangeFeed(Protocol):
+    """Where the newest events come from; a store."""
+
+    def data_version(self) -> int | None:
+        """A number that differs whenever anything was committed; None where only a query can tell."""
+
+    def version(self) -> int:
+        """The id of the newest committed event."""
+
+    def changes_since(self, event_id: int) -> Sequence[StoredEvent]:
+        """Events after `event_id` in order; their messages may be empty."""
+
+
+class ReplyCache:
+    """Used from the event loop's thread only."""
+
+    def __init__(self, feed: ChangeFeed, limits: Limits) -> None:
+        self._feed = feed
+        self._bytes_max = limits.cache_bytes_max
+        self._reply_bytes_max = limits.cached_reply_bytes_max
+        self._entries: OrderedDict[ReplyKey, tuple[bytes, tuple[Scope, ...]]] = OrderedDict()
+        self._keys_of: dict[Scope, set[ReplyKey]] = {}
+        self._bytes = 0
+        self._data_version = feed.data_version()
+        self._version = feed.version()
+        # When each scope last changed; older tickets than the floor cannot be judged any more.
+        self._changed_at: dict[Scope, int] = {}
+        self._floor = 0
+        self._refreshing: asyncio.Task[None] | None = None
+        self._next_refresh: asyncio.Task[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def size_bytes(self) -> int:
+        return self._bytes
+
+    def ticket(self) -> int:
+        """Taken before a reply is read and handed to `remember` with it."""
+        return self._version
+
+    def lookup(self, key: ReplyKey) -> bytes | None | Awaitable[bytes | None]:
+        """The encoded result for `key` if it is known and current."""
+        if key not in self._entries:
+            return None
+        data_version = self._feed.data_version()
+        if data_version is None:
+            return self._lookup_after_refresh(key)
+        if data_version != self._data_version:
+            self._apply(self._feed.changes_since(self._version))
+            self._data_version = data_version
+        return self._get(key)
+
+    def remember(self, key: ReplyKey, arguments: Struct | None, payload: bytes, ticket: int) -> None:
+        """Keep `payload` for `key`, unless what it was read from has changed since `ticket`."""
+        if arguments is None or len(payload) > self._reply_bytes_max or not is_cacheable(key[2]):
+            return
+        scopes = scopes_read(key[2], arguments)
+        if not scopes or ticket < self._floor or any(self._changed_at.get(scope, 0) > ticket for scope in scopes):
+            return
+        self._forget(key)
+        self._entries[key] = (payload, scopes)
+        self._bytes += _cost(key, payload)
+        for scope in scopes:
+            self._keys_of.setdefault(scope, set()).add(key)
+        while self._bytes > self._bytes_max:
+            self._forget(next(iter(self._entries)))
+
+    def _get(self, key: ReplyKey) -> bytes | None:
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        self._entries.move_to_end(key)
+        return entry[0]
+
+    async def _lookup_after_refresh(self, key: ReplyKey) -> bytes | None:
+        await self._refresh()
+        return self._get(key)
+
+    async def _refresh(self) -> None:
+        """Apply every event that was committed before this was called."""
+        if self._refreshing is None or self._refreshing.done():
+            self._refreshing = asyncio.create_task(self._read_changes())
+            await asyncio.shield(self._refreshing)
+            return
+        if self._next_refresh is None or self._next_refresh.done():
+            self._next_refresh = asyncio.create_task(self._read_changes_after(self._refreshing))
+        await asyncio.shield(self._next_refresh)
+
+    async def _read_changes_after(self, running: asyncio.Task[None]) -> None:
+        await asyncio.wait([running])
+        self._refreshing, self._next_refresh = self._next_refresh, None
+        await self._read_changes()
+
+    async def _read_changes(self) -> None:
+        self._apply(await asyncio.to_thread(self._feed.changes_since, self._version))
+
+    def _apply(self, events: Sequence[StoredEvent]) -> None:
+        for event in events:
+            scopes = scopes_changed(event)
+            if scopes is None:
+                self._clear(event.event_id)
+            else:
+                self._drop(scopes, event.event_id)
+            self._version = event.event_id
+        if len(self._changed_at) > _CHANGES_REMEMBERED:
+            self._changed_at.clear()
+            self._floor = self._version
+
+    def _drop(self, scopes: Sequence[Scope], event_id: int) -> None:
+        for scope in scopes:
+            self._changed_at[scope] = event_id
+            for key in list(self._keys_of.get(scope, ())):
+                self._forget(key)
+
+    def _clear(self, event_id: int) -> None:
+        self._entries.clear()
+        self._keys_of.clear()
+        self._bytes = 0
+        self._floor = event_id
+
+    def _forget(self, key: ReplyKey) -> None:
+        entry = self._entries.pop(key, None)
+        if entry is None:
+            return
+        payload, scopes = entry
+        self._bytes -= _cost(key, payload)
+        for scope in scopes:
+            keys = self._keys_of[scope]
+            keys.discard(key)
+            if not keys:
+                del self._keys_of[scope]
+
+
+def _cost(key: ReplyKey, payload: bytes) -> int:
+    return len(payload) + len(key[3]) + _ENTRY_BYTES

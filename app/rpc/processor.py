@@ -1,0 +1,163 @@
+"""Turns a call message into its reply: decode, call the handler, encode what it returned or raised."""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.idl import StructType
+from app.rpc.binding import Bound, bind
+from app.rpc.call import Call, Dialect
+from app.rpc.dialects import methods_of
+from app.structs import MetaException, Method, Struct, ThriftException
+from app.wire import ApplicationError, ApplicationErrorType, Codec, Message, MessageType
+
+_log = logging.getLogger(__name__)
+
+
+class Unavailable(Exception):
+    """The call could not be tried, nothing has happened, and it may be tried again; the text is safe to show."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answer to one call.
+
+    type       REPLY, or EXCEPTION for an application exception
+    payload    the encoded result without its envelope; chunks when it is long; None when nothing is to be answered
+    outcome    `ok`, the class name of the declared exception, or the application exception's type, for log and metrics
+    arguments  what was decoded, None when it could not be
+    """
+
+    type: MessageType
+    payload: bytes | Iterator[bytes] | None
+    outcome: str
+    arguments: Struct | None = None
+
+
+class Processor:
+    """Answers messages with the methods of `handlers`. Synchronous, safe to call from several threads."""
+
+    def __init__(
+        self,
+        handlers: Sequence[object],
+        unsupported: Mapping[str, str],
+        translate: Callable[[Exception], Exception] = lambda error: error,
+        whole_reply_bytes_max: int = 1 << 20,
+    ) -> None:
+        """`translate` turns what handlers raise besides Thrift exceptions into one, or into Unavailable.
+
+        Replies that are read while they are sent stay whole up to `whole_reply_bytes_max`, so that they carry a
+        length and can be cached. Raises BindingError.
+        """
+        self._bound = {dialect: bind(handlers, unsupported, methods_of(dialect)) for dialect in Dialect}
+        self._translate = translate
+        self._whole_reply_bytes_max = whole_reply_bytes_max
+
+    def process(self, codec: Codec, message: Message, call: Call) -> Reply:
+        """Answer `message`. Raises Unavailable; every other failure becomes a reply."""
+        arguments = None
+        try:
+            bound = self._find(message, call.dialect)
+            arguments = codec.decode(bound.method.arguments, message.payload)
+            result, outcome = self._invoke(bound, call, arguments)
+            if message.type is MessageType.ONEWAY or bound.method.oneway:
+                return Reply(MessageType.REPLY, None, outcome, arguments)
+            payload = self._whole_when_short(codec.encode(result))
+            return Reply(MessageType.REPLY, payload, outcome, arguments)
+        except ApplicationError as error:
+            return self._application_exception(codec, message, error, arguments)
+        except Unavailable:
+            raise
+        except Exception:
+            _log.exception("internal error in %s, request %s", message.name, call.request_id)
+            error = ApplicationError(
+                f"Internal error processing {message.name}", ApplicationErrorType.INTERNAL_ERROR
+            )
+            return self._application_exception(codec, message, error, arguments)
+
+    def _find(self, message: Message, dialect: Dialect) -> Bound:
+        if message.type not in (MessageType.CALL, MessageType.ONEWAY):
+            text = f"expected a call, got message type {int(message.type)}"
+            raise ApplicationError(text, ApplicationErrorType.INVALID_MESSAGE_TYPE)
+        bound = self._bound[dialect].get(message.name)
+        if bound is None:
+            # Clients probe with this and match the text (clients §0 rule 7).
+            raise ApplicationError(f"Invalid method name: '{message.name}'", ApplicationErrorType.UNKNOWN_METHOD)
+        return bound
+
+    def _invoke(self, bound: Bound, call: Call, arguments: Struct) -> tuple[Struct, str]:
+        """The result struct and the outcome."""
+        result: Any = bound.method.result
+        try:
+            value = bound.invoke(call, arguments)
+        except ApplicationError:
+            raise
+        except Exception as error:
+            raised = error if isinstance(error, ThriftException) else self._translate(error)
+            if not isinstance(raised, ThriftException):
+                raise raised from error
+            return _declared(bound.method, raised), type(raised).__name__
+        return result() if bound.method.definition.returns is None else result(success=value), "ok"
+
+    def _whole_when_short(self, payload: bytes | Iterator[bytes]) -> bytes | Iterator[bytes]:
+        if isinstance(payload, bytes):
+            return payload
+        return whole_or_chunks(payload, self._whole_reply_bytes_max)
+
+    def _application_exception(
+        self, codec: Codec, message: Message, error: ApplicationError, arguments: Struct | None
+    ) -> Reply:
+        if message.type is MessageType.ONEWAY:
+            return Reply(MessageType.EXCEPTION, None, error.type.name, arguments)
+        return Reply(MessageType.EXCEPTION, error.payload(codec), error.type.name, arguments)
+
+
+def whole_or_chunks(chunks: Iterator[bytes], bytes_max: int) -> bytes | Iterator[bytes]:
+    """All of `chunks` joined if they end within `bytes_max`, else an iterator over all of them."""
+    head: list[bytes] = []
+    size = 0
+    for chunk in chunks:
+        head.append(chunk)
+        size += len(chunk)
+        if size > bytes_max:
+            return _Resumed(head, chunks)
+    return b"".join(head)
+
+
+class _Resumed:
+    """An iterator of which the beginning was read ahead; closing it closes the rest."""
+
+    def __init__(self, head: list[bytes], rest: Iterator[bytes]) -> None:
+        self._head = iter(head)
+        self._rest = rest
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        for chunk in self._head:
+            return chunk
+        return next(self._rest)
+
+    def close(self) -> None:
+        close = getattr(self._rest, "close", None)
+        if close is not None:
+            close()
+
+
+def _declared(method: Method, raised: ThriftException) -> Struct:
+    """The result struct with the exception in its slot.
+
+    An exception the method does not declare goes into MetaException's slot where there is one (semantics §13 row 20),
+    else it is an application exception, as in Hive.
+    """
+    result: Any = method.result
+    slots = {field.type.name: field.name for field in method.definition.throws if isinstance(field.type, StructType)}
+    name = type(raised).__name__
+    if name in slots:
+        return result(**{slots[name]: raised})  # type: ignore[no-any-return]
+    if "MetaException" in slots:
+        return result(**{slots["MetaException"]: MetaException(raised.message)})  # type: ignore[no-any-return]
+    text = f"Internal error processing {method.name}: {raised.message}"
+    raise ApplicationError(text, ApplicationErrorType.INTERNAL_ERROR)
