@@ -84,7 +84,7 @@ def parse_name(keys: Sequence[str], name: str | None) -> list[str]:
 def name_to_spec(name: str) -> dict[str, str]:
     """Keys and values of a name without knowing the table: partition_name_to_spec and _to_vals (semantics §2.12).
 
-    Splits a component at its last `=`, skips what is not `key=value`, and lets a repeated key replace the earlier value.
+    Splits a component at its last `=`, skips what is not `key=value`; a repeated key replaces the earlier value.
     """
     components = (_GREEDY_COMPONENT.fullmatch(component) for component in name.split("/"))
     return {unescape(found[1]): unescape(found[2]) for found in components if found}
@@ -116,10 +116,10 @@ def check_valid_characters(values: Iterable[str], whitelist: re.Pattern[str] | N
             )
 
 
-def partial_spec(key_count: int, values: Sequence[str]) -> dict[int, str]:
-    """What a partial spec asks for: canonical value by key position (semantics §4.6).
+def partial_spec(key_count: int, values: Sequence[str]) -> list[str | None]:
+    """What a partial spec asks of each leading key (semantics §4.6): its canonical value, or None for "any" (`""`).
 
-    `""` and absent trailing values ask for nothing. Raises PartitionCountMismatch.
+    Raises PartitionCountMismatch.
     """
     if not values:
         raise PartitionCountMismatch("Invalid partition key & values; keys [], values []")
@@ -127,12 +127,12 @@ def partial_spec(key_count: int, values: Sequence[str]) -> dict[int, str]:
         raise PartitionCountMismatch(
             f"Incorrect number of partition values. numPartKeys={key_count}, part_val={len(values)}"
         )
-    return {position: value for position, value in enumerate(values) if value}
+    return [value or None for value in values]
 
 
-def matches_partial_spec(wanted: dict[int, str], values: Sequence[str]) -> bool:
-    """Whether a partition has the values asked for, position by position."""
-    return all(canonical_value(values[position]) == value for position, value in wanted.items())
+def matches_partial_spec(wanted: Sequence[str | None], values: Sequence[str]) -> bool:
+    """Whether a partition has the values asked for, position by position; keys beyond `wanted` are free."""
+    return all(asked is None or asked == canonical_value(value) for asked, value in zip(wanted, values, strict=False))
 
 
 def _components(name: str) -> Iterator[tuple[str, str]]:

@@ -58,8 +58,8 @@ class Pattern:
     def like_alternatives(self, escape: str = "\\") -> list[str]:
         """Each alternative as a SQL LIKE pattern, with `escape` before literal `%`, `_` and itself.
 
-        LIKE must compare case-sensitively (SQLite's does not: use `glob_alternatives` there); with `folds_case`, against
-        the lower-cased column.
+        LIKE must compare case-sensitively (SQLite's does not: use `glob_alternatives` there); with `folds_case`,
+        against the lower-cased column.
         """
         return [_as_like(alternative, escape) for alternative in self.alternatives]
 
@@ -153,4 +153,5 @@ def _as_like(alternative: Alternative, escape: str) -> str:
 
 def _as_glob(alternative: Alternative) -> str:
     escapes = str.maketrans({character: f"[{character}]" for character in "*?["})
-    return "".join(_GLOB_OF[token] if isinstance(token, Wildcard) else token.translate(escapes) for token in alternative)
+    globs = (_GLOB_OF[token] if isinstance(token, Wildcard) else token.translate(escapes) for token in alternative)
+    return "".join(globs)
