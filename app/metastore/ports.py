@@ -266,3 +266,7 @@ class FileSystem(Protocol):
 
 class FileSystemError(Exception):
     """A directory could not be made, moved, read or deleted; the text is safe to show."""
+
+
+class DirectoryNotMade(FileSystemError):
+    """A directory could not be made where it is wanted, for instance because a file is in the way."""

@@ -1,0 +1,70 @@
+"""Directories of this machine.
+
+Through the operating system and not through fsspec: only `mkdir` itself can tell which of two racing calls made a
+directory, and the loser must not delete it.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Final
+
+_ATTEMPTS: Final = 5
+
+
+class LocalDirectories:
+    """The `Backend` for `file:`. Raises OSError."""
+
+    def is_directory(self, path: str) -> bool:
+        return os.path.isdir(path)
+
+    def exists(self, path: str) -> bool:
+        return os.path.lexists(path)
+
+    def make(self, path: str) -> bool:
+        """True when this call made it. A parent somebody removes meanwhile is made again, a few times."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                os.mkdir(path)
+                return True
+            except FileExistsError:
+                if os.path.isdir(path):
+                    return False
+                raise
+            except FileNotFoundError:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+        return False
+
+    def delete(self, path: str) -> None:
+        if os.path.islink(path) or os.path.isfile(path):
+            os.unlink(path)
+        elif os.path.lexists(path):
+            shutil.rmtree(path)
+
+    def delete_if_empty(self, path: str) -> bool:
+        try:
+            os.rmdir(path)
+        except OSError:
+            return False
+        return True
+
+    def move(self, source: str, target: str) -> None:
+        """Refuses to replace anything; `rename` alone would replace an empty directory."""
+        if os.path.lexists(target):
+            raise FileExistsError(f"{target} exists already")
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        os.rename(source, target)
+
+    def file_sizes(self, path: str) -> Iterator[tuple[str, int]]:
+        """Path relative to `path`, and size, of every file below."""
+        for folder, folders, files in os.walk(path):
+            folders[:] = [name for name in folders if name[0] not in "._"]
+            for name in files:
+                full = os.path.join(folder, name)
+                yield os.path.relpath(full, path), os.lstat(full).st_size
+
+    def resolve(self, path: str) -> str:
+        """`path` with symbolic links followed as far as it exists, for comparing it with the roots."""
+        return os.path.realpath(path)

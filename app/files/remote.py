@@ -1,0 +1,75 @@
+"""Directories in everything else fsspec speaks: HDFS, object stores, memory."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import fsspec
+
+_FSSPEC_NAME: Final = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasb": "abfs", "wasbs": "abfs"}
+
+
+class UnknownFileSystem(Exception):
+    """No library for this scheme is installed."""
+
+
+class RemoteDirectories:
+    """The `Backend` for one scheme and authority. Raises whatever the library raises, and UnknownFileSystem.
+
+    In object stores a directory exists as long as something lies in it, so making one mostly changes nothing and who
+    made it cannot be known; `make` then says "not this call", which keeps it from being deleted by mistake.
+    """
+
+    def __init__(self, scheme: str, authority: str, options: Mapping[str, Any]) -> None:
+        self._base = f"{_FSSPEC_NAME.get(scheme, scheme)}://{authority}"
+        try:
+            # A cached listing would hide what other servers do.
+            self._files, _ = fsspec.url_to_fs(
+                f"{self._base}/", **{"use_listings_cache": False, "skip_instance_cache": True, **options}
+            )
+        except (ImportError, ValueError) as error:
+            raise UnknownFileSystem(scheme) from error
+
+    def is_directory(self, path: str) -> bool:
+        return bool(self._files.isdir(self._full(path)))
+
+    def exists(self, path: str) -> bool:
+        return bool(self._files.exists(self._full(path)))
+
+    def make(self, path: str) -> bool:
+        full = self._full(path)
+        if self._files.isdir(full):
+            return False
+        if self._files.exists(full):
+            raise FileExistsError(path)
+        self._files.makedirs(full, exist_ok=True)
+        return bool(self._files.isdir(full))
+
+    def delete(self, path: str) -> None:
+        full = self._full(path)
+        if self._files.exists(full):
+            self._files.rm(full, recursive=True)
+
+    def delete_if_empty(self, path: str) -> bool:
+        full = self._full(path)
+        if not self._files.isdir(full) or self._files.ls(full, detail=False):
+            return False
+        self._files.rmdir(full)
+        return True
+
+    def move(self, source: str, target: str) -> None:
+        full_target = self._full(target)
+        if self._files.exists(full_target):
+            raise FileExistsError(f"{target} exists already")
+        self._files.makedirs(self._files._parent(full_target), exist_ok=True)
+        self._files.mv(self._full(source), full_target, recursive=True)
+
+    def file_sizes(self, path: str) -> Iterator[tuple[str, int]]:
+        full = self._full(path).rstrip("/")
+        for name, details in self._files.find(full, detail=True).items():
+            yield name[len(full) :].lstrip("/"), int(details.get("size") or 0)
+
+    def resolve(self, path: str) -> str:
+        return path
+
+    def _full(self, path: str) -> str:
+        return str(self._files._strip_protocol(self._base + path))
