@@ -1,0 +1,154 @@
+"""Writes docs/methods.md: every method of the IDL, who knows it, and whether it is answered here."""
+
+import inspect
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from app.idl import EnumType, Field, ListType, MapType, MethodDef, SetType, StructType, Type
+from app.structs import IDL, METHODS, Method
+
+# The IDL is the union of the dialects and does not say who came when; these lists do (semantics, appendix B).
+_ONLY_2_3 = "add_index alter_index drop_index_by_name get_index_by_name get_indexes get_index_names"
+_SINCE_3_1 = """
+    get_metastore_db_uuid create_catalog alter_catalog get_catalog get_catalogs drop_catalog truncate_table
+    get_materialized_views_for_rewriting get_materialization_invalidation_info update_creation_metadata
+    get_lock_materialization_rebuild heartbeat_lock_materialization_rebuild get_partition_values
+    get_unique_constraints get_not_null_constraints get_default_constraints get_check_constraints
+    add_unique_constraint add_not_null_constraint add_default_constraint add_check_constraint refresh_privileges
+    repl_tbl_writeid_state get_valid_write_ids allocate_table_write_ids get_notification_events_count cm_recycle
+    add_serde get_serde get_triggers_for_resourceplan get_schema_latest_version get_schema_all_versions
+    get_schemas_by_cols
+"""
+_SINCE_4 = """
+    get_properties set_properties create_database_req get_database_req get_databases_req alter_database_req
+    drop_database_req get_fields_req get_schema_req create_table_req translate_table_dryrun drop_table_req
+    truncate_table_req get_tables_ext alter_table_req get_all_materialized_view_objects_for_rewriting
+    append_partition_req get_partition_req get_partitions_req get_partitions_ps_with_auth_req
+    get_partition_names_ps_req get_partitions_by_filter_req get_partitions_spec_by_expr get_partition_names_req
+    fetch_partition_names_req get_partitions_by_names_req get_partitions_with_specs drop_partition_req
+    alter_partitions_req rename_partition_req get_all_table_constraints update_table_column_statistics_req
+    update_partition_column_statistics_req delete_column_statistics_req update_transaction_statistics
+    get_functions_req get_open_txns_req get_latest_txnid_in_conflict seed_txn_id get_all_write_event_info
+    get_max_allocated_table_write_id add_write_ids_to_min_history seed_write_id submit_for_cleanup abort_Compactions
+    get_latest_committed_compaction_info find_next_compact find_next_compact2 update_compactor_state
+    find_columns_with_stats mark_cleaned mark_compacted mark_failed mark_refused set_hadoop_jobid
+    add_write_notification_log add_write_notification_log_in_batch
+"""
+ONLY_2_3, SINCE_3_1, SINCE_4 = (frozenset(names.split()) for names in (_ONLY_2_3, _SINCE_3_1, _SINCE_4))
+
+_OPENING = """\
+# Methods
+
+Written by `python -m app methods` from `schema/hive_metastore.thrift` and the handlers; do not edit.
+
+A method without a handler answers as Hive does for a method it does not know: the application exception
+`Invalid method name`, which clients take as the sign to try an older call. **Dialects** says which generation of
+clients knows a method; all of them may be called on every path. Arguments are those of the longest form; callers that
+know fewer leave the rest out.
+"""
+
+
+def methods_path() -> Path:
+    """Where the document lies in the source tree."""
+    return Path(__file__).resolve().parent.parent / "docs" / "methods.md"
+
+
+def methods_text(handlers: Mapping[str, type], unsupported: Mapping[str, str]) -> str:
+    """The whole document. `handlers` has the handler class of each answered method, `unsupported` the reasons."""
+    return "\n".join(_lines(handlers, unsupported)) + "\n"
+
+
+def handler_classes(handlers: Iterable[object]) -> dict[str, type]:
+    """The class that answers each method, by method name."""
+    return {
+        name: type(handler)
+        for handler in handlers
+        for name, _ in inspect.getmembers(handler, inspect.ismethod)
+        if name in METHODS
+    }
+
+
+def dialects_of(method: Method) -> str:
+    """Which generations of clients know `method`."""
+    name = method.name
+    if method.service == "HiveLease":
+        return "lease"
+    if name in ONLY_2_3:
+        return "2.3"
+    if name in SINCE_4:
+        return "4"
+    return "3.1, 4" if name in SINCE_3_1 else "2.3, 3.1, 4"
+
+
+def signature(definition: MethodDef) -> str:
+    """`list<string> get_partition_names(string db_name, string tbl_name, i16 max_parts = -1)`"""
+    arguments = ", ".join(_argument(field) for field in definition.arguments)
+    returns = "void" if definition.returns is None else type_text(definition.returns)
+    return f"{'oneway ' if definition.oneway else ''}{returns} {definition.name}({arguments})"
+
+
+def exception_names(definition: MethodDef) -> list[str]:
+    """The declared exceptions by class name, in the order of their ids."""
+    return [type_text(field.type) for field in definition.throws]
+
+
+def type_text(kind: Type) -> str:
+    """A type as the IDL writes it."""
+    match kind:
+        case ListType(element):
+            return f"list<{type_text(element)}>"
+        case SetType(element):
+            return f"set<{type_text(element)}>"
+        case MapType(key, value):
+            return f"map<{type_text(key)}, {type_text(value)}>"
+        case EnumType(name) | StructType(name):
+            return name
+        case _:
+            return str(kind.value)
+
+
+def _argument(field: Field) -> str:
+    default = "" if field.default is None else f" = {field.default}"
+    return f"{type_text(field.type)} {field.name}{default}"
+
+
+def _lines(handlers: Mapping[str, type], unsupported: Mapping[str, str]) -> Iterator[str]:
+    yield _OPENING
+    answered = sum(name in handlers for name in METHODS)
+    yield f"{answered} of {len(METHODS)} methods are answered."
+    for title, methods in _sections().items():
+        yield f"\n## {title}\n"
+        yield "| method | dialects | answered by | signature | exceptions |"
+        yield "|---|---|---|---|---|"
+        yield from (_row(method, handlers, unsupported) for method in methods)
+    yield "\n## Why a method is not answered\n"
+    for reason, names in _by_reason(unsupported).items():
+        yield f"* **{reason}**: {', '.join(names)}"
+
+
+def _sections() -> dict[str, list[Method]]:
+    """The methods by service, in order of their declaration; what the metastore inherits stands apart."""
+    inherited = {method.name for method in IDL.services["FacebookService"].methods}
+    sections: dict[str, list[Method]] = {"Metastore": [], "Service (fb303)": [], "Leases": []}
+    for method in METHODS.values():
+        if method.service == "HiveLease":
+            sections["Leases"].append(method)
+        else:
+            sections["Service (fb303)" if method.name in inherited else "Metastore"].append(method)
+    return sections
+
+
+def _row(method: Method, handlers: Mapping[str, type], unsupported: Mapping[str, str]) -> str:
+    handler = handlers.get(method.name)
+    answered = f"`{handler.__name__}`" if handler is not None else f"no: {unsupported.get(method.name, 'no handler')}"
+    exceptions = ", ".join(exception_names(method.definition)) or "–"
+    return (
+        f"| `{method.name}` | {dialects_of(method)} | {answered} | `{signature(method.definition)}` | {exceptions} |"
+    )
+
+
+def _by_reason(unsupported: Mapping[str, str]) -> dict[str, list[str]]:
+    reasons: dict[str, list[str]] = {}
+    for name, reason in unsupported.items():
+        reasons.setdefault(reason, []).append(f"`{name}`")
+    return reasons
