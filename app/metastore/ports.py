@@ -39,6 +39,10 @@ class DuplicateKey(StoreError):
         self.name = name
 
 
+class UnstorableText(StoreError):
+    """A name or text cannot be stored: it is too long for an index, or no database can hold its characters."""
+
+
 @dataclass(frozen=True, slots=True)
 class StoredDatabase:
     """A database as get_database returns it, and its id."""
@@ -236,6 +240,21 @@ class Store(Protocol):
 
         Whatever `work` raises passes through unchanged. Raises StoreUnavailable and OutcomeUnknown.
         """
+
+    def ready(self) -> None:
+        """Raises StoreUnavailable when the database cannot be reached."""
+
+    def version(self) -> EventId:
+        """The newest event's id, which is the catalog's version; cheap. Raises StoreUnavailable."""
+
+    def data_version(self) -> int | None:
+        """A number that changes whenever anybody commits (SQLite, microseconds); None where there is no such thing."""
+
+    def changes_since(self, event_id: EventId) -> list[StoredEvent]:
+        """The events after `event_id` in order, with an empty `message`: cheap. Raises StoreUnavailable."""
+
+    def close(self) -> None:
+        """Finish the writes that are waiting, then give back everything."""
 
 
 class FileSystem(Protocol):
