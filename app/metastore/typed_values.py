@@ -23,6 +23,7 @@ from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from enum import Enum
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from app.metastore.partition_names import canonical_value
@@ -81,6 +82,7 @@ _CLASS_OF_TYPE: Final = {
 }
 
 
+@lru_cache(maxsize=1024)
 def value_class(type_name: str) -> ValueClass:
     """How values of a partition key of this type (`varchar(10)`, `int`, ...) compare."""
     found = _TYPE_NAME.match(type_name)

@@ -12,28 +12,9 @@ from app.metastore.column_types import (
 )
 
 KNOWN = [
-    "void",
-    "boolean",
-    "tinyint",
-    "smallint",
-    "int",
-    "bigint",
-    "float",
-    "double",
-    "string",
-    "varchar",
-    "char",
-    "date",
-    "datetime",
-    "timestamp",
-    "interval_year_month",
-    "interval_day_time",
-    "decimal",
-    "binary",
-    "array",
-    "map",
-    "struct",
-    "uniontype",
+    *("void", "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "varchar", "char"),
+    *("date", "datetime", "timestamp", "interval_year_month", "interval_day_time", "decimal", "binary"),
+    *("array", "map", "struct", "uniontype"),
 ]
 
 
