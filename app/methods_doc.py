@@ -1,9 +1,12 @@
 """Writes docs/methods.md: every method of the IDL, who knows it, and whether it is answered here."""
 
+import importlib
 import inspect
-from collections.abc import Iterable, Iterator, Mapping
+import pkgutil
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import app.handlers
 from app.idl import EnumType, Field, ListType, MapType, MethodDef, SetType, StructType, Type
 from app.structs import IDL, METHODS, Method
 
@@ -58,12 +61,18 @@ def methods_text(handlers: Mapping[str, type], unsupported: Mapping[str, str]) -
     return "\n".join(_lines(handlers, unsupported)) + "\n"
 
 
-def handler_classes(handlers: Iterable[object]) -> dict[str, type]:
-    """The class that answers each method, by method name."""
+def answering_classes() -> dict[str, type]:
+    """The handler class that answers each method, by method name: the classes of `app.handlers`, as they stand."""
+    modules = (
+        importlib.import_module(f"{app.handlers.__name__}.{module.name}")
+        for module in pkgutil.iter_modules(app.handlers.__path__)
+    )
     return {
-        name: type(handler)
-        for handler in handlers
-        for name, _ in inspect.getmembers(handler, inspect.ismethod)
+        name: handler
+        for module in modules
+        for _, handler in inspect.getmembers(module, inspect.isclass)
+        if handler.__module__ == module.__name__
+        for name, _ in inspect.getmembers(handler, inspect.isfunction)
         if name in METHODS
     }
 

@@ -1,0 +1,238 @@
+"""Commands and options. What a command does is in a module of its own, imported when the command runs."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from app.cli.output import fail, out
+
+if TYPE_CHECKING:
+    from app.settings import Settings
+
+DEFAULT_URL = "https://localhost:30443/gateway/default/hmshttpthrift/api/hms"
+
+_EXAMPLES = """\b
+Examples:
+  hms-gateway serve                                data in ./var, https://localhost:30443
+  hms-gateway serve --demo                         with a sample table to look at
+  hms-gateway user add alice                       asks for the password
+  hms-gateway call -k get_all_databases            asks for admin's password
+  hms-gateway call -k get_table sales orders
+  hms-gateway call --explain create_table          what the method takes
+"""
+_SERVE_EXAMPLES = """\b
+Examples:
+  hms-gateway serve --data-dir /srv/hms --host 0.0.0.0
+  hms-gateway serve --database postgresql+psycopg://hms@db.example.org/hms --workers 4
+  hms-gateway serve --config /etc/hms-gateway/hms-gateway.toml
+"""
+_CALL_EXAMPLES = """\b
+A word is the next argument, or name=value. Structs, lists and maps are JSON
+with the field names that --explain shows; @file reads them from a file, - from
+standard input.
+
+\b
+Examples:
+  hms-gateway call get_partition_names sales orders max_parts=10
+  hms-gateway call create_database '{"name": "sales", "description": "sold"}'
+  hms-gateway call get_table_req dbName=sales tblName=orders
+  hms-gateway call --json get_table sales orders > orders.json
+  hms-gateway call create_table @orders.json
+"""
+
+application = typer.Typer(
+    help="A Hive Metastore you install with pip and call over HTTPS.",
+    epilog=_EXAMPLES,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+users = typer.Typer(help="Who may call: the users of the password file.", no_args_is_help=True)
+application.add_typer(users, name="user")
+
+ConfigOption = Annotated[
+    Path | None, typer.Option("--config", envvar="HMS_GATEWAY_CONFIG", help="TOML file with settings.", metavar="FILE")
+]
+DataDirOption = Annotated[
+    Path | None, typer.Option(help="Folder of database, certificate and users. [default: var]", metavar="FOLDER")
+]
+DatabaseOption = Annotated[
+    str | None, typer.Option(metavar="URL", help="SQLAlchemy URL of the database; unset is SQLite in the data folder.")
+]
+PasswordStdinOption = Annotated[
+    bool, typer.Option("--password-stdin", help="Read the password from standard input, first line.")
+]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib import metadata
+
+        out.print(f"hms-gateway {metadata.version('hms-gateway')}", highlight=False)
+        raise typer.Exit
+
+
+@application.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and leave.")
+    ] = False,
+) -> None:
+    pass
+
+
+@application.command(epilog=_SERVE_EXAMPLES)
+def serve(
+    config: ConfigOption = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on. [default: 127.0.0.1]")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on, 0 takes a free one. [default: 30443]")] = None,
+    data_dir: DataDirOption = None,
+    database: DatabaseOption = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Load hmshttptestdatabase.test_table to look at.")] = False,
+    workers: Annotated[int | None, typer.Option(help="Server processes; above 1 needs PostgreSQL.")] = None,
+    tls: Annotated[bool | None, typer.Option("--tls/--no-tls", help="HTTPS, or readable HTTP. [default: tls]")] = None,
+    tls_certificate: Annotated[Path | None, typer.Option(metavar="FILE", help="PEM certificate chain.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="PEM key of the certificate.")] = None,
+    log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error. [default: info]")] = None,
+) -> None:
+    """Run a gateway until it is told to stop (Ctrl-C or SIGTERM).
+
+    The first start makes a certificate and the user admin, and prints admin's password once. Every setting can also
+    stand in the file of --config or in the environment as HMS_GATEWAY_NAME; an option here wins over both.
+    """
+    settings = _settings(
+        config,
+        host=host,
+        port=port,
+        data_dir=data_dir,
+        database_url=database,
+        workers=workers,
+        tls=tls,
+        tls_certificate=tls_certificate,
+        tls_key=tls_key,
+        log_level=log_level,
+    )
+    from app.cli.serving import run_server
+
+    run_server(settings, demo=demo)
+
+
+@application.command()
+def migrate(config: ConfigOption = None, data_dir: DataDirOption = None, database: DatabaseOption = None) -> None:
+    """Bring the tables of the database to the revision this version needs.
+
+    SQLite is brought there by `serve` itself; PostgreSQL wants this command before a new version starts.
+    """
+    settings = _settings(config, data_dir=data_dir, database_url=database)
+    from app.cli.migrating import run_migration
+
+    run_migration(settings)
+
+
+@users.command("add")
+def add_user(
+    name: str,
+    password_stdin: PasswordStdinOption = False,
+    config: ConfigOption = None,
+    data_dir: DataDirOption = None,
+) -> None:
+    """Add a user, or give an existing one a new password. A running server notices within a second."""
+    from app.cli.user_commands import add, new_password
+
+    settings = _settings(config, data_dir=data_dir)
+    add(settings.users_path, name, new_password(name, from_stdin=password_stdin))
+
+
+@users.command("remove")
+def remove_user(name: str, config: ConfigOption = None, data_dir: DataDirOption = None) -> None:
+    """Remove a user. A running server notices within a second."""
+    from app.cli.user_commands import remove
+
+    remove(_settings(config, data_dir=data_dir).users_path, name)
+
+
+@users.command("list")
+def list_users(config: ConfigOption = None, data_dir: DataDirOption = None) -> None:
+    """Show the names of the users, one per line."""
+    from app.cli.user_commands import print_users
+
+    print_users(_settings(config, data_dir=data_dir).users_path)
+
+
+# Negative numbers are arguments, not options.
+@application.command(epilog=_CALL_EXAMPLES, context_settings={"ignore_unknown_options": True})
+def call(
+    method: Annotated[
+        str | None, typer.Argument(metavar="METHOD", show_default=False, help="Name of the method.")
+    ] = None,
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="[ARGUMENT]...", show_default=False, help="Its arguments, see below.")
+    ] = None,
+    url: Annotated[str, typer.Option(envvar="HMS_GATEWAY_URL", help="URL of the metastore.")] = DEFAULT_URL,
+    user: Annotated[str, typer.Option(envvar="HMS_GATEWAY_USER", help="Who calls.")] = "admin",
+    password_stdin: PasswordStdinOption = False,
+    password_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File whose first line is the password.")
+    ] = None,
+    insecure: Annotated[bool, typer.Option("--insecure", "-k", help="Take any certificate.")] = False,
+    cacert: Annotated[Path | None, typer.Option(metavar="FILE", help="PEM certificate to trust.")] = None,
+    header: Annotated[
+        list[str] | None, typer.Option("--header", "-H", metavar="'NAME: VALUE'", help="Header to send along.")
+    ] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for the answer.")] = 600.0,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON on a terminal too.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show what METHOD takes, call nothing.")] = False,
+    show_list: Annotated[bool, typer.Option("--list", help="Show all methods, call nothing.")] = False,
+) -> None:
+    """Call one method of any metastore that speaks Thrift JSON over HTTP, and print the answer.
+
+    Tables on a terminal, JSON with the IDL's field names otherwise. The password comes from HMS_GATEWAY_PASSWORD,
+    --password-file or --password-stdin, or is asked for. Leaves with 1 when the metastore refuses, 2 when none answers.
+    """
+    from app.cli import calling, explaining
+
+    if show_list:
+        explaining.print_methods()
+    elif method is None:
+        fail("which method?", "hms-gateway call --list shows all of them, hms-gateway call --help how to call them")
+    elif explain:
+        explaining.print_explanation(method)
+    else:
+        explaining.find_method(method)
+        target = calling.Target(
+            url=url,
+            user=user,
+            password=calling.find_password(user, password_file, from_stdin=password_stdin),
+            verify=calling.find_trust(cacert, insecure=insecure),
+            headers=calling.parse_headers(header or []),
+            timeout_seconds=timeout,
+        )
+        calling.run_call(target, method, arguments or [], as_plain_json=as_json)
+
+
+@application.command(hidden=True)
+def methods() -> None:
+    """Write docs/methods.md (for developers)."""
+    from app.cli.generating import write_methods
+
+    write_methods()
+
+
+@application.command(hidden=True)
+def stubs() -> None:
+    """Write app/structs/__init__.pyi (for developers)."""
+    from app.cli.generating import write_stubs
+
+    write_stubs()
+
+
+def _settings(config: Path | None, **given: Any) -> "Settings":
+    from app.settings import SettingsError, load_settings
+
+    try:
+        return load_settings(config, **given)
+    except SettingsError as error:
+        fail(str(error), "hms-gateway serve --help and docs/operations.md name the settings")

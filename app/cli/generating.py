@@ -1,0 +1,18 @@
+"""Writes what is generated and kept in the repository."""
+
+from app.cli.output import out
+from app.methods_doc import answering_classes, methods_path, methods_text
+from app.structs import IDL
+from app.structs.stubs import stub_path, stub_text
+
+
+def write_methods() -> None:
+    from app.handlers import UNSUPPORTED
+
+    methods_path().write_text(methods_text(answering_classes(), UNSUPPORTED), encoding="utf-8")
+    out.print(f"wrote {methods_path()}", highlight=False, soft_wrap=True)
+
+
+def write_stubs() -> None:
+    stub_path().write_text(stub_text(IDL), encoding="utf-8")
+    out.print(f"wrote {stub_path()}", highlight=False, soft_wrap=True)

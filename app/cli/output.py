@@ -1,0 +1,22 @@
+"""Where the commands write: answers to standard output, everything about them to standard error."""
+
+from typing import NoReturn
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+# The answer is that the call failed, as opposed to there being no answer.
+EXIT_REFUSED = 1
+EXIT_FAILED = 2
+
+out = Console()
+err = Console(stderr=True)
+
+
+def fail(text: str, hint: str = "", exit_code: int = EXIT_FAILED) -> NoReturn:
+    """End the command with one red line, and a dim one with what to do about it."""
+    err.print(f"[bold red]error:[/bold red] {escape(text)}", soft_wrap=True, highlight=False)
+    if hint:
+        err.print(escape(hint), style="dim", soft_wrap=True, highlight=False)
+    raise typer.Exit(exit_code)
