@@ -1,0 +1,423 @@
+"""Changing a table: load, decide, apply (semantics §2.7).
+
+Directories are slow and cannot be rolled back, so they are touched between two looks at the catalog: the first decides
+what has to be done to files, the second, inside the unit of work that stores the result, decides again. When both come
+to the same conclusion the change is made, else everything starts over. A directory that moves is journalled
+(`directory_moves`).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from app.clock import Clock
+from app.metastore.column_types import InvalidColumnType, check_type_changes
+from app.metastore.directory_moves import DirectoryMoves, MoveTakenBack
+from app.metastore.errors import required
+from app.metastore.events import EventMaker
+from app.metastore.locations import is_default_table_location, on_file_system_of, same_file_system
+from app.metastore.names import normalize
+from app.metastore.parameters import (
+    CASCADE,
+    EXPECTED_KEY,
+    EXPECTED_VALUE,
+    ParameterConflict,
+    alter_table_counts_files,
+    check_expected,
+    says_true,
+    with_fast_statistics,
+)
+from app.metastore.partition_tables import TableName
+from app.metastore.ports import (
+    DatabaseId,
+    DuplicateKey,
+    FileSystem,
+    FileSystemError,
+    OutcomeUnknown,
+    PendingMove,
+    Snapshot,
+    Store,
+    StoredDatabase,
+    StoredTable,
+    Transaction,
+)
+from app.metastore.settings import MetastoreSettings
+from app.metastore.table_shape import (
+    check_serde,
+    check_shape,
+    stored_table,
+    transactional_parameters,
+    with_location,
+    with_parameters,
+)
+from app.metastore.table_types import altered_parameters, is_external, is_view
+from app.metastore.warehouse import Warehouse
+from app.structs import (
+    Database,
+    EnvironmentContext,
+    InvalidOperationException,
+    MetaException,
+    SkewedInfo,
+    Struct,
+    Table,
+)
+
+_ATTEMPTS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class AlterRequest:
+    """A checked request.
+
+    given             the new table, normalised and complete, but for the location, which may be absent
+    sent_location     what the caller put there: absent and empty mean different things in a rename
+    keeps_statistics  the table carried the mark that its statistics are to be left alone
+    """
+
+    name: TableName
+    given: Table
+    sent_location: str | None
+    keeps_statistics: bool
+    cascade: bool
+    environment: Mapping[str, str]
+    expected_key: str | None
+    expected_value: str | None
+
+    def renames(self, old: Table) -> bool:
+        return (self.given.dbName, self.given.tableName) != (old.dbName, old.tableName)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What an alteration depends on besides the table itself; `source_path` is where the old database's tables go."""
+
+    source_path: str
+    target_database: StoredDatabase | None
+    target_is_taken: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FileWork:
+    """What has to happen to files: a directory to move, or one whose files are to be counted."""
+
+    move: tuple[str, str] | None = None
+    counted_location: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Alteration:
+    """The decision: the table to store, and what goes with it."""
+
+    before: StoredTable
+    after: Table
+    database_id: DatabaseId
+    files: FileWork
+
+
+@dataclass(frozen=True, slots=True)
+class DoneFileWork:
+    """The file work as it was done, for comparison with the second decision."""
+
+    planned: FileWork
+    pending: PendingMove | None = None
+    counted: tuple[int, int] | None = None
+
+
+class _Outdated(Exception):
+    """The catalog changed between the two looks."""
+
+
+class AlterTableService:
+    """alter_table in all its forms. Names are as callers spell them, without catalog."""
+
+    def __init__(
+        self,
+        store: Store,
+        files: FileSystem,
+        clock: Clock,
+        settings: MetastoreSettings,
+        to_tjson: Callable[[Struct], bytes],
+    ) -> None:
+        self._store = store
+        self._files = files
+        self._clock = clock
+        self._settings = settings
+        self._warehouse: Final = Warehouse(settings, files)
+        self._moves: Final = DirectoryMoves(store, files)
+        self._events = EventMaker(settings, clock, to_tjson)
+
+    def alter(
+        self,
+        name: TableName,
+        table: Table | None,
+        environment: EnvironmentContext | None = None,
+        *,
+        cascade: bool = False,
+        expected_key: str | None = None,
+        expected_value: str | None = None,
+    ) -> None:
+        """Replace a table, renaming it when the new one has another name.
+
+        The compare-and-set may come as arguments or in the environment. Raises InvalidOperationException,
+        MetaException.
+        """
+        request = self._checked(name, table, environment, cascade, expected_key, expected_value)
+        for _ in range(_ATTEMPTS):
+            plan = self._store.read(lambda snapshot: self._plan(snapshot, request))
+            done = self._do_files(plan, request)
+            try:
+                self._store.write(partial(self._apply, request, done))
+            except OutcomeUnknown:
+                if done.pending is None or not self._moves.is_settled(done.pending):
+                    self._take_back(done)
+                    raise
+            except (_Outdated, MoveTakenBack):
+                self._take_back(done)
+                continue
+            except BaseException:
+                self._take_back(done)
+                raise
+            return
+        raise MetaException(f"table {name} is being changed by too many others at once, try again")
+
+    def recover_pending_moves(self) -> int:
+        """Move directories back that a crash left where the catalog does not expect them; for the start of a server."""
+        return self._moves.recover()
+
+    def _checked(
+        self,
+        name: TableName,
+        table: Table | None,
+        environment: EnvironmentContext | None,
+        cascade: bool,
+        expected_key: str | None,
+        expected_value: str | None,
+    ) -> AlterRequest:
+        given = required(table, "new table")
+        check_shape(
+            given,
+            allows_slash=self._settings.allows_slash_in_table_names,
+            refusal=InvalidOperationException,
+            checks_keys=False,
+        )
+        check_serde(given)
+        db_name = normalize(given.dbName or required(name.db_name, "database name"))
+        sent_location = given.sd.location if given.sd else None
+        if sent_location:
+            given = with_location(given, self._warehouse.normalized(sent_location))
+        stored, keeps_statistics = stored_table(given, db_name, self._clock.seconds())
+        properties = (environment.properties if environment else None) or {}
+        return AlterRequest(
+            name=name,
+            given=stored,
+            sent_location=sent_location,
+            keeps_statistics=keeps_statistics or not self._settings.gathers_statistics,
+            cascade=cascade or says_true(properties, CASCADE),
+            environment=properties,
+            expected_key=properties.get(EXPECTED_KEY) if expected_key is None else expected_key,
+            expected_value=properties.get(EXPECTED_VALUE) if expected_value is None else expected_value,
+        )
+
+    def _plan(self, snapshot: Snapshot, request: AlterRequest) -> Alteration:
+        old = request.name.find(snapshot)
+        if old is None:
+            raise InvalidOperationException(f"{request.name} table not found")
+        return decide(request, old, self._surroundings(snapshot, request, old.table), self._warehouse, self._settings)
+
+    def _surroundings(self, snapshot: Snapshot, request: AlterRequest, old: Table) -> Surroundings:
+        source = snapshot.database(old.dbName or "")
+        assert source is not None
+        source_path = self._warehouse.path_of(source.database)
+        if not request.renames(old):
+            return Surroundings(source_path, source, target_is_taken=False)
+        db_name, tbl_name = request.given.dbName or "", request.given.tableName or ""
+        if "\0" in db_name:
+            return Surroundings(source_path, None, target_is_taken=False)
+        return Surroundings(source_path, snapshot.database(db_name), snapshot.table(db_name, tbl_name) is not None)
+
+    def _do_files(self, plan: Alteration, request: AlterRequest) -> DoneFileWork:
+        if plan.files.move is not None:
+            return DoneFileWork(plan.files, pending=self._move(plan, request, *plan.files.move))
+        if plan.files.counted_location is not None:
+            return DoneFileWork(plan.files, counted=self._warehouse.statistics(plan.files.counted_location))
+        return DoneFileWork(plan.files)
+
+    def _move(self, plan: Alteration, request: AlterRequest, source: str, target: str) -> PendingMove | None:
+        """Move the directory; without one there is nothing to move but the catalog's idea of where it is."""
+        try:
+            if self._files.exists(target):
+                raise InvalidOperationException(
+                    f"New location for this table {plan.after.dbName}.{plan.after.tableName} already exists : {target}"
+                )
+            if not self._files.exists(source):
+                return None
+            return self._moves.begin(plan.before.table_id, source, target)
+        except FileSystemError as error:
+            raise InvalidOperationException(
+                f"Alter Table operation for {request.name} failed to move data due to: '{error}'"
+                " See hive log file for details."
+            ) from error
+
+    def _apply(self, request: AlterRequest, done: DoneFileWork, tx: Transaction) -> None:
+        plan = self._plan(tx, request)
+        if plan.files != done.planned:
+            raise _Outdated
+        if done.pending is not None:
+            if done.pending.table_id != plan.before.table_id:
+                raise _Outdated
+            self._moves.settle(tx, done.pending)
+        after = plan.after
+        if done.counted is not None:
+            after = with_parameters(
+                after, with_fast_statistics(after.parameters or {}, *done.counted, request.environment)
+            )
+        self._store_change(tx, plan, after, cascade=request.cascade)
+
+    def _store_change(self, tx: Transaction, plan: Alteration, after: Table, *, cascade: bool) -> None:
+        table_id = plan.before.table_id
+        try:
+            tx.update_table(table_id, plan.database_id, after)
+        except DuplicateKey as error:
+            raise _taken(after) from error
+        if plan.files.move is not None:
+            tx.move_partition_locations(table_id, *plan.files.move)
+        if cascade and plan.before.partition_count:
+            tx.replace_partition_columns(table_id, (after.sd.cols if after.sd else None) or [])
+        tx.append_event(self._events.alter_table(plan.before.table, after))
+
+    def _take_back(self, done: DoneFileWork) -> None:
+        if done.pending is not None:
+            self._moves.take_back(done.pending)
+
+
+def decide(
+    request: AlterRequest,
+    old: StoredTable,
+    around: Surroundings,
+    warehouse: Warehouse,
+    settings: MetastoreSettings,
+) -> Alteration:
+    """What altering `old` as requested comes to. Raises InvalidOperationException, MetaException."""
+    before, given = old.table, request.given
+    _check_expected(request, before)
+    renames = request.renames(before)
+    if renames and around.target_is_taken:
+        raise _taken(given)
+    target = around.target_database
+    if target is None:
+        raise InvalidOperationException(
+            "Unable to change partition or table. Check metastore logs for detailed stack."
+            f"Database {given.dbName} doesn't exist."
+        )
+    if not is_view(before.tableType):
+        _check_columns(request, before, settings)
+        _check_partition_keys(before, given)
+    after = _merged(before, given)
+    files = FileWork()
+    if renames:
+        if not is_view(before.tableType):
+            files = FileWork(move=_move_of_rename(request, before, around, target.database, warehouse))
+    else:
+        files = FileWork(counted_location=_counted_location(request, after, warehouse))
+    if files.move is not None:
+        after = with_location(after, files.move[1])
+    return Alteration(old, after, target.database_id, files)
+
+
+def _check_expected(request: AlterRequest, before: Table) -> None:
+    """Compare-and-set of one parameter; a change that would unset it is refused (semantics §2.7, clients §5.1)."""
+    if request.expected_key is None:
+        return
+    if request.expected_key not in (request.given.parameters or {}):
+        raise MetaException(f"New value for expected key {request.expected_key} is not set")
+    try:
+        check_expected(before.parameters or {}, request.expected_key, request.expected_value)
+    except ParameterConflict as error:
+        raise MetaException(str(error)) from error
+
+
+def _check_columns(request: AlterRequest, before: Table, settings: MetastoreSettings) -> None:
+    if not settings.refuses_incompatible_column_changes:
+        return
+    old = (before.sd.cols if before.sd else None) or []
+    new = (request.given.sd.cols if request.given.sd else None) or []
+    try:
+        check_type_changes(
+            [column.type or "" for column in old], [(column.name or "", column.type or "") for column in new]
+        )
+    except InvalidColumnType as error:
+        raise InvalidOperationException(str(error)) from error
+
+
+def _check_partition_keys(before: Table, given: Table) -> None:
+    """Partition names are made of the keys' names, so those stay; types and comments may change."""
+    old = [key.name for key in before.partitionKeys or []]
+    if old != [key.name for key in given.partitionKeys or []]:
+        raise InvalidOperationException("partition keys can not be changed.")
+
+
+def _merged(before: Table, given: Table) -> Table:
+    """The new table with what an alter never changes: creation time, and what only newer clients send."""
+    after = msgspec.structs.replace(
+        given,
+        createTime=before.createTime,
+        ownerType=before.ownerType if given.ownerType is None else given.ownerType,
+        creationMetadata=before.creationMetadata if given.creationMetadata is None else given.creationMetadata,
+        requiredReadCapabilities=given.requiredReadCapabilities or before.requiredReadCapabilities,
+        requiredWriteCapabilities=given.requiredWriteCapabilities or before.requiredWriteCapabilities,
+    )
+    sd, old_sd = after.sd, before.sd
+    if sd is not None and old_sd is not None:
+        location = sd.location or old_sd.location
+        skewed = _kept_skewed_locations(old_sd.skewedInfo, sd.skewedInfo)
+        after = msgspec.structs.replace(after, sd=msgspec.structs.replace(sd, location=location, skewedInfo=skewed))
+    return with_parameters(after, transactional_parameters(altered_parameters, after, before.parameters or {}))
+
+
+def _kept_skewed_locations(old: SkewedInfo | None, new: SkewedInfo | None) -> SkewedInfo | None:
+    """JSON clients cannot be sent the map of skewed locations, so an empty one says nothing (clients A.5)."""
+    if old is None or new is None or new.skewedColValueLocationMaps:
+        return new
+    if (old.skewedColNames, old.skewedColValues) != (new.skewedColNames, new.skewedColValues):
+        return new
+    return old
+
+
+def _move_of_rename(
+    request: AlterRequest, before: Table, around: Surroundings, target_database: Database, warehouse: Warehouse
+) -> tuple[str, str] | None:
+    """From where to where a rename moves the directory; None when only names change (semantics §2.7 item 7).
+
+    It moves when the old table lies at its default place and the request does not say another one. Directories the
+    server does not manage stay, and so does the location: nobody would move the data.
+    """
+    sent = required(request.sent_location, "location of a table to be renamed")
+    old_location = before.sd.location if before.sd else None
+    if not old_location or is_external(before.parameters or {}):
+        return None
+    if sent and (request.given.sd is None or request.given.sd.location != old_location):
+        return None
+    if not is_default_table_location(old_location, around.source_path, before.tableName or ""):
+        return None
+    target = warehouse.default_table_location(target_database, request.given.tableName or "")
+    if not same_file_system(target, old_location):
+        raise InvalidOperationException(
+            f"table new location {target} is on a different file system than the old location {old_location}."
+            " This operation is not supported"
+        )
+    return (old_location, on_file_system_of(target, old_location)) if warehouse.manages(old_location) else None
+
+
+def _counted_location(request: AlterRequest, after: Table, warehouse: Warehouse) -> str | None:
+    location = after.sd.location if after.sd else None
+    counts = alter_table_counts_files(after.tableType, request.environment, is_partitioned=bool(after.partitionKeys))
+    if request.keeps_statistics or not counts or not location or not warehouse.manages(location):
+        return None
+    return location
+
+
+def _taken(table: Table) -> InvalidOperationException:
+    return InvalidOperationException(f"new table {table.dbName}.{table.tableName} already exists")

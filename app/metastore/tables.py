@@ -1,0 +1,299 @@
+"""Tables: create, read and drop, with their directories (semantics §2.6). Changing one is `alter_table`."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from app.clock import Clock
+from app.metastore.errors import database_not_found, required
+from app.metastore.events import EventMaker
+from app.metastore.filter_grammar import FilterError
+from app.metastore.locations import is_under
+from app.metastore.names import normalize
+from app.metastore.parameters import create_counts_files, with_fast_statistics
+from app.metastore.partition_tables import TableName
+from app.metastore.patterns import Pattern, parse_pattern
+from app.metastore.ports import (
+    DuplicateKey,
+    FileSystem,
+    OutcomeUnknown,
+    Snapshot,
+    Store,
+    StoredDatabase,
+    StoreError,
+    Transaction,
+)
+from app.metastore.settings import MetastoreSettings
+from app.metastore.table_filters import parse_table_filter
+from app.metastore.table_shape import (
+    check_serde,
+    check_shape,
+    check_skewed_columns,
+    stored_table,
+    transactional_parameters,
+    with_location,
+    with_parameters,
+)
+from app.metastore.table_types import (
+    TableType,
+    TableTypeError,
+    created_parameters,
+    drop_deletes_data,
+    is_view,
+    parse_table_type,
+)
+from app.metastore.warehouse import Warehouse
+from app.structs import (
+    AlreadyExistsException,
+    EnvironmentContext,
+    ExtendedTableInfo,
+    GetTablesExtRequestFields,
+    InvalidObjectException,
+    InvalidOperationException,
+    MetaException,
+    Struct,
+    Table,
+    TableMeta,
+    UnknownDBException,
+)
+
+# What a table allows a client to do with it, as 4.x counts it: reading and writing.
+_ACCESS_READ_WRITE: Final = 8
+
+
+class TableService:
+    """What the metastore does with tables. Names are as callers spell them, without catalog."""
+
+    def __init__(
+        self,
+        store: Store,
+        files: FileSystem,
+        clock: Clock,
+        settings: MetastoreSettings,
+        to_tjson: Callable[[Struct], bytes],
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._settings = settings
+        self._warehouse: Final = Warehouse(settings, files)
+        self._events = EventMaker(settings, clock, to_tjson)
+
+    def create(self, table: Table | None, environment: EnvironmentContext | None = None) -> None:
+        """Raises AlreadyExistsException, InvalidObjectException, MetaException (semantics §2.6, §3.3)."""
+        given = required(table, "table")
+        new, keeps_statistics = self._checked(given)
+        database = self._store.read(lambda snapshot: _room_for(snapshot, new, given))
+        new = self._located(new, given, database)
+        location = new.sd.location if new.sd else None
+        if is_view(new.tableType) or not location:
+            self._insert(new, given)
+            return
+        made = self._warehouse.make_directory(location)
+        try:
+            if not keeps_statistics:
+                new = self._with_statistics(new, location, environment, directory_existed=not made)
+            self._insert(new, given)
+        except OutcomeUnknown:
+            raise
+        except BaseException:
+            self._take_back(new, location, made)
+            raise
+        if not made:
+            # Somebody whose own creation failed may have taken back the directory we found.
+            self._warehouse.make_directory(location)
+
+    def preview(self, table: Table | None) -> Table:
+        """What create_table would store, without doing it. Raises as `create`."""
+        given = required(table, "table")
+        new, _ = self._checked(given)
+        return self._located(new, given, self._store.read(lambda snapshot: _room_for(snapshot, new, given)))
+
+    def get(self, name: TableName) -> Table:
+        """Raises NoSuchObjectException `db.t table not found`, MetaException."""
+        return self._store.read(name.load).table
+
+    def drop(self, name: TableName, delete_data: bool) -> None:
+        """Raises NoSuchObjectException, MetaException.
+
+        Data goes after the commit, when asked for and when the table owns it (semantics §2.6). There is no trash, so
+        purging makes no difference.
+        """
+        for location in self._store.write(lambda tx: self._drop(tx, name, delete_data=delete_data)):
+            self._warehouse.delete(location)
+
+    def names(self, db_name: str | None, pattern: str | None = None, table_type: str | None = None) -> list[str]:
+        """Sorted; those matching the pattern and of the type, where given. An unknown database has none."""
+        key = normalize(required(db_name, "database name"))
+        if "\0" in key or "\0" in (pattern or ""):
+            return []
+        parsed = None if pattern is None else parse_pattern(pattern)
+        return self._store.read(lambda snapshot: snapshot.table_names(key, parsed, table_type))
+
+    def names_of_type(self, db_name: str | None, pattern: str | None, table_type: str | None) -> list[str]:
+        """As `names`. Raises MetaException for a type Hive does not know, and for none (semantics §1.7)."""
+        try:
+            return self.names(db_name, pattern, parse_table_type(table_type).value)
+        except TableTypeError as error:
+            raise MetaException(str(error)) from error
+
+    def names_by_filter(self, db_name: str | None, filter: str | None, max_tables: int) -> list[str]:
+        """Raises UnknownDBException, InvalidOperationException, MetaException (semantics §2.6)."""
+        if not db_name:
+            raise UnknownDBException("DB name is null or empty")
+        if filter is None:
+            raise InvalidOperationException(f"{db_name} cannot apply null filter")
+        try:
+            parsed = parse_table_filter(filter)
+        except FilterError as error:
+            raise MetaException(str(error)) from error
+        key = normalize(db_name)
+        if "\0" in key or "\0" in filter:
+            return []
+        limit = None if max_tables < 0 else max_tables
+        return self._store.read(lambda snapshot: snapshot.table_names(key, filter=parsed, limit=limit))
+
+    def metas(
+        self, db_pattern: str | None, tbl_pattern: str | None, table_types: Sequence[str] | None
+    ) -> list[TableMeta]:
+        """Names, types and comments; no pattern and no types mean all (semantics §1.5, §1.7)."""
+        if any("\0" in text for text in (db_pattern or "", tbl_pattern or "", *(table_types or ()))):
+            return []
+        databases, tables = _pattern(db_pattern), _pattern(tbl_pattern)
+        return self._store.read(lambda snapshot: snapshot.table_metas(databases, tables, table_types or None))
+
+    def objects(self, db_name: str | None, tbl_names: Sequence[str] | None) -> list[Table]:
+        """The tables of these names, each once; unknown ones are left out.
+
+        Raises UnknownDBException for a database that is missing or not named, InvalidOperationException without names.
+        """
+        if not db_name:
+            raise UnknownDBException("DB name is null or empty")
+        if tbl_names is None:
+            raise InvalidOperationException(f"{db_name} cannot find null tables")
+        wanted = [name for name in map(normalize, dict.fromkeys(tbl_names)) if "\0" not in name]
+
+        def work(snapshot: Snapshot) -> list[Table]:
+            key = normalize(db_name)
+            if "\0" in key or snapshot.database(key) is None:
+                raise UnknownDBException(f"Could not find database {db_name}")
+            return [found.table for found in snapshot.tables(key, wanted)] if wanted else []
+
+        return self._store.read(work)
+
+    def extended(self, db_name: str, pattern: str, requested_fields: int, limit: int | None) -> list[ExtendedTableInfo]:
+        """Names with what 4.x wants to know about access, ordered by name (semantics §10.3)."""
+        key, parsed = normalize(db_name), parse_pattern(pattern)
+        with_access = bool(requested_fields & GetTablesExtRequestFields.ACCESS_TYPE)
+        with_capabilities = bool(requested_fields & GetTablesExtRequestFields.PROCESSOR_CAPABILITIES)
+
+        def work(snapshot: Snapshot) -> list[ExtendedTableInfo]:
+            names = snapshot.table_names(key, parsed, limit=None if limit is None or limit < 0 else limit)
+            tables = {found.table.tableName: found.table for found in snapshot.tables(key, names)} if names else {}
+            return [
+                ExtendedTableInfo(
+                    name,
+                    _ACCESS_READ_WRITE if with_access else None,
+                    tables[name].requiredReadCapabilities if with_capabilities else None,
+                    tables[name].requiredWriteCapabilities if with_capabilities else None,
+                )
+                for name in names
+            ]
+
+        return [] if "\0" in key or "\0" in pattern else self._store.read(work)
+
+    def _checked(self, given: Table) -> tuple[Table, bool]:
+        check_shape(
+            given,
+            allows_slash=self._settings.allows_slash_in_table_names,
+            refusal=InvalidObjectException,
+            checks_keys=True,
+        )
+        check_skewed_columns(given, InvalidObjectException)
+        now = self._clock.seconds()
+        new, keeps_statistics = stored_table(given, normalize(required(given.dbName, "database name")), now)
+        new = msgspec.structs.replace(new, createTime=now)
+        return with_parameters(new, transactional_parameters(created_parameters, new)), keeps_statistics
+
+    def _located(self, new: Table, given: Table, database: StoredDatabase) -> Table:
+        check_serde(given)
+        if is_view(new.tableType):
+            return new
+        location = new.sd.location if new.sd else None
+        return with_location(new, self._warehouse.new_table_location(database.database, new.tableName or "", location))
+
+    def _with_statistics(
+        self, table: Table, location: str, environment: EnvironmentContext | None, *, directory_existed: bool
+    ) -> Table:
+        parameters = table.parameters or {}
+        counts = self._settings.gathers_statistics and create_counts_files(
+            table.tableType,
+            parameters,
+            is_partitioned=bool(table.partitionKeys),
+            directory_existed=directory_existed,
+        )
+        if not counts or not self._warehouse.manages(location):
+            return table
+        file_count, total_bytes = self._warehouse.statistics(location)
+        properties = environment.properties if environment else None
+        return with_parameters(table, with_fast_statistics(parameters, file_count, total_bytes, properties))
+
+    def _insert(self, table: Table, given: Table) -> None:
+        def work(tx: Transaction) -> None:
+            database = _room_for(tx, table, given)
+            tx.insert_table(database.database_id, table)
+            tx.append_event(self._events.create_table(table))
+
+        try:
+            self._store.write(work)
+        except DuplicateKey as error:
+            raise _taken(given) from error
+
+    def _take_back(self, table: Table, location: str, made: bool) -> None:
+        """Remove a directory made for a table that could not be stored, unless the one who could lives in it."""
+        if not made:
+            return
+        try:
+            winner = self._store.read(lambda snapshot: snapshot.table(table.dbName or "", table.tableName or ""))
+        except StoreError:
+            return  # Better an empty directory too many than one that is missing.
+        if winner is None or not winner.table.sd or winner.table.sd.location != location:
+            self._warehouse.discard(location)
+
+    def _drop(self, tx: Transaction, name: TableName, *, delete_data: bool) -> list[str]:
+        found = name.load(tx)
+        table = found.table
+        if table.tableType == TableType.INDEX_TABLE:
+            raise MetaException(
+                f"java.lang.RuntimeException: The table {table.tableName} is an index table."
+                " Please do drop index instead."
+            )
+        locations: list[str] = []
+        if delete_data and drop_deletes_data(table.parameters or {}) and table.sd and table.sd.location:
+            locations = [table.sd.location, *(tx.outside_locations(found) if found.partition_count else [])]
+            database = tx.database(table.dbName or "")
+            assert database is not None
+            home = self._warehouse.path_of(database.database)
+            locations = [location for location in locations if not is_under(location, home)]
+        tx.delete_table(found.table_id)
+        tx.append_event(self._events.drop_table(table))
+        return locations
+
+
+def _pattern(text: str | None) -> Pattern | None:
+    return None if text is None else parse_pattern(text)
+
+
+def _room_for(snapshot: Snapshot, table: Table, given: Table) -> StoredDatabase:
+    """The database of a new table. Raises InvalidObjectException without it, AlreadyExistsException when taken."""
+    db_name, tbl_name = table.dbName or "", table.tableName or ""
+    database = None if "\0" in db_name else snapshot.database(db_name)
+    if database is None:
+        raise InvalidObjectException(database_not_found(given.dbName).message)
+    if snapshot.table(db_name, tbl_name) is not None:
+        raise _taken(given)
+    return database
+
+
+def _taken(given: Table) -> AlreadyExistsException:
+    return AlreadyExistsException(f"Table {given.tableName} already exists")
