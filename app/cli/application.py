@@ -192,7 +192,7 @@ def call(
     Tables on a terminal, JSON with the IDL's field names otherwise. The password comes from HMS_GATEWAY_PASSWORD,
     --password-file or --password-stdin, or is asked for. Leaves with 1 when the metastore refuses, 2 when none answers.
     """
-    from app.cli import calling, explaining
+    from app.cli import explaining
 
     if show_list:
         explaining.print_methods()
@@ -202,6 +202,8 @@ def call(
         explaining.print_explanation(method)
     else:
         explaining.find_method(method)
+        from app.cli import calling
+
         target = calling.Target(
             url=url,
             user=user,
