@@ -110,7 +110,7 @@ class Processor:
     ) -> Reply:
         if message.type is MessageType.ONEWAY:
             return Reply(MessageType.EXCEPTION, None, error.type.name, arguments)
-        return Reply(MessageType.EXCEPTION, error.payload(codec), error.type.name, arguments)
+        return Reply(MessageType.EXCEPTION, codec.encode(error.payload()), error.type.name, arguments)
 
 
 def whole_or_chunks(chunks: Iterator[bytes], bytes_max: int) -> bytes | Iterator[bytes]:
