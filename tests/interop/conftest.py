@@ -1,0 +1,65 @@
+"""One server with the demo data for all real clients, bindings generated from our schema, logs shown on failure."""
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.server import GatewayServer
+
+SCHEMA = Path(__file__).parents[2] / "schema" / "hive_metastore.thrift"
+NODE_FOLDER = Path(__file__).parent / "node"
+LOG_CHARACTERS_SHOWN = 6_000
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
+    """The gateway over TLS with the document's sample objects. Tests that write use databases of their own."""
+    with GatewayServer(tmp_path_factory.mktemp("gateway"), demo=True) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def generate(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """`generate("js:node")` runs the Thrift compiler over our schema; the folder with what it wrote."""
+    compiler = shutil.which("thrift")
+    if compiler is None:
+        pytest.skip("no Thrift compiler (command `thrift`, package thrift-compiler)")
+    folders: dict[str, Path] = {}
+
+    def generate(generator: str) -> Path:
+        if generator not in folders:
+            folder = tmp_path_factory.mktemp("generated")
+            subprocess.run(
+                [compiler, "-r", "-nowarn", "--gen", generator, "-out", folder, SCHEMA],
+                check=True,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+            )
+            folders[generator] = folder
+        return folders[generator]
+
+    return generate
+
+
+@pytest.fixture(scope="session")
+def node_modules() -> Path:
+    """The folder of the npm packages. Skips where Node.js or the packages are missing."""
+    if shutil.which("node") is None:
+        pytest.skip("no Node.js (command `node`)")
+    modules = NODE_FOLDER / "node_modules"
+    if not (modules / "thrift").is_dir():
+        pytest.skip("npm packages not installed (`npm ci` in tests/interop/node)")
+    return modules
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    report = yield
+    if report.failed:
+        for value in getattr(item, "funcargs", {}).values():
+            if isinstance(value, GatewayServer):
+                report.sections.append((f"log of {value.url}", value.log_text()[-LOG_CHARACTERS_SHOWN:]))
+    return report
