@@ -1,0 +1,343 @@
+"""Adding partitions: single ones, lists, specs, and appending by values or by name (semantics §2.8)."""
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from app.clock import Clock
+from app.metastore.errors import file_errors_as_meta, required
+from app.metastore.java_text import java_text
+from app.metastore.locations import LocationError, default_partition_location, normalize_location
+from app.metastore.parameters import (
+    FAST_STATISTICS,
+    add_partition_counts_files,
+    inherited,
+    with_ddl_time,
+    with_fast_statistics,
+    with_new_ddl_time,
+)
+from app.metastore.partition_directories import Made, PartitionDirectories
+from app.metastore.partition_events import PartitionEvents
+from app.metastore.partition_names import (
+    InvalidPartitionName,
+    PartitionNameError,
+    parse_name,
+)
+from app.metastore.partition_specs import partitions_of
+from app.metastore.partition_tables import TableName, values_name
+from app.metastore.partition_values import PartitionValues
+from app.metastore.partition_writes import (
+    location_of,
+    properties,
+    still,
+    stored_form,
+    table_location,
+    table_parameters,
+    until_not_overtaken,
+    with_location,
+    write,
+)
+from app.metastore.ports import (
+    Event,
+    NewPartition,
+    OutcomeUnknown,
+    Selection,
+    Snapshot,
+    Store,
+    StoredTable,
+    StoreError,
+    Transaction,
+)
+from app.metastore.settings import MetastoreSettings
+from app.metastore.table_types import is_view
+from app.structs import (
+    AlreadyExistsException,
+    EnvironmentContext,
+    InvalidObjectException,
+    MetaException,
+    Partition,
+    PartitionSpec,
+    StorageDescriptor,
+)
+
+_NO_TABLE: Final = "Unable to add partition because table or database do not exist"
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """One call. The texts are those by which the calls differ, `owner` what every partition has to name exactly."""
+
+    table_name: TableName
+    partitions: Callable[[StoredTable], Sequence[Partition | None]]
+    no_table: str = _NO_TABLE
+    exists: str = "Partition already exists: "
+    owner: TableName | None = None
+    skips_existing: bool = False
+    renews_ddl_time: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """A partition about to be stored, as the call will answer it."""
+
+    name: str
+    partition: Partition
+
+
+class PartitionAdditions:
+    """Every call that adds partitions. All of a call's partitions are added, or none."""
+
+    def __init__(
+        self,
+        store: Store,
+        directories: PartitionDirectories,
+        values: PartitionValues,
+        clock: Clock,
+        settings: MetastoreSettings,
+        events: PartitionEvents,
+    ) -> None:
+        self._store = store
+        self._directories = directories
+        self._values = values
+        self._clock = clock
+        self._settings = settings
+        self._events = events
+
+    def add(self, partition: Partition | None, environment: EnvironmentContext | None = None) -> Partition:
+        """Add one partition to the table it names and return it as stored (semantics §2.8).
+
+        Raises InvalidObjectException (no such table), AlreadyExistsException and MetaException.
+        """
+        given = required(partition, "partition")
+        name = TableName(given.dbName, given.tableName)
+        return self._add(_Request(name, lambda _: [given], environment=properties(environment)))[0]
+
+    def add_all(self, partitions: Sequence[Partition] | None) -> int:
+        """Add partitions of the table that the first one names; the number added. Raises as `add`."""
+        given = required(partitions, "partitions")
+        if not given:
+            return 0
+        first = required(given[0], "partition")
+        return len(self.add_to(TableName(first.dbName, first.tableName), given))
+
+    def add_specs(self, specs: Sequence[PartitionSpec] | None) -> int:
+        """Add the partitions of specs to the table the first spec names; the number added. Raises as `add`."""
+        given = partitions_of(specs)
+        return len(self.add_to(TableName(specs[0].dbName, specs[0].tableName), given)) if specs else 0
+
+    def add_to(
+        self,
+        table_name: TableName,
+        partitions: Sequence[Partition],
+        *,
+        skips_existing: bool = False,
+        environment: EnvironmentContext | None = None,
+    ) -> list[Partition]:
+        """Add partitions, all of which must name the table exactly as `table_name` does; those added.
+
+        With `skips_existing` what exists already is left alone. Raises as `add`.
+        """
+        if not partitions:
+            return []
+        return self._add(
+            _Request(
+                table_name,
+                lambda _: partitions,
+                no_table=f"Unable to add partitions because database or table {table_name} does not exist",
+                owner=table_name,
+                skips_existing=skips_existing,
+                environment=properties(environment),
+            )
+        )
+
+    def append(
+        self, table_name: TableName, values: Sequence[str] | None, environment: EnvironmentContext | None = None
+    ) -> Partition:
+        """Add the partition with these values, made like its table. Raises as `add`."""
+        return self._append(table_name, lambda _: values, _NO_TABLE, environment)
+
+    def append_by_name(
+        self, table_name: TableName, name: str | None, environment: EnvironmentContext | None = None
+    ) -> Partition:
+        """The same by the partition's name (semantics §2.8, §2.13). Raises as `add`."""
+
+        def values(table: StoredTable) -> list[str]:
+            try:
+                return parse_name(table.key_names, name)
+            except InvalidPartitionName as error:
+                raise MetaException(str(error)) from error
+            except PartitionNameError as error:
+                raise InvalidObjectException(str(error)) from error
+
+        return self._append(table_name, values, f"{table_name} table not found", environment)
+
+    def _append(
+        self,
+        table_name: TableName,
+        values: Callable[[StoredTable], Sequence[str] | None],
+        no_table: str,
+        environment: EnvironmentContext | None,
+    ) -> Partition:
+        request = _Request(
+            table_name,
+            lambda table: [_like_table(table, values(table))],
+            no_table=no_table,
+            exists="Partition already exists:",
+            renews_ddl_time=True,
+            environment=properties(environment),
+        )
+        return self._add(request)[0]
+
+    def _add(self, request: _Request) -> list[Partition]:
+        return until_not_overtaken(lambda: self._attempt(request))
+
+    def _attempt(self, request: _Request) -> list[Partition]:
+        table, planned = self._store.read(lambda snapshot: self._load(snapshot, request))
+        if not planned:
+            return []
+        made = self._make_directories(table, planned, request.environment)
+        try:
+            planned = _with_statistics(planned, made, request.environment)
+            self._write(table, planned)
+        except OutcomeUnknown:
+            raise
+        except BaseException:
+            self._take_back(request.table_name, table, planned, made)
+            raise
+        self._directories.make_again(made)
+        return [one.partition for one in planned]
+
+    def _load(self, snapshot: Snapshot, request: _Request) -> tuple[StoredTable, list[_Planned]]:
+        table = request.table_name.find(snapshot)
+        if table is None:
+            raise InvalidObjectException(request.no_table)
+        given = [required(partition, "partition") for partition in request.partitions(table)]
+        if request.owner is not None:
+            _check_owner(request.owner, given)
+        for partition in given:
+            self._values.check(partition.values)
+        names = [values_name(table, partition.values) for partition in given]
+        existing = set(snapshot.partition_names(table, Selection(names=names)))
+        return table, self._plan(table, list(zip(names, given, strict=True)), existing, request)
+
+    def _plan(
+        self, table: StoredTable, given: Sequence[tuple[str, Partition]], existing: set[str], request: _Request
+    ) -> list[_Planned]:
+        planned: dict[str, _Planned] = {}
+        now = self._clock.seconds()
+        from_table = inherited(table_parameters(table), self._settings.partition_inherit_table_properties)
+        for name, partition in given:
+            if name in existing:
+                if request.skips_existing:
+                    continue
+                raise AlreadyExistsException(request.exists + java_text(partition))
+            if name in planned:
+                text = f"java.io.IOException: Duplicate partitions in the list: {java_text(partition)}"
+                raise MetaException(text)
+            added = copy.copy(partition)
+            added.sd = self._descriptor(table, name, partition.sd)
+            added.createTime = now
+            added.lastAccessTime = partition.lastAccessTime or 0
+            dated = with_new_ddl_time if request.renews_ddl_time else with_ddl_time
+            added.parameters = dated(partition.parameters or {}, now) | from_table
+            planned[name] = _Planned(name, added)
+        return list(planned.values())
+
+    def _descriptor(
+        self, table: StoredTable, name: str, descriptor: StorageDescriptor | None
+    ) -> StorageDescriptor | None:
+        if is_view(table.table.tableType):
+            if descriptor is not None and descriptor.location:
+                raise MetaException("Cannot specify location for a view partition")
+            return descriptor
+        given = required(descriptor, "storage descriptor")
+        if given.location:
+            try:
+                return with_location(given, normalize_location(given.location, self._settings.default_file_system))
+            except LocationError as error:
+                raise MetaException(str(error)) from error
+        root = table_location(table)
+        return with_location(given, default_partition_location(root, name) if root else None)
+
+    def _make_directories(
+        self, table: StoredTable, planned: Sequence[_Planned], environment: Mapping[str, str]
+    ) -> list[Made]:
+        if is_view(table.table.tableType):
+            return []
+        placed = [(one, location) for one in planned if (location := location_of(one.partition))]
+        counts_files = self._settings.gathers_statistics and add_partition_counts_files(
+            table.table.tableType, environment, directory_existed=True
+        )
+        counted = {location for one, location in placed if counts_files and _lacks_statistics(one.partition)}
+        with file_errors_as_meta():
+            return self._directories.make(table_location(table), [location for _, location in placed], counted)
+
+    def _write(self, table: StoredTable, planned: Sequence[_Planned]) -> None:
+        stored = [NewPartition(one.name, stored_form(table, one.partition)) for one in planned]
+        event = self._events.add(table.table, [one.name for one in stored], [one.partition for one in stored])
+        write(self._store, lambda transaction: _insert(transaction, table, stored, event))
+
+    def _take_back(
+        self, table_name: TableName, table: StoredTable, planned: Sequence[_Planned], made: Sequence[Made]
+    ) -> None:
+        """Remove new directories, unless somebody else has stored a partition there meanwhile."""
+        new = [one.location for one in made if one.is_new]
+        if not new:
+            return
+
+        def in_use(snapshot: Snapshot) -> set[str | None]:
+            current = table_name.find(snapshot)
+            if current is None:
+                return set()
+            names = [one.name for one in planned]
+            return {location_of(one.partition) for one in snapshot.partitions(current, Selection(names=names))}
+
+        try:
+            used = self._store.read(in_use)
+        except StoreError:
+            return
+        self._directories.take_back(table_location(table), [location for location in new if location not in used])
+
+
+def _check_owner(owner: TableName, partitions: Sequence[Partition]) -> None:
+    """Names are compared exactly here, unlike everywhere else (semantics §0.2)."""
+    for partition in partitions:
+        if partition.dbName != owner.db_name or partition.tableName != owner.tbl_name:
+            raise MetaException(f"Partition does not belong to target table {owner}: {java_text(partition)}")
+
+
+def _like_table(table: StoredTable, values: Sequence[str] | None) -> Partition:
+    if is_view(table.table.tableType) or table.table.sd is None:
+        raise MetaException("Cannot append a partition to a view")
+    return Partition(
+        values=list(required(values, "partition values")),
+        dbName=table.table.dbName,
+        tableName=table.table.tableName,
+        sd=with_location(table.table.sd, None),
+    )
+
+
+def _lacks_statistics(partition: Partition) -> bool:
+    return any(key not in (partition.parameters or {}) for key in FAST_STATISTICS)
+
+
+def _with_statistics(
+    planned: Sequence[_Planned], made: Sequence[Made], environment: Mapping[str, str]
+) -> list[_Planned]:
+    counted = {one.location: one.statistics for one in made if one.statistics is not None}
+    return [_counted(one, counted.get(location_of(one.partition) or ""), environment) for one in planned]
+
+
+def _counted(planned: _Planned, statistics: tuple[int, int] | None, environment: Mapping[str, str]) -> _Planned:
+    if statistics is None or not _lacks_statistics(planned.partition):
+        return planned
+    partition = copy.copy(planned.partition)
+    partition.parameters = with_fast_statistics(partition.parameters or {}, *statistics, environment)
+    return replace(planned, partition=partition)
+
+
+def _insert(transaction: Transaction, table: StoredTable, partitions: Sequence[NewPartition], event: Event) -> None:
+    transaction.insert_partitions(still(transaction, table), partitions)
+    transaction.append_event(event)

@@ -1,0 +1,131 @@
+"""The directories of partitions: made before the partitions are stored, taken back when that fails, counted."""
+
+import logging
+import threading
+from collections.abc import Callable, Container, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from app.metastore.locations import is_under, join, relative_part
+from app.metastore.ports import FileSystem, FileSystemError
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+
+# Fewer calls than this are not worth starting threads for.
+_FEW: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What became of one wanted directory; `statistics` are (files, bytes) where they were asked for."""
+
+    location: str
+    is_new: bool
+    statistics: tuple[int, int] | None = None
+
+
+class PartitionDirectories:
+    """Directories of many partitions at once, in threads, because each may be a request to a remote store."""
+
+    def __init__(self, files: FileSystem, threads_max: int) -> None:
+        self._files = files
+        self._threads_max = threads_max
+
+    def make(self, root: str | None, locations: Sequence[str], counted: Container[str]) -> list[Made]:
+        """Make each directory, count the files in those of `counted` that were there before; leave out the unmanaged.
+
+        Raises FileSystemError for the first that cannot be made; the new ones are gone again then. `root` is the
+        table's directory, which always stays.
+        """
+        made: list[Made] = []
+        has_failed = threading.Event()
+
+        def make_one(location: str) -> None:
+            made.append(Made(location, self._files.make_directory(location)))
+
+        def count_one(directory: Made) -> Made:
+            if directory.is_new or directory.location not in counted:
+                return directory
+            return Made(directory.location, False, self._files.quick_statistics(directory.location))
+
+        try:
+            self._for_each(make_one, [location for location in locations if self._files.manages(location)], has_failed)
+            return self._for_each(count_one, made, has_failed)
+        except FileSystemError:
+            self.take_back(root, [directory.location for directory in made if directory.is_new])
+            raise
+
+    def make_again(self, made: Iterable[Made]) -> None:
+        """Make sure, after the partitions were stored, that directories found before are still there.
+
+        Whoever made them may have failed and taken them back in between. One with files in it is not taken back.
+        """
+        doubtful = [one.location for one in made if not one.is_new and not (one.statistics and one.statistics[0])]
+        self._quietly(self._files.make_directory, doubtful)
+
+    def take_back(self, root: str | None, locations: Sequence[str]) -> None:
+        """Remove directories nobody uses after all, and parents up to `root`; only empty ones are removed."""
+
+        def remove(location: str) -> None:
+            self._files.delete_empty_parents(join(location, "_"), max(1, _levels_below(root, location)))
+
+        self._quietly(remove, locations)
+
+    def count(self, locations: Sequence[str]) -> list[tuple[int, int] | None]:
+        """Files and bytes below each location, None where the file system is not managed. Raises FileSystemError."""
+
+        def count_one(location: str) -> tuple[int, int] | None:
+            return self._files.quick_statistics(location) if self._files.manages(location) else None
+
+        return self._for_each(count_one, locations, threading.Event())
+
+    def delete(self, root: str | None, locations: Sequence[str], key_count: int) -> None:
+        """Delete directories with what is in them, and parents left empty (semantics §2.10); failures are only logged.
+
+        `root`, the table's directory, stays, and so does a partition's directory that contains it.
+        """
+
+        def delete_one(location: str) -> None:
+            if not self._files.manages(location) or (root is not None and is_under(location, root)):
+                return
+            self._files.delete_directory(location)
+            levels = _levels_below(root, location) or key_count
+            self._files.delete_empty_parents(location, min(levels, key_count) - 1)
+
+        self._quietly(delete_one, locations)
+
+    def _quietly(self, action: Callable[[str], object], locations: Sequence[str]) -> None:
+        def act(location: str) -> None:
+            try:
+                action(location)
+            except FileSystemError as error:
+                _log.warning("directory %s: %s", location, error)
+
+        self._for_each(act, locations, threading.Event())
+
+    def _for_each(self, action: Callable[[S], T], items: Sequence[S], has_failed: threading.Event) -> list[T]:
+        """Results in the order of `items`. On the first failure the rest is left undone."""
+        if len(items) < _FEW or self._threads_max < 2:
+            return [action(item) for item in items]
+
+        def run(share: Sequence[S]) -> list[T]:
+            try:
+                return [action(item) for item in share if not has_failed.is_set()]
+            except BaseException:
+                has_failed.set()
+                raise
+
+        size = -(-len(items) // (4 * self._threads_max))
+        shares = [items[start : start + size] for start in range(0, len(items), size)]
+        with ThreadPoolExecutor(self._threads_max, thread_name_prefix="directories") as threads:
+            return [result for results in threads.map(run, shares) for result in results]
+
+
+def _levels_below(root: str | None, location: str) -> int:
+    """How many directories of `location` lie below `root`; 0 when it lies elsewhere."""
+    relative = None if root is None else relative_part(root, location)
+    return relative.count("/") if relative else 0

@@ -1,0 +1,138 @@
+"""Dropping partitions, and the data of those a table owns (semantics §2.10)."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from app.metastore.filters import FilterError, parse_filter
+from app.metastore.parameters import says_true
+from app.metastore.partition_directories import PartitionDirectories
+from app.metastore.partition_events import PartitionEvents
+from app.metastore.partition_names import InvalidPartitionName, PartitionNameError, parse_name
+from app.metastore.partition_tables import TableName, java_list, matching_filter, values_name
+from app.metastore.partition_writes import location_of, table_location, table_parameters, write
+from app.metastore.ports import Selection, Store, StoredPartition, StoredTable, Transaction
+from app.metastore.table_types import drop_deletes_data
+from app.structs import MetaException, NoSuchObjectException, Partition, RequestPartsSpec
+
+_IS_ARCHIVED: Final = "is_archived"
+_ORIGINAL_LOCATION: Final = "original_location"
+_MISSING: Final = "Some partitions to drop are missing"
+
+_Dropped = tuple[StoredTable, list[StoredPartition]]
+
+
+class PartitionDrops:
+    """Every call that drops partitions. The data goes after the commit; when that fails, the drop still stands."""
+
+    def __init__(self, store: Store, directories: PartitionDirectories, events: PartitionEvents) -> None:
+        self._store = store
+        self._directories = directories
+        self._events = events
+
+    def drop(self, table_name: TableName, values: Sequence[str] | None, *, deletes_data: bool) -> None:
+        """Drop the partition with these values. Raises NoSuchObjectException and MetaException."""
+
+        def work(transaction: Transaction) -> _Dropped:
+            table = table_name.find(transaction)
+            if table is None:
+                raise NoSuchObjectException(f"partition values={java_list(values or ())}")
+            return self._drop_one(transaction, table, values)
+
+        self._drop(work, deletes_data=deletes_data)
+
+    def drop_by_name(self, table_name: TableName, name: str | None, *, deletes_data: bool) -> None:
+        """The same by the partition's name (semantics §2.13). Raises as `drop`."""
+
+        def work(transaction: Transaction) -> _Dropped:
+            table = table_name.load(transaction)
+            return self._drop_one(transaction, table, named_values(table, name))
+
+        self._drop(work, deletes_data=deletes_data)
+
+    def drop_all(
+        self, table_name: TableName, parts: RequestPartsSpec | None, *, ignores_missing: bool, deletes_data: bool
+    ) -> list[Partition]:
+        """Drop those named or selected by filters, all or none of them; the dropped ones, ordered by name.
+
+        An expression that is no text filter cannot be evaluated here and is an error (semantics §4.5): never are more
+        partitions dropped than meant. Raises NoSuchObjectException and MetaException.
+        """
+
+        def work(transaction: Transaction) -> _Dropped:
+            table = table_name.load(transaction)
+            found = _selected(transaction, table, parts, ignores_missing=ignores_missing)
+            return self._delete(transaction, table, found)
+
+        return [one.partition for one in self._drop(work, deletes_data=deletes_data)]
+
+    def _drop_one(self, transaction: Transaction, table: StoredTable, values: Sequence[str] | None) -> _Dropped:
+        found = transaction.partition(table, values_name(table, values))
+        if found is None:
+            raise NoSuchObjectException(f"partition values={java_list(values or ())}")
+        return self._delete(transaction, table, [found])
+
+    def _delete(self, transaction: Transaction, table: StoredTable, found: list[StoredPartition]) -> _Dropped:
+        if found:
+            transaction.delete_partitions(table, [one.name for one in found])
+            transaction.append_event(self._events.drop(table.table, [one.partition for one in found]))
+        return table, found
+
+    def _drop(self, work: Callable[[Transaction], _Dropped], *, deletes_data: bool) -> list[StoredPartition]:
+        table, dropped = write(self._store, work)
+        if deletes_data and drop_deletes_data(table_parameters(table)):
+            locations = [location for one in dropped if (location := _data_location(one.partition))]
+            self._directories.delete(table_location(table), locations, len(table.key_names))
+        return dropped
+
+
+def named_values(table: StoredTable, name: str | None) -> list[str]:
+    """The values in a name a client gave. Raises MetaException and NoSuchObjectException (semantics §2.9)."""
+    try:
+        return parse_name(table.key_names, name)
+    except InvalidPartitionName as error:
+        raise MetaException(str(error)) from error
+    except PartitionNameError as error:
+        raise NoSuchObjectException(str(error)) from error
+
+
+def expression_text(expression: bytes | None) -> str | None:
+    """The filter in an expression that is the text of one, as newer clients send it (semantics §4.5); else None."""
+    try:
+        text = (expression or b"").decode()
+        return text if parse_filter(text) is not None else None
+    except (UnicodeDecodeError, FilterError):
+        return None
+
+
+def _selected(
+    transaction: Transaction, table: StoredTable, parts: RequestPartsSpec | None, *, ignores_missing: bool
+) -> list[StoredPartition]:
+    if parts is not None and parts.names is not None:
+        found = transaction.partitions(table, Selection(names=parts.names))
+        if len(found) < len(set(parts.names)) and not ignores_missing:
+            raise NoSuchObjectException(_MISSING)
+        return found
+    if parts is None or parts.exprs is None:
+        raise MetaException("Partition spec is not set")
+    by_name: dict[str, StoredPartition] = {}
+    for expression in parts.exprs:
+        matching = _matching_expression(transaction, table, expression.expr)
+        if not matching and not ignores_missing:
+            raise NoSuchObjectException(_MISSING)
+        by_name.update((one.name, one) for one in matching)
+    return sorted(by_name.values(), key=lambda one: one.name)
+
+
+def _matching_expression(
+    transaction: Transaction, table: StoredTable, expression: bytes | None
+) -> list[StoredPartition]:
+    text = expression_text(expression)
+    if text is None:
+        raise MetaException("Partitions to drop can be selected by a filter text only, not by a serialized expression")
+    return transaction.partitions(table, matching_filter(table, text))
+
+
+def _data_location(partition: Partition) -> str | None:
+    """Where the files are; an archived partition remembers where they were before (semantics §2.10)."""
+    original = (partition.parameters or {}).get(_ORIGINAL_LOCATION)
+    return original if original and says_true(partition.parameters, _IS_ARCHIVED) else location_of(partition)

@@ -1,0 +1,110 @@
+"""Parts of partitions: what newer requests ask to be left out of each partition of a list (semantics §10.3)."""
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar, cast
+
+from app.metastore.patterns import Pattern, Token, Wildcard
+from app.structs import EncodedList, GetProjectionsSpec, Partition, Struct
+
+AnyStruct = TypeVar("AnyStruct", bound=Struct)
+
+_WILDCARDS: Final[Mapping[str, Token]] = {"%": Wildcard.ANY_RUN, "_": Wildcard.ANY_ONE}
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """Which parts of a partition to keep.
+
+    fields             dotted names (`values`, `sd.location`); None or empty keeps every field
+    include, exclude   patterns with `%` and `_` for the keys of `parameters`; None and "" keep all
+    skips_columns      leave out the columns of the storage descriptor
+    """
+
+    fields: tuple[str, ...] = ()
+    include: str | None = None
+    exclude: str | None = None
+    skips_columns: bool = False
+
+    @staticmethod
+    def of(spec: GetProjectionsSpec | None) -> "Projection":
+        if spec is None:
+            return Projection()
+        return Projection(tuple(spec.fieldList or ()), spec.includeParamKeyPattern, spec.excludeParamKeyPattern)
+
+    @property
+    def keeps_everything(self) -> bool:
+        return not (self.fields or self.include or self.exclude or self.skips_columns)
+
+    def apply(self, partition: Partition) -> Partition:
+        """A copy of `partition` with only what is asked for."""
+        kept = _only(partition, _tree(self.fields)) if self.fields else copy.copy(partition)
+        if kept.parameters:
+            kept.parameters = _matching(kept.parameters, self.include, self.exclude)
+        if self.skips_columns and kept.sd is not None:
+            kept.sd = copy.copy(kept.sd)
+            kept.sd.cols = None
+        return kept
+
+
+class ProjectedPartitions:
+    """An EncodedList of partitions, each reduced by a projection while it is read."""
+
+    def __init__(self, source: EncodedList, projection: Projection, to_tjson: Callable[[Struct], bytes]) -> None:
+        self._source = source
+        self._projection = projection
+        self._to_tjson = to_tjson
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def tjson_chunks(self) -> Iterator[bytes]:
+        for chunk in self.struct_chunks():
+            yield b",".join(map(self._to_tjson, chunk))
+
+    def struct_chunks(self) -> Iterator[list[Struct]]:
+        for chunk in self._source.struct_chunks():
+            yield [self._projection.apply(cast(Partition, partition)) for partition in chunk]
+
+    def close(self) -> None:
+        self._source.close()
+
+
+class _Tree(dict[str, "_Tree"]):
+    """Field names to the names wanted below them; nothing below means all of it."""
+
+
+def _tree(names: Sequence[str]) -> _Tree:
+    root = _Tree()
+    for name in names:
+        node = root
+        for part in name.split("."):
+            node = node.setdefault(part, _Tree())
+    return root
+
+
+def _only(struct: AnyStruct, wanted: _Tree) -> AnyStruct:
+    kept = type(struct)()
+    for name, below in wanted.items():
+        value = getattr(struct, name, None)
+        if isinstance(value, Struct) and below:
+            value = _only(value, below)
+        if name in struct.__struct_fields__:
+            setattr(kept, name, value)
+    return kept
+
+
+def _matching(parameters: Mapping[str, str], include: str | None, exclude: str | None) -> dict[str, str]:
+    included, excluded = _like(include), _like(exclude)
+    return {
+        key: value
+        for key, value in parameters.items()
+        if (included is None or included.matches(key)) and (excluded is None or not excluded.matches(key))
+    }
+
+
+def _like(pattern: str | None) -> Pattern | None:
+    if not pattern:
+        return None
+    return Pattern((tuple(_WILDCARDS.get(character, character) for character in pattern),), folds_case=False)

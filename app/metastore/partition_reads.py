@@ -1,0 +1,270 @@
+"""Reading partitions: one, many, their names and values (semantics §2.9, §4)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+from app.metastore.errors import required
+from app.metastore.partition_drops import expression_text, named_values
+from app.metastore.partition_names import values_in_name
+from app.metastore.partition_projections import ProjectedPartitions, Projection
+from app.metastore.partition_specs import grouped_specs, is_grouping, list_spec
+from app.metastore.partition_tables import TableName, java_list, matching_filter, matching_partial, values_name
+from app.metastore.ports import Selection, Snapshot, Store, StoredTable
+from app.metastore.settings import MetastoreSettings
+from app.structs import (
+    EncodedList,
+    GetPartitionsFilterSpec,
+    MetaException,
+    NoSuchObjectException,
+    Partition,
+    PartitionFilterMode,
+    PartitionSpec,
+    PartitionValuesRequest,
+    Struct,
+)
+
+# Still encoded, or nothing at all.
+PartitionList: TypeAlias = EncodedList | list[Partition]
+
+ALL: Final = Projection()
+
+
+class PartitionReads:
+    """Every call that reads partitions.
+
+    Lists come as they are stored and are read while they are sent. A `max_parts` below zero means all; every list is
+    ordered by partition name, in byte order. All raise NoSuchObjectException `db.t table not found` and MetaException.
+    """
+
+    def __init__(self, store: Store, settings: MetastoreSettings, to_tjson: Callable[[Struct], bytes]) -> None:
+        self._store = store
+        self._settings = settings
+        self._to_tjson = to_tjson
+
+    def get(self, table_name: TableName, values: Sequence[str] | None) -> Partition:
+        """The partition with these values. Raises NoSuchObjectException `partition values=[…]`."""
+        return self._get(table_name, lambda _: values)
+
+    def get_by_name(self, table_name: TableName, name: str | None) -> Partition:
+        """The partition a client names, with its keys in any order (semantics §2.13)."""
+        return self._get(table_name, lambda table: named_values(table, name))
+
+    def list_all(self, table_name: TableName, max_parts: int, projection: Projection = ALL) -> PartitionList:
+        """The first partitions of the table."""
+        return self._list(table_name, max_parts, lambda _: Selection(), projection, is_limited=True)
+
+    def list_by_filter(
+        self, table_name: TableName, filter_text: str | None, max_parts: int, projection: Projection = ALL
+    ) -> PartitionList:
+        """The first partitions that a filter selects (semantics §4.1)."""
+        return self._list(
+            table_name, max_parts, lambda table: matching_filter(table, filter_text), projection, is_limited=True
+        )
+
+    def list_by_partial_values(
+        self, table_name: TableName, values: Sequence[str] | None, max_parts: int, projection: Projection = ALL
+    ) -> PartitionList:
+        """The first partitions with these leading values, `""` for any (semantics §4.6)."""
+        return self._list(table_name, max_parts, lambda table: matching_partial(table, values), projection)
+
+    def list_by_names(
+        self, table_name: TableName, names: Sequence[str] | None, projection: Projection = ALL
+    ) -> PartitionList:
+        """The partitions with these exact names; unknown names are left out."""
+        wanted = required(names, "partition names")
+        return self._list(table_name, -1, lambda _: Selection(names=wanted), projection)
+
+    def list_by_expression(
+        self, table_name: TableName, expression: bytes | None, max_parts: int, projection: Projection = ALL
+    ) -> tuple[PartitionList, bool]:
+        """Partitions an expression may select, and whether some of them might not match (semantics §4.5).
+
+        The text of a filter is evaluated. Of a serialized Java expression nothing is known here: all partitions are
+        the safe answer, and the flag tells the caller to look for itself.
+        """
+        text = expression_text(expression)
+        if text is None:
+            return self.list_all(table_name, max_parts, projection), True
+        return self.list_by_filter(table_name, text, max_parts, projection), False
+
+    def names(self, table_name: TableName, max_parts: int) -> list[str]:
+        """The names of the first partitions."""
+        return self._names(table_name, max_parts, lambda _: Selection())
+
+    def names_by_partial_values(self, table_name: TableName, values: Sequence[str] | None, max_parts: int) -> list[str]:
+        """The names of the first partitions with these leading values, `""` for any."""
+        return self._names(table_name, max_parts, lambda table: matching_partial(table, values))
+
+    def names_by_expression(self, table_name: TableName, expression: bytes | None, max_parts: int) -> list[str]:
+        """The names of the partitions that `list_by_expression` gives."""
+        text = expression_text(expression)
+        return self._names(table_name, max_parts, lambda table: matching_filter(table, text))
+
+    def count_by_filter(self, table_name: TableName, filter_text: str | None) -> int:
+        """How many partitions a filter selects; the text for a missing table is its own (semantics §4.3)."""
+
+        def work(snapshot: Snapshot) -> int:
+            table = table_name.find(snapshot)
+            if table is None:
+                raise NoSuchObjectException(f"Specified database/table does not exist : {table_name}")
+            return snapshot.count_partitions(table, matching_filter(table, filter_text))
+
+        return self._store.read(work)
+
+    def values(self, table_name: TableName, request: PartitionValuesRequest) -> list[list[str]]:
+        """The values of some keys of all partitions, still escaped as in partition names (semantics §2.9)."""
+
+        def work(snapshot: Snapshot) -> list[list[str]]:
+            table = table_name.find(snapshot)
+            if table is None:
+                raise MetaException(f"Error retrieving partition values: {table_name} table not found")
+            names = snapshot.partition_names(table, matching_filter(table, request.filter))
+            return _value_rows(table, request, names)
+
+        return self._store.read(work)
+
+    def specs(self, table_name: TableName, max_parts: int) -> list[PartitionSpec]:
+        """The first partitions as specs (semantics §4.7)."""
+        return self._specs(table_name, max_parts, lambda _: Selection(), ALL)
+
+    def specs_by_filter(self, table_name: TableName, filter_text: str | None, max_parts: int) -> list[PartitionSpec]:
+        """The first partitions that a filter selects, as specs."""
+        return self._specs(table_name, max_parts, lambda table: matching_filter(table, filter_text), ALL)
+
+    def specs_by_expression(
+        self, table_name: TableName, expression: bytes | None, max_parts: int, projection: Projection = ALL
+    ) -> tuple[list[PartitionSpec], bool]:
+        """`list_by_expression` as specs."""
+        text = expression_text(expression)
+        specs = self._specs(table_name, max_parts, lambda table: matching_filter(table, text), projection)
+        return specs, text is None
+
+    def projected_specs(
+        self, table_name: TableName, conditions: GetPartitionsFilterSpec | None, projection: Projection
+    ) -> list[PartitionSpec]:
+        """Parts of the partitions that meet all conditions, as specs (semantics §10.3)."""
+        return self._specs(table_name, -1, lambda table: _matching_conditions(table, conditions), projection)
+
+    def _get(self, table_name: TableName, values_of: Callable[[StoredTable], Sequence[str] | None]) -> Partition:
+        def work(snapshot: Snapshot) -> Partition:
+            table = table_name.load(snapshot)
+            values = values_of(table)
+            found = snapshot.partition(table, values_name(table, values))
+            if found is None:
+                raise NoSuchObjectException(f"partition values={java_list(values or ())}")
+            return found.partition
+
+        return self._store.read(work)
+
+    def _list(
+        self,
+        table_name: TableName,
+        max_parts: int,
+        select: Callable[[StoredTable], Selection],
+        projection: Projection,
+        *,
+        is_limited: bool = False,
+    ) -> PartitionList:
+        def work(snapshot: Snapshot) -> PartitionList:
+            table = table_name.load(snapshot)
+            selection = select(table)
+            if is_limited:
+                self._check_request_limit(snapshot, table, selection, max_parts)
+            return _partitions(snapshot, table, selection, max_parts)
+
+        return self._projected(self._store.read(work), projection)
+
+    def _names(self, table_name: TableName, max_parts: int, select: Callable[[StoredTable], Selection]) -> list[str]:
+        def work(snapshot: Snapshot) -> list[str]:
+            table = table_name.load(snapshot)
+            selection = select(table)
+            return [] if max_parts == 0 else snapshot.partition_names(table, _limited(selection, max_parts))
+
+        return self._store.read(work)
+
+    def _specs(
+        self,
+        table_name: TableName,
+        max_parts: int,
+        select: Callable[[StoredTable], Selection],
+        projection: Projection,
+    ) -> list[PartitionSpec]:
+        """One spec with an encoded list, unless the table wants groups, for which all has to be looked at."""
+
+        def work(snapshot: Snapshot) -> tuple[StoredTable, PartitionList]:
+            table = table_name.load(snapshot)
+            selection = select(table)
+            if not is_grouping(table.table) or not projection.keeps_everything or max_parts == 0:
+                return table, _partitions(snapshot, table, selection, max_parts)
+            return table, [one.partition for one in snapshot.partitions(table, _limited(selection, max_parts))]
+
+        table, found = self._store.read(work)
+        if is_grouping(table.table) and isinstance(found, list) and projection.keeps_everything:
+            return grouped_specs(table.table, found)
+        return [list_spec(table.table, self._projected(found, projection))]
+
+    def _projected(self, partitions: PartitionList, projection: Projection) -> PartitionList:
+        if projection.keeps_everything or isinstance(partitions, list):
+            return partitions
+        return ProjectedPartitions(partitions, projection, self._to_tjson)
+
+    def _check_request_limit(
+        self, snapshot: Snapshot, table: StoredTable, selection: Selection, max_parts: int
+    ) -> None:
+        """Raise MetaException when more partitions are asked for than one request may have (semantics §2.9.1)."""
+        limit = self._settings.limit_partition_request
+        if limit < 0:
+            return
+        requested = max_parts if max_parts >= 0 else snapshot.count_partitions(table, selection)
+        if requested > limit:
+            raise MetaException(
+                f"Number of partitions scanned (={requested}) on table '{table.table.tableName}' exceeds limit"
+                f" (={limit}). This is controlled on the metastore server by hive.metastore.limit.partition.request."
+            )
+
+
+def _partitions(snapshot: Snapshot, table: StoredTable, selection: Selection, max_parts: int) -> PartitionList:
+    return [] if max_parts == 0 else snapshot.partition_list(table, _limited(selection, max_parts))
+
+
+def _limited(selection: Selection, max_parts: int) -> Selection:
+    return selection if max_parts < 0 else replace(selection, limit=max_parts)
+
+
+def _matching_conditions(table: StoredTable, conditions: GetPartitionsFilterSpec | None) -> Selection:
+    if conditions is None or conditions.filterMode is None:
+        return Selection()
+    given = conditions.filters or []
+    match conditions.filterMode:
+        case PartitionFilterMode.BY_NAMES:
+            return Selection(names=given)
+        case PartitionFilterMode.BY_VALUES:
+            return matching_partial(table, given)
+        case PartitionFilterMode.BY_EXPR:
+            return matching_filter(table, " and ".join(f"({text})" for text in given))
+        case _:
+            raise MetaException(f"No such partition filter mode: {conditions.filterMode}")
+
+
+def _value_rows(table: StoredTable, request: PartitionValuesRequest, names: Sequence[str]) -> list[list[str]]:
+    """The rows of get_partition_values: distinct, ordered by the keys asked for, at most `maxParts`."""
+    wanted = _positions(table, [key.name for key in request.partitionKeys or ()]) or list(range(len(table.key_names)))
+    order = _positions(table, [key.name for key in request.partitionOrder or ()])
+    rows = [values_in_name(name) for name in names]
+    if order:
+        rows.sort(key=lambda row: [row[position] for position in order])
+    if request.ascending is False:
+        rows.reverse()
+    chosen = [[row[position] for position in wanted] for row in rows]
+    if request.applyDistinct is not False:
+        chosen = [list(row) for row in dict.fromkeys(map(tuple, chosen))]
+    return chosen if request.maxParts is None or request.maxParts < 0 else chosen[: request.maxParts]
+
+
+def _positions(table: StoredTable, keys: Sequence[str | None]) -> list[int]:
+    known = {key.lower(): position for position, key in enumerate(table.key_names)}
+    unknown = next((key for key in keys if (key or "").lower() not in known), None)
+    if unknown is not None:
+        raise MetaException(f"Error retrieving partition values: {unknown} is not a partition key of the table")
+    return [known[(key or "").lower()] for key in keys]

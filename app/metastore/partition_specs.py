@@ -1,0 +1,125 @@
+"""PartitionSpec: partitions as one list, or grouped by the storage descriptor they share (semantics §4.7)."""
+
+import copy
+from collections.abc import Iterator, Sequence
+from typing import Final, cast
+
+from app.metastore.errors import required
+from app.metastore.locations import join, relative_part
+from app.structs import (
+    EncodedList,
+    MetaException,
+    Partition,
+    PartitionListComposingSpec,
+    PartitionSpec,
+    PartitionSpecWithSharedSD,
+    PartitionWithoutSD,
+    StorageDescriptor,
+    Table,
+)
+
+_GROUPING: Final = "hive.hcatalog.partition.spec.grouping.enabled"
+
+
+def is_grouping(table: Table) -> bool:
+    """Whether the table asks for its partitions to be grouped by storage descriptor."""
+    return (table.parameters or {}).get(_GROUPING, "").lower() == "true"
+
+
+def list_spec(table: Table, partitions: EncodedList | Sequence[Partition]) -> PartitionSpec:
+    """One spec with all of `partitions`, which may still be encoded."""
+    composing = PartitionListComposingSpec(partitions=cast(list[Partition], partitions))
+    return PartitionSpec(dbName=table.dbName, tableName=table.tableName, rootPath=_root(table), partitionList=composing)
+
+
+def grouped_specs(table: Table, partitions: Sequence[Partition]) -> list[PartitionSpec]:
+    """One spec for each descriptor shared by partitions below the table's directory, one list for all the others."""
+    root = _root(table)
+    groups: dict[object, list[Partition]] = {}
+    outside: list[Partition] = []
+    for partition in partitions:
+        if root is not None and partition.sd is not None and _relative(root, partition.sd) is not None:
+            groups.setdefault(_descriptor_key(partition.sd), []).append(partition)
+        else:
+            outside.append(partition)
+    specs = [_shared_spec(table, root or "", group) for group in groups.values()]
+    if outside or not specs:
+        specs.append(list_spec(table, outside))
+    return specs
+
+
+def partitions_of(specs: Sequence[PartitionSpec] | None) -> list[Partition]:
+    """The partitions that specs sent by a client describe, ready to be added.
+
+    Only the first spec's names count, as in Hive. Raises MetaException for specs that lack what they need.
+    """
+    given = required(specs, "partition specs")
+    if not given:
+        return []
+    first = required(given[0], "partition spec")
+    return [
+        partition
+        for spec in given
+        for partition in _spec_partitions(required(spec, "partition spec"), first.dbName, first.tableName)
+    ]
+
+
+def _root(table: Table) -> str | None:
+    return None if table.sd is None else table.sd.location
+
+
+def _relative(root: str, descriptor: StorageDescriptor) -> str | None:
+    return None if descriptor.location is None else relative_part(root, descriptor.location)
+
+
+def _descriptor_key(descriptor: StorageDescriptor) -> object:
+    columns = tuple((column.name, column.type, column.comment) for column in descriptor.cols or ())
+    serde = descriptor.serdeInfo.serializationLib if descriptor.serdeInfo else None
+    return descriptor.inputFormat, descriptor.outputFormat, serde, columns
+
+
+def _shared_spec(table: Table, root: str, partitions: Sequence[Partition]) -> PartitionSpec:
+    descriptor = copy.copy(required(partitions[0].sd, "storage descriptor"))
+    descriptor.location = root
+    shared = PartitionSpecWithSharedSD(
+        partitions=[
+            PartitionWithoutSD(
+                values=partition.values,
+                createTime=partition.createTime,
+                lastAccessTime=partition.lastAccessTime,
+                relativePath=_relative(root, partition.sd) if partition.sd else None,
+                parameters=partition.parameters,
+            )
+            for partition in partitions
+        ],
+        sd=descriptor,
+    )
+    return PartitionSpec(dbName=table.dbName, tableName=table.tableName, rootPath=root, sharedSDPartitionSpec=shared)
+
+
+def _spec_partitions(spec: PartitionSpec, db_name: str | None, tbl_name: str | None) -> Iterator[Partition]:
+    if spec.sharedSDPartitionSpec is not None:
+        yield from _with_shared_descriptor(spec, spec.sharedSDPartitionSpec, db_name, tbl_name)
+    elif spec.partitionList is not None:
+        yield from required(spec.partitionList.partitions, "partitions of the partition spec")
+    else:
+        raise MetaException("A partition spec must hold a partition list or a shared storage descriptor")
+
+
+def _with_shared_descriptor(
+    spec: PartitionSpec, shared: PartitionSpecWithSharedSD, db_name: str | None, tbl_name: str | None
+) -> Iterator[Partition]:
+    root = spec.rootPath or (shared.sd.location if shared.sd else None)
+    for bare in required(shared.partitions, "partitions of the partition spec"):
+        descriptor = copy.copy(required(shared.sd, "storage descriptor"))
+        descriptor.location = join(root or "", bare.relativePath.lstrip("/")) if bare.relativePath else None
+        yield Partition(
+            values=bare.values,
+            dbName=db_name,
+            tableName=tbl_name,
+            createTime=bare.createTime,
+            lastAccessTime=bare.lastAccessTime,
+            sd=descriptor,
+            parameters=bare.parameters,
+            privileges=bare.privileges,
+        )
