@@ -114,7 +114,9 @@ def partition(table: StoredTable, number: int) -> NewPartition:
 
 
 def descriptor(location: str) -> StorageDescriptor:
-    columns = [FieldSchema(f"column_{number}", "decimal(18,2)", f"what column {number} says") for number in range(COLUMNS)]
+    columns = [
+        FieldSchema(f"column_{number}", "decimal(18,2)", f"what column {number} says") for number in range(COLUMNS)
+    ]
     return StorageDescriptor(
         cols=columns,
         location=location,

@@ -74,6 +74,4 @@ def _parameter_complaints(method: Method, handler: Callable[..., Any]) -> Iterab
 
 def _bound(method: Method, handler: Callable[..., Any]) -> Bound:
     fields = method.definition.arguments
-    return Bound(
-        method, handler, tuple(field.name for field in fields), tuple(field.default for field in fields)
-    )
+    return Bound(method, handler, tuple(field.name for field in fields), tuple(field.default for field in fields))

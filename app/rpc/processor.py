@@ -71,10 +71,8 @@ class Processor:
             raise
         except Exception:
             _log.exception("internal error in %s, request %s", message.name, call.request_id)
-            error = ApplicationError(
-                f"Internal error processing {message.name}", ApplicationErrorType.INTERNAL_ERROR
-            )
-            return self._application_exception(codec, message, error, arguments)
+            internal = ApplicationError(f"Internal error processing {message.name}")
+            return self._application_exception(codec, message, internal, arguments)
 
     def _find(self, message: Message, dialect: Dialect) -> Bound:
         if message.type not in (MessageType.CALL, MessageType.ONEWAY):
@@ -160,4 +158,4 @@ def _declared(method: Method, raised: ThriftException) -> Struct:
     if "MetaException" in slots:
         return result(**{slots["MetaException"]: MetaException(raised.message)})  # type: ignore[no-any-return]
     text = f"Internal error processing {method.name}: {raised.message}"
-    raise ApplicationError(text, ApplicationErrorType.INTERNAL_ERROR)
+    raise ApplicationError(text)
