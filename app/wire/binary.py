@@ -4,7 +4,7 @@ Structs go through the C accelerator where it could be built, else through the l
 decodes invalid UTF-8 to U+FFFD and checks no required fields; both are checked here afterwards.
 """
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
@@ -231,7 +231,8 @@ def _has_encoded(value: Any) -> bool:
 
 
 def _splice_places(value: Any) -> Iterator[Any]:
-    for name in _splice_names(type(value)):
+    struct_class: Any = type(value)
+    for name in _splice_names(struct_class):
         item = getattr(value, name)
         if item is not None:
             yield item
@@ -290,7 +291,7 @@ def _value_check(type: Type) -> _Check:
             raise AssertionError(f"{type} holds no struct")
 
 
-def _check_struct(struct_class: Hashable, value: Any) -> None:
+def _check_struct(struct_class: Any, value: Any) -> None:
     # Looked up when called, because structs may contain themselves.
     check = _required_check(struct_class)
     if check is not None:

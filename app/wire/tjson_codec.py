@@ -8,7 +8,8 @@ Model
 
 Reading
     There are two readers. The fast one (`tjson_shapes`) fills classes compiled from the IDL with a JSON parser and
-    covers exactly the plain form that writers produce. Whatever it does not cover goes, from the start, to the scanner
+    covers exactly the plain form that writers produce. When control characters stand in the text, it gets a second
+    chance with these escaped. Whatever it does not cover goes, from the start, to the scanner
     (`tjson_scan`), which knows all that peers really send and words every error. The fast path never decides that
     something is wrong, and it accepts nothing that the scanner would read as something else.
 
@@ -31,7 +32,7 @@ Rules of writing (clients A.4)
 Known gaps
     Maps with lists as keys are written empty (clients A.5): SkewedInfo's locations are lost to TJSON readers. Integers
     are not checked for their range when written. Unknown fields are not kept. A body over `string_bytes_max` (100 MiB)
-    is read at the scanner's speed, a tenth of the usual.
+    is read at the scanner's speed, a thirtieth of the usual.
 """
 
 import re
@@ -59,6 +60,10 @@ _HEAD_STEPS = (
     re.compile(rb"[ \t\r\n]*(-?[0-9]{1,20})[ \t\r\n]*,"),
     re.compile(rb"[ \t\r\n]*(-?[0-9]{1,20})[ \t\r\n]*,[ \t\r\n]*"),
 )
+# Raw control characters, which Python's and Node's clients send: nowhere allowed, so escaping them is safe, except
+# where a backslash stands before one. White space is left alone, it may be between values.
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_ESCAPED_CONTROL = re.compile(rb"\\[\x00-\x1f]")
 _LARGE_COUNT = r'",[ \t\r\n]*[0-9]{%d}'
 
 
@@ -99,6 +104,11 @@ class TJsonCodec:
                 return shape.read(shape.parse(payload))
             except NOT_PLAIN:
                 pass
+            if _CONTROL.search(payload) and not _ESCAPED_CONTROL.search(payload):
+                try:
+                    return shape.read(shape.parse(_CONTROL.sub(_escape, payload)))
+                except NOT_PLAIN:
+                    pass
         return scan_struct(struct_class, payload, self._limits)
 
     def encode(self, value: Any) -> bytes | Iterator[bytes]:
@@ -128,6 +138,10 @@ class TJsonCodec:
             return False
         # An element and its comma are two bytes.
         return len(payload) < 2 * limits.container_elements_max or self._large_count.search(payload) is None
+
+
+def _escape(match: re.Match[bytes]) -> bytes:
+    return b"\\u00%02x" % match[0][0]
 
 
 def _read_head(body: bytes) -> tuple[str, MessageType, int, int]:

@@ -69,6 +69,8 @@ class _Scanner:
             self._fail(f"unexpected text behind the end, {self._found()}")
 
     def value(self, type: Type, *, hashable: bool = False) -> Any:
+        if type is BaseType.STRING:  # by far the most frequent
+            return self._string()
         match type:
             case StructType(name):
                 return self._unhashable(name) if hashable else self.struct(STRUCTS[name])
@@ -86,8 +88,6 @@ class _Scanner:
                 return self._boolean()
             case BaseType.DOUBLE:
                 return self._double()
-            case BaseType.STRING:
-                return self._string()
             case BaseType.BINARY:
                 return self._binary()
             case _:
@@ -100,13 +100,14 @@ class _Scanner:
         self._open("{")
         if not self._accept("}"):
             while True:
-                field = fields.get(self._field_id())
+                known = self._known_field(fields)
                 self._expect(":")
-                if field is None:
+                if known is None:
                     self._skip()
                 else:
+                    field, tag = known
                     self._where.append(field.name)
-                    values[field.name] = self._boxed(field.type)
+                    values[field.name] = self._boxed(field.type, tag)
                     self._where.pop()
                 if not self._accept(","):
                     break
@@ -117,7 +118,16 @@ class _Scanner:
                 raise ProtocolError(f"Required field '{field.name}' is unset! Struct:{definition.name}")
         return struct_class(**values)
 
-    def _boxed(self, type: Type) -> Any:
+    def _known_field(self, fields: "_Fields") -> tuple[Field, str] | None:
+        text = self._string()
+        known = fields.get(text)
+        if known is None:
+            if not _FIELD_ID.fullmatch(text):
+                self._fail(f"{text[:20]!r} is no field id")
+            known = fields.get(str(int(text)))
+        return known
+
+    def _boxed(self, type: Type, type_tag: str) -> Any:
         """The value in `{"<tag>":<value>}`; None when it is null or carries another type than the field's."""
         if self._accept_null():
             return None
@@ -129,7 +139,7 @@ class _Scanner:
                 self._expect(":")
                 if self._accept_null():
                     value = None
-                elif tag == tag_of(type):
+                elif tag == type_tag:
                     value = self.value(type)
                 else:
                     self._skip()
@@ -203,12 +213,6 @@ class _Scanner:
         if tag not in TAGS:
             self._fail(f"unknown type {tag[:20]!r}")
         return tag
-
-    def _field_id(self) -> int:
-        text = self._string()
-        if not _FIELD_ID.fullmatch(text):
-            self._fail(f"{text[:20]!r} is no field id")
-        return int(text)
 
     def _boolean(self) -> bool:
         text = self._scalar()
@@ -340,6 +344,9 @@ class _Scanner:
 
     def _peek(self) -> str:
         """The next character behind white space, empty at the end."""
+        character = self._text[self._position : self._position + 1]
+        if character > " ":
+            return character
         match = _SPACE.match(self._text, self._position)
         assert match is not None
         self._position = match.end()
@@ -353,6 +360,10 @@ class _Scanner:
         raise ProtocolError(f"{self.place()}: {reason}")
 
 
+# The fields of a struct and their tags, by the text of their ids.
+_Fields = dict[str, tuple[Field, str]]
+
+
 @cache
-def _fields_by_id(struct_class: Any) -> dict[int, Field]:
-    return {field.id: field for field in struct_class.definition.fields}
+def _fields_by_id(struct_class: Any) -> _Fields:
+    return {str(field.id): (field, tag_of(field.type)) for field in struct_class.definition.fields}
