@@ -200,14 +200,8 @@ class PartitionChanges:
             change, move = self._placed(table, change, sent)
             change = self._counted_source(table, change)
         events = self._events_of(table, [change])
-        back = _Change(change.after, change.before)
-        back_events = self._events_of(table, [back])
         try:
-            self._moves.commit(
-                lambda transaction: _apply(transaction, table, [change], events),
-                move,
-                lambda transaction: _revert(transaction, table, back, back_events),
-            )
+            self._moves.commit(lambda transaction: _apply(transaction, table, [change], events), move)
         except FileSystemError as error:
             place = f"{table.table.dbName}.{table.table.tableName} {java_list(values)}"
             text = f"Unable to access old location {move.source if move else None} for partition {place}"
@@ -287,14 +281,12 @@ def _with_known_skew(before: StorageDescriptor | None, sent: StorageDescriptor) 
     """`sent`, whose skewed locations JSON clients cannot express: they get none and send none back (clients A.5)."""
     if before is None or before.skewedInfo is None or sent.skewedInfo is None:
         return sent
-    known = before.skewedInfo.skewedColValueLocationMaps
-    if not known or sent.skewedInfo.skewedColValueLocationMaps:
-        return sent
-    if sent.skewedInfo.skewedColNames != before.skewedInfo.skewedColNames:
+    old, new = before.skewedInfo, sent.skewedInfo
+    if new.skewedColValueLocationMaps or new.skewedColNames != old.skewedColNames:
         return sent
     kept = copy.copy(sent)
-    kept.skewedInfo = copy.copy(sent.skewedInfo)
-    kept.skewedInfo.skewedColValueLocationMaps = known
+    kept.skewedInfo = copy.copy(new)
+    kept.skewedInfo.skewedColValueLocationMaps = old.skewedColValueLocationMaps
     return kept
 
 
@@ -330,17 +322,3 @@ def _apply(transaction: Transaction, table: StoredTable, changes: Sequence[_Chan
     transaction.update_partitions(current, [change.after for change in changes])
     for event in events:
         transaction.append_event(event)
-
-
-def _revert(transaction: Transaction, table: StoredTable, back: _Change, events: Sequence[Event]) -> bool:
-    """Undo a rename, unless others have changed the partition since: their word is newer. Whether it was undone."""
-    current = transaction.table(table.table.dbName or "", table.table.tableName or "")
-    if current is None or current.table_id != table.table_id:
-        return False
-    stored = transaction.partition(current, back.before.name)
-    if stored is None or location_of(stored.partition) != location_of(back.before.partition):
-        return False
-    transaction.update_partitions(current, [back.after])
-    for event in events:
-        transaction.append_event(event)
-    return True

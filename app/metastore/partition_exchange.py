@@ -65,11 +65,7 @@ class PartitionExchange:
             move = self._checked_move(exchange)
         arriving = [_arriving(exchange, one, move) for one in exchange.leaving]
         try:
-            self._moves.commit(
-                lambda transaction: self._apply(transaction, exchange, arriving),
-                move,
-                lambda transaction: self._revert(transaction, exchange, arriving),
-            )
+            self._moves.commit(lambda transaction: self._apply(transaction, exchange, arriving), move)
         except FileSystemError as error:
             raise MetaException(f"Got exception: java.io.IOException {error}") from error
         return [one.partition for one in arriving]
@@ -94,33 +90,10 @@ class PartitionExchange:
         names = [one.name for one in exchange.leaving]
         if transaction.partitions(source, Selection(names=names)) != exchange.leaving:
             raise Overtaken
-        self._transfer(transaction, source, target, [one.partition for one in exchange.leaving], arriving)
-
-    def _revert(self, transaction: Transaction, exchange: _Exchange, arriving: Sequence[NewPartition]) -> bool:
-        try:
-            source, target = still(transaction, exchange.source), still(transaction, exchange.target)
-        except Overtaken:
-            return False
-        back = [NewPartition(one.name, one.partition) for one in exchange.leaving]
-        names = [one.name for one in back]
-        if transaction.partition_names(source, Selection(names=names, limit=1)):
-            return False
-        self._transfer(transaction, target, source, [one.partition for one in arriving], back)
-        return True
-
-    def _transfer(
-        self,
-        transaction: Transaction,
-        source: StoredTable,
-        target: StoredTable,
-        leaving: Sequence[Partition],
-        arriving: Sequence[NewPartition],
-    ) -> None:
-        names = [one.name for one in arriving]
         transaction.delete_partitions(source, names)
         transaction.insert_partitions(target, arriving)
         transaction.append_event(self._events.add(target.table, names, [one.partition for one in arriving]))
-        transaction.append_event(self._events.drop(source.table, leaving))
+        transaction.append_event(self._events.drop(source.table, [one.partition for one in exchange.leaving]))
 
 
 def _load(snapshot: Snapshot, spec: Mapping[str, str], source_name: TableName, target_name: TableName) -> _Exchange:

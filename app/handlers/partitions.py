@@ -1,0 +1,211 @@
+"""Reading partitions: the IDL's methods in its order, each one call of `metastore.partitions`."""
+
+from typing import TypeVar, cast
+
+from app.handlers.table_names import table_in, table_named
+from app.metastore.errors import required
+from app.metastore.partition_names import name_to_spec, name_to_values
+from app.metastore.partition_projections import Projection
+from app.metastore.partition_reads import PartitionList
+from app.metastore.partitions import PartitionService
+from app.rpc.call import Call, Dialect
+from app.structs import (
+    GetPartitionNamesPsRequest,
+    GetPartitionNamesPsResponse,
+    GetPartitionRequest,
+    GetPartitionResponse,
+    GetPartitionsByFilterRequest,
+    GetPartitionsByNamesRequest,
+    GetPartitionsByNamesResult,
+    GetPartitionsPsWithAuthRequest,
+    GetPartitionsPsWithAuthResponse,
+    GetPartitionsRequest,
+    GetPartitionsResponse,
+    Partition,
+    PartitionsByExprRequest,
+    PartitionsByExprResult,
+    PartitionSpec,
+    PartitionsRequest,
+    PartitionsResponse,
+    PartitionsSpecByExprResult,
+    PartitionValuesRequest,
+    PartitionValuesResponse,
+    PartitionValuesRow,
+)
+
+T = TypeVar("T")
+
+
+class Partitions:
+    """`max_parts` below zero means all."""
+
+    def __init__(self, partitions: PartitionService) -> None:
+        self._reads = partitions.reads
+        self._values = partitions.values
+
+    def get_partition(self, call: Call, db_name: str, tbl_name: str, part_vals: list[str]) -> Partition:
+        return self._reads.get(table_named(db_name, tbl_name), part_vals)
+
+    def get_partition_req(self, call: Call, req: GetPartitionRequest) -> GetPartitionResponse:
+        return GetPartitionResponse(
+            partition=self._reads.get(table_in(req.catName, req.dbName, req.tblName), req.partVals)
+        )
+
+    def get_partition_with_auth(
+        self, call: Call, db_name: str, tbl_name: str, part_vals: list[str], user_name: str, group_names: list[str]
+    ) -> Partition:
+        return self._reads.get(table_named(db_name, tbl_name), part_vals)
+
+    def get_partition_by_name(self, call: Call, db_name: str, tbl_name: str, part_name: str) -> Partition:
+        return self._reads.get_by_name(table_named(db_name, tbl_name), part_name)
+
+    def get_partitions(self, call: Call, db_name: str, tbl_name: str, max_parts: int) -> PartitionList:
+        return self._reads.list_all(table_named(db_name, tbl_name), max_parts)
+
+    def get_partitions_req(self, call: Call, req: PartitionsRequest) -> PartitionsResponse:
+        found = self._reads.list_all(
+            table_in(req.catName, req.dbName, req.tblName), _limit(req.maxParts), _projection(req)
+        )
+        return PartitionsResponse(partitions=_as_list(found))
+
+    def get_partitions_with_auth(
+        self, call: Call, db_name: str, tbl_name: str, max_parts: int, user_name: str, group_names: list[str]
+    ) -> PartitionList:
+        return self._reads.list_all(table_named(db_name, tbl_name), max_parts)
+
+    def get_partitions_pspec(self, call: Call, db_name: str, tbl_name: str, max_parts: int) -> list[PartitionSpec]:
+        return self._reads.specs(table_named(db_name, tbl_name), max_parts)
+
+    def get_partition_names(self, call: Call, db_name: str, tbl_name: str, max_parts: int) -> list[str]:
+        # In 2.3 zero means all, in this method only (semantics §3.9).
+        limit = -1 if max_parts == 0 and call.dialect is Dialect.HIVE_2_3 else max_parts
+        return self._reads.names(table_named(db_name, tbl_name), limit)
+
+    def fetch_partition_names_req(self, call: Call, partitionReq: PartitionsRequest) -> list[str]:
+        req = partitionReq
+        return self._reads.names(table_in(req.catName, req.dbName, req.tblName), _limit(req.maxParts))
+
+    def get_partition_values(self, call: Call, request: PartitionValuesRequest) -> PartitionValuesResponse:
+        rows = self._reads.values(table_in(request.catName, request.dbName, request.tblName), request)
+        return PartitionValuesResponse(partitionValues=[PartitionValuesRow(row=row) for row in rows])
+
+    def get_partitions_ps(
+        self, call: Call, db_name: str, tbl_name: str, part_vals: list[str], max_parts: int
+    ) -> PartitionList:
+        return self._reads.list_by_partial_values(table_named(db_name, tbl_name), part_vals, max_parts)
+
+    def get_partitions_ps_with_auth(
+        self,
+        call: Call,
+        db_name: str,
+        tbl_name: str,
+        part_vals: list[str],
+        max_parts: int,
+        user_name: str,
+        group_names: list[str],
+    ) -> PartitionList:
+        return self._reads.list_by_partial_values(table_named(db_name, tbl_name), part_vals, max_parts)
+
+    def get_partitions_ps_with_auth_req(
+        self, call: Call, req: GetPartitionsPsWithAuthRequest
+    ) -> GetPartitionsPsWithAuthResponse:
+        table, limit = table_in(req.catName, req.dbName, req.tblName), _limit(req.maxParts)
+        projection = _projection(req)
+        if req.partNames is not None:
+            found = self._reads.list_by_names(table, req.partNames, projection)
+        elif req.partVals is not None:
+            found = self._reads.list_by_partial_values(table, req.partVals, limit, projection)
+        else:
+            found = self._reads.list_all(table, limit, projection)
+        return GetPartitionsPsWithAuthResponse(partitions=_as_list(found))
+
+    def get_partition_names_ps(
+        self, call: Call, db_name: str, tbl_name: str, part_vals: list[str], max_parts: int
+    ) -> list[str]:
+        return self._reads.names_by_partial_values(table_named(db_name, tbl_name), part_vals, max_parts)
+
+    def get_partition_names_ps_req(self, call: Call, req: GetPartitionNamesPsRequest) -> GetPartitionNamesPsResponse:
+        table, limit = table_in(req.catName, req.dbName, req.tblName), _limit(req.maxParts)
+        if req.partValues is None:
+            return GetPartitionNamesPsResponse(names=self._reads.names(table, limit))
+        return GetPartitionNamesPsResponse(names=self._reads.names_by_partial_values(table, req.partValues, limit))
+
+    def get_partitions_by_filter(
+        self, call: Call, db_name: str, tbl_name: str, filter: str, max_parts: int
+    ) -> PartitionList:
+        return self._reads.list_by_filter(table_named(db_name, tbl_name), filter, max_parts)
+
+    def get_partitions_by_filter_req(self, call: Call, req: GetPartitionsByFilterRequest) -> PartitionList:
+        table = table_in(req.catName, req.dbName, req.tblName)
+        return self._reads.list_by_filter(table, req.filter, _limit(req.maxParts), _projection(req))
+
+    def get_part_specs_by_filter(
+        self, call: Call, db_name: str, tbl_name: str, filter: str, max_parts: int
+    ) -> list[PartitionSpec]:
+        return self._reads.specs_by_filter(table_named(db_name, tbl_name), filter, max_parts)
+
+    def get_num_partitions_by_filter(self, call: Call, db_name: str, tbl_name: str, filter: str) -> int:
+        return self._reads.count_by_filter(table_named(db_name, tbl_name), filter)
+
+    def get_partitions_by_expr(self, call: Call, req: PartitionsByExprRequest) -> PartitionsByExprResult:
+        table = table_in(req.catName, req.dbName, req.tblName)
+        found, is_unsure = self._reads.list_by_expression(table, req.expr, _limit(req.maxParts), _projection(req))
+        return PartitionsByExprResult(partitions=_as_list(found), hasUnknownPartitions=is_unsure)
+
+    def get_partitions_spec_by_expr(self, call: Call, req: PartitionsByExprRequest) -> PartitionsSpecByExprResult:
+        table = table_in(req.catName, req.dbName, req.tblName)
+        specs, is_unsure = self._reads.specs_by_expression(table, req.expr, _limit(req.maxParts), _projection(req))
+        return PartitionsSpecByExprResult(partitionsSpec=specs, hasUnknownPartitions=is_unsure)
+
+    def get_partition_names_req(self, call: Call, req: PartitionsByExprRequest) -> list[str]:
+        table = table_in(req.catName, req.dbName, req.tblName)
+        return self._reads.names_by_expression(table, req.expr, _limit(req.maxParts))
+
+    def get_partitions_by_names(self, call: Call, db_name: str, tbl_name: str, names: list[str]) -> PartitionList:
+        return self._reads.list_by_names(table_named(db_name, tbl_name), names)
+
+    def get_partitions_by_names_req(self, call: Call, req: GetPartitionsByNamesRequest) -> GetPartitionsByNamesResult:
+        found = self._reads.list_by_names(table_named(req.db_name, req.tbl_name), req.names, _projection(req))
+        return GetPartitionsByNamesResult(partitions=_as_list(found))
+
+    def get_partitions_with_specs(self, call: Call, request: GetPartitionsRequest) -> GetPartitionsResponse:
+        table = table_in(request.catName, request.dbName, request.tblName)
+        projection = Projection.of(request.projectionSpec)
+        return GetPartitionsResponse(partitionSpec=self._reads.projected_specs(table, request.filterSpec, projection))
+
+    def partition_name_has_valid_characters(self, call: Call, part_vals: list[str], throw_exception: bool) -> bool:
+        if throw_exception:
+            self._values.check(part_vals)
+        return self._values.are_valid(part_vals)
+
+    def partition_name_to_vals(self, call: Call, part_name: str) -> list[str]:
+        return name_to_values(required(part_name, "partition name"))
+
+    def partition_name_to_spec(self, call: Call, part_name: str) -> dict[str, str]:
+        return name_to_spec(required(part_name, "partition name"))
+
+
+_ProjectingRequest = (
+    PartitionsRequest
+    | GetPartitionsPsWithAuthRequest
+    | GetPartitionsByFilterRequest
+    | PartitionsByExprRequest
+    | GetPartitionsByNamesRequest
+)
+
+
+def _limit(max_parts: int | None) -> int:
+    return -1 if max_parts is None else max_parts
+
+
+def _projection(request: _ProjectingRequest) -> Projection:
+    return Projection(
+        include=request.includeParamKeyPattern,
+        exclude=request.excludeParamKeyPattern,
+        skips_columns=bool(request.skipColumnSchemaForPartition),
+    )
+
+
+def _as_list(partitions: PartitionList) -> list[Partition]:
+    """What the codecs take where a list of partitions may stand."""
+    return cast(list[Partition], partitions)
