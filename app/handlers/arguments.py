@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from app.metastore.names import DEFAULT_CATALOG, InvalidCatalogMarker, normalize, parse_database_argument
+from app.rpc.call import Call, Dialect
 from app.structs import MetaException, Struct
 
 AnyStruct = TypeVar("AnyStruct", bound=Struct)
@@ -30,6 +31,11 @@ def in_catalog(catalog: str | None, name: str | None) -> str | None:
     if not catalog or normalize(catalog) == DEFAULT_CATALOG:
         return database_name(name)
     return f"@{catalog}#{name or ''}"
+
+
+def is_newer(call: Call, argument: str | None = None) -> bool:
+    """Whether the caller is of 3.1 or later: by its URL, or for putting the catalog into a name (semantics §10.1)."""
+    return call.dialect is Dialect.HIVE_4 or (argument or "").startswith("@")
 
 
 def with_fields(struct: AnyStruct, **fields: Any) -> AnyStruct:

@@ -1,0 +1,109 @@
+"""One class for each aggregate, one method for each IDL method; and the list of what nobody handles yet."""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+
+def _because(reason: str, methods: str) -> Iterator[tuple[str, str]]:
+    return ((name, reason) for name in methods.split())
+
+
+# Methods without a handler answer as unknown methods, which clients take as a sign to try another one. The list only
+# shrinks.
+UNSUPPORTED: Mapping[str, str] = MappingProxyType(
+    dict(
+        [
+            *_because(
+                "catalogs: there is one, and it cannot be changed",
+                "create_catalog alter_catalog drop_catalog",
+            ),
+            *_because(
+                "properties of the service: not implemented yet",
+                "get_metastore_db_uuid get_properties set_properties",
+            ),
+            *_because(
+                "types: no client uses them",
+                "get_type create_type drop_type get_type_all",
+            ),
+            *_because(
+                "materialized views: their freshness needs transactions, which are not implemented yet",
+                "get_materialization_invalidation_info update_creation_metadata get_lock_materialization_rebuild"
+                " heartbeat_lock_materialization_rebuild",
+            ),
+            *_because(
+                "partition events: not implemented yet",
+                "markPartitionForEvent isPartitionMarkedForEvent",
+            ),
+            *_because(
+                "indexes: removed in Hive 3, none can be made",
+                "add_index alter_index",
+            ),
+            *_because(
+                "constraints: not implemented yet",
+                "get_primary_keys get_foreign_keys get_unique_constraints get_not_null_constraints"
+                " get_default_constraints get_check_constraints get_all_table_constraints add_primary_key"
+                " add_foreign_key add_unique_constraint add_not_null_constraint add_default_constraint"
+                " add_check_constraint drop_constraint",
+            ),
+            *_because(
+                "column statistics: not implemented yet",
+                "update_table_column_statistics update_partition_column_statistics"
+                " update_table_column_statistics_req update_partition_column_statistics_req"
+                " update_transaction_statistics get_table_column_statistics get_partition_column_statistics"
+                " get_table_statistics_req get_partitions_statistics_req get_aggr_stats_for set_aggr_stats_for"
+                " delete_partition_column_statistics delete_table_column_statistics delete_column_statistics_req",
+            ),
+            *_because(
+                "functions: only reading the empty catalog of them is implemented yet",
+                "create_function drop_function alter_function",
+            ),
+            *_because(
+                "roles and privileges: not implemented yet",
+                "create_role drop_role get_role_names grant_role revoke_role list_roles grant_revoke_role"
+                " get_principals_in_role get_role_grants_for_principal get_privilege_set list_privileges"
+                " grant_privileges revoke_privileges grant_revoke_privileges refresh_privileges",
+            ),
+            *_because(
+                "delegation tokens: not implemented yet",
+                "get_delegation_token renew_delegation_token cancel_delegation_token add_token remove_token get_token"
+                " get_all_token_identifiers add_master_key update_master_key remove_master_key get_master_keys",
+            ),
+            *_because(
+                "transactions and write ids: not implemented yet",
+                "get_open_txns get_open_txns_req get_open_txns_info open_txns abort_txn abort_txns commit_txn"
+                " get_latest_txnid_in_conflict heartbeat heartbeat_txn_range seed_txn_id get_all_write_event_info"
+                " repl_tbl_writeid_state get_valid_write_ids allocate_table_write_ids"
+                " get_max_allocated_table_write_id add_write_ids_to_min_history seed_write_id"
+                " add_dynamic_partitions",
+            ),
+            *_because(
+                "locks: not implemented yet",
+                "lock check_lock unlock show_locks",
+            ),
+            *_because(
+                "compaction: not implemented yet",
+                "compact compact2 show_compact submit_for_cleanup abort_Compactions"
+                " get_latest_committed_compaction_info find_next_compact find_next_compact2 update_compactor_state"
+                " find_columns_with_stats mark_cleaned mark_compacted mark_failed mark_refused set_hadoop_jobid",
+            ),
+            *_because(
+                "notifications: events are written but not handed out yet",
+                "get_next_notification get_current_notificationEventId get_notification_events_count"
+                " fire_listener_event add_write_notification_log add_write_notification_log_in_batch cm_recycle",
+            ),
+            *_because(
+                "file metadata: only Hive's HBase store had it",
+                "get_file_metadata_by_expr get_file_metadata put_file_metadata clear_file_metadata cache_file_metadata",
+            ),
+            *_because(
+                "serdes, triggers and schema versions: not implemented yet",
+                "add_serde get_serde get_triggers_for_resourceplan get_schema_latest_version get_schema_all_versions"
+                " get_schemas_by_cols",
+            ),
+            *_because(
+                "leases: not implemented yet",
+                "grab_lease list_lease extend_lease drop_lease force_drop_lease",
+            ),
+        ]
+    )
+)

@@ -1,0 +1,46 @@
+"""Methods on the columns of a table."""
+
+from app.handlers.arguments import database_name, in_catalog
+from app.metastore.errors import required
+from app.metastore.fields import FieldService
+from app.metastore.partition_tables import TableName
+from app.rpc.call import Call
+from app.structs import (
+    EnvironmentContext,
+    FieldSchema,
+    GetFieldsRequest,
+    GetFieldsResponse,
+    GetSchemaRequest,
+    GetSchemaResponse,
+)
+
+
+class Fields:
+    def __init__(self, fields: FieldService) -> None:
+        self._fields = fields
+
+    def get_fields(self, call: Call, db_name: str, table_name: str) -> list[FieldSchema]:
+        return self._fields.columns(TableName(database_name(db_name), table_name))
+
+    def get_fields_with_environment_context(
+        self, call: Call, db_name: str, table_name: str, environment_context: EnvironmentContext
+    ) -> list[FieldSchema]:
+        return self.get_fields(call, db_name, table_name)
+
+    def get_fields_req(self, call: Call, req: GetFieldsRequest) -> GetFieldsResponse:
+        request = required(req, "req")
+        name = TableName(in_catalog(request.catName, request.dbName), request.tblName)
+        return GetFieldsResponse(self._fields.columns(name))
+
+    def get_schema(self, call: Call, db_name: str, table_name: str) -> list[FieldSchema]:
+        return self._fields.columns_and_keys(TableName(database_name(db_name), table_name))
+
+    def get_schema_with_environment_context(
+        self, call: Call, db_name: str, table_name: str, environment_context: EnvironmentContext
+    ) -> list[FieldSchema]:
+        return self.get_schema(call, db_name, table_name)
+
+    def get_schema_req(self, call: Call, req: GetSchemaRequest) -> GetSchemaResponse:
+        request = required(req, "req")
+        name = TableName(in_catalog(request.catName, request.dbName), request.tblName)
+        return GetSchemaResponse(self._fields.columns_and_keys(name))

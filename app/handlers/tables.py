@@ -1,0 +1,211 @@
+"""Methods on tables."""
+
+from collections.abc import Sequence
+
+from app.handlers.arguments import database_name, in_catalog, is_newer, with_fields
+from app.metastore.alter_table import AlterTableService
+from app.metastore.errors import required
+from app.metastore.names import DEFAULT_CATALOG
+from app.metastore.partition_tables import TableName
+from app.metastore.tables import TableService
+from app.metastore.truncate_table import TruncateService
+from app.rpc.call import Call
+from app.structs import (
+    AlterTableRequest,
+    AlterTableResponse,
+    AsyncOperationResp,
+    CreateTableRequest,
+    DropTableRequest,
+    EnvironmentContext,
+    ExtendedTableInfo,
+    GetTableRequest,
+    GetTableResult,
+    GetTablesExtRequest,
+    GetTablesRequest,
+    GetTablesResult,
+    MetaException,
+    SQLCheckConstraint,
+    SQLDefaultConstraint,
+    SQLForeignKey,
+    SQLNotNullConstraint,
+    SQLPrimaryKey,
+    SQLUniqueConstraint,
+    Struct,
+    Table,
+    TableMeta,
+    TruncateTableRequest,
+    TruncateTableResponse,
+)
+
+
+class Tables:
+    def __init__(self, tables: TableService, alterations: AlterTableService, truncations: TruncateService) -> None:
+        self._tables = tables
+        self._alterations = alterations
+        self._truncations = truncations
+
+    def create_table(self, call: Call, tbl: Table) -> None:
+        self._tables.create(_plain(tbl))
+
+    def create_table_with_environment_context(
+        self, call: Call, tbl: Table, environment_context: EnvironmentContext
+    ) -> None:
+        self._tables.create(_plain(tbl), environment_context)
+
+    def create_table_with_constraints(
+        self,
+        call: Call,
+        tbl: Table,
+        primaryKeys: list[SQLPrimaryKey],
+        foreignKeys: list[SQLForeignKey],
+        uniqueConstraints: list[SQLUniqueConstraint],
+        notNullConstraints: list[SQLNotNullConstraint],
+        defaultConstraints: list[SQLDefaultConstraint],
+        checkConstraints: list[SQLCheckConstraint],
+    ) -> None:
+        _refuse_constraints(
+            primaryKeys, foreignKeys, uniqueConstraints, notNullConstraints, defaultConstraints, checkConstraints
+        )
+        self._tables.create(_plain(tbl))
+
+    def create_table_req(self, call: Call, request: CreateTableRequest) -> None:
+        request = required(request, "request")
+        _refuse_constraints(*_constraints_of(request))
+        self._tables.create(_plain(request.table), request.envContext)
+
+    def translate_table_dryrun(self, call: Call, request: CreateTableRequest) -> Table:
+        return _in_default_catalog(self._tables.preview(_plain(required(request, "request").table)))
+
+    def drop_table(self, call: Call, dbname: str, name: str, deleteData: bool) -> None:
+        self._tables.drop(TableName(database_name(dbname), name), bool(deleteData))
+
+    def drop_table_with_environment_context(
+        self, call: Call, dbname: str, name: str, deleteData: bool, environment_context: EnvironmentContext
+    ) -> None:
+        self._tables.drop(TableName(database_name(dbname), name), bool(deleteData))
+
+    def drop_table_req(self, call: Call, dropTableReq: DropTableRequest) -> AsyncOperationResp:
+        """Dropped at once, also when the caller would wait."""
+        request = required(dropTableReq, "dropTableReq")
+        name = TableName(in_catalog(request.catalogName, request.dbName), request.tableName)
+        self._tables.drop(name, bool(request.deleteData))
+        return AsyncOperationResp(id=request.id or "", finished=True)
+
+    def truncate_table(self, call: Call, dbName: str, tableName: str, partNames: list[str]) -> None:
+        self._truncations.truncate(TableName(database_name(dbName), tableName), partNames)
+
+    def truncate_table_req(self, call: Call, req: TruncateTableRequest) -> TruncateTableResponse:
+        request = required(req, "req")
+        name = TableName(database_name(request.dbName), request.tableName)
+        self._truncations.truncate(name, request.partNames, request.environmentContext)
+        return TruncateTableResponse()
+
+    def get_tables(self, call: Call, db_name: str, pattern: str) -> list[str]:
+        return self._tables.names(database_name(db_name), pattern)
+
+    def get_tables_by_type(self, call: Call, db_name: str, pattern: str, tableType: str) -> list[str]:
+        return self._tables.names_of_type(database_name(db_name), pattern, tableType)
+
+    def get_table_meta(self, call: Call, db_patterns: str, tbl_patterns: str, tbl_types: list[str]) -> list[TableMeta]:
+        metas = self._tables.metas(database_name(db_patterns), tbl_patterns, tbl_types)
+        if not is_newer(call, db_patterns):
+            return metas
+        return [with_fields(meta, catName=DEFAULT_CATALOG) for meta in metas]
+
+    def get_all_tables(self, call: Call, db_name: str) -> list[str]:
+        return self._tables.names(database_name(db_name))
+
+    def get_tables_ext(self, call: Call, req: GetTablesExtRequest) -> list[ExtendedTableInfo]:
+        request = required(req, "req")
+        return self._tables.extended(
+            required(in_catalog(request.catalog, request.database), "database"),
+            required(request.tableNamePattern, "tableNamePattern"),
+            request.requestedFields or 0,
+            request.limit,
+        )
+
+    def get_table(self, call: Call, dbname: str, tbl_name: str) -> Table:
+        table = self._tables.get(TableName(database_name(dbname), tbl_name))
+        return _in_default_catalog(table) if is_newer(call, dbname) else table
+
+    def get_table_req(self, call: Call, req: GetTableRequest) -> GetTableResult:
+        request = required(req, "req")
+        table = self._tables.get(TableName(in_catalog(request.catName, request.dbName), request.tblName))
+        newer = is_newer(call, request.dbName) or request.catName is not None
+        return GetTableResult(_in_default_catalog(table) if newer else table)
+
+    def get_table_objects_by_name(self, call: Call, dbname: str, tbl_names: list[str]) -> list[Table]:
+        tables = self._tables.objects(database_name(dbname), tbl_names)
+        return list(map(_in_default_catalog, tables)) if is_newer(call, dbname) else tables
+
+    def get_table_objects_by_name_req(self, call: Call, req: GetTablesRequest) -> GetTablesResult:
+        """4.x may send a pattern instead of names; the projection it may send as well is only a permission."""
+        request = required(req, "req")
+        db_name, names = in_catalog(request.catName, request.dbName), request.tblNames
+        if names is None and request.tablesPattern is not None:
+            names = self._tables.names(db_name, request.tablesPattern)
+        tables = self._tables.objects(db_name, names)
+        newer = is_newer(call, request.dbName) or request.catName is not None
+        return GetTablesResult(list(map(_in_default_catalog, tables)) if newer else tables)
+
+    def get_table_names_by_filter(self, call: Call, dbname: str, filter: str, max_tables: int) -> list[str]:
+        return self._tables.names_by_filter(database_name(dbname), filter, max_tables)
+
+    def alter_table(self, call: Call, dbname: str, tbl_name: str, new_tbl: Table) -> None:
+        self._alterations.alter(TableName(database_name(dbname), tbl_name), _plain(new_tbl))
+
+    def alter_table_with_environment_context(
+        self, call: Call, dbname: str, tbl_name: str, new_tbl: Table, environment_context: EnvironmentContext
+    ) -> None:
+        name = TableName(database_name(dbname), tbl_name)
+        self._alterations.alter(name, _plain(new_tbl), environment_context)
+
+    def alter_table_with_cascade(self, call: Call, dbname: str, tbl_name: str, new_tbl: Table, cascade: bool) -> None:
+        name = TableName(database_name(dbname), tbl_name)
+        self._alterations.alter(name, _plain(new_tbl), cascade=bool(cascade))
+
+    def alter_table_req(self, call: Call, req: AlterTableRequest) -> AlterTableResponse:
+        request = required(req, "req")
+        self._alterations.alter(
+            TableName(in_catalog(request.catName, request.dbName), request.tableName),
+            _plain(request.table),
+            request.environmentContext,
+            expected_key=request.expectedParameterKey,
+            expected_value=request.expectedParameterValue,
+        )
+        return AlterTableResponse()
+
+    def get_all_materialized_view_objects_for_rewriting(self, call: Call) -> list[Table]:
+        """None: which views are fresh enough for rewriting is not kept."""
+        return []
+
+    def get_materialized_views_for_rewriting(self, call: Call, db_name: str) -> list[str]:
+        return []
+
+
+def _plain(table: Table | None) -> Table | None:
+    """A table sent by a client, its database under the name it has within the one catalog."""
+    if table is None or table.dbName is None:
+        return table
+    return with_fields(table, dbName=in_catalog(table.catName, table.dbName))
+
+
+def _in_default_catalog(table: Table) -> Table:
+    return with_fields(table, catName=DEFAULT_CATALOG)
+
+
+def _constraints_of(request: CreateTableRequest) -> tuple[Sequence[Struct] | None, ...]:
+    return (
+        request.primaryKeys,
+        request.foreignKeys,
+        request.uniqueConstraints,
+        request.notNullConstraints,
+        request.defaultConstraints,
+        request.checkConstraints,
+    )
+
+
+def _refuse_constraints(*constraints: Sequence[Struct] | None) -> None:
+    """Better no table than one that silently lost what it was declared with."""
+    if any(constraints):
+        raise MetaException("Constraints are not stored yet: create the table without them")
