@@ -1,0 +1,112 @@
+"""The ASGI application: which path goes to the Thrift endpoint, and the few pages beside it."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import structlog
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from app.gateway.endpoint import Endpoint
+from app.gateway.metrics import CONTENT_TYPE, Metrics
+from app.gateway.request_body import Receive, Scope, Send
+from app.rpc.call import Dialect
+
+HIVE_4_PATHS = ("/metastore", "/metastore/", "/metastore/*")
+READY_SECONDS_MAX = 5.0
+
+_log = structlog.get_logger("hms_gateway.application")
+
+
+class Gateway:
+    """Everything a server process serves. `ready` raises when the gateway cannot answer calls (database, migrations).
+
+    `on_stop` are called in order when the last call is finished.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        path: str,
+        metrics: Metrics,
+        ready: Callable[[], None],
+        on_stop: Sequence[Callable[[], None]] = (),
+    ) -> None:
+        self.metrics = metrics
+        self._endpoint = endpoint
+        self._on_stop = on_stop
+        self._dialects = {
+            path.rstrip("/"): Dialect.HIVE_2_3,
+            f"{path.rstrip('/')}/": Dialect.HIVE_2_3,
+            **dict.fromkeys(HIVE_4_PATHS, Dialect.HIVE_4),
+        }
+        self._pages = Pages(metrics, ready)
+        self._starlette = self._pages.starlette()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            dialect = self._dialects.get(scope["path"])
+            if dialect is None:
+                await self._starlette(scope, receive, send)
+            else:
+                await self._endpoint(scope, receive, send, dialect)
+        elif scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+
+    def stop_being_ready(self) -> None:
+        """Make /readyz say no, so that load balancers look elsewhere while calls in flight finish."""
+        self._pages.is_stopping = True
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        await receive()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        self._close()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    def _close(self) -> None:
+        for close in (self._endpoint.close, *self._on_stop):
+            try:
+                close()
+            except Exception:
+                _log.exception("stopping")
+
+
+class Pages:
+    """What operators and their tools look at."""
+
+    def __init__(self, metrics: Metrics, ready: Callable[[], None]) -> None:
+        self._metrics = metrics
+        self._ready = ready
+        self.is_stopping = False
+
+    def starlette(self) -> Starlette:
+        return Starlette(
+            routes=[
+                Route("/healthz", self._healthz),
+                Route("/readyz", self._readyz),
+                Route("/metrics", self._metrics_text),
+            ]
+        )
+
+    async def _healthz(self, _request: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
+    async def _readyz(self, _request: Request) -> Response:
+        if self.is_stopping:
+            return PlainTextResponse("stopping\n", 503)
+        try:
+            async with asyncio.timeout(READY_SECONDS_MAX):
+                await asyncio.to_thread(self._ready)
+        except TimeoutError:
+            return PlainTextResponse(f"no answer from the database in {READY_SECONDS_MAX:g} seconds\n", 503)
+        except Exception as error:
+            _log.warning("not ready", problem=repr(error))
+            return PlainTextResponse("the database cannot be used; the log says why\n", 503)
+        return PlainTextResponse("ready\n")
+
+    async def _metrics_text(self, _request: Request) -> Response:
+        return Response(self._metrics.text(), headers={"content-type": CONTENT_TYPE.decode()})

@@ -1,0 +1,124 @@
+"""Builds the edge from the settings. What it serves (processor, cache, database) is handed in."""
+
+import secrets
+import ssl
+import time
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+
+from app.cache import ReplyCache
+from app.gateway.access_log import AccessLog
+from app.gateway.application import Gateway
+from app.gateway.authentication import BasicAuthenticator
+from app.gateway.cors import CrossOrigin
+from app.gateway.endpoint import Endpoint
+from app.gateway.identity import Authenticator
+from app.gateway.metrics import Metrics
+from app.gateway.server import ServerOptions
+from app.gateway.tls import ensure_certificate, server_context
+from app.gateway.trusted_proxy import ImpersonationRule, Networks, TrustedProxyAuthenticator
+from app.gateway.user_file import UserFile
+from app.gateway.users import add_user
+from app.rpc.processor import Processor
+from app.settings import ProxyUser, Settings
+from app.wire import Codecs
+
+FIRST_USER = "admin"
+
+
+def ensure_first_user(settings: Settings) -> str | None:
+    """Make the password file with the user admin when there is none.
+
+    The new password when it was made up here, so that it can be shown once; None when nothing was made, or when the
+    setting admin_password gave it. Raises UserFileError.
+    """
+    if settings.users_path.exists():
+        return None
+    given = settings.admin_password
+    password = given.get_secret_value() if given is not None else secrets.token_urlsafe(15)
+    add_user(settings.users_path, FIRST_USER, password)
+    return None if given is not None else password
+
+
+def server_certificate(settings: Settings) -> tuple[Path, Path] | None:
+    """Paths of certificate and key, made if need be; None without TLS."""
+    if not settings.tls:
+        return None
+    if settings.tls_certificate is not None and settings.tls_key is not None:
+        return settings.tls_certificate, settings.tls_key
+    return ensure_certificate(settings.data_dir)
+
+
+def server_options(settings: Settings) -> ServerOptions:
+    """How to listen. Raises CertificateError."""
+    paths = server_certificate(settings)
+    context: ssl.SSLContext | None = None if paths is None else server_context(*paths)
+    return ServerOptions(
+        host=settings.host,
+        port=settings.port,
+        tls=context,
+        backlog=settings.backlog,
+        header_seconds_max=settings.header_seconds_max,
+        idle_seconds_max=settings.idle_seconds_max,
+    )
+
+
+def build_authenticator(settings: Settings) -> Authenticator:
+    """Passwords, behind them trusted proxies where some are configured."""
+    passwords = BasicAuthenticator(
+        UserFile(settings.users_path, time.monotonic),
+        realm=settings.realm,
+        remembered_seconds=settings.credentials_remembered_seconds,
+    )
+    if not settings.trusted_proxies and not settings.proxy_users:
+        return passwords
+    return TrustedProxyAuthenticator(
+        passwords,
+        proxies=settings.trusted_proxies,
+        proxied_users=settings.trusted_proxy_users,
+        user_headers=settings.trusted_user_headers,
+        proxy_users={name: _rule(user) for name, user in settings.proxy_users.items()},
+    )
+
+
+def build_gateway(
+    settings: Settings,
+    *,
+    codecs: Codecs,
+    processor: Processor,
+    cache: ReplyCache | None,
+    ready: Callable[[], None],
+    known_methods: Collection[str],
+    authenticator: Authenticator | None = None,
+    on_stop: Sequence[Callable[[], None]] = (),
+) -> Gateway:
+    """The application that one process serves.
+
+    `ready` raises while calls cannot be answered; `on_stop` are called in order after the last call, so closing the
+    store belongs there. `authenticator` replaces the one that the settings describe.
+    """
+    metrics = Metrics(known_methods)
+    access_log = AccessLog(settings.log_format) if settings.access_log else None
+    authenticator = authenticator or build_authenticator(settings)
+    endpoint = Endpoint(
+        codecs=codecs,
+        processor=processor,
+        cache=cache,
+        authenticator=authenticator,
+        limits=settings.limits,
+        metrics=metrics,
+        access_log=access_log,
+        cross_origin=CrossOrigin(settings.cors_origins),
+        threads=settings.threads,
+        streams_max=settings.streams_max,
+        call_seconds_max=settings.call_seconds_max,
+        write_stall_seconds_max=settings.write_stall_seconds_max,
+    )
+    closing = [authenticator.close, *on_stop]
+    if access_log is not None:
+        closing.append(access_log.close)
+    return Gateway(endpoint, path=settings.path, metrics=metrics, ready=ready, on_stop=closing)
+
+
+def _rule(user: ProxyUser) -> ImpersonationRule:
+    return ImpersonationRule(frozenset(user.users), Networks(user.hosts) if user.hosts else None)

@@ -1,0 +1,367 @@
+"""The Thrift endpoint: an HTTP request becomes a message and a Call, the reply becomes an HTTP response.
+
+A plain ASGI callable, because routing and request objects would halve the calls per second. What is answered when is
+clients §10, row by row. A call that the reply cache can answer never leaves the event loop.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from functools import partial
+
+import structlog
+
+from app.cache import ReplyCache
+from app.gateway.access_log import AccessLog, AccessRecord
+from app.gateway.calls import Answered, CallRunner
+from app.gateway.cors import ALLOWED_METHODS, CrossOrigin
+from app.gateway.exchange import TEXT, Exchange
+from app.gateway.identity import Authenticator, HeaderList, Identity, Refused
+from app.gateway.metrics import Metrics
+from app.gateway.request_body import BodyReader, ClientGone, Receive, Scope, Send
+from app.gateway.streaming import StreamFailed, compress, compressed, enclosed
+from app.limits import Limits
+from app.rpc.call import Call, Dialect
+from app.rpc.processor import Processor, Unavailable
+from app.wire import (
+    ApplicationError,
+    ApplicationErrorType,
+    Codec,
+    Codecs,
+    Message,
+    MessageType,
+    NotThrift,
+    ProtocolError,
+)
+from app.wire.errors import TApplicationException
+
+GZIPPED: HeaderList = ((b"content-encoding", b"gzip"), (b"vary", b"accept-encoding"))
+COMPRESSED_FROM_BYTES = 16 * 1024
+COMPRESSED_IN_THREAD_BYTES = 256 * 1024
+RETRY_SOON: HeaderList = ((b"retry-after", b"1"),)
+# Headers that handlers have no business with.
+SECRET_HEADERS = frozenset({b"authorization", b"proxy-authorization", b"cookie"})
+
+_log = structlog.get_logger("hms_gateway.endpoint")
+
+
+class Endpoint:
+    """Answers POSTs of Thrift messages in every protocol that the codecs know."""
+
+    def __init__(
+        self,
+        *,
+        codecs: Codecs,
+        processor: Processor,
+        cache: ReplyCache | None,
+        authenticator: Authenticator,
+        limits: Limits,
+        metrics: Metrics,
+        access_log: AccessLog | None,
+        cross_origin: CrossOrigin,
+        threads: int = 32,
+        streams_max: int = 100,
+        call_seconds_max: float = 600.0,
+        write_stall_seconds_max: float = 60.0,
+    ) -> None:
+        self._codecs = codecs
+        self._processor = processor
+        self._cache = cache
+        self._authenticator = authenticator
+        self._metrics = metrics
+        self._access_log = access_log
+        self._cross_origin = cross_origin
+        self._call_seconds_max = call_seconds_max
+        self._write_stall_seconds_max = write_stall_seconds_max
+        self._bodies = BodyReader(limits)
+        self._calls = CallRunner(
+            limits, metrics, threads=threads, streams_max=streams_max, call_seconds_max=call_seconds_max
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send, dialect: Dialect) -> None:
+        """Answer one request. `dialect` belongs to the path it came by (design D2)."""
+        exchange = Exchange(scope, receive, send, self._cross_origin, self._write_stall_seconds_max)
+        try:
+            if scope["method"] == "POST":
+                await self._post(exchange, receive, dialect)
+            else:
+                await self._other_method(exchange)
+        except Refused as refused:
+            exchange.outcome = refused.reason
+            await self._refuse(exchange, refused)
+        except ClientGone:
+            exchange.outcome = "client_gone"
+        except StreamFailed as error:
+            exchange.outcome = "stream_failed"
+            _log.error("reply not finished", method=exchange.method, request=exchange.request_id, exc_info=error)
+        finally:
+            self._record(exchange)
+
+    def close(self) -> None:
+        """Give back the threads. Call it when no request is being answered any more."""
+        self._calls.close()
+
+    async def _post(self, exchange: Exchange, receive: Receive, dialect: Dialect) -> None:
+        head = exchange.head
+        try:
+            identity = self._authenticator.remembered(head) or await self._authenticator.authenticate(head)
+        except Refused as refused:
+            self._metrics.authentication_refused(refused.reason)
+            raise
+        exchange.identity = identity
+        body = await self._bodies.read(exchange.scope, exchange.headers, receive)
+        exchange.body_is_read = True
+        exchange.bytes_in = len(body)
+        body = await self._bodies.plain(body, exchange.headers)
+        try:
+            codec = self._codecs.sniff(body)
+        except NotThrift as error:
+            raise Refused(400, str(error), reason="not_thrift") from None
+        try:
+            message = codec.read_message(body)
+        except ProtocolError as error:
+            await self._unreadable(exchange, codec, error)
+            return
+        exchange.method = message.name
+        if not await self._answer_from_cache(exchange, codec, message, dialect):
+            await self._answer(exchange, codec, message, dialect, identity)
+
+    async def _answer_from_cache(self, exchange: Exchange, codec: Codec, message: Message, dialect: Dialect) -> bool:
+        cache = self._cache
+        if cache is None or message.type is not MessageType.CALL:
+            return False
+        try:
+            found = cache.lookup((codec.name, dialect, message.name, message.payload))
+            if found is not None and not isinstance(found, bytes):
+                found = await found
+        except Exception as error:
+            # The call itself will tell the client what is wrong with the database.
+            _log.warning("reply cache not usable", problem=repr(error))
+            found = None
+        if found is None:
+            self._metrics.cache_misses += 1
+            return False
+        self._metrics.cache_hits += 1
+        exchange.cached = True
+        await self._send_whole(exchange, codec, message, MessageType.REPLY, found)
+        return True
+
+    async def _answer(
+        self, exchange: Exchange, codec: Codec, message: Message, dialect: Dialect, identity: Identity
+    ) -> None:
+        """Have the processor answer in a thread."""
+        call = self._call(exchange, dialect, identity)
+        ticket = 0 if self._cache is None else self._cache.ticket()
+        is_compressed = _accepts_gzip(exchange)
+        wrap = partial(_wrap, codec, message, is_compressed)
+        try:
+            answered = await self._calls.run(
+                identity.user, partial(self._processor.process, codec, message, call), wrap
+            )
+        except Unavailable as error:
+            _log.warning("call not possible", method=message.name, request=call.request_id, problem=str(error))
+            await self._failed(exchange, codec, message, 503, f"The metastore is not available: {error}", "unavailable")
+            return
+        except ApplicationError as error:
+            exchange.outcome = error.type.name
+            await self._send_whole(exchange, codec, message, MessageType.EXCEPTION, _encoded(codec, error))
+            return
+        except Refused as refused:
+            await self._failed(
+                exchange, codec, message, refused.status, refused.text, refused.reason, headers=refused.headers
+            )
+            return
+        except Exception:
+            _log.exception("call failed", method=message.name, request=call.request_id)
+            text = f"Internal error processing {message.name}"
+            await self._failed(exchange, codec, message, 500, text, "internal_error", headers=())
+            return
+        self._remember(answered, codec, message, dialect, ticket)
+        await self._send_answer(exchange, codec, message, answered, is_compressed)
+
+    def _call(self, exchange: Exchange, dialect: Dialect, identity: Identity) -> Call:
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1")
+            for name, value in exchange.headers.items()
+            if name not in SECRET_HEADERS
+        }
+        return Call(
+            principal=identity.user,
+            groups=identity.groups,
+            dialect=dialect,
+            request_id=exchange.request_id.decode("latin-1"),
+            client_address=identity.address,
+            deadline=asyncio.get_running_loop().time() + self._call_seconds_max,
+            headers=headers,
+        )
+
+    def _remember(self, answered: Answered, codec: Codec, message: Message, dialect: Dialect, ticket: int) -> None:
+        reply = answered.reply
+        if self._cache is None or reply.outcome != "ok" or reply.type is not MessageType.REPLY:
+            return
+        if isinstance(reply.payload, bytes):
+            key = (codec.name, dialect, message.name, message.payload)
+            self._cache.remember(key, reply.arguments, reply.payload, ticket)
+
+    async def _send_answer(
+        self, exchange: Exchange, codec: Codec, message: Message, answered: Answered, is_compressed: bool
+    ) -> None:
+        reply = answered.reply
+        exchange.outcome = reply.outcome
+        if answered.stream is not None:
+            headers = GZIPPED if is_compressed else ()
+            await exchange.respond_stream(codec.content_type.encode(), answered.stream, headers)
+        elif reply.payload is None:
+            # Oneway: a body would make Node complain about a reply it did not ask for, 204 about the status.
+            await exchange.respond(200, codec.content_type.encode(), b"")
+        else:
+            assert isinstance(reply.payload, bytes)
+            await self._send_whole(exchange, codec, message, reply.type, reply.payload)
+
+    async def _send_whole(
+        self, exchange: Exchange, codec: Codec, message: Message, type: MessageType, payload: bytes
+    ) -> None:
+        before, after = codec.envelope(message.name, type, message.seqid)
+        body = before + payload + after
+        headers: HeaderList = ()
+        if len(body) >= COMPRESSED_FROM_BYTES and _accepts_gzip(exchange):
+            headers = GZIPPED
+            if len(body) < COMPRESSED_IN_THREAD_BYTES:
+                body = compress(body)
+            else:
+                body = await asyncio.get_running_loop().run_in_executor(None, compress, body)
+        await exchange.respond(200, codec.content_type.encode(), body, headers)
+
+    async def _unreadable(self, exchange: Exchange, codec: Codec, error: ProtocolError) -> None:
+        """An application exception: with HTTP 200 if it can be addressed, so that clients show it, else with 400."""
+        exchange.outcome = error.type.name
+        exchange.method = error.name or ""
+        is_addressed = error.name is not None and error.seqid is not None
+        if not is_addressed and codec.name != "tjson":
+            await exchange.respond(400, TEXT, _text(str(error)))
+            return
+        body = _exception_body(codec, error.name or "", error.seqid or 0, error)
+        await exchange.respond(200 if is_addressed else 400, codec.content_type.encode(), body)
+
+    async def _failed(
+        self,
+        exchange: Exchange,
+        codec: Codec,
+        message: Message,
+        status: int,
+        text: str,
+        outcome: str,
+        headers: HeaderList = RETRY_SOON,
+    ) -> None:
+        """A call that was read and not answered. JSON clients parse the body whatever the status is."""
+        exchange.outcome = outcome
+        if codec.name != "tjson" or message.type is MessageType.ONEWAY:
+            await exchange.respond(status, TEXT, _text(text), headers)
+            return
+        error = ApplicationError(text, ApplicationErrorType.INTERNAL_ERROR)
+        body = _exception_body(codec, message.name, message.seqid, error)
+        await exchange.respond(status, codec.content_type.encode(), body, headers)
+
+    async def _refuse(self, exchange: Exchange, refused: Refused) -> None:
+        """Answer a request whose message was not looked at; with an application exception if it is TJSON.
+
+        Without one Node never calls back (clients §0 rule 6).
+        """
+        try:
+            beginning = await exchange.read_beginning() if exchange.scope["method"] == "POST" else b""
+        except ClientGone:
+            exchange.outcome = "client_gone"
+            return
+        content_type, body = self._refusal_body(exchange, refused, beginning)
+        if exchange.body_is_read:
+            await exchange.respond(refused.status, content_type, body, refused.headers)
+        else:
+            await exchange.respond_and_close(refused.status, content_type, body, refused.headers)
+
+    def _refusal_body(self, exchange: Exchange, refused: Refused, beginning: bytes) -> tuple[bytes, bytes]:
+        try:
+            codec = self._codecs.sniff(beginning) if beginning else None
+        except ProtocolError:
+            codec = None
+        if codec is None or codec.name != "tjson":
+            return TEXT, _text(refused.text)
+        name, seqid = _addressee(codec, beginning)
+        exchange.method = name
+        kind = ApplicationErrorType.INTERNAL_ERROR if refused.status >= 500 else ApplicationErrorType.UNKNOWN
+        body = _exception_body(codec, name, seqid, ApplicationError(refused.text, kind))
+        return codec.content_type.encode(), body
+
+    async def _other_method(self, exchange: Exchange) -> None:
+        if exchange.scope["method"] == "OPTIONS":
+            exchange.outcome = "preflight"
+            exchange.body_is_read = True
+            headers = self._cross_origin.preflight_headers(exchange.headers.pop(b"origin", None))
+            await exchange.respond_empty(204, (*headers, (b"allow", ALLOWED_METHODS)))
+            return
+        exchange.outcome = "method_not_allowed"
+        text = "Send Thrift messages with POST"
+        await exchange.respond(405, TEXT, _text(text), ((b"allow", ALLOWED_METHODS),))
+
+    def _record(self, exchange: Exchange) -> None:
+        seconds = time.perf_counter() - exchange.started
+        self._metrics.response(exchange.status, exchange.bytes_in, exchange.bytes_out)
+        if exchange.method:
+            self._metrics.call(exchange.method, exchange.outcome, seconds)
+        if self._access_log is not None:
+            identity = exchange.identity
+            self._access_log.write(
+                AccessRecord(
+                    time.time(),
+                    exchange.request_id.decode("latin-1"),
+                    exchange.method,
+                    "" if identity is None else identity.user,
+                    seconds,
+                    exchange.bytes_in,
+                    exchange.bytes_out,
+                    exchange.outcome,
+                    exchange.status,
+                    exchange.head.peer if identity is None else identity.address,
+                    exchange.cached,
+                )
+            )
+
+
+def _wrap(codec: Codec, message: Message, is_compressed: bool, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    before, after = codec.envelope(message.name, MessageType.REPLY, message.seqid)
+    whole = enclosed(before, chunks, after)
+    return compressed(whole) if is_compressed else whole
+
+
+def _accepts_gzip(exchange: Exchange) -> bool:
+    accepted = exchange.headers.get(b"accept-encoding")
+    if accepted is None or b"gzip" not in accepted:
+        return False
+    for coding in accepted.split(b","):
+        name, _, quality = coding.partition(b";")
+        if name.strip() == b"gzip":
+            return quality.replace(b" ", b"") not in (b"q=0", b"q=0.0", b"q=0.00", b"q=0.000")
+    return False
+
+
+def _addressee(codec: Codec, beginning: bytes) -> tuple[str, int]:
+    """Method and seqid as far as the beginning of a body tells; errors carry what was read before they occurred."""
+    try:
+        message = codec.read_message(beginning)
+    except ProtocolError as error:
+        return error.name or "", error.seqid or 0
+    return message.name, message.seqid
+
+
+def _exception_body(codec: Codec, name: str, seqid: int, error: ApplicationError) -> bytes:
+    before, after = codec.envelope(name, MessageType.EXCEPTION, seqid)
+    return before + _encoded(codec, error) + after
+
+
+def _encoded(codec: Codec, error: ApplicationError) -> bytes:
+    payload = codec.encode(TApplicationException(error.message, int(error.type)))
+    assert isinstance(payload, bytes)
+    return payload
+
+
+def _text(text: str) -> bytes:
+    return f"{text}\n".encode("utf-8", "replace")

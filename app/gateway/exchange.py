@@ -1,0 +1,181 @@
+"""One HTTP request and its response: what was read and sent, and the few ways to answer."""
+
+import asyncio
+import re
+import secrets
+import time
+from itertools import count
+
+from app.gateway.cors import CrossOrigin
+from app.gateway.identity import HeaderList, Identity, RequestHead
+from app.gateway.request_body import ClientGone, Receive, Scope, Send
+from app.gateway.streaming import ReplyStream, StreamFailed
+
+TEXT = b"text/plain; charset=utf-8"
+# In the scope, our HTTP protocol class leaves a function that cuts the connection off.
+ABORT = "hms_gateway.abort"
+
+# Of a body that is refused: how much is kept to find method and seqid, and how much is read so that the client, which
+# may read the answer only after it has sent everything, gets to see it.
+KEPT_BYTES_MAX = 64 * 1024
+DRAINED_BYTES_MAX = 8 * 1024 * 1024
+DRAIN_SECONDS_MAX = 2.0
+
+_SANE_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,128}").fullmatch
+_process = secrets.token_hex(4)
+_numbers = count(1)
+
+
+class Exchange:
+    """State of one request. Not a place for decisions: those are in `endpoint`."""
+
+    __slots__ = (
+        "_cross_origin",
+        "_receive",
+        "_send",
+        "_write_stall_seconds_max",
+        "body_is_read",
+        "bytes_in",
+        "bytes_out",
+        "cached",
+        "head",
+        "headers",
+        "identity",
+        "method",
+        "outcome",
+        "request_id",
+        "scope",
+        "started",
+        "status",
+    )
+
+    def __init__(
+        self, scope: Scope, receive: Receive, send: Send, cross_origin: CrossOrigin, write_stall_seconds_max: float
+    ) -> None:
+        self.started = time.perf_counter()
+        self.scope = scope
+        self._receive = receive
+        self._send = send
+        self._cross_origin = cross_origin
+        self._write_stall_seconds_max = write_stall_seconds_max
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        client = scope.get("client")
+        self.head = RequestHead(self.headers, scope["headers"], scope["query_string"], client[0] if client else "")
+        self.request_id = self._request_id()
+        self.identity: Identity | None = None
+        self.method = ""
+        self.outcome = "ok"
+        self.cached = False
+        self.status = 0
+        self.body_is_read = False
+        self.bytes_in = 0
+        self.bytes_out = 0
+
+    def _request_id(self) -> bytes:
+        given = self.headers.get(b"x-request-id")
+        if given is not None and _SANE_REQUEST_ID(given):
+            return given
+        return b"%b-%x" % (_process.encode(), next(_numbers))
+
+    async def respond(self, status: int, content_type: bytes | None, body: bytes, headers: HeaderList = ()) -> None:
+        """Send a whole response with its length."""
+        await self._start(status, content_type, len(body), headers)
+        await self._send({"type": "http.response.body", "body": body})
+
+    async def respond_empty(self, status: int, headers: HeaderList) -> None:
+        """Send a response that by its status has no body and no length (204)."""
+        await self._start(status, None, None, headers)
+        await self._send({"type": "http.response.body", "body": b""})
+
+    async def respond_and_close(
+        self, status: int, content_type: bytes | None, body: bytes, headers: HeaderList = ()
+    ) -> None:
+        """Send a whole response, then take in what the client is still sending, within bounds, and close.
+
+        Closing at once would make the kernel reset the connection, and the client lose the answer.
+        """
+        await self._start(status, content_type, len(body), (*headers, (b"connection", b"close")))
+        await self._send({"type": "http.response.body", "body": body, "more_body": True})
+        await self._drain()
+        await self._send({"type": "http.response.body", "body": b""})
+
+    async def respond_stream(self, content_type: bytes, stream: ReplyStream, headers: HeaderList = ()) -> None:
+        """Send the chunks as they come. Raises ClientGone and StreamFailed; both have cut the connection off."""
+        watch = asyncio.ensure_future(self._receive())
+        try:
+            await self._start(200, content_type, None, headers)
+            async for chunk in stream.chunks():
+                await self._send_chunk(chunk)
+                if watch.done():
+                    raise ClientGone
+            await self._send({"type": "http.response.body", "body": b""})
+        except BaseException:
+            # Without the last chunk of the chunked encoding the client knows that the reply is not whole.
+            stream.cancel()
+            self._abort()
+            raise
+        finally:
+            watch.cancel()
+
+    async def read_beginning(self) -> bytes:
+        """The first part of a body that is not wanted; reads on to its end when that is near."""
+        if self.body_is_read or self.headers.get(b"expect"):
+            return b""
+        kept: list[bytes] = []
+        kept_bytes = 0
+        try:
+            async with asyncio.timeout(DRAIN_SECONDS_MAX):
+                while kept_bytes < KEPT_BYTES_MAX:
+                    message = await self._receive()
+                    if message["type"] == "http.disconnect":
+                        raise ClientGone
+                    kept.append(message["body"])
+                    kept_bytes += len(message["body"])
+                    self.bytes_in += len(message["body"])
+                    if not message.get("more_body"):
+                        self.body_is_read = True
+                        break
+        except TimeoutError:
+            pass
+        return b"".join(kept)
+
+    async def _start(self, status: int, content_type: bytes | None, length: int | None, headers: HeaderList) -> None:
+        self.status = status
+        fields = [(b"x-request-id", self.request_id)]
+        if content_type is not None:
+            fields.append((b"content-type", content_type))
+        if length is not None:
+            fields.append((b"content-length", b"%d" % length))
+            self.bytes_out += length
+        if headers:
+            fields.extend(headers)
+        origin = self.headers.get(b"origin")
+        if origin is not None:
+            fields.extend(self._cross_origin.reply_headers(origin))
+        await self._send({"type": "http.response.start", "status": status, "headers": fields})
+
+    async def _send_chunk(self, chunk: bytes) -> None:
+        self.bytes_out += len(chunk)
+        try:
+            async with asyncio.timeout(self._write_stall_seconds_max):
+                await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
+        except TimeoutError:
+            raise StreamFailed("the client took nothing of its reply for too long") from None
+
+    async def _drain(self) -> None:
+        drained = 0
+        try:
+            async with asyncio.timeout(DRAIN_SECONDS_MAX):
+                while not self.body_is_read and drained < DRAINED_BYTES_MAX:
+                    message = await self._receive()
+                    if message["type"] == "http.disconnect":
+                        return
+                    drained += len(message["body"])
+                    self.body_is_read = not message.get("more_body")
+        except TimeoutError:
+            return
+
+    def _abort(self) -> None:
+        abort = self.scope.get(ABORT)
+        if abort is not None:
+            abort()

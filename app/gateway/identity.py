@@ -1,0 +1,50 @@
+"""Who is calling: the values that authentication takes and gives."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+HeaderList = Sequence[tuple[bytes, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestHead:
+    """What of a request may tell who sends it. `headers` are in lower case; repeated ones are in `header_list`."""
+
+    headers: dict[bytes, bytes]
+    header_list: HeaderList
+    query: bytes
+    peer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """An authenticated caller. `address` is the client's own where a trusted proxy told it, else the peer's."""
+
+    user: str
+    address: str
+    groups: tuple[str, ...] = ()
+
+
+class Refused(Exception):
+    """The request is not served. `text` is safe to show and never tells which half of a password was wrong."""
+
+    def __init__(self, status: int, text: str, *, headers: HeaderList = (), reason: str = "refused") -> None:
+        super().__init__(text)
+        self.status = status
+        self.text = text
+        self.headers = headers
+        self.reason = reason
+
+
+class Authenticator(Protocol):
+    """Tells who sends a request. Others than ours can be handed to the endpoint."""
+
+    def remembered(self, head: RequestHead) -> Identity | None:
+        """The caller, when that takes no time; None when `authenticate` has to find out. Runs for every request."""
+
+    async def authenticate(self, head: RequestHead) -> Identity:
+        """The caller. Raises Refused."""
+
+    def close(self) -> None:
+        """Give back threads."""

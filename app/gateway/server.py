@@ -1,0 +1,156 @@
+"""The server process: sockets, TLS, event loop, graceful stop; and the parent of several such processes."""
+
+import asyncio
+import contextlib
+import gc
+import resource
+import socket
+import ssl
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+import uvicorn
+
+from app.gateway.application import Gateway
+from app.gateway.http_protocol import BoundedConfig, BoundedHttpProtocol
+from app.gateway.metrics import Metrics
+from app.limits import Limits
+
+# Files besides connections: database, log, libraries.
+OTHER_FILES = 200
+# A collection of young objects every 700 allocations would cost more than it frees: calls leave few cycles behind.
+COLLECTION_THRESHOLDS = (50_000, 20, 50)
+
+_log = structlog.get_logger("hms_gateway.server")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """How to listen. `tls` None serves plain HTTP."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    tls: ssl.SSLContext | None = None
+    backlog: int = 2048
+    header_seconds_max: float = 20.0
+    idle_seconds_max: float = 75.0
+
+
+class Server(uvicorn.Server):
+    """Serves one gateway until `stop` or a signal; calls in flight finish, for drain_seconds_max at most."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        options: ServerOptions,
+        limits: Limits,
+        metrics: Metrics | None = None,
+        *,
+        on_listening: Callable[[list[tuple[Any, ...]]], None] = lambda addresses: None,
+    ) -> None:
+        config = BoundedConfig(
+            gateway,
+            host=options.host,
+            port=options.port,
+            loop="uvloop",
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            backlog=options.backlog,
+            timeout_keep_alive=options.idle_seconds_max,
+            timeout_graceful_shutdown=limits.drain_seconds_max,
+            ssl_context_factory=None if options.tls is None else lambda *_: options.tls,
+            connections_max=min(limits.connections_max, _files_allowed(limits.connections_max) - OTHER_FILES),
+            header_seconds_max=options.header_seconds_max,
+            metrics=metrics,
+        )
+        super().__init__(config)
+        self._gateway = gateway
+        self._options = options
+        self._on_listening = on_listening
+
+    def stop(self) -> None:
+        """Ask the server to stop; safe from any thread and from signal handlers."""
+        self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """As uvicorn's, but a TLS handshake may not take a minute, and the addresses are told."""
+        listeners = sockets or listening_sockets(self._options.host, self._options.port)
+        await self.lifespan.startup()
+        loop = asyncio.get_running_loop()
+        handshake_seconds = None if self.config.ssl is None else self._options.header_seconds_max
+        self.servers = [
+            await loop.create_server(
+                self._connection,
+                sock=listener,
+                ssl=self.config.ssl,
+                backlog=self.config.backlog,
+                ssl_handshake_timeout=handshake_seconds,
+            )
+            for listener in listeners
+        ]
+        self.started = True
+        _quiet_collector()
+        self._on_listening([listener.getsockname() for listener in listeners])
+
+    def _connection(self) -> asyncio.Protocol:
+        return BoundedHttpProtocol(self.config, self.server_state, self.lifespan.state)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._gateway.stop_being_ready()
+        await super().shutdown(sockets=sockets)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        # uvicorn raises the signal again when it is done, which would end the process before its owner has cleaned up.
+        with super().capture_signals():
+            try:
+                yield
+            finally:
+                self._captured_signals.clear()
+
+
+def listening_sockets(host: str, port: int) -> list[socket.socket]:
+    """Bound sockets, one per address family of the host. Raises OSError."""
+    sockets: list[socket.socket] = []
+    for family, _, _, _, address in socket.getaddrinfo(
+        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    ):
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            listener.bind((address[0], sockets[0].getsockname()[1] if sockets else port))
+        except OSError:
+            for opened in (listener, *sockets):
+                opened.close()
+            raise
+        listener.setblocking(False)
+        listener.set_inheritable(True)
+        sockets.append(listener)
+    return sockets
+
+
+def _quiet_collector() -> None:
+    """What start-up made stays: leave it out of every later collection, and collect less often."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*COLLECTION_THRESHOLDS)
+
+
+def _files_allowed(wanted: int) -> int:
+    """Raise the limit of open files towards what the connections need; the limit that holds."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = wanted + OTHER_FILES
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return needed
+    allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]

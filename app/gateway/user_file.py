@@ -1,0 +1,69 @@
+"""The password file as the running server sees it: read again when it changes, looked at once a second at most."""
+
+import hashlib
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+
+import structlog
+
+from app.gateway.users import UserFileError, hash_password, read_users
+
+LOOK_EVERY_SECONDS = 1.0
+
+_log = structlog.get_logger("hms_gateway.users")
+
+
+class UserFile:
+    """Hashes by user name. `generation` grows with every change, so what was remembered before can be dropped."""
+
+    def __init__(self, path: Path, monotonic: Callable[[], float]) -> None:
+        self._path = path
+        self._monotonic = monotonic
+        self._users: dict[str, str] = {}
+        self._names: list[str] = []
+        self._signature: tuple[int, int, int] | None = None
+        self._next_look = 0.0
+        self._decoy_key = secrets.token_bytes(16)
+        self._decoy_hash = hash_password(secrets.token_hex(16))
+        self.generation = 0
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read the file if it changed. A file that is gone lets nobody in; a broken one keeps what was read before."""
+        now = self._monotonic()
+        if now < self._next_look:
+            return
+        self._next_look = now + LOOK_EVERY_SECONDS
+        signature = _signature(self._path)
+        if signature == self._signature and self.generation:
+            return
+        self._signature = signature
+        try:
+            self._users = read_users(self._path)
+        except UserFileError as error:
+            _log.error("password file not read, the users known before stay", problem=str(error))
+        self._names = list(self._users)
+        self.generation += 1
+
+    def hash_of(self, user: str) -> tuple[str, bool]:
+        """The stored hash and True; for an unknown user the hash of some other user, and False.
+
+        Checking that one costs what a wrong password of a known user costs, and always the same for the same name.
+        """
+        stored_hash = self._users.get(user)
+        if stored_hash is not None:
+            return stored_hash, True
+        if not self._names:
+            return self._decoy_hash, False
+        digest = hashlib.blake2b(user.encode(), key=self._decoy_key, digest_size=8).digest()
+        return self._users[self._names[int.from_bytes(digest, "big") % len(self._names)]], False
+
+
+def _signature(path: Path) -> tuple[int, int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino

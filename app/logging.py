@@ -1,0 +1,55 @@
+"""Logging of the whole program: structlog and the standard library's loggers end in the same lines on one stream."""
+
+import logging
+import sys
+from typing import IO, Any, Literal
+
+import msgspec
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+LogFormat = Literal["json", "text"]
+
+_SHARED: list[Processor] = [
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_logger_name,
+    structlog.stdlib.add_log_level,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+]
+_encode = msgspec.json.Encoder(enc_hook=repr).encode
+
+
+def configure_logging(level: str = "info", log_format: LogFormat = "json", stream: IO[str] | None = None) -> None:
+    """Send everything logged to `stream` (standard error unless told), one JSON object per line or text for people."""
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *_SHARED,
+            structlog.stdlib.PositionalArgumentsFormatter(),
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(foreign_pre_chain=_SHARED, processors=_renderers(log_format))
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    # What uvicorn says about starting and stopping at level info is said by the program itself.
+    logging.getLogger("uvicorn").setLevel(max(root.level, logging.WARNING))
+
+
+def render_json(_logger: WrappedLogger | None, _name: str, event: EventDict) -> str:
+    """One line of JSON; values that JSON does not know appear as their repr."""
+    return _encode(event).decode()
+
+
+def _renderers(log_format: LogFormat) -> list[Processor]:
+    remove: Any = structlog.stdlib.ProcessorFormatter.remove_processors_meta
+    if log_format == "text":
+        return [remove, structlog.dev.ConsoleRenderer(colors=False)]
+    return [remove, structlog.processors.format_exc_info, render_json]

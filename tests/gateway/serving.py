@@ -1,0 +1,213 @@
+"""A real gateway server on loopback for tests, with a processor that answers what the test says."""
+
+import contextlib
+import io
+import json
+import queue
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from app.gateway.access_log import AccessLog
+from app.gateway.application import Gateway
+from app.gateway.cors import CrossOrigin
+from app.gateway.endpoint import Endpoint
+from app.gateway.identity import Identity
+from app.gateway.metrics import Metrics
+from app.gateway.server import Server, ServerOptions
+from app.limits import Limits
+from app.rpc.processor import Reply
+from app.wire import ApplicationError, ApplicationErrorType, MessageType, make_codecs
+
+PATH = "/gateway/default/hmshttpthrift/api/hms"
+CALL = b'[1,"get_all_databases",1,1,{}]'
+DATABASES = b'{"0":{"lst":["str",1,"default"]}}'
+ANSWER = b'[1,"get_all_databases",2,1,{"0":{"lst":["str",1,"default"]}}]'
+# Long enough for a busy machine; nothing waits for it when all is well.
+PATIENCE_SECONDS = 20.0
+
+Answer = Callable[..., object]
+
+
+class CannedProcessor:
+    """Answers with bytes, chunks, None for a oneway, or raises; unknown methods as the real one does."""
+
+    def __init__(self, **answers: object) -> None:
+        self.answers: dict[str, object] = {"get_all_databases": DATABASES, "shutdown": None, **answers}
+        self.calls: list = []
+
+    def process(self, codec, message, call):
+        self.calls.append((message, call))
+        if message.name not in self.answers:
+            error = ApplicationError(f"Invalid method name: '{message.name}'", ApplicationErrorType.UNKNOWN_METHOD)
+            return Reply(MessageType.EXCEPTION, codec.encode(_struct(error)), error.type.name)
+        answer = self.answers[message.name]
+        if callable(answer):
+            answer = answer(message, call)
+        if isinstance(answer, Exception):
+            raise answer
+        return Reply(MessageType.REPLY, answer, "ok")
+
+
+def _struct(error):
+    from app.wire.errors import TApplicationException
+
+    return TApplicationException(error.message, int(error.type))
+
+
+class Anybody:
+    """Lets everybody in under one name."""
+
+    def __init__(self, user: str = "ann") -> None:
+        self.user = user
+        self.closed = False
+
+    def remembered(self, head):
+        return Identity(self.user, head.peer)
+
+    async def authenticate(self, head):
+        raise AssertionError("never asked")
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@dataclass
+class Running:
+    """A server that is up: where it is, and what it is made of."""
+
+    port: int
+    server: Server
+    endpoint: Endpoint
+    metrics: Metrics
+    log: io.StringIO
+    thread: threading.Thread
+    scheme: str = "http"
+    path: str = PATH
+    stopped: list[str] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://127.0.0.1:{self.port}{self.path}"
+
+    @property
+    def root(self) -> str:
+        return f"{self.scheme}://127.0.0.1:{self.port}"
+
+    def stop(self) -> None:
+        self.server.stop()
+        self.thread.join(PATIENCE_SECONDS)
+        assert not self.thread.is_alive()
+
+    def log_lines(self) -> list[dict]:
+        """What the access log holds once the server has stopped."""
+        return [json.loads(line) for line in self.log.getvalue().splitlines()]
+
+    def connect(self) -> socket.socket:
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_SECONDS)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
+
+    def exchange(self, request: bytes) -> bytes:
+        """Send raw bytes and read until the server closes."""
+        with self.connect() as connection:
+            connection.sendall(request)
+            return read_all(connection)
+
+
+@contextlib.contextmanager
+def running(
+    processor: object | None = None,
+    *,
+    cache: object | None = None,
+    authenticator: object | None = None,
+    limits: Limits | None = None,
+    tls: ssl.SSLContext | None = None,
+    origins: tuple[str, ...] = ("*",),
+    ready: Callable[[], None] = lambda: None,
+    header_seconds_max: float = PATIENCE_SECONDS,
+    idle_seconds_max: float = PATIENCE_SECONDS,
+    **endpoint_options: object,
+) -> Iterator[Running]:
+    """Serve in a thread until the end of the block."""
+    limits = limits or Limits()
+    limits = replace(limits, drain_seconds_max=min(limits.drain_seconds_max, PATIENCE_SECONDS))
+    log = io.StringIO()
+    access_log = AccessLog(stream=log)
+    metrics = Metrics({"get_all_databases", "get_table", "shutdown"})
+    stopped: list[str] = []
+    endpoint = Endpoint(
+        codecs=make_codecs(limits),
+        processor=processor or CannedProcessor(),
+        cache=cache,
+        authenticator=authenticator or Anybody(),
+        limits=limits,
+        metrics=metrics,
+        access_log=access_log,
+        cross_origin=CrossOrigin(origins),
+        **endpoint_options,
+    )
+    on_stop = (access_log.close, lambda: stopped.append("stopped"))
+    gateway = Gateway(endpoint, path=PATH, metrics=metrics, ready=ready, on_stop=on_stop)
+    ports: queue.SimpleQueue[int] = queue.SimpleQueue()
+    options = ServerOptions(tls=tls, header_seconds_max=header_seconds_max, idle_seconds_max=idle_seconds_max)
+    server = Server(gateway, options, limits, metrics, on_listening=lambda addresses: ports.put(addresses[0][1]))
+    thread = threading.Thread(target=server.run, name="server")
+    thread.start()
+    port = ports.get(timeout=PATIENCE_SECONDS)
+    scheme = "http" if tls is None else "https"
+    it = Running(port, server, endpoint, metrics, log, thread, scheme, stopped=stopped)
+    try:
+        yield it
+    finally:
+        it.stop()
+
+
+def read_all(connection: socket.socket) -> bytes:
+    pieces = []
+    with contextlib.suppress(ConnectionResetError):
+        while piece := connection.recv(65536):
+            pieces.append(piece)
+    return b"".join(pieces)
+
+
+def read_response(connection: socket.socket) -> tuple[int, dict[str, str], bytes]:
+    """One response with a Content-Length: status, headers, body."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        piece = connection.recv(65536)
+        assert piece, f"closed after {data!r}"
+        data += piece
+    head, _, body = data.partition(b"\r\n\r\n")
+    status, headers = parse_head(head)
+    length = int(headers.get("content-length", "0"))
+    while len(body) < length:
+        piece = connection.recv(65536)
+        assert piece, "closed inside the body"
+        body += piece
+    return status, headers, body
+
+
+def parse_head(head: bytes) -> tuple[int, dict[str, str]]:
+    first, *lines = head.decode("latin-1").split("\r\n")
+    fields = (line.partition(":") for line in lines)
+    return int(first.split()[1]), {name.lower(): value.strip() for name, _, value in fields}
+
+
+def post(body: bytes, *headers: str, length: int | None = None, path: str = PATH) -> bytes:
+    """A raw POST request."""
+    lines = [f"POST {path} HTTP/1.1", "Host: localhost", *headers]
+    if not any(line.lower().startswith("transfer-encoding") for line in headers):
+        lines.append(f"Content-Length: {len(body) if length is None else length}")
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for something another thread does."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < end, "did not happen"
+        time.sleep(0.002)
