@@ -1,0 +1,83 @@
+"""Databases as rows."""
+
+from typing import Any
+
+from sqlalchemy import Row, delete, func, insert, select, update
+
+from app.metastore.patterns import Pattern
+from app.metastore.ports import DatabaseId, DuplicateKey, StoredDatabase
+from app.storage.errors import check_name, check_text, is_storable
+from app.storage.filter_sql import matches_pattern
+from app.storage.fragments import DATABASE_EXTRA, decode_extra, decode_map, encode_extra, encode_map
+from app.storage.repository import Repository
+from app.storage.schema import DATABASES, DESCRIPTORS, FUNCTIONS, FURTHER_KEYS, PARTITIONS, TABLES
+from app.structs import Database
+
+
+class DatabaseReads(Repository):
+    def database(self, name: str) -> StoredDatabase | None:
+        if not is_storable(name):
+            return None
+        row = self._connection.execute(select(DATABASES).where(DATABASES.c.name == name)).first()
+        return None if row is None else StoredDatabase(DatabaseId(row.database_id), _database(row))
+
+    def database_names(self, pattern: Pattern | None = None) -> list[str]:
+        statement = select(DATABASES.c.name).order_by(DATABASES.c.name)
+        condition = pattern and matches_pattern(DATABASES.c.name, pattern, self._dialect_name)
+        if condition is not None:
+            statement = statement.where(condition)
+        return list(self._connection.execute(statement).scalars())
+
+    def function_count(self, database_id: DatabaseId) -> int:
+        statement = select(func.count()).select_from(FUNCTIONS).where(FUNCTIONS.c.database_id == database_id)
+        return self._connection.execute(statement).scalar_one()
+
+
+class DatabaseWrites(DatabaseReads):
+    def insert_database(self, database: Database) -> DatabaseId:
+        self._check_free(database.name or "", except_for=None)
+        return DatabaseId(self._inserted_id(insert(DATABASES).values(_row(database))))
+
+    def update_database(self, database_id: DatabaseId, database: Database) -> None:
+        self._check_free(database.name or "", except_for=database_id)
+        self._connection.execute(update(DATABASES).where(DATABASES.c.database_id == database_id).values(_row(database)))
+
+    def delete_database(self, database_id: DatabaseId) -> None:
+        tables = select(TABLES.c.table_id).where(TABLES.c.database_id == database_id)
+        for child in (FURTHER_KEYS, PARTITIONS, DESCRIPTORS):
+            self._connection.execute(delete(child).where(child.c.table_id.in_(tables)))
+        for owned in (TABLES, FUNCTIONS, DATABASES):
+            self._connection.execute(delete(owned).where(owned.c.database_id == database_id))
+
+    def _check_free(self, name: str, except_for: DatabaseId | None) -> None:
+        check_name("database", name)
+        found = self._connection.execute(select(DATABASES.c.database_id).where(DATABASES.c.name == name)).scalar()
+        if found not in (None, except_for):
+            raise DuplicateKey(name)
+
+
+def _row(database: Database) -> dict[str, object]:
+    for text in (database.description, database.locationUri, database.ownerName):
+        check_text(f"a text of database {database.name}:", text)
+    return {
+        "name": database.name,
+        "description": database.description,
+        "location": database.locationUri,
+        "owner_name": database.ownerName,
+        "owner_type": database.ownerType,
+        "parameters": None if database.parameters is None else encode_map(database.parameters),
+        "create_time": database.createTime,
+        "extra": encode_extra(database, DATABASE_EXTRA),
+    }
+
+
+def _database(row: Row[Any]) -> Database:
+    database = decode_extra(Database, row.extra)
+    database.name = row.name
+    database.description = row.description
+    database.locationUri = row.location
+    database.parameters = None if row.parameters is None else decode_map(row.parameters)
+    database.ownerName = row.owner_name
+    database.ownerType = row.owner_type
+    database.createTime = row.create_time
+    return database

@@ -1,0 +1,109 @@
+"""SQLAlchemy engines for SQLite and PostgreSQL, each connection set up the way its use needs."""
+
+import sqlite3
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import ArgumentError
+
+from app.metastore.ports import StoreError
+
+BUSY_SECONDS_MAX = 20
+CONNECT_SECONDS_MAX = 10
+POOL_WAIT_SECONDS_MAX = 30
+CACHE_PAGES_KIB = 16_384
+
+
+def parse_url(url: str) -> URL:
+    """Check that `url` names a database we support. Raises StoreError."""
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise StoreError("the database URL cannot be read") from error
+    backend = parsed.get_backend_name()
+    if backend == "sqlite" and (not parsed.database or parsed.database == ":memory:"):
+        raise StoreError("SQLite needs a file, such as sqlite:///var/catalog.sqlite")
+    if backend == "postgresql" and parsed.drivername == "postgresql":
+        parsed = parsed.set(drivername="postgresql+psycopg")
+    if parsed.drivername not in ("sqlite", "sqlite+pysqlite", "postgresql+psycopg"):
+        raise StoreError(f"databases of kind {parsed.drivername} are not supported")
+    return parsed
+
+
+def writing_engine(url: URL) -> Engine:
+    """For the one thread that changes things, and for migrations."""
+    if url.get_backend_name() == "sqlite":
+        return _sqlite_engine(url, "BEGIN IMMEDIATE", read_only=False, pool_size=1)
+    return create_engine(
+        url,
+        hide_parameters=True,
+        pool_size=1,
+        max_overflow=1,
+        isolation_level="READ COMMITTED",
+        connect_args={"connect_timeout": CONNECT_SECONDS_MAX},
+    )
+
+
+def reading_engine(url: URL, connections_max: int) -> Engine:
+    """For snapshots: read-only connections, each transaction one consistent state."""
+    if url.get_backend_name() == "sqlite":
+        return _sqlite_engine(url, "BEGIN", read_only=True, pool_size=connections_max)
+    engine = create_engine(
+        url,
+        hide_parameters=True,
+        pool_size=connections_max,
+        max_overflow=0,
+        pool_timeout=POOL_WAIT_SECONDS_MAX,
+        pool_use_lifo=True,
+        isolation_level="REPEATABLE READ",
+        connect_args={"connect_timeout": CONNECT_SECONDS_MAX},
+    )
+
+    @event.listens_for(engine, "connect")
+    def _read_only(connection: Any, record: Any) -> None:
+        connection.read_only = True
+
+    return engine
+
+
+def watching_connection(url: URL) -> sqlite3.Connection | None:
+    """A connection that only asks SQLite whether anybody else committed; None for other databases."""
+    if url.get_backend_name() != "sqlite":
+        return None
+    connection = sqlite3.connect(str(url.database), check_same_thread=False, isolation_level=None)
+    _set_up_sqlite(connection, read_only=True)
+    return connection
+
+
+def _sqlite_engine(url: URL, begin: str, *, read_only: bool, pool_size: int) -> Engine:
+    engine = create_engine(
+        url,
+        hide_parameters=True,
+        pool_size=pool_size,
+        max_overflow=0,
+        pool_timeout=POOL_WAIT_SECONDS_MAX,
+        pool_use_lifo=True,
+        # No implicit BEGIN by the driver: a DDL statement or a SAVEPOINT belongs to our transaction as well.
+        connect_args={"check_same_thread": False, "isolation_level": None, "timeout": BUSY_SECONDS_MAX},
+    )
+
+    @event.listens_for(engine, "connect")
+    def _connected(connection: DBAPIConnection, record: Any) -> None:
+        _set_up_sqlite(connection, read_only=read_only)
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    return engine
+
+
+def _set_up_sqlite(connection: Any, *, read_only: bool) -> None:
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS_MAX * 1000}")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute(f"PRAGMA cache_size = -{CACHE_PAGES_KIB if not read_only else CACHE_PAGES_KIB // 4}")
+    if read_only:
+        connection.execute("PRAGMA query_only = ON")

@@ -1,0 +1,99 @@
+"""The seam where the drivers' errors become the store's own; no SQL text and no value ever gets into a message."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from app.metastore.ports import StoreError, StoreUnavailable, UnstorableText
+from app.storage.schema import NAME_BYTES_MAX
+
+_RETRYABLE_STATES = frozenset({"40001", "40P01"})  # serialization failure, deadlock detected
+# Starting up, shutting down, too many connections, and the whole class of connection exceptions.
+_UNAVAILABLE_STATES = frozenset({"57P01", "57P02", "57P03", "53300"})
+_SQLITE_BUSY = frozenset({"SQLITE_BUSY", "SQLITE_LOCKED"})
+_SQLITE_UNAVAILABLE = frozenset({"SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_FULL", "SQLITE_READONLY", "SQLITE_NOMEM"})
+
+
+class Retryable(Exception):
+    """The database gave up a unit of work that may succeed when it is run again; nothing was changed."""
+
+
+@contextmanager
+def translated(engine: Engine) -> Iterator[None]:
+    """Turn whatever the driver raises inside into StoreError, StoreUnavailable or Retryable."""
+    try:
+        yield
+    except PoolTimeout as error:
+        raise StoreUnavailable(
+            "all database connections are in use (see the limit database_connections_max)"
+        ) from error
+    except SQLAlchemyError as error:
+        raise _translation(engine, error) from error
+    except Exception as error:
+        if not is_driver_error(engine, error):
+            raise
+        raise _translation(engine, error) from error
+
+
+def is_driver_error(engine: Engine, error: BaseException) -> bool:
+    """Whether the driver itself raised it, past SQLAlchemy."""
+    return isinstance(error, engine.dialect.loaded_dbapi.Error)
+
+
+def is_disconnect(engine: Engine, error: BaseException) -> bool:
+    """Whether the connection is lost with it."""
+    if isinstance(error, DBAPIError):
+        return error.connection_invalidated or is_disconnect(engine, error.orig or Exception())
+    return is_driver_error(engine, error) and engine.dialect.is_disconnect(error, None, None)  # type: ignore[arg-type]
+
+
+def check_name(kind: str, name: str) -> None:
+    """Raise UnstorableText unless `name` can be stored and indexed on every database."""
+    check_text(kind, name)
+    if len(name) * 4 > NAME_BYTES_MAX and len(name.encode()) > NAME_BYTES_MAX:
+        raise UnstorableText(f"{kind} {name[:80]}… is longer than {NAME_BYTES_MAX} bytes")
+
+
+def check_text(kind: str, text: str | None) -> None:
+    """Raise UnstorableText for what no database can keep on its own; inside encoded fragments it is escaped."""
+    if text is not None and not is_storable(text):
+        shown = text.replace("\0", "\\0").encode(errors="backslashreplace").decode()
+        raise UnstorableText(f"{kind} {shown[:80]} contains a NUL character or half of a surrogate pair")
+
+
+def is_storable(text: str) -> bool:
+    """Whether a database can hold the text as it is."""
+    if "\0" in text:
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _translation(engine: Engine, error: Exception) -> Exception:
+    original = error.orig if isinstance(error, DBAPIError) else error
+    state = getattr(original, "sqlstate", None) or ""
+    name = getattr(original, "sqlite_errorname", None) or ""
+    if state in _RETRYABLE_STATES:
+        return Retryable("the database asked to run the transaction again")
+    if name.startswith(tuple(_SQLITE_BUSY)):
+        return StoreUnavailable("the database file is locked by another process")
+    if name.startswith(tuple(_SQLITE_UNAVAILABLE)):
+        return StoreUnavailable(f"the database file cannot be used ({name})")
+    if (
+        state in _UNAVAILABLE_STATES
+        or state.startswith("08")
+        or is_disconnect(engine, error)
+        or _never_connected(error)
+    ):
+        return StoreUnavailable("the database cannot be reached")
+    return StoreError(f"the database refused a statement ({state or name or type(original).__name__})")
+
+
+def _never_connected(error: Exception) -> bool:
+    return isinstance(error, DBAPIError) and error.statement is None and type(error.orig).__name__ == "OperationalError"

@@ -1,0 +1,204 @@
+"""Patterns, lists of texts and partition filters as SQL conditions."""
+
+from collections.abc import Callable, Iterable, Sequence
+from operator import eq, ge, gt, le, lt, ne
+from typing import Any, Final, TypeAlias
+
+import orjson
+from sqlalchemy import ColumnElement, Text, and_, bindparam, false, func, literal, or_, select
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.sql.elements import Grouping
+
+from app.metastore.filters import (
+    BoundAnd,
+    BoundBetween,
+    BoundComparison,
+    BoundFilter,
+    BoundIn,
+    BoundLike,
+    BoundMultiIn,
+    BoundNode,
+    BoundOr,
+    Operator,
+)
+from app.metastore.patterns import Pattern
+from app.metastore.ports import StoreError
+from app.storage.errors import check_text, is_storable
+from app.storage.schema import FURTHER_KEYS, KEY_COLUMN_COUNT, KEY_COLUMNS, PARTITIONS
+
+Condition: TypeAlias = ColumnElement[bool]
+
+# SQLite takes 32,766 bound values in a statement where it was built with the default, PostgreSQL 65,535.
+CONDITIONS_MAX: Final = 10_000
+_LIKE_CHARACTERS_MAX: Final = 10_000  # SQLite refuses longer patterns than 50,000 bytes
+_GROUP: Final = 100  # SQLite counts a chain of ORs as deep as it is long and stops at 1,000
+
+_OPERATORS: Final[dict[Operator, Callable[[Any, Any], Any]]] = {
+    Operator.EQUAL: eq,
+    Operator.NOT_EQUAL: ne,
+    Operator.LESS: lt,
+    Operator.LESS_OR_EQUAL: le,
+    Operator.GREATER: gt,
+    Operator.GREATER_OR_EQUAL: ge,
+}
+
+
+def is_among(column: ColumnElement[Any], texts: Iterable[str], dialect_name: str) -> Condition:
+    """`column IN (texts)` for any number of texts, as one bound value. Texts no database can hold match nothing."""
+    wanted = [text for text in texts if is_storable(text)]
+    if dialect_name == "postgresql":
+        return column == func.any(bindparam(None, wanted, type_=ARRAY(Text)))
+    if dialect_name == "sqlite":
+        each = func.json_each(bindparam(None, orjson.dumps(wanted).decode(), type_=Text)).table_valued("value")
+        return column.in_(select(each.c.value))
+    return column.in_(wanted)
+
+
+def has_id_among(column: ColumnElement[Any], ids: Iterable[int], dialect_name: str) -> Condition:
+    """`column IN (ids)` for any number of ids, as one bound value."""
+    wanted = list(ids)
+    if dialect_name == "postgresql":
+        return column == func.any(bindparam(None, wanted, type_=ARRAY(column.type)))
+    if dialect_name == "sqlite":
+        each = func.json_each(bindparam(None, orjson.dumps(wanted).decode(), type_=Text)).table_valued("value")
+        return column.in_(select(each.c.value))
+    return column.in_(wanted)
+
+
+def matches_pattern(column: ColumnElement[Any], pattern: Pattern, dialect_name: str) -> Condition | None:
+    """A name pattern or LIKE over a column of binary collation; None when every text matches.
+
+    Patterns that fold case are for columns that hold lower-cased names.
+    """
+    if pattern.matches_everything:
+        return None
+    texts = pattern.literals
+    if texts is not None:
+        return is_among(column, texts, dialect_name)
+    if dialect_name == "sqlite":
+        # Its LIKE ignores case.
+        return _any_of([column.op("GLOB")(text) for text in pattern.glob_alternatives() if _is_usable(text)])
+    likes = [text for text in pattern.like_alternatives("!") if _is_usable(text)]
+    return _any_of([column.like(text, escape="!") for text in likes])
+
+
+def matches_text(column: ColumnElement[Any], texts: Sequence[str | None], dialect_name: str) -> Condition:
+    """`column` is the concatenation of `texts`, where None stands for any run of characters."""
+    if dialect_name == "sqlite":
+        glob = "".join("*" if text is None else _escaped_glob(text) for text in texts)
+        return column.op("GLOB")(glob)
+    escapes = str.maketrans({character: "!" + character for character in "%_!"})
+    return column.like("".join("%" if text is None else text.translate(escapes) for text in texts), escape="!")
+
+
+def selects(bound: BoundFilter, dialect_name: str) -> Condition:
+    """The condition on PARTITIONS that agrees with `filters.evaluate`.
+
+    Raises StoreError when there are too many conditions, UnstorableText for an operand no database can take.
+    """
+    return _Translator(dialect_name).node(bound.root)
+
+
+def key_column(position: int) -> ColumnElement[Any]:
+    """Where the sort key of a partition value is found."""
+    if position < KEY_COLUMN_COUNT:
+        return KEY_COLUMNS[position]
+    key = select(FURTHER_KEYS.c.sort_key).where(
+        FURTHER_KEYS.c.partition_id == PARTITIONS.c.partition_id, FURTHER_KEYS.c.position == position
+    )
+    return key.correlate(PARTITIONS).scalar_subquery()
+
+
+class _Translator:
+    def __init__(self, dialect_name: str) -> None:
+        self._dialect_name = dialect_name
+        self._conditions = 0
+
+    def node(self, node: BoundNode) -> Condition:
+        match node:
+            case BoundAnd(children):
+                return _all_of([self.node(child) for child in children])
+            case BoundOr(children):
+                return self._or(children)
+            case BoundComparison(position, _, operator, operand):
+                self._count(operand)
+                return _OPERATORS[operator](key_column(position), literal(operand, Text))
+            case BoundLike(position, pattern):
+                self._count()
+                key = key_column(position)
+                condition = matches_pattern(key, pattern, self._dialect_name)
+                return key.is_not(None) if condition is None else condition
+            case BoundBetween(position, _, low, high, negated):
+                self._count(low, high)
+                key = key_column(position)
+                if negated:
+                    return or_(key < literal(low, Text), key > literal(high, Text))
+                return and_(key >= literal(low, Text), key <= literal(high, Text))
+            case BoundIn(position, _, operands, negated):
+                self._count()
+                return self._in(position, operands, negated)
+            case BoundMultiIn(positions, rows, negated):
+                return self._multi_in(positions, rows, negated)
+
+    def _or(self, children: Sequence[BoundNode]) -> Condition:
+        """Equalities of one key become one IN: engines spell a list of days that way."""
+        operands: dict[int, dict[str, None]] = {}
+        others: list[BoundNode] = []
+        for child in children:
+            if isinstance(child, BoundComparison) and child.operator is Operator.EQUAL:
+                operands.setdefault(child.position, {})[child.operand] = None
+            else:
+                others.append(child)
+        conditions = [self._in(position, list(texts), negated=False) for position, texts in operands.items()]
+        return _any_of(conditions + [self.node(child) for child in others])
+
+    def _in(self, position: int, operands: Sequence[str], negated: bool) -> Condition:
+        key = key_column(position)
+        if len(operands) == 1:
+            check_text("filter value", operands[0])
+            text = literal(operands[0], Text)
+            return key != text if negated else key == text
+        among = is_among(key, operands, self._dialect_name)
+        return and_(key.is_not(None), ~Grouping(among)) if negated else among
+
+    def _multi_in(self, positions: Sequence[int], rows: Sequence[Sequence[str]], negated: bool) -> Condition:
+        if len(positions) == 1:
+            return self._in(positions[0], [row[0] for row in rows], negated)
+        compare, inner, outer = (ne, _any_of, _all_of) if negated else (eq, _all_of, _any_of)
+        keys = [key_column(position) for position in positions]
+        for row in rows:
+            self._count(*row)
+        return outer(
+            [inner([compare(key, literal(text, Text)) for key, text in zip(keys, row, strict=True)]) for row in rows]
+        )
+
+    def _count(self, *operands: str) -> None:
+        self._conditions += max(1, len(operands))
+        if self._conditions > CONDITIONS_MAX:
+            raise StoreError(f"a filter of more than {CONDITIONS_MAX} conditions cannot be evaluated")
+        for operand in operands:
+            check_text("filter value", operand)
+
+
+def _any_of(conditions: Sequence[Condition]) -> Condition:
+    return _grouped(or_, conditions) if conditions else false()
+
+
+def _all_of(conditions: Sequence[Condition]) -> Condition:
+    return _grouped(and_, conditions)
+
+
+def _grouped(combine: Callable[..., Condition], conditions: Sequence[Condition]) -> Condition:
+    while len(conditions) > _GROUP:
+        conditions = [
+            Grouping(combine(*conditions[start : start + _GROUP])) for start in range(0, len(conditions), _GROUP)
+        ]
+    return Grouping(combine(*conditions))
+
+
+def _is_usable(text: str) -> bool:
+    return len(text) <= _LIKE_CHARACTERS_MAX and is_storable(text)
+
+
+def _escaped_glob(text: str) -> str:
+    return text.translate(str.maketrans({character: f"[{character}]" for character in "*?["}))

@@ -1,0 +1,1 @@
+"""Alembic's side: how the schema came to be, revision by revision."""

@@ -1,0 +1,139 @@
+"""Lists of partitions that are read while they are sent, so that memory stays flat at any length (design D5)."""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, Protocol, TypeVar
+
+from sqlalchemy import Connection
+
+from app.storage.errors import translated
+from app.storage.partition_rows import Descriptor, PartitionRow, StructRows, TjsonRows
+from app.structs import Struct, Table
+
+CHUNK_ROWS: Final = 100
+# Lists up to here are read at once: they cost little memory and need not keep a snapshot open for a slow client.
+ROWS_AT_ONCE: Final = 1_000
+_DESCRIPTORS_KEPT: Final = 1_000
+
+T = TypeVar("T", covariant=True)
+
+
+class Lease:
+    """Keeps a snapshot's connection for as long as anybody reads from it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._holders = 1
+        self._lock = threading.Lock()
+
+    def retain(self) -> None:
+        with self._lock:
+            self._holders += 1
+
+    def release(self) -> None:
+        """When the last holder does it, the transaction ends and the connection goes back to the pool."""
+        with self._lock:
+            self._holders -= 1
+            is_last = self._holders == 0
+        if is_last:
+            self.end()
+
+    def end(self) -> None:
+        """End the snapshot under everybody's feet; harmless when it has ended."""
+        self.connection.close()
+
+
+class Rows:
+    """Rows of one query: the first ones are here already, the others come from `cursor` on demand."""
+
+    def __init__(self, first: Sequence[PartitionRow], cursor: Any = None) -> None:
+        self._first = first
+        self._cursor = cursor
+
+    def chunks(self) -> Iterator[Sequence[PartitionRow]]:
+        for start in range(0, len(self._first), CHUNK_ROWS):
+            yield self._first[start : start + CHUNK_ROWS]
+        self._first = ()
+        while self._cursor is not None and (rows := self._cursor.fetchmany(CHUNK_ROWS)):
+            yield rows
+
+    def close(self) -> None:
+        self._first = ()
+        if self._cursor is not None:
+            self._cursor.close()
+            self._cursor = None
+
+
+class _RowDecoder(Protocol):
+    def learn(self, descriptors: Iterable[Descriptor]) -> None: ...
+
+    def forget(self) -> None: ...
+
+
+class PartitionList:
+    """An EncodedList over the rows of one query."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        table: Table,
+        count: int,
+        rows: Rows,
+        load_descriptors: Callable[[Iterable[int]], list[Descriptor]],
+        lease: Lease | None,
+    ) -> None:
+        self._engine = connection.engine
+        self._table = table
+        self._count = count
+        self._rows = rows
+        self._load_descriptors = load_descriptors
+        self._lease = lease
+        self._known: set[int | None] = {None}
+        if lease is not None:
+            lease.retain()
+
+    def __len__(self) -> int:
+        return self._count
+
+    def tjson_chunks(self) -> Iterator[bytes]:
+        encoder = TjsonRows(self._table)
+        return self._converted(encoder, encoder.encode)
+
+    def struct_chunks(self) -> Iterator[list[Struct]]:
+        builder = StructRows(self._table)
+        return self._converted(builder, lambda rows: list[Struct](builder.build(rows)))
+
+    def close(self) -> None:
+        lease, self._lease = self._lease, None
+        self._rows.close()
+        if lease is not None:
+            lease.release()
+
+    def __del__(self) -> None:
+        # Nobody should forget to close; a forgotten list must not keep a connection for ever.
+        if getattr(self, "_lease", None) is not None:
+            self.close()
+
+    def _converted(self, decoder: _RowDecoder, convert: Callable[[Sequence[PartitionRow]], T]) -> Iterator[T]:
+        try:
+            chunks = self._rows.chunks()
+            while True:
+                with translated(self._engine):
+                    rows = next(chunks, None)
+                    if rows is None:
+                        return
+                    self._learn(decoder, rows)
+                yield convert(rows)
+        finally:
+            self.close()
+
+    def _learn(self, decoder: _RowDecoder, rows: Sequence[PartitionRow]) -> None:
+        used = {row[1] for row in rows}
+        missing = used - self._known
+        if not missing:
+            return
+        if len(self._known) > _DESCRIPTORS_KEPT:
+            decoder.forget()
+            self._known, missing = {None}, used - {None}
+        decoder.learn(self._load_descriptors(descriptor for descriptor in missing if descriptor is not None))
+        self._known |= missing

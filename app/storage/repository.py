@@ -1,0 +1,16 @@
+"""What the repositories of all aggregates share: a connection inside a transaction that others begin and commit."""
+
+from typing import Any
+
+from sqlalchemy import Connection, Insert
+
+
+class Repository:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._dialect_name = connection.dialect.name
+
+    def _inserted_id(self, statement: Insert) -> int:
+        """Run an insert of one row and return the id the database gave it."""
+        key: Any = self._connection.execute(statement).inserted_primary_key
+        return int(key[0])

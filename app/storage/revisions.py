@@ -1,0 +1,71 @@
+"""Which revision of the schema a database has, and bringing it to ours."""
+
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, inspect, text
+
+from app.metastore.ports import StoreError
+from app.storage.engines import parse_url, writing_engine
+from app.storage.errors import translated
+from app.storage.schema import REVISION
+
+_MIGRATIONS = Path(__file__).with_name("migrations")
+_ADVISORY_LOCK = 0x686D7367
+
+
+def migrate(url: str) -> None:
+    """Bring the database's schema to the revision of this program; harmless when it is there already.
+
+    Several processes may do it at once. Raises StoreError when the schema is newer than the program, StoreUnavailable.
+    """
+    engine = writing_engine(parse_url(url))
+    try:
+        migrate_engine(engine)
+    finally:
+        engine.dispose()
+
+
+def migrate_engine(engine: Engine) -> None:
+    """The same on an engine that is there already."""
+    with translated(engine), engine.begin() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
+        if current_revision(connection) != REVISION:
+            _upgrade(connection)
+
+
+def check_revision(engine: Engine) -> None:
+    """Raise StoreError unless the database has exactly our revision."""
+    with translated(engine), engine.connect() as connection:
+        found = current_revision(connection)
+    if found is None:
+        raise StoreError("the database has no schema yet: run `hms-gateway migrate` first")
+    if found != REVISION:
+        raise StoreError(
+            f"the database's schema has revision {found}, this program needs {REVISION}:"
+            " run `hms-gateway migrate`, or a program as new as the database"
+        )
+
+
+def current_revision(connection: Connection) -> str | None:
+    """The revision Alembic has noted in the database, None for a database without schema."""
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+
+
+def _upgrade(connection: Connection) -> None:
+    # Only here, since importing Alembic costs a good part of the start.
+    from alembic import command
+    from alembic.config import Config
+    from alembic.util import CommandError
+
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    try:
+        command.upgrade(config, "head")
+    except CommandError as error:
+        raise StoreError(
+            f"the database's schema has revision {current_revision(connection)}, which this program does not know"
+        ) from error

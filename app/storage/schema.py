@@ -1,0 +1,163 @@
+"""The relational schema: one narrow row for each object, partitions sharing their storage descriptors (design D6).
+
+Texts that are only handed out again are kept as compact TJSON fragments (design D5) in plain text columns; texts that are
+compared lie in columns of binary collation.
+"""
+
+from typing import Final
+
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, MetaData, Table, Text, UniqueConstraint, text
+from sqlalchemy.dialects import mysql, postgresql
+
+REVISION: Final = "0001"
+
+# PostgreSQL indexes no longer entry, and a partition name is at least as long as each of its values.
+NAME_BYTES_MAX: Final = 2_500
+
+# Values of so many leading partition keys have a column and an index of their own, the rest lie in a side table.
+KEY_COLUMN_COUNT: Final = 8
+
+METADATA: Final = MetaData()
+
+_Id = BigInteger().with_variant(Integer(), "sqlite")
+_BinaryText = (
+    Text()
+    .with_variant(postgresql.TEXT(collation="C"), "postgresql")
+    .with_variant(mysql.VARCHAR(700, collation="utf8mb4_bin"), "mysql", "mariadb")
+)
+_LongText = Text().with_variant(mysql.LONGTEXT(collation="utf8mb4_bin"), "mysql", "mariadb")
+
+# One row: the newest event id, which is the catalog's version. Whoever changes anything locks it first.
+CATALOG: Final = Table(
+    "catalog",
+    METADATA,
+    Column("catalog_id", Integer, primary_key=True, autoincrement=False),
+    Column("last_event_id", BigInteger, nullable=False),
+)
+
+DATABASES: Final = Table(
+    "databases",
+    METADATA,
+    Column("database_id", _Id, primary_key=True),
+    Column("name", _BinaryText, nullable=False, unique=True),
+    Column("description", _LongText),
+    Column("location", _LongText),
+    Column("owner_name", _LongText),
+    Column("owner_type", Integer),
+    Column("parameters", _LongText),
+    Column("create_time", Integer),
+    # Every further field that is set, as a Database struct of its own.
+    Column("extra", _LongText),
+    sqlite_autoincrement=True,
+)
+
+FUNCTIONS: Final = Table(
+    "functions",
+    METADATA,
+    Column("function_id", _Id, primary_key=True),
+    Column("database_id", _Id, ForeignKey("databases.database_id"), nullable=False),
+    Column("name", _BinaryText, nullable=False),
+    UniqueConstraint("database_id", "name", name="functions_name"),
+)
+
+TABLES: Final = Table(
+    "tables",
+    METADATA,
+    Column("table_id", _Id, primary_key=True),
+    Column("database_id", _Id, ForeignKey("databases.database_id"), nullable=False),
+    Column("name", _BinaryText, nullable=False),
+    Column("table_type", _BinaryText),
+    Column("owner", _LongText),
+    Column("create_time", Integer, nullable=False),
+    Column("last_access_time", Integer, nullable=False),
+    Column("retention", Integer, nullable=False),
+    Column("location", _LongText),
+    # The storage descriptor without columns and location, its members without braces; NULL for no descriptor.
+    Column("descriptor", _LongText),
+    Column("columns", _LongText),
+    Column("skew_locations", _LongText),
+    Column("partition_keys", _LongText),
+    Column("parameters", _LongText),
+    Column("view_original_text", _LongText),
+    Column("view_expanded_text", _LongText),
+    Column("extra", _LongText),
+    # Exact, so that the header of a streamed list costs no count.
+    Column("partition_count", BigInteger, nullable=False),
+    UniqueConstraint("database_id", "name", name="tables_name"),
+    sqlite_autoincrement=True,
+)
+
+# Storage descriptors of partitions, each shared by all partitions of its table that differ in location only.
+DESCRIPTORS: Final = Table(
+    "descriptors",
+    METADATA,
+    Column("descriptor_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("table_id", _Id, ForeignKey("tables.table_id"), nullable=False),
+    Column("content_hash", _BinaryText, nullable=False),
+    Column("columns", _LongText),
+    Column("rest", _LongText, nullable=False),
+    Column("skew_locations", _LongText),
+    # What the partitions' locations are relative to; NULL when they are absolute (or absent).
+    Column("base_location", _LongText),
+    # How many partitions use it; at zero it goes.
+    Column("partition_count", BigInteger, nullable=False),
+    Index("descriptors_content", "table_id", "content_hash"),
+)
+
+PARTITIONS: Final = Table(
+    "partitions",
+    METADATA,
+    Column("partition_id", _Id, primary_key=True),
+    Column("table_id", _Id, ForeignKey("tables.table_id"), nullable=False),
+    Column("part_name", _BinaryText, nullable=False),
+    Column("descriptor_id", BigInteger),
+    Column("part_values", _LongText, nullable=False),
+    Column("create_time", Integer, nullable=False),
+    Column("last_access_time", Integer, nullable=False),
+    Column("parameters", _LongText, nullable=False),
+    # Below the descriptor's base: NULL is "/" + part_name, "" the base itself. Absolute when there is no base.
+    Column("location", _LongText),
+    # Further members of the struct, each with a comma before it.
+    Column("extra", _LongText),
+    # Sort keys of the leading values (`typed_values`); NULL when there is no such key or no such value in its type.
+    *(Column(f"key_{number}", _BinaryText) for number in range(KEY_COLUMN_COUNT)),
+    UniqueConstraint("table_id", "part_name", name="partitions_name"),
+)
+KEY_COLUMNS: Final = tuple(PARTITIONS.c[f"key_{number}"] for number in range(KEY_COLUMN_COUNT))
+
+for _column in KEY_COLUMNS:
+    _present = text(f"{_column.name} IS NOT NULL")
+    Index(
+        f"partitions_{_column.name}", PARTITIONS.c.table_id, _column, sqlite_where=_present, postgresql_where=_present
+    )
+
+# Sort keys of the values behind those that have columns.
+FURTHER_KEYS: Final = Table(
+    "further_keys",
+    METADATA,
+    Column("partition_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("table_id", _Id, ForeignKey("tables.table_id"), nullable=False, index=True),
+    Column("sort_key", _BinaryText),
+)
+
+NOTIFICATIONS: Final = Table(
+    "notifications",
+    METADATA,
+    Column("event_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("event_time", BigInteger, nullable=False),
+    Column("event_type", _LongText, nullable=False),
+    Column("db_name", _LongText, nullable=False),
+    Column("table_name", _LongText),
+    Column("message", _LongText, nullable=False),
+)
+
+PENDING_MOVES: Final = Table(
+    "pending_moves",
+    METADATA,
+    Column("move_id", _Id, primary_key=True),
+    Column("table_id", BigInteger, nullable=False),
+    Column("source", _LongText, nullable=False),
+    Column("target", _LongText, nullable=False),
+    sqlite_autoincrement=True,
+)

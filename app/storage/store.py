@@ -1,0 +1,117 @@
+"""The store: snapshots to read from a pool of connections, units of work through the one writer."""
+
+import sqlite3
+import threading
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from sqlalchemy import Engine, select
+
+from app.clock import Clock
+from app.limits import Limits
+from app.metastore.ports import EventId, Snapshot, StoredEvent, StoreUnavailable, Transaction
+from app.storage.engines import parse_url, reading_engine, watching_connection, writing_engine
+from app.storage.errors import Retryable, is_disconnect, translated
+from app.storage.events import change_headers
+from app.storage.partition_list import Lease
+from app.storage.revisions import check_revision, migrate_engine
+from app.storage.schema import CATALOG
+from app.storage.snapshot import SqlSnapshot
+from app.storage.writer import Writer
+
+T = TypeVar("T")
+
+READ_CONNECTIONS_MAX: Final = 40
+_ATTEMPTS_MAX: Final = 3
+_LAST_EVENT_ID: Final = select(CATALOG.c.last_event_id)
+
+
+def open_store(url: str, clock: Clock, limits: Limits, read_connections_max: int = READ_CONNECTIONS_MAX) -> "SqlStore":
+    """Open the catalog in the database `url`: `sqlite:///file` or `postgresql+psycopg://…`.
+
+    A SQLite file is made and migrated as needed, another database must have our revision. Raises StoreError with a
+    text that says what to do, StoreUnavailable when the database cannot be reached.
+    """
+    parsed = parse_url(url)
+    writing = writing_engine(parsed)
+    try:
+        if parsed.get_backend_name() == "sqlite":
+            migrate_engine(writing)
+        check_revision(writing)
+    except BaseException:
+        writing.dispose()
+        raise
+    watching = watching_connection(parsed)
+    return SqlStore(reading_engine(parsed, read_connections_max), writing, watching, clock, limits)
+
+
+class SqlStore:
+    """`ports.Store` over SQLAlchemy."""
+
+    def __init__(
+        self, reading: Engine, writing: Engine, watching: sqlite3.Connection | None, clock: Clock, limits: Limits
+    ) -> None:
+        self._reading = reading
+        self._writing = writing
+        self._watching = watching
+        self._watching_lock = threading.Lock()
+        self._writer = Writer(writing, clock, limits.write_queue_max)
+
+    def read(self, work: Callable[[Snapshot], T]) -> T:
+        """See `ports.Store.read`. A list in the result keeps the connection until it is closed."""
+        for attempt in range(1, _ATTEMPTS_MAX + 1):
+            try:
+                with translated(self._reading):
+                    return self._read_once(work)
+            except (Retryable, StoreUnavailable) as error:
+                # A connection that broke while it was idle: SQLAlchemy has dropped the pool's others with it.
+                is_worth_it = isinstance(error, Retryable) or is_disconnect(self._reading, error.__cause__ or error)
+                if attempt == _ATTEMPTS_MAX or not is_worth_it:
+                    raise StoreUnavailable(str(error)) from error
+        raise AssertionError("unreachable")
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """See `ports.Store.write`."""
+        return self._writer.write(work)
+
+    def ready(self) -> None:
+        """Raises StoreUnavailable when the database cannot be reached."""
+        self.version()
+
+    def version(self) -> EventId:
+        """The newest event's id. Raises StoreUnavailable."""
+        if self._watching is not None:
+            with translated(self._reading), self._watching_lock:
+                return EventId(self._watching.execute("SELECT last_event_id FROM catalog").fetchone()[0])
+        return self.read(lambda snapshot: snapshot.current_event_id())
+
+    def data_version(self) -> int | None:
+        """A number that changes with every commit to a SQLite file, whoever makes it; None for other databases."""
+        if self._watching is None:
+            return None
+        with translated(self._reading), self._watching_lock:
+            return int(self._watching.execute("PRAGMA data_version").fetchone()[0])
+
+    def changes_since(self, event_id: EventId) -> list[StoredEvent]:
+        """The events after `event_id` in order, with empty messages. Raises StoreUnavailable."""
+        with translated(self._reading), self._reading.connect() as connection:
+            return change_headers(connection, event_id)
+
+    def close(self) -> None:
+        """Finish the writes that are waiting, then close every connection that is not lent to a list."""
+        self._writer.close()
+        if self._watching is not None:
+            with self._watching_lock:
+                self._watching.close()
+        self._reading.dispose()
+        self._writing.dispose()
+
+    def _read_once(self, work: Callable[[Snapshot], T]) -> T:
+        lease = Lease(self._reading.connect())
+        try:
+            result = work(SqlSnapshot(lease.connection, lease))
+        except BaseException:
+            lease.end()
+            raise
+        lease.release()
+        return result

@@ -1,0 +1,155 @@
+"""The one thread that changes the database: it takes every unit of work that is waiting and commits them once.
+
+Each runs in a savepoint, so one that raises undoes itself only, and no caller hears of success before the commit is
+durable (design D9). Across processes SQLite's write lock, elsewhere a lock on the catalog's row keeps "one at a time".
+"""
+
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, Final, NamedTuple, TypeVar
+
+from sqlalchemy import Connection, Engine, select, update
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.clock import Clock
+from app.metastore.ports import EventId, OutcomeUnknown, StoreError, StoreUnavailable, Transaction
+from app.storage.errors import Retryable, is_disconnect, is_driver_error, translated
+from app.storage.schema import CATALOG
+from app.storage.snapshot import SqlTransaction
+
+T = TypeVar("T")
+
+# A batch holds the database's write lock, which other processes wait for.
+BATCH_MAX: Final = 500
+ATTEMPTS_MAX: Final = 4
+
+
+class Job(NamedTuple):
+    work: Callable[[Transaction], Any]
+    outcome: "Future[Any]"
+
+
+class Writer:
+    """Runs units of work one after the other in a thread of its own."""
+
+    def __init__(self, engine: Engine, clock: Clock, waiting_max: int) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._waiting_max = waiting_max
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
+        self._thread.start()
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """Run `work` and return its result when it is committed. Raises what `work` raises, and StoreError."""
+        assert threading.current_thread() is not self._thread, "a unit of work cannot wait for another one"
+        outcome: Future[T] = Future()
+        with self._lock:
+            if self._is_closed:
+                raise StoreUnavailable("the store is closed")
+            if self._jobs.qsize() >= self._waiting_max:
+                raise StoreUnavailable(f"more than {self._waiting_max} writes are waiting (limit write_queue_max)")
+            self._jobs.put(Job(work, outcome))
+        return outcome.result()
+
+    def close(self) -> None:
+        """Finish what is waiting, take nothing more."""
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            self._jobs.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            batch = [job]
+            is_last = False
+            while len(batch) < BATCH_MAX and not self._jobs.empty():
+                following = self._jobs.get()
+                if following is None:
+                    is_last = True
+                    break
+                batch.append(following)
+            self._finish(batch)
+            if is_last:
+                return
+
+    def _finish(self, batch: list[Job]) -> None:
+        """Run a batch, again when the database asks for it or went away before the commit."""
+        for attempt in range(1, ATTEMPTS_MAX + 1):
+            try:
+                settle = _Batch(self._engine, self._clock, batch).run()
+            except (Retryable, StoreUnavailable) as error:
+                if attempt < ATTEMPTS_MAX and (isinstance(error, Retryable) or attempt == 1):
+                    continue
+                reason: BaseException = StoreUnavailable(str(error)) if isinstance(error, Retryable) else error
+                settle = [lambda job=job: job.outcome.set_exception(reason) for job in batch]
+            except BaseException as error:
+                reason = error
+                settle = [lambda job=job: job.outcome.set_exception(reason) for job in batch]
+            for settle_one in settle:
+                settle_one()
+            return
+
+
+class _Batch:
+    def __init__(self, engine: Engine, clock: Clock, jobs: list[Job]) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._jobs = jobs
+
+    def run(self) -> list[Callable[[], None]]:
+        """What to tell the callers. Raises StoreError or Retryable for all of them: then nothing was changed."""
+        with translated(self._engine), self._engine.connect() as connection:
+            locked = select(CATALOG.c.last_event_id).with_for_update()
+            before = EventId(connection.execute(locked).scalar_one())
+            last_event_id, settle = self._run_jobs(connection, before)
+            if last_event_id != before:
+                connection.execute(update(CATALOG).values(last_event_id=last_event_id))
+            self._commit(connection)
+            return settle
+
+    def _run_jobs(self, connection: Connection, last_event_id: EventId) -> tuple[EventId, list[Callable[[], None]]]:
+        settle: list[Callable[[], None]] = []
+        for job in self._jobs:
+            transaction = SqlTransaction(connection, last_event_id, self._clock)
+            connection.exec_driver_sql("SAVEPOINT work")
+            try:
+                result = job.work(transaction)
+                transaction.write_events()
+            except BaseException as error:
+                if is_disconnect(self._engine, error):
+                    raise
+                connection.exec_driver_sql("ROLLBACK TO SAVEPOINT work")
+                reason = self._reason(error)
+                settle.append(lambda job=job, reason=reason: job.outcome.set_exception(reason))  # type: ignore[misc]
+            else:
+                last_event_id = transaction.last_event_id
+                settle.append(lambda job=job, result=result: job.outcome.set_result(result))  # type: ignore[misc]
+            connection.exec_driver_sql("RELEASE SAVEPOINT work")
+        return last_event_id, settle
+
+    def _reason(self, error: BaseException) -> BaseException:
+        """What the caller gets: its own exceptions as they are, the driver's translated."""
+        if not (isinstance(error, SQLAlchemyError) or is_driver_error(self._engine, error)):
+            return error
+        try:
+            with translated(self._engine):
+                raise error
+        except Retryable:
+            raise
+        except StoreError as translation:
+            return translation
+
+    def _commit(self, connection: Connection) -> None:
+        try:
+            connection.commit()
+        except (SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error) as error:  # type: ignore[misc]
+            if is_disconnect(self._engine, error):
+                raise OutcomeUnknown("the connection to the database was lost while committing") from error
+            raise
