@@ -16,7 +16,7 @@ import msgspec
 from app.clock import Clock
 from app.metastore.column_types import InvalidColumnType, check_type_changes
 from app.metastore.directory_moves import DirectoryMoves, MoveTakenBack
-from app.metastore.errors import required
+from app.metastore.errors import required, unstorable_as_meta
 from app.metastore.events import EventMaker
 from app.metastore.locations import is_default_table_location, on_file_system_of, same_file_system
 from app.metastore.names import normalize
@@ -169,7 +169,8 @@ class AlterTableService:
             plan = self._store.read(lambda snapshot: self._plan(snapshot, request))
             done = self._do_files(plan, request)
             try:
-                self._store.write(partial(self._apply, request, done))
+                with unstorable_as_meta():
+                    self._store.write(partial(self._apply, request, done))
             except OutcomeUnknown:
                 if done.pending is None or not self._moves.is_settled(done.pending):
                     self._take_back(done)

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from app.clock import Clock
-from app.metastore.errors import database_not_found, required
+from app.metastore.errors import database_not_found, required, unstorable_as_meta
 from app.metastore.events import EventMaker
 from app.metastore.locations import is_under
 from app.metastore.names import DEFAULT_DATABASE, InvalidName, check_database_name, is_default_database, normalize
@@ -73,6 +73,7 @@ class DatabaseService:
             name=DEFAULT_DATABASE,
             description="Default Hive database",
             locationUri=self._warehouse.root,
+            parameters={},
             ownerName="public",
             ownerType=PrincipalType.ROLE,
         )
@@ -147,7 +148,8 @@ class DatabaseService:
             tx.update_database(before.database_id, after)
             tx.append_event(self._events.alter_database(before.database, after))
 
-        self._store.write(work)
+        with unstorable_as_meta():
+            self._store.write(work)
 
     def drop(self, name: str | None, delete_data: bool, cascade: bool) -> None:
         """Raises MetaException for the default database, NoSuchObjectException, InvalidOperationException.
@@ -176,7 +178,8 @@ class DatabaseService:
             tx.append_event(self._events.create_database(database))
 
         try:
-            self._store.write(work)
+            with unstorable_as_meta():
+                self._store.write(work)
         except OutcomeUnknown:
             raise
         except DuplicateKey as error:

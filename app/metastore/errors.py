@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from app.metastore.names import display_name
-from app.metastore.ports import FileSystemError
+from app.metastore.ports import FileSystemError, UnstorableText
 from app.structs import MetaException, NoSuchObjectException
 
 T = TypeVar("T")
@@ -38,4 +38,13 @@ def file_errors_as_meta() -> Iterator[None]:
     try:
         yield
     except FileSystemError as error:
+        raise MetaException(str(error)) from error
+
+
+@contextmanager
+def unstorable_as_meta() -> Iterator[None]:
+    """Turns an UnstorableText (a NUL, a name too long) into the MetaException every changing method declares."""
+    try:
+        yield
+    except UnstorableText as error:
         raise MetaException(str(error)) from error

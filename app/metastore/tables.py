@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from app.clock import Clock
-from app.metastore.errors import database_not_found, required
+from app.metastore.errors import database_not_found, required, unstorable_as_meta
 from app.metastore.events import EventMaker
 from app.metastore.filter_grammar import FilterError
 from app.metastore.locations import is_under
@@ -245,7 +245,8 @@ class TableService:
             tx.append_event(self._events.create_table(table))
 
         try:
-            self._store.write(work)
+            with unstorable_as_meta():
+                self._store.write(work)
         except DuplicateKey as error:
             raise _taken(given) from error
 

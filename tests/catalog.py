@@ -1,0 +1,110 @@
+"""A whole catalog for tests: the real SQLite store, real directories, and a clock that stands still."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from app.clock import ManualClock
+from app.files import Directories, FilePolicy
+from app.idl import StructType
+from app.limits import Limits
+from app.metastore.alter_table import AlterTableService
+from app.metastore.databases import DatabaseService
+from app.metastore.fields import FieldService
+from app.metastore.ports import StoredEvent
+from app.metastore.settings import MetastoreSettings
+from app.metastore.tables import TableService
+from app.metastore.truncate_table import TruncateService
+from app.storage import SqlStore, open_store
+from app.structs import FieldSchema, SerDeInfo, StorageDescriptor, Struct, Table
+from app.wire.tjson import encode_value
+
+NOW = 1_700_000_000
+
+
+def to_tjson(struct: Struct) -> bytes:
+    return encode_value(StructType(type(struct).__name__), struct)
+
+
+class Catalog:
+    """The services over one store; `warehouse` is the directory of the default database."""
+
+    def __init__(self, store: SqlStore, warehouse: Path, **changed_settings: Any) -> None:
+        self.store = store
+        self.warehouse = warehouse
+        self.root = f"file:{warehouse}"
+        self.clock = ManualClock(NOW)
+        self.files = Directories({"memory": FilePolicy.MANAGE})
+        self.settings = MetastoreSettings(**{"warehouse_location": self.root, **changed_settings})
+        parts = (store, self.files, self.clock, self.settings, to_tjson)
+        self.databases = DatabaseService(*parts)
+        self.tables = TableService(*parts)
+        self.alterations = AlterTableService(*parts)
+        self.truncations = TruncateService(*parts)
+        self.fields = FieldService(store)
+        self.databases.create_default()
+
+    def with_settings(self, **changed: Any) -> "Catalog":
+        """The same catalog under other settings."""
+        return Catalog(self.store, self.warehouse, **changed)
+
+    def events(self) -> list[StoredEvent]:
+        return self.store.read(lambda snapshot: snapshot.events_after(0))
+
+    def last_event(self) -> tuple[str, str, str | None, dict[str, Any]]:
+        """Type, database, table and message."""
+        event = self.events()[-1].event
+        return event.event_type, event.db_name, event.table_name, json.loads(event.message)
+
+    def path(self, location: str | None) -> Path:
+        """The directory of a `file:` location."""
+        assert location is not None
+        return Path(location.removeprefix("file:"))
+
+
+@contextmanager
+def open_catalog(folder: Path, **changed_settings: Any) -> Iterator[Catalog]:
+    """A new catalog in `folder`."""
+    store = open_store(f"sqlite:///{folder}/catalog.db", ManualClock(NOW), Limits())
+    try:
+        yield Catalog(store, folder / "warehouse", **changed_settings)
+    finally:
+        store.close()
+
+
+def columns(*names_and_types: str) -> list[FieldSchema]:
+    """`columns("a int", "b string")`."""
+    return [FieldSchema(*text.split(" ", 1), None) for text in names_and_types]
+
+
+def new_table(
+    name: str = "t",
+    db_name: str = "default",
+    *,
+    cols: list[FieldSchema] | None = None,
+    keys: list[FieldSchema] | None = None,
+    location: str | None = None,
+    parameters: dict[str, str] | None = None,
+    table_type: str | None = "MANAGED_TABLE",
+    **fields: Any,
+) -> Table:
+    """A table as a client would send it."""
+    return Table(
+        tableName=name,
+        dbName=db_name,
+        owner="nobody",
+        sd=StorageDescriptor(
+            cols=columns("a int", "b string") if cols is None else cols,
+            location=location,
+            inputFormat="org.example.In",
+            outputFormat="org.example.Out",
+            numBuckets=-1,
+            serdeInfo=SerDeInfo(serializationLib="org.example.Serde"),
+        ),
+        partitionKeys=keys,
+        parameters=parameters,
+        tableType=table_type,
+        **fields,
+    )
