@@ -23,7 +23,7 @@ class DatabaseReads(Repository):
 
     def database_names(self, pattern: Pattern | None = None) -> list[str]:
         statement = select(DATABASES.c.name).order_by(DATABASES.c.name)
-        condition = pattern and matches_pattern(DATABASES.c.name, pattern, self._dialect_name)
+        condition = matches_pattern(DATABASES.c.name, pattern, self._dialect_name)
         if condition is not None:
             statement = statement.where(condition)
         return list(self._connection.execute(statement).scalars())

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -10,11 +11,13 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from app.metastore.ports import StoreError, StoreUnavailable, UnstorableText
 from app.storage.schema import NAME_BYTES_MAX
 
-_RETRYABLE_STATES = frozenset({"40001", "40P01"})  # serialization failure, deadlock detected
-# Starting up, shutting down, too many connections, and the whole class of connection exceptions.
-_UNAVAILABLE_STATES = frozenset({"57P01", "57P02", "57P03", "53300"})
-_SQLITE_BUSY = frozenset({"SQLITE_BUSY", "SQLITE_LOCKED"})
-_SQLITE_UNAVAILABLE = frozenset({"SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_FULL", "SQLITE_READONLY", "SQLITE_NOMEM"})
+_RETRYABLE_STATES: Final = frozenset({"40001", "40P01"})  # serialization failure, deadlock detected
+# Connection exceptions, server starting up or shutting down, too many connections.
+_LOST_STATES: Final = ("08", "57P0", "53300")
+_SQLITE_BUSY: Final = ("SQLITE_BUSY", "SQLITE_LOCKED")
+_SQLITE_UNAVAILABLE: Final = (
+    "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_FULL", "SQLITE_READONLY", "SQLITE_NOMEM"
+)  # fmt: skip
 
 
 class Retryable(Exception):
@@ -43,11 +46,16 @@ def is_driver_error(engine: Engine, error: BaseException) -> bool:
     return isinstance(error, engine.dialect.loaded_dbapi.Error)
 
 
-def is_disconnect(engine: Engine, error: BaseException) -> bool:
-    """Whether the connection is lost with it."""
+def is_disconnect(engine: Engine, error: BaseException | None) -> bool:
+    """Whether the error is that an established connection is lost."""
     if isinstance(error, DBAPIError):
-        return error.connection_invalidated or is_disconnect(engine, error.orig or Exception())
-    return is_driver_error(engine, error) and engine.dialect.is_disconnect(error, None, None)  # type: ignore[arg-type]
+        return error.connection_invalidated
+    return error is not None and is_driver_error(engine, error) and _state(error).startswith(_LOST_STATES)
+
+
+def is_worth_another_try(engine: Engine, error: StoreError | Retryable) -> bool:
+    """Whether a unit of work that changed nothing may succeed at once: on a new connection, or without the rival."""
+    return isinstance(error, Retryable) or is_disconnect(engine, error.__cause__)
 
 
 def check_name(kind: str, name: str) -> None:
@@ -77,22 +85,20 @@ def is_storable(text: str) -> bool:
 
 def _translation(engine: Engine, error: Exception) -> Exception:
     original = error.orig if isinstance(error, DBAPIError) else error
-    state = getattr(original, "sqlstate", None) or ""
-    name = getattr(original, "sqlite_errorname", None) or ""
+    state, name = _state(original), getattr(original, "sqlite_errorname", None) or ""
     if state in _RETRYABLE_STATES:
         return Retryable("the database asked to run the transaction again")
-    if name.startswith(tuple(_SQLITE_BUSY)):
+    if name.startswith(_SQLITE_BUSY):
         return StoreUnavailable("the database file is locked by another process")
-    if name.startswith(tuple(_SQLITE_UNAVAILABLE)):
+    if name.startswith(_SQLITE_UNAVAILABLE):
         return StoreUnavailable(f"the database file cannot be used ({name})")
-    if (
-        state in _UNAVAILABLE_STATES
-        or state.startswith("08")
-        or is_disconnect(engine, error)
-        or _never_connected(error)
-    ):
+    if state.startswith(_LOST_STATES) or is_disconnect(engine, error) or _never_connected(error):
         return StoreUnavailable("the database cannot be reached")
     return StoreError(f"the database refused a statement ({state or name or type(original).__name__})")
+
+
+def _state(error: BaseException | None) -> str:
+    return getattr(error, "sqlstate", None) or ""
 
 
 def _never_connected(error: Exception) -> bool:

@@ -5,7 +5,7 @@ from operator import eq, ge, gt, le, lt, ne
 from typing import Any, Final, TypeAlias
 
 import orjson
-from sqlalchemy import ColumnElement, Text, and_, bindparam, false, func, literal, or_, select
+from sqlalchemy import ColumnElement, Text, and_, bindparam, false, func, literal, not_, or_, select
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.sql.elements import Grouping
 
@@ -33,7 +33,7 @@ CONDITIONS_MAX: Final = 10_000
 _LIKE_CHARACTERS_MAX: Final = 10_000  # SQLite refuses longer patterns than 50,000 bytes
 _GROUP: Final = 100  # SQLite counts a chain of ORs as deep as it is long and stops at 1,000
 
-_OPERATORS: Final[dict[Operator, Callable[[Any, Any], Any]]] = {
+_OPERATORS: Final[dict[Operator, Callable[[Any, Any], Condition]]] = {
     Operator.EQUAL: eq,
     Operator.NOT_EQUAL: ne,
     Operator.LESS: lt,
@@ -65,12 +65,12 @@ def has_id_among(column: ColumnElement[Any], ids: Iterable[int], dialect_name: s
     return column.in_(wanted)
 
 
-def matches_pattern(column: ColumnElement[Any], pattern: Pattern, dialect_name: str) -> Condition | None:
-    """A name pattern or LIKE over a column of binary collation; None when every text matches.
+def matches_pattern(column: ColumnElement[Any], pattern: Pattern | None, dialect_name: str) -> Condition | None:
+    """A name pattern or LIKE over a column of binary collation; None when every text matches, as without a pattern.
 
     Patterns that fold case are for columns that hold lower-cased names.
     """
-    if pattern.matches_everything:
+    if pattern is None or pattern.matches_everything:
         return None
     texts = pattern.literals
     if texts is not None:
@@ -159,7 +159,7 @@ class _Translator:
             text = literal(operands[0], Text)
             return key != text if negated else key == text
         among = is_among(key, operands, self._dialect_name)
-        return and_(key.is_not(None), ~Grouping(among)) if negated else among
+        return and_(key.is_not(None), not_(Grouping(among))) if negated else among
 
     def _multi_in(self, positions: Sequence[int], rows: Sequence[Sequence[str]], negated: bool) -> Condition:
         if len(positions) == 1:
@@ -201,4 +201,4 @@ def _is_usable(text: str) -> bool:
 
 
 def _escaped_glob(text: str) -> str:
-    return text.translate(str.maketrans({character: f"[{character}]" for character in "*?["}))
+    return "".join(f"[{character}]" if character in "*?[" else character for character in text)

@@ -41,7 +41,8 @@ def encode_texts(texts: Sequence[str]) -> str:
 
 
 def decode_texts(fragment: str) -> list[str]:
-    return decode_value(_TEXTS, fragment.encode())
+    texts: list[str] = decode_value(_TEXTS, fragment.encode())
+    return texts
 
 
 def encode_columns(columns: Sequence[FieldSchema] | None) -> str | None:
@@ -131,13 +132,13 @@ def _names_except(struct_class: type[Struct], *names: str) -> tuple[str, ...]:
     return tuple(field.name for field in struct_class.definition.fields if field.name not in names)
 
 
-# Privileges are grants, not part of the object; `temporary` is a notion of clients (semantics §3.3); `id` is ours to give.
+# Left out: privileges are grants, `temporary` is the clients' notion (semantics §3.3), `id` is ours to give.
 DATABASE_EXTRA: Final = _names_except(
     Database, "name", "description", "locationUri", "parameters", "privileges", "ownerName", "ownerType", "createTime"
 )
 TABLE_EXTRA: Final = _names_except(
-    Table, "tableName", "dbName", "owner", "createTime", "lastAccessTime", "retention", "sd", "partitionKeys", "parameters",
-    "viewOriginalText", "viewExpandedText", "tableType", "privileges", "temporary", "id",
+    Table, "tableName", "dbName", "owner", "createTime", "lastAccessTime", "retention", "sd", "partitionKeys",
+    "parameters", "viewOriginalText", "viewExpandedText", "tableType", "privileges", "temporary", "id",
 )  # fmt: skip
 PARTITION_EXTRA: Final = _names_except(
     Partition, "values", "dbName", "tableName", "createTime", "lastAccessTime", "sd", "parameters", "privileges"

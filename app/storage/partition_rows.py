@@ -1,4 +1,4 @@
-"""Rows of partitions to TJSON and to structs: a join of the row's fragments and its descriptor's template (design D5)."""
+"""Rows of partitions to TJSON and to structs: the row's fragments, joined by its descriptor's template (design D5)."""
 
 from collections.abc import Iterable, Sequence
 from copy import copy

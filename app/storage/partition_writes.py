@@ -155,7 +155,7 @@ class PartitionWrites(PartitionReads):
 
     def _rows_of(self, table: StoredTable, partitions: Sequence[tuple[str, Partition]]) -> list[Row]:
         """The rows to store, with their descriptors stored already, but not yet counted."""
-        table_location = table.table.sd and table.table.sd.location
+        table_location = None if table.table.sd is None else table.table.sd.location
         classes = [value_class(key.type or "") for key in table.table.partitionKeys or []]
         contents = _Contents()
         keys: list[DescriptorKey | None] = []

@@ -156,7 +156,7 @@ class PartitionReads(Repository):
     def _rows(self, statement: Select[Any], *, is_long: bool = False) -> Any:
         """The driver's cursor: no row objects where there may be a million."""
         if is_long and self._dialect_name != "sqlite":
-            # A cursor in the server, which SQLAlchemy has read from already. SQLite's own cursor reads row by row anyway.
+            # A cursor in the server, which SQLAlchemy reads ahead from. SQLite's own cursor reads row by row anyway.
             options = {"stream_results": True, "max_row_buffer": ROWS_AT_ONCE}
             return self._connection.execute(statement, execution_options=options)
         return self._connection.execute(statement).cursor

@@ -1,7 +1,7 @@
 """The relational schema: one narrow row for each object, partitions sharing their storage descriptors (design D6).
 
-Texts that are only handed out again are kept as compact TJSON fragments (design D5) in plain text columns; texts that are
-compared lie in columns of binary collation.
+Texts that are only handed out again are kept as compact TJSON fragments (design D5) in plain text columns; texts that
+are compared lie in columns of binary collation.
 """
 
 from typing import Final

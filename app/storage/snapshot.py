@@ -20,3 +20,16 @@ class SqlSnapshot(PartitionReads, TableReads, DatabaseReads, EventReads):
 
 class SqlTransaction(PartitionWrites, TableWrites, DatabaseWrites, EventWrites):
     """`ports.Transaction` inside the writer's transaction. Lists are read at once: it ends before they are sent."""
+
+    def savepoint(self) -> None:
+        """Mark the state that `roll_back` returns to."""
+        self._connection.exec_driver_sql("SAVEPOINT work")
+
+    def roll_back(self) -> None:
+        """Undo everything since the savepoint."""
+        self._connection.exec_driver_sql("ROLLBACK TO SAVEPOINT work")
+        self.release()
+
+    def release(self) -> None:
+        """Keep what was done since the savepoint."""
+        self._connection.exec_driver_sql("RELEASE SAVEPOINT work")

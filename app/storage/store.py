@@ -11,7 +11,7 @@ from app.clock import Clock
 from app.limits import Limits
 from app.metastore.ports import EventId, Snapshot, StoredEvent, StoreUnavailable, Transaction
 from app.storage.engines import parse_url, reading_engine, watching_connection, writing_engine
-from app.storage.errors import Retryable, is_disconnect, translated
+from app.storage.errors import Retryable, is_worth_another_try, translated
 from app.storage.events import change_headers
 from app.storage.partition_list import Lease
 from app.storage.revisions import check_revision, migrate_engine
@@ -64,9 +64,8 @@ class SqlStore:
                 with translated(self._reading):
                     return self._read_once(work)
             except (Retryable, StoreUnavailable) as error:
-                # A connection that broke while it was idle: SQLAlchemy has dropped the pool's others with it.
-                is_worth_it = isinstance(error, Retryable) or is_disconnect(self._reading, error.__cause__ or error)
-                if attempt == _ATTEMPTS_MAX or not is_worth_it:
+                # When a connection broke while it was idle, SQLAlchemy drops the others of the pool with it.
+                if attempt == _ATTEMPTS_MAX or not is_worth_another_try(self._reading, error):
                     raise StoreUnavailable(str(error)) from error
         raise AssertionError("unreachable")
 

@@ -60,7 +60,7 @@ class TableReads(Repository):
         if not is_storable(db_name) or (table_type is not None and not is_storable(table_type)):
             return []
         conditions: list[ColumnElement[bool]] = [DATABASES.c.name == db_name]
-        condition = pattern and matches_pattern(TABLES.c.name, pattern, self._dialect_name)
+        condition = matches_pattern(TABLES.c.name, pattern, self._dialect_name)
         if condition is not None:
             conditions.append(condition)
         if table_type is not None:
@@ -77,7 +77,7 @@ class TableReads(Repository):
         columns = (DATABASES.c.name, TABLES.c.name, TABLES.c.table_type, TABLES.c.parameters, TABLES.c.owner)
         statement = _of_databases(select(*columns)).order_by(DATABASES.c.name, TABLES.c.name)
         for column, pattern in ((DATABASES.c.name, db_pattern), (TABLES.c.name, tbl_pattern)):
-            condition = pattern and matches_pattern(column, pattern, self._dialect_name)
+            condition = matches_pattern(column, pattern, self._dialect_name)
             if condition is not None:
                 statement = statement.where(condition)
         if table_types:

@@ -8,14 +8,14 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from sqlalchemy import Connection, Engine, select, update
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError
 
 from app.clock import Clock
-from app.metastore.ports import EventId, OutcomeUnknown, StoreError, StoreUnavailable, Transaction
-from app.storage.errors import Retryable, is_disconnect, is_driver_error, translated
+from app.metastore.ports import EventId, OutcomeUnknown, StoreUnavailable, Transaction
+from app.storage.errors import Retryable, is_disconnect, is_worth_another_try, translated
 from app.storage.schema import CATALOG
 from app.storage.snapshot import SqlTransaction
 
@@ -25,10 +25,23 @@ T = TypeVar("T")
 BATCH_MAX: Final = 500
 ATTEMPTS_MAX: Final = 4
 
+_LOCK: Final = select(CATALOG.c.last_event_id).with_for_update()
+
 
 class Job(NamedTuple):
     work: Callable[[Transaction], Any]
     outcome: "Future[Any]"
+
+
+class Success(NamedTuple):
+    value: Any
+
+
+class Failure(NamedTuple):
+    reason: BaseException
+
+
+Outcome: TypeAlias = Success | Failure
 
 
 class Writer:
@@ -80,20 +93,21 @@ class Writer:
                 return
 
     def _finish(self, batch: list[Job]) -> None:
-        """Run a batch, again when the database asks for it or went away before the commit."""
+        """Run a batch, again when the database asks for it or went away before the commit, and tell the callers."""
         for attempt in range(1, ATTEMPTS_MAX + 1):
             try:
-                settle = _Batch(self._engine, self._clock, batch).run()
+                outcomes = _Batch(self._engine, self._clock, batch).run()
             except (Retryable, StoreUnavailable) as error:
-                if attempt < ATTEMPTS_MAX and (isinstance(error, Retryable) or attempt == 1):
+                if attempt < ATTEMPTS_MAX and is_worth_another_try(self._engine, error):
                     continue
-                reason: BaseException = StoreUnavailable(str(error)) if isinstance(error, Retryable) else error
-                settle = [lambda job=job: job.outcome.set_exception(reason) for job in batch]
+                outcomes = [Failure(StoreUnavailable(str(error)))] * len(batch)
             except BaseException as error:
-                reason = error
-                settle = [lambda job=job: job.outcome.set_exception(reason) for job in batch]
-            for settle_one in settle:
-                settle_one()
+                outcomes = [Failure(error)] * len(batch)
+            for job, outcome in zip(batch, outcomes, strict=True):
+                if isinstance(outcome, Failure):
+                    job.outcome.set_exception(outcome.reason)
+                else:
+                    job.outcome.set_result(outcome.value)
             return
 
 
@@ -103,53 +117,48 @@ class _Batch:
         self._clock = clock
         self._jobs = jobs
 
-    def run(self) -> list[Callable[[], None]]:
-        """What to tell the callers. Raises StoreError or Retryable for all of them: then nothing was changed."""
+    def run(self) -> list[Outcome]:
+        """What became of each job. Raises StoreError or Retryable for all of them: then nothing was changed."""
         with translated(self._engine), self._engine.connect() as connection:
-            locked = select(CATALOG.c.last_event_id).with_for_update()
-            before = EventId(connection.execute(locked).scalar_one())
-            last_event_id, settle = self._run_jobs(connection, before)
+            last_event_id = before = EventId(connection.execute(_LOCK).scalar_one())
+            outcomes: list[Outcome] = []
+            for job in self._jobs:
+                transaction = SqlTransaction(connection, last_event_id, self._clock)
+                outcomes.append(self._run_job(job, transaction))
+                if isinstance(outcomes[-1], Success):
+                    last_event_id = transaction.last_event_id
             if last_event_id != before:
                 connection.execute(update(CATALOG).values(last_event_id=last_event_id))
             self._commit(connection)
-            return settle
+            return outcomes
 
-    def _run_jobs(self, connection: Connection, last_event_id: EventId) -> tuple[EventId, list[Callable[[], None]]]:
-        settle: list[Callable[[], None]] = []
-        for job in self._jobs:
-            transaction = SqlTransaction(connection, last_event_id, self._clock)
-            connection.exec_driver_sql("SAVEPOINT work")
-            try:
-                result = job.work(transaction)
-                transaction.write_events()
-            except BaseException as error:
-                if is_disconnect(self._engine, error):
-                    raise
-                connection.exec_driver_sql("ROLLBACK TO SAVEPOINT work")
-                reason = self._reason(error)
-                settle.append(lambda job=job, reason=reason: job.outcome.set_exception(reason))  # type: ignore[misc]
-            else:
-                last_event_id = transaction.last_event_id
-                settle.append(lambda job=job, result=result: job.outcome.set_result(result))  # type: ignore[misc]
-            connection.exec_driver_sql("RELEASE SAVEPOINT work")
-        return last_event_id, settle
+    def _run_job(self, job: Job, transaction: SqlTransaction) -> Outcome:
+        transaction.savepoint()
+        try:
+            value = job.work(transaction)
+            transaction.write_events()
+        except BaseException as error:
+            if is_disconnect(self._engine, error):
+                raise
+            transaction.roll_back()
+            return Failure(self._reason(error))
+        transaction.release()
+        return Success(value)
 
     def _reason(self, error: BaseException) -> BaseException:
-        """What the caller gets: its own exceptions as they are, the driver's translated."""
-        if not (isinstance(error, SQLAlchemyError) or is_driver_error(self._engine, error)):
-            return error
+        """What the caller gets: its own exceptions as they are, the driver's translated. Raises Retryable."""
         try:
             with translated(self._engine):
                 raise error
         except Retryable:
             raise
-        except StoreError as translation:
-            return translation
+        except BaseException as reason:
+            return reason
 
     def _commit(self, connection: Connection) -> None:
         try:
             connection.commit()
-        except (SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error) as error:  # type: ignore[misc]
+        except DBAPIError as error:
             if is_disconnect(self._engine, error):
                 raise OutcomeUnknown("the connection to the database was lost while committing") from error
             raise

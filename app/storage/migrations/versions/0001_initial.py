@@ -1,5 +1,7 @@
 """The first schema: databases, tables, partitions with shared descriptors, notifications, pending moves."""
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import mysql, postgresql
@@ -122,13 +124,13 @@ def upgrade() -> None:
     )
 
 
-def required(name: str, kind: sa.types.TypeEngine | type[sa.types.TypeEngine]) -> sa.Column:
+def required(name: str, kind: Any) -> sa.Column[Any]:
     return sa.Column(name, kind, nullable=False)
 
 
-def reference(target: str) -> sa.Column:
+def reference(target: str) -> sa.Column[Any]:
     return sa.Column(target.partition(".")[2], ID, sa.ForeignKey(target), nullable=False)
 
 
-def texts(*names: str) -> list[sa.Column]:
+def texts(*names: str) -> list[sa.Column[Any]]:
     return [sa.Column(name, LONG_TEXT) for name in names]
