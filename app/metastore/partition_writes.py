@@ -5,7 +5,8 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from app.metastore.ports import DuplicateKey, Store, StoredTable, Transaction, UnstorableText
-from app.structs import EnvironmentContext, FieldSchema, MetaException, Partition, StorageDescriptor
+from app.metastore.table_shape import stored_descriptor
+from app.structs import EnvironmentContext, MetaException, Partition, StorageDescriptor
 
 T = TypeVar("T")
 
@@ -73,17 +74,14 @@ def with_location(descriptor: StorageDescriptor, location: str | None) -> Storag
 
 
 def stored_form(table: StoredTable, partition: Partition) -> Partition:
-    """What is stored: the table's own names, column names in lower case (semantics §3.3)."""
+    """What is stored: the table's own names, and a descriptor with every field that reads return (semantics §3.3).
+
+    Columns that were not sent stay absent (semantics §2.8).
+    """
     stored = copy.copy(partition)
     stored.dbName, stored.tableName = table.table.dbName, table.table.tableName
-    columns = stored.sd.cols if stored.sd else None
-    if stored.sd is not None and columns and any(column.name != (column.name or "").lower() for column in columns):
-        stored.sd = copy.copy(stored.sd)
-        stored.sd.cols = [_lower_case(column) for column in columns]
+    if partition.sd is not None:
+        stored.sd = stored_descriptor(partition.sd)
+        if partition.sd.cols is None:
+            stored.sd.cols = None
     return stored
-
-
-def _lower_case(column: FieldSchema) -> FieldSchema:
-    lowered = copy.copy(column)
-    lowered.name = (column.name or "").lower()
-    return lowered
