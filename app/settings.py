@@ -183,11 +183,13 @@ def load_settings(config: Path | None = None, **given: object) -> Settings:
     source = _with_file(config) if config is not None else Settings
     try:
         named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        return source(**named)
+        loaded = source(**named)
     except ValidationError as error:
         raise SettingsError(_readable(error)) from error
     except (SourceError, ValueError) as error:
         raise SettingsError(f"{config or 'environment'}: {error}") from error
+    # Of the class that everybody can import: worker processes get the settings pickled.
+    return Settings.model_construct(**{name: getattr(loaded, name) for name in Settings.model_fields})
 
 
 def described_settings() -> list[tuple[str, FieldInfo]]:
