@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.interop.raw import catalog
 from tests.server import GatewayServer
 
 SCHEMA = Path(__file__).parents[2] / "schema" / "hive_metastore.thrift"
@@ -19,6 +20,22 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
     """The gateway over TLS with the document's sample objects. Tests that write use databases of their own."""
     with GatewayServer(tmp_path_factory.mktemp("gateway"), demo=True) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
+    """A demo server with small limits, for bad input. In the end it must answer as before, with the catalog it had."""
+    server = GatewayServer(
+        tmp_path_factory.mktemp("strict"),
+        demo=True,
+        settings={"header_seconds_max": 2.0},
+        limits={"body_bytes_max": 256 * 1024, "body_read_seconds_max": 1.0},
+    )
+    with server:
+        before = catalog(server)
+        yield server
+        assert catalog(server) == before
+        assert "Traceback (most recent call last)" not in server.log_text()
 
 
 @pytest.fixture(scope="session")

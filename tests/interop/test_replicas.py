@@ -1,0 +1,135 @@
+"""Two servers over one PostgreSQL, and the database going away under a running server."""
+
+import http.client
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.private_postgres import PostgresUnavailable, PrivatePostgres
+from tests.server import API_PATH, GatewayServer, basic
+
+ROUNDS = 1_000
+WRITERS = 4
+RECOVERY_TRIES_MAX = 600
+
+pytestmark = pytest.mark.postgres
+
+
+class Caller:
+    """TJSON calls over one connection that is kept open."""
+
+    def __init__(self, server: GatewayServer, connection: http.client.HTTPSConnection) -> None:
+        self._connection = connection
+        self._headers = basic(server.user, server.password)
+
+    def status_and_message(self, method: str, payload: str) -> tuple[int, Any]:
+        self._connection.request("POST", API_PATH, f'[1,"{method}",1,1,{payload}]'.encode(), self._headers)
+        answer = self._connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+    def result(self, method: str, payload: str) -> Any:
+        """The result struct of a call that succeeds."""
+        status, message = self.status_and_message(method, payload)
+        assert (status, message[2]) == (200, 2), message
+        assert set(message[4]) <= {"0"}, message
+        return message[4].get("0")
+
+
+@pytest.fixture
+def replicas(fresh_postgres_database: str, tmp_path: Path) -> Iterator[tuple[GatewayServer, GatewayServer]]:
+    with ExitStack() as servers:
+        first = servers.enter_context(GatewayServer(tmp_path / "first", database=fresh_postgres_database))
+        second = servers.enter_context(GatewayServer(tmp_path / "second", database=fresh_postgres_database))
+        yield first, second
+
+
+@pytest.fixture
+def callers(replicas: tuple[GatewayServer, GatewayServer]) -> Iterator[list[Caller]]:
+    with ExitStack() as connections:
+        yield [Caller(server, connections.enter_context(server.connection())) for server in replicas]
+
+
+def database_payload(name: str, value: int) -> str:
+    parameters = f'{{"map":["str","str",1,{{"value":"{value}"}}]}}'
+    return f'{{"rec":{{"1":{{"str":"{name}"}},"4":{parameters}}}}}'
+
+
+@pytest.mark.slow
+def test_write_through_one_is_seen_by_the_next_read_through_the_other(callers: list[Caller]) -> None:
+    callers[0].result("create_database", f'{{"1":{database_payload("shared", -1)}}}')
+    stale = 0
+    for number in range(ROUNDS):
+        writer, reader = callers[number % 2], callers[(number + 1) % 2]
+        # Reading before the write too, so that a cache has every chance to keep the old answer.
+        reader.result("get_database", '{"1":{"str":"shared"}}')
+        writer.result("alter_database", f'{{"1":{{"str":"shared"}},"2":{database_payload("shared", number)}}}')
+        seen = reader.result("get_database", '{"1":{"str":"shared"}}')
+        stale += seen["rec"]["4"]["map"][3]["value"] != str(number)
+    assert stale == 0
+
+
+def test_name_is_given_to_one_of_two_replicas_only(replicas: tuple[GatewayServer, GatewayServer]) -> None:
+    outcomes: list[tuple[int, bool]] = []
+
+    def create(server: GatewayServer) -> None:
+        with server.connection() as connection:
+            caller = Caller(server, connection)
+            for number in range(20):
+                _, message = caller.status_and_message(
+                    "create_database", f'{{"1":{database_payload(f"race_{number}", 0)}}}'
+                )
+                outcomes.append((number, message[2:] == [2, 1, {}]))
+
+    threads = [threading.Thread(target=create, args=(server,)) for server in replicas for _ in range(WRITERS // 2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(outcomes) == 20 * WRITERS
+    assert sorted(number for number, made in outcomes if made) == list(range(20))
+
+
+def test_database_that_goes_away_comes_back_without_a_restart(tmp_path: Path) -> None:
+    # A PostgreSQL of this test's own: the shared one has other tests' connections.
+    try:
+        postgres = PrivatePostgres()
+    except PostgresUnavailable as reason:
+        pytest.skip(f"no PostgreSQL: {reason}")
+    try:
+        postgres.start()
+        with GatewayServer(tmp_path / "server", database=postgres.url()) as server, server.connection() as connection:
+            _survives_an_outage(postgres, server, Caller(server, connection))
+    finally:
+        postgres.delete()
+
+
+def _survives_an_outage(postgres: PrivatePostgres, server: GatewayServer, caller: Caller) -> None:
+    caller.result("create_database", f'{{"1":{database_payload("kept", 1)}}}')
+    caller.result("get_database", '{"1":{"str":"kept"}}')
+    postgres.stop()
+    assert not server.is_ready()
+    calls = [
+        (
+            "get_database",
+            '{"1":{"str":"kept"}}',
+        ),  # its answer may be remembered, but nobody knows whether it still holds
+        ("get_all_databases", "{}"),
+        ("create_database", f'{{"1":{database_payload("lost", 1)}}}'),
+    ]
+    for method, payload in calls:
+        status, message = caller.status_and_message(method, payload)
+        assert status == 503, (method, message)
+        assert message[:4] == [1, method, 3, 1]
+        # Hive's clients repeat calls on texts with these words.
+        for word in ("TTransportException", "TProtocolException", "JDO", "psycopg", "Traceback"):
+            assert word not in message[4]["1"]["str"]
+    postgres.start()
+    assert any(server.is_ready() for _ in range(RECOVERY_TRIES_MAX)), "ready again"
+    assert caller.result("get_database", '{"1":{"str":"kept"}}')["rec"]["1"] == {"str": "kept"}
+    assert caller.result("get_databases", '{"1":{"str":"lost"}}') == {"lst": ["str", 0]}
+    caller.result("create_database", f'{{"1":{database_payload("lost", 1)}}}')
