@@ -39,8 +39,9 @@ def configure_logging(level: str = "info", log_format: LogFormat = "json", strea
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    # What uvicorn says about starting and stopping at level info is said by the program itself.
-    logging.getLogger("uvicorn").setLevel(max(root.level, logging.WARNING))
+    # What these say at level info about starting, stopping and migrating is said by the program itself.
+    for talkative in ("uvicorn", "alembic"):
+        logging.getLogger(talkative).setLevel(max(root.level, logging.WARNING))
 
 
 def render_json(_logger: WrappedLogger | None, _name: str, event: EventDict) -> str:

@@ -14,7 +14,7 @@ from typing import Protocol, TypeAlias
 
 from app.cache.scopes import Scope, is_cacheable, scopes_changed, scopes_read
 from app.limits import Limits
-from app.metastore.ports import StoredEvent
+from app.metastore.ports import EventId, StoredEvent
 from app.structs import Struct
 
 ReplyKey: TypeAlias = tuple[str, str, str, bytes]
@@ -30,10 +30,10 @@ class ChangeFeed(Protocol):
     def data_version(self) -> int | None:
         """A number that differs whenever anything was committed; None where only a query can tell."""
 
-    def version(self) -> int:
+    def version(self) -> EventId:
         """The id of the newest committed event."""
 
-    def changes_since(self, event_id: int) -> Sequence[StoredEvent]:
+    def changes_since(self, event_id: EventId) -> Sequence[StoredEvent]:
         """Events after `event_id` in order; their messages may be empty."""
 
 
@@ -66,7 +66,7 @@ class ReplyCache:
         """Taken before a reply is read and handed to `remember` with it."""
         return self._version
 
-    def lookup(self, key: ReplyKey) -> bytes | None | Awaitable[bytes | None]:
+    def lookup(self, key: ReplyKey) -> bytes | Awaitable[bytes | None] | None:
         """The encoded result for `key` if it is known and current."""
         if key not in self._entries:
             return None

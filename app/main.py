@@ -1,0 +1,130 @@
+"""The composition root: settings in, a gateway that can be served out. Nothing imports it but the command line."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from app.cache import ReplyCache
+from app.clock import Clock, SystemClock
+from app.files import Directories, FilePolicy
+from app.gateway.application import Gateway
+from app.gateway.assembly import build_gateway
+from app.handlers import UNSUPPORTED
+from app.handlers.catalogs import Catalogs
+from app.handlers.configuration import Configuration
+from app.handlers.databases import Databases
+from app.handlers.fields import Fields
+from app.handlers.functions import Functions
+from app.handlers.indexes import Indexes
+from app.handlers.partition_changes import PartitionChanges
+from app.handlers.partitions import Partitions
+from app.handlers.service import Service
+from app.handlers.tables import Tables
+from app.metastore.alter_table import AlterTableService
+from app.metastore.databases import DatabaseService
+from app.metastore.events import EventMaker
+from app.metastore.fields import FieldService
+from app.metastore.partitions import PartitionService
+from app.metastore.ports import FileSystemError, StoreError, StoreUnavailable
+from app.metastore.settings import MetastoreSettings
+from app.metastore.tables import TableService
+from app.metastore.truncate_table import TruncateService
+from app.rpc import Processor, Unavailable
+from app.settings import Settings
+from app.storage import SqlStore, open_store
+from app.structs import METHODS, MetaException, Struct
+from app.wire import Codecs, make_codecs
+
+DATABASE_FILE = "metastore.db"
+
+
+@dataclass(frozen=True, slots=True)
+class Metastore:
+    """Everything behind the edge: the store and the handlers over it."""
+
+    store: SqlStore
+    codecs: Codecs
+    processor: Processor
+    events: EventMaker
+
+
+def database_url(settings: Settings) -> str:
+    """The configured database, or the SQLite file of the data folder."""
+    return settings.database_url or f"sqlite:///{settings.data_dir.absolute() / DATABASE_FILE}"
+
+
+def build_metastore(settings: Settings) -> Metastore:
+    """Open the database, mend what a crash left, and bind the handlers.
+
+    Raises StoreError where the database cannot be used, BindingError when IDL and handlers disagree.
+    """
+    codecs = make_codecs(settings.limits)
+    clock = SystemClock()
+    store = open_store(database_url(settings), clock, settings.limits)
+    rules = MetastoreSettings(warehouse_location=settings.warehouse_location)
+
+    def to_tjson(struct: Struct) -> bytes:
+        encoded = codecs.tjson.encode(struct)
+        assert isinstance(encoded, bytes)
+        return encoded
+
+    try:
+        handlers = _handlers(store, Directories(_policies(settings)), clock, rules, to_tjson)
+        processor = Processor(handlers, UNSUPPORTED, translated, settings.limits.cached_reply_bytes_max)
+    except BaseException:
+        store.close()
+        raise
+    return Metastore(store, codecs, processor, EventMaker(rules, clock, to_tjson))
+
+
+def build(settings: Settings) -> Gateway:
+    """The gateway one process serves. Raises as `build_metastore`."""
+    metastore = build_metastore(settings)
+    return build_gateway(
+        settings,
+        codecs=metastore.codecs,
+        processor=metastore.processor,
+        cache=ReplyCache(metastore.store, settings.limits),
+        ready=metastore.store.ready,
+        known_methods=METHODS.keys(),
+        on_stop=[metastore.store.close],
+    )
+
+
+def translated(error: Exception) -> Exception:
+    """What storage and file systems raise, as the peer is to see it; anything else is a bug and stays what it is."""
+    if isinstance(error, StoreUnavailable):
+        return Unavailable(str(error))
+    if isinstance(error, (StoreError, FileSystemError)):
+        return MetaException(str(error))
+    return error
+
+
+def _handlers(
+    store: SqlStore,
+    files: Directories,
+    clock: Clock,
+    rules: MetastoreSettings,
+    to_tjson: Callable[[Struct], bytes],
+) -> list[object]:
+    parts = (store, files, clock, rules, to_tjson)
+    databases = DatabaseService(*parts)
+    alterations = AlterTableService(*parts)
+    partitions = PartitionService(*parts)
+    databases.create_default()
+    alterations.recover_pending_moves()
+    return [
+        Service(clock),
+        Configuration(rules),
+        Catalogs(rules.warehouse_location),
+        Databases(databases),
+        Fields(FieldService(store)),
+        Tables(TableService(*parts), alterations, TruncateService(*parts)),
+        Partitions(partitions),
+        PartitionChanges(partitions),
+        Functions(),
+        Indexes(),
+    ]
+
+
+def _policies(settings: Settings) -> Mapping[str, FilePolicy]:
+    return {scheme: FilePolicy(policy) for scheme, policy in settings.file_systems.items()}
