@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from app.clock import Clock
@@ -83,7 +84,9 @@ class EventMaker:
             "timestamp": self.timestamp(),
             "isTruncateOp": truncates,
         }
-        return self._table(ALTER_TABLE, after, fields)
+        event = self._table(ALTER_TABLE, after, fields)
+        old_name = (before.dbName or "", before.tableName or "")
+        return event if old_name == (after.dbName, after.tableName) else replace(event, renamed_from=old_name)
 
     def table_fields(self, table: Table) -> dict[str, Any]:
         """The keys by which every message about a table or its partitions names the table."""

@@ -1,6 +1,7 @@
 """The notification log, whose newest event id is the catalog's version (design D7), and announced directory moves."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select
 
@@ -17,6 +18,8 @@ _HEADERS = (
     NOTIFICATIONS.c.event_type,
     NOTIFICATIONS.c.db_name,
     NOTIFICATIONS.c.table_name,
+    NOTIFICATIONS.c.renamed_from_db,
+    NOTIFICATIONS.c.renamed_from_table,
 )
 
 
@@ -48,6 +51,7 @@ class EventWrites(EventReads):
         self._unwritten: list[dict[str, object]] = []
 
     def append_event(self, event: Event) -> EventId:
+        old_db, old_table = event.renamed_from or (None, None)
         for text in (event.event_type, event.db_name, event.table_name, event.message):
             check_text("notification event", text)
         self.last_event_id = EventId(self.last_event_id + 1)
@@ -58,6 +62,8 @@ class EventWrites(EventReads):
                 "event_type": event.event_type,
                 "db_name": event.db_name,
                 "table_name": event.table_name,
+                "renamed_from_db": old_db,
+                "renamed_from_table": old_table,
                 "message": event.message,
             }
         )
@@ -92,6 +98,7 @@ def change_headers(connection: Connection, event_id: EventId) -> list[StoredEven
     return [_stored_event((*row, "")) for row in connection.execute(statement)]
 
 
-def _stored_event(row: Sequence[object]) -> StoredEvent:
-    event_id, event_time, *texts = row
-    return StoredEvent(EventId(event_id), event_time, Event(*texts))  # type: ignore[arg-type]
+def _stored_event(row: Sequence[Any]) -> StoredEvent:
+    event_id, event_time, event_type, db_name, table_name, old_db, old_table, message = row
+    renamed_from = None if old_table is None else (old_db, old_table)
+    return StoredEvent(EventId(event_id), event_time, Event(event_type, db_name, table_name, message, renamed_from))

@@ -149,6 +149,8 @@ NOTIFICATIONS: Final = Table(
     Column("event_type", _LongText, nullable=False),
     Column("db_name", _LongText, nullable=False),
     Column("table_name", _LongText),
+    Column("renamed_from_db", _LongText),
+    Column("renamed_from_table", _LongText),
     Column("message", _LongText, nullable=False),
 )
 

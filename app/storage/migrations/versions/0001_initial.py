@@ -111,7 +111,7 @@ def upgrade() -> None:
         required("event_time", sa.BigInteger),
         required("event_type", LONG_TEXT),
         required("db_name", LONG_TEXT),
-        *texts("table_name"),
+        *texts("table_name", "renamed_from_db", "renamed_from_table"),
         required("message", LONG_TEXT),
     )
     op.create_table(
