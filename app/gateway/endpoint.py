@@ -18,7 +18,7 @@ from app.gateway.cors import ALLOWED_METHODS, CrossOrigin
 from app.gateway.exchange import TEXT, Exchange
 from app.gateway.identity import Authenticator, HeaderList, Identity, Refused
 from app.gateway.metrics import Metrics
-from app.gateway.request_body import BodyReader, ClientGone, Receive, Scope, Send
+from app.gateway.request_body import SLOW_BODY, BodyReader, ClientGone, Receive, Scope, Send
 from app.gateway.streaming import StreamFailed, compress, compressed, enclosed
 from app.limits import Limits
 from app.rpc.call import Call, Dialect
@@ -267,16 +267,19 @@ class Endpoint:
 
         Without one Node never calls back (clients §0 rule 6).
         """
-        try:
-            beginning = await exchange.read_beginning() if exchange.scope["method"] == "POST" else b""
-        except ClientGone:
-            exchange.outcome = "client_gone"
-            return
+        beginning = refused.beginning
+        if beginning is None:
+            try:
+                beginning = await exchange.read_beginning(is_too_large=refused.status == 413)
+            except ClientGone:
+                exchange.outcome = "client_gone"
+                return
         content_type, body = self._refusal_body(exchange, refused, beginning)
         if exchange.body_is_read:
             await exchange.respond(refused.status, content_type, body, refused.headers)
         else:
-            await exchange.respond_and_close(refused.status, content_type, body, refused.headers)
+            drains = refused.reason != SLOW_BODY
+            await exchange.respond_and_close(refused.status, content_type, body, refused.headers, drains=drains)
 
     def _refusal_body(self, exchange: Exchange, refused: Refused, beginning: bytes) -> tuple[bytes, bytes]:
         try:

@@ -8,16 +8,14 @@ from itertools import count
 
 from app.gateway.cors import CrossOrigin
 from app.gateway.identity import HeaderList, Identity, RequestHead
-from app.gateway.request_body import ClientGone, Receive, Scope, Send
+from app.gateway.request_body import KEPT_BYTES_MAX, ClientGone, Receive, Scope, Send
 from app.gateway.streaming import ReplyStream, StreamFailed
 
 TEXT = b"text/plain; charset=utf-8"
 # In the scope, our HTTP protocol class leaves a function that cuts the connection off.
 ABORT = "hms_gateway.abort"
 
-# Of a body that is refused: how much is kept to find method and seqid, and how much is read so that the client, which
-# may read the answer only after it has sent everything, gets to see it.
-KEPT_BYTES_MAX = 64 * 1024
+# How much of a refused body is read, so that a client that reads the answer only after it has sent everything sees it.
 DRAINED_BYTES_MAX = 8 * 1024 * 1024
 DRAIN_SECONDS_MAX = 2.0
 
@@ -88,15 +86,16 @@ class Exchange:
         await self._send({"type": "http.response.body", "body": b""})
 
     async def respond_and_close(
-        self, status: int, content_type: bytes | None, body: bytes, headers: HeaderList = ()
+        self, status: int, content_type: bytes, body: bytes, headers: HeaderList = (), *, drains: bool = True
     ) -> None:
-        """Send a whole response, then take in what the client is still sending, within bounds, and close.
+        """Send a whole response, take in what the client is still sending if it `drains`, within bounds, and close.
 
-        Closing at once would make the kernel reset the connection, and the client lose the answer.
+        Closing at once would make the kernel reset the connection, and a busy client lose the answer.
         """
         await self._start(status, content_type, len(body), (*headers, (b"connection", b"close")))
         await self._send({"type": "http.response.body", "body": body, "more_body": True})
-        await self._drain()
+        if drains:
+            await self._drain()
         await self._send({"type": "http.response.body", "body": b""})
 
     async def respond_stream(self, content_type: bytes, stream: ReplyStream, headers: HeaderList = ()) -> None:
@@ -117,8 +116,8 @@ class Exchange:
         finally:
             watch.cancel()
 
-    async def read_beginning(self) -> bytes:
-        """The first part of a body that is not wanted; reads on to its end when that is near."""
+    async def read_beginning(self, *, is_too_large: bool) -> bytes:
+        """The first part of a body that is not wanted; reads on to its end unless it is known to be too large."""
         if self.body_is_read or self.headers.get(b"expect"):
             return b""
         kept: list[bytes] = []
@@ -134,6 +133,7 @@ class Exchange:
                     self.bytes_in += len(message["body"])
                     if not message.get("more_body"):
                         self.body_is_read = True
+                    if self.body_is_read or is_too_large:
                         break
         except TimeoutError:
             pass

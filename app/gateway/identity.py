@@ -27,14 +27,26 @@ class Identity:
 
 
 class Refused(Exception):
-    """The request is not served. `text` is safe to show and never tells which half of a password was wrong."""
+    """The request is not served. `text` is safe to show and never tells which half of a password was wrong.
 
-    def __init__(self, status: int, text: str, *, headers: HeaderList = (), reason: str = "refused") -> None:
+    `beginning` is the first part of the body when some of it was read already.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        text: str,
+        *,
+        headers: HeaderList = (),
+        reason: str = "refused",
+        beginning: bytes | None = None,
+    ) -> None:
         super().__init__(text)
         self.status = status
         self.text = text
         self.headers = headers
         self.reason = reason
+        self.beginning = beginning
 
 
 class Authenticator(Protocol):

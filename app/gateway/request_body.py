@@ -17,6 +17,10 @@ Send = Callable[[ASGIMessage], Awaitable[None]]
 # Set in the scope by our HTTP protocol class when the whole body has arrived before the call starts: no timer needed.
 BODY_IS_COMPLETE = "hms_gateway.body_is_complete"
 
+# Why a request is refused whose client need not be waited for.
+SLOW_BODY = "slow_body"
+# Of a body that is refused so much is kept to find method and seqid.
+KEPT_BYTES_MAX = 64 * 1024
 # Bodies that are being received may fill so many times body_bytes_max together.
 BODIES_AT_ONCE = 4
 INFLATE_IN_THREAD_BYTES = 64 * 1024
@@ -43,12 +47,16 @@ class BodyReader:
             if len(body) > self._limits.body_bytes_max:
                 raise self._too_large()
             return body
+        pieces: list[bytes] = []
         try:
             async with asyncio.timeout(self._limits.body_read_seconds_max):
-                return await self._read_pieces(receive)
+                return await self._read_pieces(receive, pieces)
         except TimeoutError:
             text = f"The request body took longer than {self._limits.body_read_seconds_max:g} s (body_read_seconds_max)"
-            raise Refused(408, text, reason="slow_body") from None
+            raise Refused(408, text, reason=SLOW_BODY, beginning=_beginning(pieces)) from None
+        except Refused as refused:
+            refused.beginning = _beginning(pieces)
+            raise
 
     def _check_announced(self, headers: dict[bytes, bytes]) -> None:
         length = headers.get(b"content-length")
@@ -56,20 +64,19 @@ class BodyReader:
         if length is not None and int(length) > self._limits.body_bytes_max:
             raise self._too_large()
 
-    async def _read_pieces(self, receive: Receive) -> bytes:
-        pieces: list[bytes] = []
+    async def _read_pieces(self, receive: Receive, pieces: list[bytes]) -> bytes:
         size = 0
         try:
             while True:
                 message = await _next(receive)
                 piece = message["body"]
+                pieces.append(piece)
                 size += len(piece)
                 self._receiving += len(piece)
                 if size > self._limits.body_bytes_max:
                     raise self._too_large()
                 if self._receiving > BODIES_AT_ONCE * self._limits.body_bytes_max:
                     raise overloaded("Too many large requests at the same time")
-                pieces.append(piece)
                 if not message.get("more_body"):
                     return b"".join(pieces)
         finally:
@@ -122,6 +129,10 @@ class BodyReader:
 def overloaded(text: str) -> Refused:
     """The answer when something of the server's is used up: the client may try again soon."""
     return Refused(503, text, headers=((b"retry-after", b"1"),), reason="overload")
+
+
+def _beginning(pieces: list[bytes]) -> bytes:
+    return b"".join(pieces)[:KEPT_BYTES_MAX]
 
 
 async def _next(receive: Receive) -> ASGIMessage:

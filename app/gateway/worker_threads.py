@@ -2,10 +2,13 @@
 
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import structlog
+
+CLOSING_SECONDS_MAX = 1.0
 
 Job = Callable[[], None]
 _log = structlog.get_logger("hms_gateway.threads")
@@ -50,8 +53,9 @@ class WorkerThreads:
             threads = list(self._threads)
         for _ in threads:
             self._jobs.put(None)
+        end = time.monotonic() + CLOSING_SECONDS_MAX
         for thread in threads:
-            thread.join(timeout=5.0)
+            thread.join(timeout=max(0.0, end - time.monotonic()))
 
     def _start_thread(self) -> None:
         with self._lock:

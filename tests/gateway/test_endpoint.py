@@ -176,7 +176,7 @@ def test_configured_origins_are_echoed_and_others_get_no_permission(client):
         assert other.content == ANSWER
 
 
-def test_an_announced_body_that_is_too_large_is_413_without_being_read():
+def test_an_announced_body_that_is_too_large_is_413_before_it_is_sent():
     with running(limits=Limits(body_bytes_max=1000)) as server, server.connect() as connection:
         connection.sendall(post(b'[1,"get_table",1,9,{', length=10**9))
         status, headers, body = read_response(connection)

@@ -1,0 +1,189 @@
+"""The server itself: stopping, silent and rude connections, TLS."""
+
+import contextlib
+import socket
+import ssl
+import threading
+
+import httpx
+import pytest
+
+from app.gateway.tls import ensure_certificate, server_context
+from app.limits import Limits
+from tests.gateway.serving import (
+    ANSWER,
+    CALL,
+    DATABASES,
+    CannedProcessor,
+    parse_head,
+    post,
+    read_all,
+    read_response,
+    running,
+    until,
+)
+
+
+def test_stopping_finishes_the_call_in_flight_and_says_not_ready_meanwhile():
+    go = threading.Event()
+    processor = CannedProcessor(get_all_databases=lambda message, call: go.wait() and DATABASES)
+    with running(processor) as server, server.connect() as connection, server.connect() as watcher:
+        connection.sendall(post(CALL))
+        until(lambda: processor.calls)
+        assert server.stopped == []
+        server.server.stop()
+        until(lambda: is_refused(server.port))
+        watcher.close()
+        go.set()
+        status, headers, body = read_response(connection)
+        assert (status, headers["connection"], body) == (200, "close", ANSWER)
+        server.thread.join(20)
+        assert server.stopped == ["stopped"]
+
+
+def is_refused(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+    except OSError:
+        return True
+    return False
+
+
+def test_stopping_does_not_wait_for_ever_for_a_call():
+    go = threading.Event()
+    processor = CannedProcessor(get_all_databases=lambda message, call: go.wait() and DATABASES)
+    with running(processor, limits=Limits(drain_seconds_max=0.05)) as server, server.connect() as connection:
+        connection.sendall(post(CALL))
+        until(lambda: processor.calls)
+        server.server.stop()
+        read_all(connection)
+        go.set()
+
+
+def test_an_idle_connection_is_closed_at_once_when_stopping():
+    with running() as server, server.connect() as connection:
+        connection.sendall(post(CALL))
+        read_response(connection)
+        server.stop()
+        assert connection.recv(1) == b""
+
+
+def test_a_silent_connection_is_closed():
+    with running(header_seconds_max=0.05) as server, server.connect() as connection:
+        assert connection.recv(1) == b""
+
+
+def test_headers_that_do_not_end_are_408():
+    with running(header_seconds_max=0.05) as server:
+        assert parse_head(server.exchange(b"POST / HTTP/1.1\r\nHost: a\r\n"))[0] == 408
+
+
+def test_a_silent_keep_alive_connection_is_closed():
+    with running(idle_seconds_max=0.05) as server, server.connect() as connection:
+        connection.sendall(post(CALL))
+        read_response(connection)
+        assert connection.recv(1) == b""
+
+
+def test_line_ends_between_requests_do_not_keep_a_connection():
+    with running(header_seconds_max=0.05) as server, server.connect() as connection:
+        connection.sendall(post(CALL))
+        read_response(connection)
+        connection.sendall(b"\r\n")
+        read_all(connection)
+
+
+def test_a_request_in_time_is_not_disturbed_by_the_header_time():
+    go = threading.Event()
+    processor = CannedProcessor(get_all_databases=lambda message, call: go.wait(0.15) or DATABASES)
+    with running(processor, header_seconds_max=0.05) as server, server.connect() as connection:
+        connection.sendall(post(CALL))
+        assert read_response(connection)[2] == ANSWER
+
+
+def test_endless_headers_are_431():
+    with running() as server, server.connect() as connection:
+        with contextlib.suppress(OSError):
+            connection.sendall(b"POST / HTTP/1.1\r\n")
+            for number in range(20):
+                connection.sendall(b"X-%d: " % number + b"a" * 8000 + b"\r\n")
+        assert read_all(connection).startswith(b"HTTP/1.1 431 ")
+
+
+def test_what_is_no_http_is_400():
+    with running() as server:
+        assert server.exchange(b"\x80\x01\x00\x01\x00\x00\x00\x03abc\x00\x00\x00\x01\x00\r\n\r\n").startswith(
+            b"HTTP/1.1 400 Bad Request\r\n"
+        )
+
+
+def test_silent_connections_keep_nobody_out():
+    with running(limits=Limits(connections_max=40)) as server:
+        silent = [server.connect() for _ in range(100)]
+        with server.connect() as connection:
+            connection.sendall(post(CALL))
+            assert read_response(connection)[2] == ANSWER
+        assert server.metrics.connections_refused >= 60
+        for connection in silent:
+            connection.close()
+
+
+def test_connections_that_are_being_served_are_never_cut_off_for_new_ones():
+    go = threading.Event()
+    processor = CannedProcessor(get_all_databases=lambda message, call: go.wait() and DATABASES)
+    with running(processor, limits=Limits(connections_max=2)) as server:
+        busy = [server.connect(), server.connect()]
+        for connection in busy:
+            connection.sendall(post(CALL))
+        until(lambda: len(processor.calls) == 2)
+        refused = server.exchange(post(CALL))
+        go.set()
+        assert refused.startswith(b"HTTP/1.1 503 ") or refused == b""
+        for connection in busy:
+            assert read_response(connection)[2] == ANSWER
+            connection.close()
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    return ensure_certificate(tmp_path_factory.mktemp("tls"))
+
+
+def test_tls_with_our_own_certificate_verifies(certificate):
+    client_context = ssl.create_default_context(cafile=str(certificate[0]))
+    with running(tls=server_context(*certificate)) as server:
+        assert httpx.post(server.url, content=CALL, verify=client_context).content == ANSWER
+        assert (
+            httpx.post(server.url.replace("127.0.0.1", "localhost"), content=CALL, verify=client_context).status_code
+            == 200
+        )
+
+
+def test_tls_with_a_certificate_of_somebody_else(tmp_path):
+    trustme = pytest.importorskip("trustme")
+    authority = trustme.CA()
+    issued = authority.issue_cert("127.0.0.1")
+    issued.private_key_pem.write_to_path(tmp_path / "key")
+    issued.cert_chain_pems[0].write_to_path(tmp_path / "certificate")
+    client_context = ssl.create_default_context()
+    authority.configure_trust(client_context)
+    with running(tls=server_context(tmp_path / "certificate", tmp_path / "key")) as server:
+        assert httpx.post(server.url, content=CALL, verify=client_context).content == ANSWER
+
+
+def test_old_tls_and_plain_http_get_nothing_from_the_tls_port(certificate):
+    with running(tls=server_context(*certificate), header_seconds_max=0.2) as server:
+        assert server.exchange(post(CALL)) in (b"",) or b"HTTP" not in server.exchange(post(CALL))
+        with server.connect() as silent:
+            assert read_all(silent) == b""
+
+
+def test_a_tls_session_is_resumed(certificate):
+    context = ssl.create_default_context(cafile=str(certificate[0]))
+    with running(tls=server_context(*certificate)) as server:
+        with context.wrap_socket(server.connect(), server_hostname="127.0.0.1") as first:
+            first.sendall(post(CALL))
+            read_response(first)
+            session = first.session
+        with context.wrap_socket(server.connect(), server_hostname="127.0.0.1", session=session) as second:
+            assert second.session_reused

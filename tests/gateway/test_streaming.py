@@ -1,0 +1,135 @@
+"""Replies that are produced while they are sent."""
+
+import threading
+
+import httpx
+
+from tests.gateway.serving import CALL, CannedProcessor, post, read_all, running, until
+
+BEFORE, AFTER = b'[1,"get_all_databases",2,1,', b"]"
+
+
+class Chunks:
+    """An iterator that tells where it is and whether it was closed, and by which threads it was used."""
+
+    def __init__(self, chunks, fails_at=None) -> None:
+        self.chunks = list(chunks)
+        self.position = 0
+        self.fails_at = fails_at
+        self.closed = threading.Event()
+        self.threads = set()
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.threads.add(threading.get_ident())
+        if self.position == self.fails_at:
+            raise OSError("the database went away")
+        if self.position == len(self.chunks):
+            raise StopIteration
+        self.position += 1
+        return self.chunks[self.position - 1]
+
+    def close(self):
+        self.threads.add(threading.get_ident())
+        self.closed.set()
+
+
+def test_chunks_are_sent_inside_the_envelope_and_the_iterator_is_closed():
+    chunks = Chunks([b'{"0":{"lst":["i32",2', b",1", b",2]}}"])
+    with running(CannedProcessor(get_all_databases=chunks)) as server:
+        reply = httpx.post(server.url, content=CALL)
+        assert reply.headers["transfer-encoding"] == "chunked"
+        assert reply.content == BEFORE + b"".join(chunks.chunks) + AFTER
+        assert chunks.closed.wait(10)
+        until(lambda: server.metrics.streams_in_flight == 0 and server.metrics.calls_in_flight == 0)
+
+
+def test_one_thread_makes_the_reply_from_the_call_to_the_close():
+    chunks = Chunks([b"a"] * 10)
+    called_in = []
+    processor = CannedProcessor(
+        get_all_databases=lambda message, call: called_in.append(threading.get_ident()) or chunks
+    )
+    with running(processor) as server:
+        httpx.post(server.url, content=CALL)
+        assert chunks.closed.wait(10)
+        assert chunks.threads == set(called_in)
+
+
+def test_a_stream_is_compressed_when_asked():
+    chunks = Chunks([b"x" * 10_000] * 20)
+    with running(CannedProcessor(get_all_databases=chunks)) as server:
+        reply = httpx.post(server.url, content=CALL, headers={"Accept-Encoding": "gzip"})
+        assert reply.headers["content-encoding"] == "gzip"
+        assert reply.content == BEFORE + b"x" * 200_000 + AFTER
+        assert chunks.closed.is_set()
+
+
+def test_a_client_that_leaves_closes_the_iterator():
+    chunks = Chunks([b"x" * 1_000_000] * 1000)
+    with running(CannedProcessor(get_all_databases=chunks)) as server:
+        with server.connect() as connection:
+            connection.sendall(post(CALL))
+            connection.recv(1000)
+        assert chunks.closed.wait(10)
+        assert chunks.position < 1000
+        until(lambda: server.metrics.streams_in_flight == 0)
+
+
+def test_little_is_produced_ahead_of_a_client_that_does_not_read():
+    chunks = Chunks([b"x" * 1_000_000] * 1000)
+    with running(CannedProcessor(get_all_databases=chunks)) as server, server.connect() as connection:
+        connection.sendall(post(CALL))
+        connection.recv(1000)
+        httpx.get(f"{server.root}/healthz")
+        assert chunks.position < 50
+
+
+def test_a_client_that_takes_nothing_for_too_long_is_cut_off():
+    chunks = Chunks([b"x" * 1_000_000] * 1000)
+    with running(CannedProcessor(get_all_databases=chunks), write_stall_seconds_max=0.05) as server:
+        with server.connect() as connection:
+            connection.sendall(post(CALL))
+            assert chunks.closed.wait(10)
+        assert chunks.position < 1000
+
+
+def test_a_failure_in_the_middle_breaks_the_connection_off():
+    chunks = Chunks([b"x" * 100] * 10, fails_at=5)
+    with running(CannedProcessor(get_all_databases=chunks)) as server:
+        with server.connect() as connection:
+            connection.sendall(post(CALL))
+            received = read_all(connection)
+        assert b"200 OK" in received
+        assert not received.endswith(b"0\r\n\r\n")
+        assert chunks.closed.is_set()
+    assert server.log_lines()[0]["outcome"] == "stream_failed"
+
+
+def test_too_many_streams_are_503():
+    chunks = [Chunks([b"x" * 1_000_000] * 1000), Chunks([b"x" * 1_000_000] * 1000)]
+    waiting = iter(chunks)
+    processor = CannedProcessor(get_all_databases=lambda message, call: next(waiting))
+    with running(processor, streams_max=1) as server, server.connect() as connection:
+        connection.sendall(post(CALL))
+        connection.recv(1000)
+        refused = httpx.post(server.url, content=CALL)
+        assert refused.status_code == 503
+        assert chunks[1].closed.wait(10)
+
+
+def test_slow_streams_do_not_take_the_threads_of_other_calls():
+    def answer(message, call):
+        return Chunks([b"x" * 1_000_000] * 1000)
+
+    processor = CannedProcessor(get_all_databases=answer, get_table=b"{}")
+    with running(processor, threads=2) as server:
+        slow = [server.connect() for _ in range(5)]
+        for connection in slow:
+            connection.sendall(post(CALL))
+            connection.recv(1000)
+        assert httpx.post(server.url, content=b'[1,"get_table",1,1,{}]').status_code == 200
+        for connection in slow:
+            connection.close()
