@@ -8,14 +8,11 @@ import gc
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
-
-from thrift.protocol.TJSONProtocol import TJSONProtocol
-from thrift.transport.TTransport import TMemoryBuffer
 
 from app.limits import Limits
 from app.structs import METHODS, FieldSchema, Order, Partition, SerDeInfo, SkewedInfo, StorageDescriptor
 from app.wire import make_codecs
+from tests.apache import ApacheTJson
 
 COUNT = 1_000
 CHUNK = 100
@@ -56,30 +53,6 @@ def partition(number: int, *, same_columns: bool = True) -> Partition:
         "numFiles": "1",
     }
     return Partition([day], "sales", "orders", 1_700_000_000 + number, 0, descriptor, parameters)
-
-
-class ApacheTJson(TJSONProtocol):  # type: ignore[misc]
-    """Apache's protocol for classes that carry a `thrift_spec` only."""
-
-    def readContainerStruct(self, spec: Any) -> Any:
-        value = spec[0]()
-        self.readStruct(value, spec[1])
-        return value
-
-    def writeContainerStruct(self, value: Any, spec: Any) -> None:
-        self.writeStruct(value, spec[1])
-
-    @classmethod
-    def encode(cls, value: Any) -> bytes:
-        protocol = cls(TMemoryBuffer())
-        protocol.writeStruct(value, type(value).thrift_spec)
-        return bytes(protocol.trans.getvalue())
-
-    @classmethod
-    def decode(cls, struct_class: Any, payload: bytes) -> Any:
-        value = struct_class()
-        cls(TMemoryBuffer(payload)).readStruct(value, struct_class.thrift_spec)
-        return value
 
 
 class ReadyChunks:

@@ -12,16 +12,27 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.protocol.TCompactProtocol import TCompactProtocolAccelerated
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TType
-from thrift.transport.TTransport import TMemoryBuffer
+from thrift.transport.TTransport import TMemoryBuffer, TTransportException
 
 from app.idl import ListType, MapType, Requiredness, SetType, StructType, Type
 from app.limits import Limits
 from app.structs import STRUCTS
+from app.wire.chunks import Chunks
 from app.wire.errors import ApplicationErrorType, LimitExceeded, ProtocolError
 from app.wire.message import Message, MessageType
 
 # All the library raises on bytes that are no struct of the wanted type. AssertionError is the compact protocol's.
-_UNREADABLE = (TProtocolException, EOFError, TypeError, OverflowError, ValueError, AssertionError, KeyError, IndexError)
+_UNREADABLE = (
+    TProtocolException,
+    TTransportException,  # lengths below zero or beyond its own limit
+    EOFError,
+    TypeError,
+    OverflowError,
+    ValueError,
+    AssertionError,
+    KeyError,
+    IndexError,
+)
 _REPLACED = "\ufffd".encode()
 
 
@@ -98,8 +109,8 @@ class ApacheCodec:
         streams = list(_streams(value))
         if not streams and not _has_encoded(value):
             return self._struct(value)
-        chunks = self._chunks(value, streams)
-        return chunks if streams else b"".join(chunks)
+        chunks = self._chunks(value)
+        return Chunks(chunks, streams) if streams else b"".join(chunks)
 
     def envelope(self, name: str, type: MessageType, seqid: int) -> tuple[bytes, bytes]:
         """What stands before and after a message's struct."""
@@ -139,23 +150,19 @@ class ApacheCodec:
         limits = self._limits
         if "recursion depth" in text or getattr(error, "type", None) == TProtocolException.DEPTH_LIMIT:
             return LimitExceeded("nesting_depth_max", limits.nesting_depth_max, where)
-        if "limit" in text and text.endswith(str(limits.container_elements_max)):
+        if "exceeded" in text and text.endswith(f": {limits.container_elements_max}"):
             return LimitExceeded("container_elements_max", limits.container_elements_max, where)
-        if "limit" in text:
+        if "exceeded" in text:
             return LimitExceeded("string_bytes_max", limits.string_bytes_max, where)
         if isinstance(error, EOFError):
             return ProtocolError(f"{where}: the bytes end inside a value")
         return ProtocolError(f"{where}: {text or type(error).__name__}")
 
-    def _chunks(self, value: Any, streams: list[Any]) -> Iterator[bytes]:
+    def _chunks(self, value: Any) -> Iterator[bytes]:
         """`value` with its splices, written by the library's Python code down to the splices and by C from there."""
-        try:
-            protocol = self._protocol()
-            yield from self._write_struct(protocol, value)
-            yield _drain(protocol)
-        finally:
-            for stream in streams:
-                stream.close()
+        protocol = self._protocol()
+        yield from self._write_struct(protocol, value)
+        yield _drain(protocol)
 
     def _write_struct(self, protocol: Any, value: Any) -> Iterator[bytes]:
         protocol.writeStructBegin("")
@@ -166,7 +173,7 @@ class ApacheCodec:
             number, code, name, detail, _ = field
             protocol.writeFieldBegin(name, code, number)
             if code == TType.STRUCT:
-                yield from self._write_whole_or_spliced(protocol, item)
+                yield from self._write_whole_or_spliced(protocol, item, detail[0])
             elif code == TType.LIST and detail[0] == TType.STRUCT:
                 yield from self._write_structs(protocol, item)
             else:
@@ -175,11 +182,13 @@ class ApacheCodec:
         protocol.writeFieldStop()
         protocol.writeStructEnd()
 
-    def _write_whole_or_spliced(self, protocol: Any, value: Any) -> Iterator[bytes]:
+    def _write_whole_or_spliced(self, protocol: Any, value: Any, struct_class: Any) -> Iterator[bytes]:
         if hasattr(value, "tjson"):
             protocol.trans.write(self._struct(value.struct()))
-        else:
+        elif isinstance(value, struct_class):
             yield from self._write_struct(protocol, value)
+        else:
+            raise TypeError(f"{type(value).__name__} stands where a {struct_class.__name__} should")
 
     def _write_structs(self, protocol: Any, values: Any) -> Iterator[bytes]:
         protocol.writeListBegin(TType.STRUCT, len(values))

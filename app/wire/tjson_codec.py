@@ -31,8 +31,8 @@ Rules of writing (clients A.4)
 
 Known gaps
     Maps with lists as keys are written empty (clients A.5): SkewedInfo's locations are lost to TJSON readers. Integers
-    are not checked for their range when written. Unknown fields are not kept. A body over `string_bytes_max` (100 MiB)
-    is read at the scanner's speed, a thirtieth of the usual.
+    are not checked for their range when written. Unknown fields are not kept. A double `-0` is read as 0. A body over
+    `string_bytes_max` (100 MiB) is read at the scanner's speed, a thirtieth of the usual.
 """
 
 import re
@@ -42,6 +42,7 @@ from typing import Any
 import msgspec
 
 from app.limits import Limits
+from app.wire.chunks import Chunks, close_all
 from app.wire.errors import ApplicationErrorType, LimitExceeded, ProtocolError
 from app.wire.message import Message, MessageType
 from app.wire.tjson_scan import scan_struct
@@ -50,7 +51,6 @@ from app.wire.tjson_shapes import STREAM_MARK, Mismatch, Shape, shape_of_struct
 # What the parser and the generated readers raise when a text is not of the plain form.
 NOT_PLAIN = (msgspec.MsgspecError, Mismatch, ValueError, TypeError, AttributeError, RecursionError)
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SPACE = b" \t\r\n"
 _HEAD = re.compile(rb'\[1,"([^"\\\x00-\x1f\x7f-\xff]*)",([1-4]),(-?[0-9]{1,9}),')
 # The same with all that is forgiven, in steps: what was read before the fault names the message in the answer.
@@ -123,9 +123,9 @@ class TJsonCodec:
         try:
             text = _encoder.encode(shape_of_struct(type(value)).write(value, streams))
         except BaseException:
-            _close(streams)
+            close_all(streams)
             raise
-        return _chunks(text.split(STREAM_MARK), streams) if streams else text
+        return Chunks(_chunks(text.split(STREAM_MARK), streams), streams) if streams else text
 
     def envelope(self, name: str, type: MessageType, seqid: int) -> tuple[bytes, bytes]:
         """What stands before and after a message's struct."""
@@ -192,21 +192,13 @@ def _without_tail(body: bytes, start: int) -> bytes:
 
 def _chunks(texts: list[bytes], streams: list[Any]) -> Iterator[bytes]:
     """The texts between the streamed lists, and the chunks of the lists."""
-    try:
-        yield texts[0]
-        for stream, text in zip(streams, texts[1:], strict=True):
-            separator = b""
-            for chunk in stream.tjson_chunks():
-                yield separator + chunk
-                separator = b","
-            yield text
-    finally:
-        _close(streams)
-
-
-def _close(streams: list[Any]) -> None:
-    for stream in streams:
-        stream.close()
+    yield texts[0]
+    for stream, text in zip(streams, texts[1:], strict=True):
+        separator = b""
+        for chunk in stream.tjson_chunks():
+            yield separator + chunk
+            separator = b","
+        yield text
 
 
 _encoder = msgspec.json.Encoder()

@@ -232,9 +232,9 @@ class _Scanner:
             number = sign * int(digits or "0") if len(digits) < _DIGITS_MAX else None
         elif _FLOAT.fullmatch(text):
             rounded = float(text)
-            if rounded != rounded // 1:
-                self._fail(f"{text[:40]} is no integer")
             number = int(rounded) if abs(rounded) < 2.0**64 else None
+            if number is not None and number != rounded:
+                self._fail(f"{text[:40]} is no integer")
         else:
             self._fail(f"{text[:40]!r} is no number")
         if number is None or not -(1 << bits - 1) <= number < 1 << bits - 1:

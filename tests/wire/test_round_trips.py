@@ -1,0 +1,76 @@
+"""Random values of every struct of the IDL through our codecs, Apache's, and from one to the other."""
+
+import pytest
+
+from app.limits import Limits
+from app.structs import METHODS, STRUCTS
+from app.wire import TApplicationException, make_codecs, tjson
+from tests.apache import ApacheBinary, ApacheCompact, ApacheTJson
+from tests.faker import Faker
+
+CODECS = make_codecs(Limits())
+CLASSES = [
+    *STRUCTS.values(),
+    TApplicationException,
+    *(struct for method in METHODS.values() for struct in (method.arguments, method.result)),
+]
+SEEDS = range(4)
+
+
+def test_tjson_reads_what_it_writes():
+    for seed in SEEDS:
+        for struct_class in CLASSES:
+            value = Faker(seed, list_keys=False).struct(struct_class)
+            assert CODECS.tjson.decode(struct_class, CODECS.tjson.encode(value)) == value
+
+
+def test_apache_reads_our_tjson():
+    for seed in SEEDS[:2]:
+        for struct_class in CLASSES:
+            value = Faker(seed, list_keys=False, depth=3).struct(struct_class)
+            assert ApacheTJson.decode(struct_class, CODECS.tjson.encode(value)) == value
+
+
+def test_tjson_reads_what_apache_writes():
+    for seed in SEEDS[:2]:
+        for struct_class in CLASSES:
+            value = Faker(seed, depth=3).struct(struct_class)
+            assert CODECS.tjson.decode(struct_class, ApacheTJson.encode(value)) == value
+
+
+@pytest.mark.parametrize(
+    "name", ["Database", "Partition", "ColumnStatistics", "LockRequest", "PrivilegeBag", "Function"]
+)
+def test_the_scanner_is_not_needed_for_what_we_write(name, monkeypatch):
+    monkeypatch.setattr("app.wire.tjson_codec.scan_struct", lambda *_: pytest.fail("the fast path gave up"))
+    for seed in range(20):
+        value = Faker(seed, list_keys=False, depth=6).struct(STRUCTS[name])
+        assert CODECS.tjson.decode(STRUCTS[name], CODECS.tjson.encode(value)) == value
+
+
+@pytest.mark.parametrize("codec", [CODECS.binary, CODECS.compact], ids=lambda codec: codec.name)
+def test_binary_reads_what_it_writes(codec):
+    for seed in SEEDS:
+        for struct_class in CLASSES:
+            value = Faker(seed).struct(struct_class)
+            assert codec.decode(struct_class, codec.encode(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("codec", "apache"),
+    [(CODECS.binary, ApacheBinary), (CODECS.compact, ApacheCompact)],
+    ids=["binary", "compact"],
+)
+def test_binary_and_apaches_python_code_read_each_other(codec, apache):
+    for struct_class in CLASSES:
+        value = Faker(7, depth=3).struct(struct_class)
+        assert apache.decode(struct_class, codec.encode(value)) == value
+        assert codec.decode(struct_class, apache.encode(value)) == value
+
+
+def test_bare_values_of_all_field_types():
+    types = {field.type for struct_class in STRUCTS.values() for field in struct_class.definition.fields}
+    for seed in SEEDS:
+        for type in sorted(types, key=repr):
+            value = Faker(seed, list_keys=False, depth=3).value(type)
+            assert tjson.decode_value(type, tjson.encode_value(type, value)) == value
