@@ -12,7 +12,7 @@ from tests.server import GatewayServer
 
 SCHEMA = Path(__file__).parents[2] / "schema" / "hive_metastore.thrift"
 NODE_FOLDER = Path(__file__).parent / "node"
-LOG_CHARACTERS_SHOWN = 6_000
+LOG_CHARACTERS_SHOWN = 3_000
 
 
 @pytest.fixture(scope="session")
@@ -78,5 +78,11 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if report.failed:
         for value in getattr(item, "funcargs", {}).values():
             if isinstance(value, GatewayServer):
-                report.sections.append((f"log of {value.url}", value.log_text()[-LOG_CHARACTERS_SHOWN:]))
+                report.sections.append((f"log of {value.url}", _remarkable(value.log_text())))
     return report
+
+
+def _remarkable(log: str) -> str:
+    """The end of a log without the calls that went well."""
+    lines = [line for line in log.splitlines() if '"outcome":"ok"' not in line]
+    return "\n".join(lines)[-LOG_CHARACTERS_SHOWN:]

@@ -37,6 +37,8 @@ class Answer:
 def connected(server: GatewayServer, seconds_max: float = ANSWER_SECONDS_MAX) -> Iterator[ssl.SSLSocket]:
     """A TLS connection whose every read and write takes no longer than `seconds_max`."""
     plain = socket.create_connection(("127.0.0.1", server.port), timeout=seconds_max)
+    # Head and body go out in two writes; the second must not wait for the first one's acknowledgement.
+    plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     with trusting().wrap_socket(plain) as connection:
         yield connection
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.private_postgres import PostgresUnavailable, PrivatePostgres
-from tests.server import API_PATH, GatewayServer, basic
+from tests.server import API_PATH, GatewayServer, basic, migrate
 
 ROUNDS = 1_000
 WRITERS = 4
@@ -42,6 +42,7 @@ class Caller:
 
 @pytest.fixture
 def replicas(fresh_postgres_database: str, tmp_path: Path) -> Iterator[tuple[GatewayServer, GatewayServer]]:
+    migrate(fresh_postgres_database, tmp_path)
     with ExitStack() as servers:
         first = servers.enter_context(GatewayServer(tmp_path / "first", database=fresh_postgres_database))
         second = servers.enter_context(GatewayServer(tmp_path / "second", database=fresh_postgres_database))
@@ -102,6 +103,7 @@ def test_database_that_goes_away_comes_back_without_a_restart(tmp_path: Path) ->
         pytest.skip(f"no PostgreSQL: {reason}")
     try:
         postgres.start()
+        migrate(postgres.url(), tmp_path)
         with GatewayServer(tmp_path / "server", database=postgres.url()) as server, server.connection() as connection:
             _survives_an_outage(postgres, server, Caller(server, connection))
     finally:

@@ -1,0 +1,189 @@
+"""The real server as a child process: a free port on loopback, TLS, a user with a password, its output in a file."""
+
+import contextlib
+import http.client
+import os
+import socket
+import ssl
+import subprocess
+import sys
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Self
+
+API_PATH = "/gateway/default/hmshttpthrift/api/hms"
+METASTORE_PATH = "/metastore"
+USER = "admin"
+PASSWORD = "correct horse: battery"
+START_SECONDS_MAX = 60
+STOP_SECONDS_MAX = 20
+POLL_SECONDS = 0.02
+
+
+class ServerDidNotStart(Exception):
+    """The process ended or never became ready; the text ends with its output."""
+
+
+class GatewayServer:
+    """One `hms-gateway serve`. Usable as a context manager; `start()` returns when `/readyz` says so."""
+
+    def __init__(
+        self,
+        data_dir: Path,
+        *,
+        demo: bool = False,
+        database: str | None = None,
+        settings: Mapping[str, object] | None = None,
+        limits: Mapping[str, float] | None = None,
+    ) -> None:
+        self.data_dir = data_dir
+        self.port = free_port()
+        self.user, self.password = USER, PASSWORD
+        self.log = data_dir / "server.log"
+        self._database = database
+        self._demo = demo
+        self._config = data_dir / "settings.toml"
+        self._process: subprocess.Popen[bytes] | None = None
+        data_dir.mkdir(parents=True, exist_ok=True)
+        self._config.write_text(_toml(settings or {}, limits or {}))
+
+    @property
+    def url(self) -> str:
+        """The MS-HMSHTTP address."""
+        return f"https://127.0.0.1:{self.port}{API_PATH}"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self) -> Self:
+        """Start and return when ready. Raises ServerDidNotStart."""
+        with self.log.open("ab") as output:
+            self._process = subprocess.Popen(
+                self._command(),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=self._environment(),
+            )
+        try:
+            self._wait_until_ready(self._process)
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> int | None:
+        """Ask to stop, insist after a while; the exit status, None when it was not running."""
+        process, self._process = self._process, None
+        if process is None:
+            return None
+        process.terminate()
+        try:
+            return process.wait(STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return process.wait()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def log_text(self) -> str:
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def post(self, body: bytes, path: str = API_PATH, headers: Mapping[str, str] | None = None) -> tuple[int, bytes]:
+        """One POST on a new connection with the user's password; status and body of the answer."""
+        with self.connection() as connection:
+            connection.request("POST", path, body, {**basic(self.user, self.password), **(headers or {})})
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+
+    @contextlib.contextmanager
+    def connection(self, timeout_seconds: float = 30) -> Iterator[http.client.HTTPSConnection]:
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout_seconds, context=trusting())
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    def is_ready(self) -> bool:
+        try:
+            with self.connection(timeout_seconds=5) as connection:
+                connection.request("GET", "/readyz")
+                return connection.getresponse().status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def _command(self) -> list[str]:
+        command = [str(_command_file()), "serve", "--config", str(self._config)]
+        command += ["--data-dir", str(self.data_dir), "--host", "127.0.0.1", "--port", str(self.port)]
+        command += ["--database", self._database] if self._database else []
+        command += ["--demo"] if self._demo else []
+        return command
+
+    def _environment(self) -> dict[str, str]:
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("HMS_GATEWAY_")}
+        return {**inherited, "HMS_GATEWAY_ADMIN_PASSWORD": self.password, "PYTHONUNBUFFERED": "1"}
+
+    def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
+        for _ in range(int(START_SECONDS_MAX / POLL_SECONDS)):
+            # Waiting for its end is the pause between two questions.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                status = process.wait(POLL_SECONDS)
+                raise ServerDidNotStart(f"ended with status {status}\n{self.log_text()}")
+            if self.is_ready():
+                return
+        raise ServerDidNotStart(f"not ready after {START_SECONDS_MAX} s\n{self.log_text()}")
+
+
+def migrate(database: str, folder: Path) -> None:
+    """Make the tables in an empty PostgreSQL, as an operator does before the first server starts."""
+    command = [str(_command_file()), "migrate", "--database", database, "--data-dir", str(folder)]
+    finished = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=START_SECONDS_MAX
+    )
+    if finished.returncode:
+        raise ServerDidNotStart(f"migration failed\n{finished.stdout}{finished.stderr}")
+
+
+def basic(user: str, password: str) -> dict[str, str]:
+    """The header of Basic authentication."""
+    return {"Authorization": "Basic " + b64encode(f"{user}:{password}".encode()).decode()}
+
+
+def _command_file() -> Path:
+    return Path(sys.executable).with_name("hms-gateway")
+
+
+def free_port() -> int:
+    """A port nobody listens on right now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def trusting() -> ssl.SSLContext:
+    """TLS without checking who the other side is: the server made its certificate itself."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _toml(settings: Mapping[str, object], limits: Mapping[str, float]) -> str:
+    """The settings file. Values are numbers, booleans and strings without special characters."""
+    lines = [f"{name} = {_toml_value(value)}" for name, value in settings.items()]
+    lines += ["[limits]", *(f"{name} = {value}" for name, value in limits.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _toml_value(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else str(value)
