@@ -94,7 +94,7 @@ class MetastoreClient:
     def close(self) -> None:
         self._http.close()
 
-    def call(self, name: str, *arguments: Any, on_progress: Progress | None = None, **named: Any) -> Any:
+    def call(self, name: str, /, *arguments: Any, on_progress: Progress | None = None, **named: Any) -> Any:
         """Call a method with arguments in IDL order or by IDL name; returns its value, None when it is void.
 
         Raises the declared exception as the class of `app.structs`, ApplicationError when the server refuses the call
