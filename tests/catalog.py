@@ -3,7 +3,9 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from app.clock import ManualClock
@@ -64,10 +66,22 @@ class Catalog:
         return Path(location.removeprefix("file:"))
 
 
+@cache
+def _empty_database() -> bytes:
+    """A migrated database file; migrating one for every test would take longer than the test."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "empty.db"
+        open_store(f"sqlite:///{path}", ManualClock(NOW), Limits()).close()
+        return path.read_bytes()
+
+
 @contextmanager
 def open_catalog(folder: Path, **changed_settings: Any) -> Iterator[Catalog]:
-    """A new catalog in `folder`."""
-    store = open_store(f"sqlite:///{folder}/catalog.db", ManualClock(NOW), Limits())
+    """A catalog in `folder`, new unless there is one already."""
+    database = folder / "catalog.db"
+    if not database.exists():
+        database.write_bytes(_empty_database())
+    store = open_store(f"sqlite:///{database}", ManualClock(NOW), Limits())
     try:
         yield Catalog(store, folder / "warehouse", **changed_settings)
     finally:

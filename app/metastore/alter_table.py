@@ -270,6 +270,9 @@ class AlterTableService:
             if done.pending.table_id != plan.before.table_id:
                 raise _Outdated
             self._moves.settle(tx, done.pending)
+        elif plan.files.move is not None and self._moves.is_being_moved(tx, plan.before.table_id):
+            # The directory was not missing: another rename has moved it, and may yet move it back.
+            raise _Outdated
         after = plan.after
         if done.counted is not None:
             after = with_parameters(

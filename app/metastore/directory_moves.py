@@ -10,7 +10,16 @@ import logging
 from functools import partial
 from typing import Final
 
-from app.metastore.ports import FileSystem, FileSystemError, PendingMove, Store, StoreError, TableId, Transaction
+from app.metastore.ports import (
+    FileSystem,
+    FileSystemError,
+    PendingMove,
+    Snapshot,
+    Store,
+    StoreError,
+    TableId,
+    Transaction,
+)
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -42,6 +51,10 @@ class DirectoryMoves:
         if not _is_pending(tx.pending_moves(), move):
             raise MoveTakenBack
         tx.delete_pending_move(move.move_id)
+
+    def is_being_moved(self, snapshot: Snapshot, table_id: TableId) -> bool:
+        """Whether somebody is moving a directory of this table."""
+        return any(move.table_id == table_id for move in snapshot.pending_moves())
 
     def is_settled(self, move: PendingMove) -> bool:
         """Whether the unit of work with `settle` committed; the answer to OutcomeUnknown. Raises StoreUnavailable."""

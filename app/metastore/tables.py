@@ -276,6 +276,12 @@ class TableService:
             assert database is not None
             home = self._warehouse.path_of(database.database)
             locations = [location for location in locations if not is_under(location, home)]
+        # A rename may have moved the directory and not stored it yet; without its pending move it cannot any more.
+        for move in tx.pending_moves():
+            if move.table_id == found.table_id:
+                tx.delete_pending_move(move.move_id)
+                if locations:
+                    locations.insert(0, move.target)
         tx.delete_table(found.table_id)
         tx.append_event(self._events.drop_table(table))
         return locations
