@@ -30,9 +30,7 @@ def translated(engine: Engine) -> Iterator[None]:
     try:
         yield
     except PoolTimeout as error:
-        raise StoreUnavailable(
-            "all database connections are in use (see the limit database_connections_max)"
-        ) from error
+        raise StoreUnavailable("all connections for reading are in use") from error
     except SQLAlchemyError as error:
         raise _translation(engine, error) from error
     except Exception as error:

@@ -28,8 +28,7 @@ from app.storage.schema import FURTHER_KEYS, KEY_COLUMN_COUNT, KEY_COLUMNS, PART
 
 Condition: TypeAlias = ColumnElement[bool]
 
-# SQLite takes 32,766 bound values in a statement where it was built with the default, PostgreSQL 65,535.
-CONDITIONS_MAX: Final = 10_000
+CONDITIONS_MAX: Final = 5_000  # making and planning the statement takes a second
 _LIKE_CHARACTERS_MAX: Final = 10_000  # SQLite refuses longer patterns than 50,000 bytes
 _GROUP: Final = 100  # SQLite counts a chain of ORs as deep as it is long and stops at 1,000
 
@@ -115,27 +114,24 @@ class _Translator:
         self._conditions = 0
 
     def node(self, node: BoundNode) -> Condition:
+        self._count(1)
         match node:
             case BoundAnd(children):
                 return _all_of([self.node(child) for child in children])
             case BoundOr(children):
                 return self._or(children)
             case BoundComparison(position, _, operator, operand):
-                self._count(operand)
-                return _OPERATORS[operator](key_column(position), literal(operand, Text))
+                return _OPERATORS[operator](key_column(position), _text(operand))
             case BoundLike(position, pattern):
-                self._count()
                 key = key_column(position)
                 condition = matches_pattern(key, pattern, self._dialect_name)
                 return key.is_not(None) if condition is None else condition
             case BoundBetween(position, _, low, high, negated):
-                self._count(low, high)
                 key = key_column(position)
                 if negated:
-                    return or_(key < literal(low, Text), key > literal(high, Text))
-                return and_(key >= literal(low, Text), key <= literal(high, Text))
+                    return or_(key < _text(low), key > _text(high))
+                return and_(key >= _text(low), key <= _text(high))
             case BoundIn(position, _, operands, negated):
-                self._count()
                 return self._in(position, operands, negated)
             case BoundMultiIn(positions, rows, negated):
                 return self._multi_in(positions, rows, negated)
@@ -155,8 +151,7 @@ class _Translator:
     def _in(self, position: int, operands: Sequence[str], negated: bool) -> Condition:
         key = key_column(position)
         if len(operands) == 1:
-            check_text("filter value", operands[0])
-            text = literal(operands[0], Text)
+            text = _text(operands[0])
             return key != text if negated else key == text
         among = is_among(key, operands, self._dialect_name)
         return and_(key.is_not(None), not_(Grouping(among))) if negated else among
@@ -166,18 +161,17 @@ class _Translator:
             return self._in(positions[0], [row[0] for row in rows], negated)
         compare, inner, outer = (ne, _any_of, _all_of) if negated else (eq, _all_of, _any_of)
         keys = [key_column(position) for position in positions]
-        for row in rows:
-            self._count(*row)
-        return outer(
-            [inner([compare(key, literal(text, Text)) for key, text in zip(keys, row, strict=True)]) for row in rows]
-        )
+        return outer([inner([compare(key, _text(text)) for key, text in zip(keys, row, strict=True)]) for row in rows])
 
-    def _count(self, *operands: str) -> None:
-        self._conditions += max(1, len(operands))
+    def _count(self, conditions: int) -> None:
+        self._conditions += conditions
         if self._conditions > CONDITIONS_MAX:
-            raise StoreError(f"a filter of more than {CONDITIONS_MAX} conditions cannot be evaluated")
-        for operand in operands:
-            check_text("filter value", operand)
+            raise StoreError(f"a filter of more than {CONDITIONS_MAX} conditions besides equality cannot be evaluated")
+
+
+def _text(operand: str) -> ColumnElement[str]:
+    check_text("filter value", operand)
+    return literal(operand, Text)
 
 
 def _any_of(conditions: Sequence[Condition]) -> Condition:
@@ -191,9 +185,16 @@ def _all_of(conditions: Sequence[Condition]) -> Condition:
 def _grouped(combine: Callable[..., Condition], conditions: Sequence[Condition]) -> Condition:
     while len(conditions) > _GROUP:
         conditions = [
-            Grouping(combine(*conditions[start : start + _GROUP])) for start in range(0, len(conditions), _GROUP)
+            _Group(combine(*conditions[start : start + _GROUP])) for start in range(0, len(conditions), _GROUP)
         ]
-    return Grouping(combine(*conditions))
+    return _Group(combine(*conditions))
+
+
+class _Group(Grouping[bool]):
+    """Parentheses that stay: SQLAlchemy would take an OR inside an OR apart, by its operator."""
+
+    inherit_cache = True
+    operator = None
 
 
 def _is_usable(text: str) -> bool:

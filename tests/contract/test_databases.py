@@ -12,7 +12,7 @@ from tests.contract.objects import create, database, names, table
 def test_everything_of_a_database_comes_back(store: SqlStore) -> None:
     stored = Database(
         name="sales",
-        description="Größe ☃ \"quoted\" \\",
+        description='Größe ☃ "quoted" \\',
         locationUri="file:/warehouse/sales.db",
         parameters={"a": "b", "": "\x01"},
         ownerName="nobody",
