@@ -106,9 +106,16 @@ class ApacheCodec:
         """
         if hasattr(value, "tjson"):
             value = value.struct()
-        streams = list(_streams(value))
-        if not streams and not _has_encoded(value):
-            return self._struct(value)
+        splices = list(_splices(value, in_elements=False))
+        if not splices:
+            try:
+                return self._struct(value)
+            except (TypeError, AttributeError):
+                # Rare enough not to look for beforehand: a splice inside an element of a list.
+                splices = list(_splices(value, in_elements=True))
+                if not splices:
+                    raise
+        streams = [splice for splice in splices if hasattr(splice, "struct_chunks")]
         chunks = self._chunks(value)
         return Chunks(chunks, streams) if streams else b"".join(chunks)
 
@@ -175,7 +182,7 @@ class ApacheCodec:
             if code == TType.STRUCT:
                 yield from self._write_whole_or_spliced(protocol, item, detail[0])
             elif code == TType.LIST and detail[0] == TType.STRUCT:
-                yield from self._write_structs(protocol, item)
+                yield from self._write_structs(protocol, item, detail[1][0])
             else:
                 protocol.writeFieldByTType(code, item, detail)
             protocol.writeFieldEnd()
@@ -185,12 +192,14 @@ class ApacheCodec:
     def _write_whole_or_spliced(self, protocol: Any, value: Any, struct_class: Any) -> Iterator[bytes]:
         if hasattr(value, "tjson"):
             protocol.trans.write(self._struct(value.struct()))
-        elif isinstance(value, struct_class):
-            yield from self._write_struct(protocol, value)
-        else:
+        elif not isinstance(value, struct_class):
             raise TypeError(f"{type(value).__name__} stands where a {struct_class.__name__} should")
+        elif next(_splices(value, in_elements=True), None) is None:
+            protocol.trans.write(self._struct(value))
+        else:
+            yield from self._write_struct(protocol, value)
 
-    def _write_structs(self, protocol: Any, values: Any) -> Iterator[bytes]:
+    def _write_structs(self, protocol: Any, values: Any, struct_class: Any) -> Iterator[bytes]:
         protocol.writeListBegin(TType.STRUCT, len(values))
         if hasattr(values, "struct_chunks"):
             for chunk in values.struct_chunks():
@@ -198,7 +207,7 @@ class ApacheCodec:
                 yield _drain(protocol)
         else:
             for value in values:
-                protocol.trans.write(self._struct(value.struct() if hasattr(value, "tjson") else value))
+                yield from self._write_whole_or_spliced(protocol, value, struct_class)
         protocol.writeListEnd()
 
 
@@ -219,32 +228,21 @@ def _drain(protocol: Any) -> bytes:
     return written
 
 
-def _streams(value: Any) -> Iterator[Any]:
-    """The EncodedLists in a struct, also those in structs that are fields of it."""
-    for item in _splice_places(value):
-        if hasattr(item, "struct_chunks"):
-            yield item
-        elif hasattr(item, "thrift_spec"):
-            yield from _streams(item)
-
-
-def _has_encoded(value: Any) -> bool:
-    """Whether an `Encoded` is in a struct: a field, an element of a list, or inside a struct that is a field."""
-    for item in _splice_places(value):
-        if isinstance(item, list):
-            if any(hasattr(element, "tjson") for element in item):
-                return True
-        elif hasattr(item, "tjson") or (hasattr(item, "thrift_spec") and _has_encoded(item)):
-            return True
-    return False
-
-
-def _splice_places(value: Any) -> Iterator[Any]:
+def _splices(value: Any, *, in_elements: bool) -> Iterator[Any]:
+    """The `Encoded` and EncodedList in a struct, in its fields and their fields; inside elements of lists if wanted."""
     struct_class: Any = type(value)
     for name in _splice_names(struct_class):
         item = getattr(value, name)
-        if item is not None:
+        if hasattr(item, "tjson") or hasattr(item, "struct_chunks"):
             yield item
+        elif isinstance(item, list):
+            for element in item:
+                if hasattr(element, "tjson"):
+                    yield element
+                elif in_elements:
+                    yield from _splices(element, in_elements=True)
+        elif hasattr(item, "thrift_spec"):
+            yield from _splices(item, in_elements=in_elements)
 
 
 @cache

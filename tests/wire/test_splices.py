@@ -11,7 +11,10 @@ from app.structs import (
     GetTableResult,
     MetaException,
     Partition,
+    PartitionListComposingSpec,
     PartitionsByExprResult,
+    PartitionSpec,
+    PartitionSpecWithSharedSD,
     StorageDescriptor,
     Table,
 )
@@ -113,6 +116,20 @@ def test_a_streamed_list_between_other_fields(codec):
     plain = method(success=PartitionsByExprResult(PARTITIONS, True))
     assert codec.decode(method, text) == plain
     assert text == encoded(codec, plain)
+
+
+@every_codec
+def test_a_streamed_list_inside_an_element_of_a_list(codec):
+    method = METHODS["get_partitions_pspec"].result
+
+    def result(partitions):
+        shared = PartitionSpecWithSharedSD(sd=StorageDescriptor(location="/t"))
+        listed = PartitionListComposingSpec(partitions=partitions)
+        return method([PartitionSpec("db", "t", "/t", shared), PartitionSpec("db", "t", "/t", None, listed)])
+
+    stream = Stream(PARTITIONS)
+    assert encoded(codec, result(stream)) == encoded(codec, result(PARTITIONS))
+    assert stream.closed
 
 
 @every_codec
