@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.interop.long_table import LongTable, make_long_table
 from tests.interop.raw import catalog
 from tests.server import GatewayServer
 
 SCHEMA = Path(__file__).parents[2] / "schema" / "hive_metastore.thrift"
 NODE_FOLDER = Path(__file__).parent / "node"
+LONG_TABLE_PARTITIONS = 2_500
 LOG_CHARACTERS_SHOWN = 3_000
 
 
@@ -20,6 +22,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
     """The gateway over TLS with the document's sample objects. Tests that write use databases of their own."""
     with GatewayServer(tmp_path_factory.mktemp("gateway"), demo=True) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def long_table(server: GatewayServer) -> LongTable:
+    """A table with more partitions than fit into one piece of an answer."""
+    table = LongTable("long_replies", "events", [f"{number:05}" for number in range(LONG_TABLE_PARTITIONS)])
+    make_long_table(server, table)
+    return table
 
 
 @pytest.fixture(scope="module")

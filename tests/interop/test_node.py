@@ -1,5 +1,6 @@
 """npm thrift on Node.js, JavaScript generated from our schema: scenarios.js with callbacks and with promises."""
 
+import dataclasses
 import json
 import os
 import re
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.interop.long_table import LongTable
 from tests.server import API_PATH, GatewayServer
 
 NODE_FOLDER = Path(__file__).parent / "node"
@@ -21,7 +23,11 @@ pytestmark = pytest.mark.node
 
 @pytest.fixture(scope="module", params=GENERATORS)
 def outcomes(
-    request: pytest.FixtureRequest, server: GatewayServer, generate: Callable[[str], Path], node_modules: Path
+    request: pytest.FixtureRequest,
+    server: GatewayServer,
+    long_table: LongTable,
+    generate: Callable[[str], Path],
+    node_modules: Path,
 ) -> dict[str, str | None]:
     """What each scenario said: None, or its complaint."""
     settings = {
@@ -31,6 +37,7 @@ def outcomes(
         "password": server.password,
         "generated": str(generate(GENERATORS[request.param])),
         "promises": request.param == "promises",
+        "long": dataclasses.asdict(long_table),
         "prefix": f"node_{request.param}",
     }
     finished = subprocess.run(

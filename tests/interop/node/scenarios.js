@@ -190,6 +190,14 @@ async function thousandPartitions(settings, prefix) {
   await call("drop_database", database, true, true);
 }
 
+async function longAnswer(settings) {
+  const { call } = connect(settings);
+  const { database, table, values } = settings.long;
+  const listed = await call("get_partitions", database, table, -1);
+  assert.deepEqual(listed.map((one) => one.values[0]), values);
+  assert.equal(listed[0].sd.cols.length, 20);
+}
+
 async function manyCallsAtOnce(settings, prefix) {
   const { call, client, types } = connect(settings);
   const databases = [];
@@ -284,6 +292,7 @@ module.exports = {
   wrongPassword,
   awkwardStrings,
   thousandPartitions,
+  longAnswer,
   manyCallsAtOnce,
   onewayShutdown,
 };
