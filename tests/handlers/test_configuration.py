@@ -1,0 +1,87 @@
+"""Settings as clients may ask for them (semantics §2.2)."""
+
+import pytest
+
+from app.handlers.configuration import Configuration
+from app.metastore.settings import MetastoreSettings
+from app.rpc.call import Call
+from app.structs import ConfigValSecurityException, MetaException
+
+CALL = Call("tester")
+
+
+@pytest.fixture
+def configuration() -> Configuration:
+    return Configuration(MetastoreSettings(hive_configuration={"hive.own": "1", "hive.own.password": "p"}))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("hive.metastore.try.direct.sql", "true"),
+        ("hive.metastore.try.direct.sql.ddl", "true"),
+        ("hive.metastore.client.socket.timeout", "600s"),
+        ("hive.metastore.partition.name.whitelist.pattern", ""),
+        ("hive.metastore.client.capability.check", "true"),
+    ],
+)
+def test_the_five_keys(configuration: Configuration, key: str, value: str) -> None:
+    assert configuration.getMetaConf(CALL, key) == value
+    configuration.setMetaConf(CALL, key, "5")
+    assert configuration.getMetaConf(CALL, key) == value
+
+
+@pytest.mark.parametrize(("key", "shown"), [("hive.x", "hive.x"), ("", ""), (None, "null")])
+def test_other_keys_are_invalid(configuration: Configuration, key: str | None, shown: str) -> None:
+    for action in (lambda: configuration.getMetaConf(CALL, key), lambda: configuration.setMetaConf(CALL, key, "v")):
+        with pytest.raises(MetaException) as raised:
+            action()
+        assert raised.value == MetaException(f"Invalid configuration key {shown}")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("hive.metastore.client.socket.timeout", "soon"),
+        ("hive.metastore.client.socket.timeout", None),
+        ("hive.metastore.partition.name.whitelist.pattern", "["),
+    ],
+)
+def test_values_are_checked(configuration: Configuration, key: str, value: str | None) -> None:
+    with pytest.raises(MetaException, match=f"^MetaException.message:Invalid configuration value .* for key {key} by "):
+        configuration.setMetaConf(CALL, key, value)
+
+
+@pytest.mark.parametrize("value", ["600", "10s", "5 min", "1d", "200ms"])
+def test_times_are_values(configuration: Configuration, value: str) -> None:
+    configuration.setMetaConf(CALL, "hive.metastore.client.socket.timeout", value)
+
+
+@pytest.mark.parametrize(
+    ("name", "default", "value"),
+    [
+        (None, "d", "d"),
+        ("hive.own", "d", "1"),
+        ("hive.unknown", "d", "d"),
+        ("hive.unknown", None, None),
+        ("hive.metastore.warehouse.dir", "d", "/user/hive/warehouse"),
+        ("hive.stats.autogather", "d", "true"),
+        ("hdfs.x", "d", "d"),
+        ("mapred.x", "d", "d"),
+    ],
+)
+def test_config_values(configuration: Configuration, name: str | None, default: str | None, value: str | None) -> None:
+    assert configuration.get_config_value(CALL, name, default) == value
+
+
+@pytest.mark.parametrize("name", ["", "java.home", "hive.own.password", "hive.Secret", "hive.x.token", "hive.api.key"])
+def test_secrets_are_refused(configuration: Configuration, name: str) -> None:
+    with pytest.raises(ConfigValSecurityException) as raised:
+        configuration.get_config_value(CALL, name, "d")
+    assert raised.value == ConfigValSecurityException(f"For security reasons, the config key {name} cannot be accessed")
+
+
+def test_who_one_claims_to_be_does_not_matter(configuration: Configuration) -> None:
+    assert configuration.set_ugi(CALL, "somebody", ["g1", "g2"]) == ["g1", "g2"]
+    assert configuration.set_ugi(CALL, None, None) == []
+    configuration.flushCache(CALL)
