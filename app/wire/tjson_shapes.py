@@ -52,7 +52,8 @@ def shape_of_struct(struct_class: Any) -> Shape:
     shape = _struct_shapes.get(struct_class)
     if shape is None:
         with _lock:
-            shape = _struct_shapes[struct_class] = _compiler.struct(struct_class)
+            shape = _struct_shapes.get(struct_class) or _compiler.struct(struct_class)
+            _struct_shapes[struct_class] = shape
     return shape
 
 
@@ -61,7 +62,8 @@ def shape_of_type(type: Type) -> Shape:
     shape = _type_shapes.get(type)
     if shape is None:
         with _lock:
-            shape = _type_shapes[type] = _compiler.bare(type)
+            shape = _type_shapes.get(type) or _compiler.bare(type)
+            _type_shapes[type] = shape
     return shape
 
 
