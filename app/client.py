@@ -9,9 +9,7 @@ from typing import Any, Self
 import httpx
 
 from app.limits import Limits
-from app.rpc.call import Dialect
-from app.rpc.dialects import methods_of
-from app.structs import Method, Struct
+from app.structs import METHODS, Method, Struct
 from app.wire import (
     ApplicationError,
     ApplicationErrorType,
@@ -56,7 +54,8 @@ class NotAMetastore(ClientError):
 class MetastoreClient:
     """Calls methods by IDL name over one kept connection; nothing is retried. Use it as a context manager or close it.
 
-    `dialect` says in which generation's shapes the server speaks at this URL (design D2).
+    `methods` are those of the dialect in which the server speaks at this URL; without them it is that of 2.3, as
+    the protocol says (design D2).
     """
 
     def __init__(
@@ -67,13 +66,13 @@ class MetastoreClient:
         *,
         headers: Mapping[str, str] | None = None,
         timeout_seconds: float = 600.0,
-        dialect: Dialect = Dialect.HIVE_2_3,
+        methods: Mapping[str, Method] = METHODS,
         limits: Limits | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         self._url = url
         self._codec = make_codecs(limits or Limits()).tjson
-        self._methods = methods_of(dialect)
+        self._methods = methods
         self._seqids = itertools.count(1)
         self._http = httpx.Client(
             auth=auth,

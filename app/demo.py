@@ -3,6 +3,7 @@
 from typing import Final
 
 from app.metastore.events import EventMaker
+from app.metastore.partition_events import PartitionEvents
 from app.metastore.ports import NewPartition, Store, Transaction
 from app.structs import (
     Database,
@@ -70,12 +71,10 @@ def _load_table(work: Transaction, events: EventMaker) -> bool:
     work.append_event(events.create_table(_table()))
     table = work.table(DATABASE, TABLE)
     assert table is not None
-    work.insert_partitions(table, [NewPartition(f"hair_color={color}", _partition(color)) for color in _colors()])
+    partitions = {f"hair_color={color}": _partition(color) for color in _PARTITIONS_CREATED_SECONDS}
+    work.insert_partitions(table, [NewPartition(name, partition) for name, partition in partitions.items()])
+    work.append_event(PartitionEvents(events).add(_table(), list(partitions), list(partitions.values())))
     return True
-
-
-def _colors() -> list[str]:
-    return list(_PARTITIONS_CREATED_SECONDS)
 
 
 def _default_database() -> Database:

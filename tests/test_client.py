@@ -7,6 +7,7 @@ import pytest
 
 from app.client import MetastoreClient, NotAMetastore, NotAuthorized, NotReached, NotTrusted
 from app.rpc.call import Dialect
+from app.rpc.dialects import methods_of
 from app.structs import Database, NoSuchObjectException
 from app.wire import ApplicationError, ApplicationErrorType
 from tests.answering import Answer, always, answering
@@ -148,6 +149,6 @@ def test_unknown_methods_and_arguments_are_mistakes_of_the_caller():
 
 def test_the_dialect_decides_the_shape():
     body = b'[1,"get_open_txns",2,1,{"0":{"rec":{"1":{"i64":7},"2":{"lst":["i64",1,5]},"4":{"str":"AA=="}}}}]'
-    with answering(always(200, body)) as url, MetastoreClient(url, dialect=Dialect.HIVE_4) as client:
+    with answering(always(200, body)) as url, MetastoreClient(url, methods=methods_of(Dialect.HIVE_4)) as client:
         answer = client.call("get_open_txns")
     assert (answer.open_txns, answer.abortedBits) == ([5], b"\x00")

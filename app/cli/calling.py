@@ -127,7 +127,7 @@ def _client(target: Target) -> MetastoreClient:
         target.verify,
         headers=target.headers,
         timeout_seconds=target.timeout_seconds,
-        dialect=target.dialect,
+        methods=methods_of(target.dialect),
     )
 
 

@@ -1,9 +1,9 @@
 """`hms-gateway serve`: make what a first start needs, say where the gateway is, and run it."""
 
-from typing import Any
+import errno
+from typing import Any, NoReturn
 
 from app.cli.output import fail, out
-from app.demo import load_demo
 from app.gateway.assembly import FIRST_USER, ensure_first_user, server_certificate
 from app.gateway.running import WorkerFailed, run
 from app.gateway.tls import CertificateError
@@ -21,47 +21,68 @@ def run_server(settings: Settings, *, demo: bool) -> None:
     configure_logging(settings.log_level, settings.log_format)
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True)
-        password = ensure_first_user(settings)
+        password = _first_password(settings)
         server_certificate(settings)
         if demo:
             _load_demo(settings)
         run(settings, build, on_listening=lambda addresses: _announce(settings, addresses, password))
     except (StoreError, CertificateError, UserFileError, WorkerFailed) as error:
         fail(str(error))
-    except PermissionError as error:
-        fail(f"{error.filename}: permission denied")
     except OSError as error:
-        fail(f"{settings.host}:{settings.port}: {error.strerror or error}" if not error.filename else str(error))
+        _fail_for(settings, error)
+
+
+def _first_password(settings: Settings) -> str | None:
+    """The password made for the first user, None when there was nothing to make or it was given.
+
+    Shown at once: should the rest of the start fail, the next one finds the user and says nothing any more.
+    """
+    had_users = settings.users_path.exists()
+    password = ensure_first_user(settings)
+    if password is not None:
+        _say(f"made the user {FIRST_USER} with the password {password} (shown only this once)")
+    elif had_users:
+        _say(f"users are in {settings.users_path}; `hms-gateway user add {FIRST_USER}` sets a new password")
+    else:
+        _say(f"made the user {FIRST_USER} with the password given in the settings")
+    return password
 
 
 def _load_demo(settings: Settings) -> None:
     """In a store of its own, closed again: with several workers the parent process must not keep connections."""
+    from app.demo import DATABASE, TABLE, load_demo
+
     metastore = build_metastore(settings)
     try:
-        load_demo(metastore.store, metastore.events)
+        if load_demo(metastore.store, metastore.events):
+            _say(f"loaded the demo table {DATABASE}.{TABLE}")
     finally:
         metastore.store.close()
 
 
 def _announce(settings: Settings, addresses: list[tuple[Any, ...]], password: str | None) -> None:
+    """Without a password to put into it, curl asks for one, so that the line works in any case."""
     scheme = "https" if settings.tls else "http"
-    host = "localhost" if settings.host in ("127.0.0.1", "::1", "0.0.0.0", "::") else settings.host
-    url = f"{scheme}://{host}:{addresses[0][1]}{settings.path}"
-    out.print(f"hms-gateway is listening on {url}", highlight=False, markup=False, soft_wrap=True)
-    if password is not None:
-        out.print(f"password of the user {FIRST_USER}, shown only this once: {password}", highlight=False, markup=False)
-    else:
-        out.print(
-            f"users are in {settings.users_path}; `hms-gateway user add {FIRST_USER}` sets a new password",
-            highlight=False,
-            markup=False,
-            soft_wrap=True,
-        )
+    host = "localhost" if settings.host in ("127.0.0.1", "::1", "0.0.0.0", "::", "") else settings.host
+    url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{addresses[0][1]}{settings.path}"
     insecure = "-k " if settings.tls and settings.tls_certificate is None else ""
-    out.print(
-        f"try: curl {insecure}-u {FIRST_USER}:{password or 'PASSWORD'} --data '[1,\"get_all_databases\",1,1,{{}}]'"
-        f' -H "Content-Type: {CONTENT_TYPE}" {url}',
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
+    user = FIRST_USER if password is None else f"{FIRST_USER}:{password}"
+    _say(f"listening on {url}")
+    _say(
+        f"try: curl {insecure}-u {user} --data '[1,\"get_all_databases\",1,1,{{}}]'"
+        f' -H "Content-Type: {CONTENT_TYPE}" {url}'
     )
+
+
+def _say(text: str) -> None:
+    out.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def _fail_for(settings: Settings, error: OSError) -> NoReturn:
+    if error.filename is not None:
+        reason = "it is not a folder" if isinstance(error, FileExistsError) else error.strerror
+        fail(f"{error.filename}: {reason}", "--data-dir chooses another folder")
+    place = f"{settings.host}:{settings.port}"
+    if error.errno == errno.EADDRINUSE:
+        fail(f"{place} is in use by another program", "--port chooses another port, 0 takes a free one")
+    fail(f"cannot listen on {place}: {error.strerror or error}")

@@ -25,6 +25,16 @@ def migrate(url: str) -> None:
         engine.dispose()
 
 
+def revision_of(url: str) -> str | None:
+    """The revision the database has now, None for one without schema. Raises StoreError, StoreUnavailable."""
+    engine = writing_engine(parse_url(url))
+    try:
+        with translated(engine), engine.connect() as connection:
+            return current_revision(connection)
+    finally:
+        engine.dispose()
+
+
 def migrate_engine(engine: Engine) -> None:
     """The same on an engine that is there already."""
     with translated(engine), engine.begin() as connection:
