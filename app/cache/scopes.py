@@ -26,6 +26,11 @@ def _of_arguments(db_field: str, tbl_field: str) -> _Reader:
     return lambda arguments: _table(getattr(arguments, db_field), getattr(arguments, tbl_field))
 
 
+def _of_columns(arguments: Any) -> Iterable[Scope]:
+    """The columns may be asked for as those of `table.column` (semantics §2.5)."""
+    return _table(arguments.db_name, (arguments.table_name or "").partition(".")[0])
+
+
 def _of_request(request_field: str, db_field: str, tbl_field: str) -> _Reader:
     def scopes(arguments: Any) -> Iterable[Scope]:
         request = getattr(arguments, request_field)
@@ -56,8 +61,8 @@ _READERS: Mapping[str, _Reader] = {
     "get_table": _of_arguments("dbname", "tbl_name"),
     "get_table_req": _of_request("req", "dbName", "tblName"),
     "get_table_objects_by_name": _named_tables,
-    "get_fields": _of_arguments("db_name", "table_name"),
-    "get_schema": _of_arguments("db_name", "table_name"),
+    "get_fields": _of_columns,
+    "get_schema": _of_columns,
     **dict.fromkeys(
         (
             "get_partition",
