@@ -1,0 +1,172 @@
+"""A database that goes away: callers are told, nothing is half done, and all goes on when it is back."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import create_engine
+from sqlalchemy.exc import OperationalError
+
+from app.clock import ManualClock
+from app.limits import Limits
+from app.metastore.ports import Event, OutcomeUnknown, StoreError, StoreUnavailable, Transaction
+from app.storage import SqlStore, migrate, open_store
+from app.storage.writer import _Batch
+from tests.private_postgres import PrivatePostgres
+
+EVENT = Event("X", "d", None, "{}")
+
+
+def append(transaction: Transaction) -> int:
+    return transaction.append_event(EVENT)
+
+
+@pytest.fixture
+def store(fresh_postgres_database: str) -> Iterator[SqlStore]:
+    migrate(fresh_postgres_database)
+    opened = open_store(fresh_postgres_database, ManualClock(), Limits())
+    yield opened
+    opened.close()
+
+
+def administer(server: PrivatePostgres, statement: str) -> None:
+    with psycopg.connect(server.url().replace("+psycopg", ""), autocommit=True) as connection:
+        connection.execute(statement)
+
+
+def cut_connections(server: PrivatePostgres) -> None:
+    others = "pid <> pg_backend_pid() AND datname <> 'postgres'"
+    administer(server, f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE {others}")
+
+
+@pytest.mark.postgres
+def test_broken_connections_are_not_noticed(store: SqlStore, postgres_server: PrivatePostgres) -> None:
+    store.write(append)
+    for _ in range(3):
+        cut_connections(postgres_server)
+        assert store.version() == store.write(append) - 1
+    assert store.read(lambda snapshot: len(snapshot.events_after(0))) == 4  # type: ignore[arg-type]
+
+
+@pytest.mark.postgres
+def test_a_connection_cut_inside_a_unit_of_work_runs_it_again(
+    store: SqlStore, postgres_server: PrivatePostgres
+) -> None:
+    runs = []
+
+    def work(transaction: Transaction) -> int:
+        runs.append(transaction.append_event(EVENT))
+        if len(runs) == 1:
+            cut_connections(postgres_server)
+        return transaction.append_event(EVENT)
+
+    assert store.write(work) == 2
+    assert runs == [1, 1]
+    assert store.version() == 2
+
+
+@pytest.mark.postgres
+def test_a_connection_cut_while_committing_leaves_the_outcome_unknown(
+    store: SqlStore, postgres_server: PrivatePostgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = _Batch._commit
+
+    def cut_then_commit(batch: _Batch, connection: Any) -> None:
+        cut_connections(postgres_server)
+        commit(batch, connection)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(_Batch, "_commit", cut_then_commit)
+        with pytest.raises(OutcomeUnknown, match="while committing"):
+            store.write(append)
+    assert store.write(append) == 1
+
+
+@pytest.mark.postgres
+@pytest.mark.slow
+def test_a_server_that_stops_and_starts() -> None:
+    server = PrivatePostgres()
+    try:
+        server.start()
+        migrate(server.url())
+        store = open_store(server.url(), ManualClock(), Limits())
+        store.write(append)
+        # This server forgets what it has not written yet when it is stopped: it runs without fsync.
+        administer(server, "CHECKPOINT")
+        server.stop()
+        for call in (store.ready, store.version, lambda: store.write(append), lambda: store.changes_since(0)):  # type: ignore[arg-type]
+            with pytest.raises(StoreUnavailable, match="cannot be reached"):
+                call()
+        with pytest.raises(StoreUnavailable):
+            open_store(server.url(), ManualClock(), Limits())
+        server.start()
+        store.ready()
+        assert store.write(append) == 2
+        assert len(store.changes_since(0)) == 2  # type: ignore[arg-type]
+        store.close()
+    finally:
+        server.delete()
+
+
+@pytest.mark.postgres
+def test_serialization_failures_run_the_work_again(store: SqlStore) -> None:
+    runs = []
+
+    def work(transaction: Any) -> int:
+        runs.append(1)
+        if len(runs) < 3:
+            raise_state(transaction, "40001")
+        return len(runs)
+
+    assert store.write(work) == 3
+    with pytest.raises(StoreUnavailable, match="again"):
+        store.write(lambda transaction: raise_state(transaction, "40P01"))
+    assert store.write(append) == 1
+
+
+def raise_state(transaction: Any, state: str) -> None:
+    transaction._connection.exec_driver_sql(f"DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '{state}'; END $$")
+
+
+@pytest.mark.postgres
+def test_a_statement_that_fails_says_nothing_of_its_text(store: SqlStore) -> None:
+    def work(transaction: Any) -> None:
+        transaction._connection.exec_driver_sql("SELECT secret FROM nowhere")
+
+    with pytest.raises(StoreError) as caught:
+        store.write(work)
+    assert str(caught.value) == "the database refused a statement (42P01)"
+    assert store.write(append) == 1
+
+
+def test_a_locked_sqlite_file_is_said_to_be_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.storage.engines.BUSY_SECONDS_MAX", 0)
+    url = f"sqlite:///{tmp_path / 'catalog.sqlite'}"
+    store = open_store(url, ManualClock(), Limits())
+    engine = create_engine(url, connect_args={"isolation_level": None})
+    with engine.connect() as other:
+        other.exec_driver_sql("BEGIN IMMEDIATE")
+        with pytest.raises(StoreUnavailable, match="locked by another process"):
+            store.write(append)
+        assert store.version() == 0
+        other.exec_driver_sql("ROLLBACK")
+    engine.dispose()
+    assert store.write(append) == 1
+    store.close()
+
+
+def test_a_commit_that_fails_is_everybodys_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = open_store(f"sqlite:///{tmp_path / 'catalog.sqlite'}", ManualClock(), Limits())
+
+    def fail(batch: _Batch, connection: Any) -> None:
+        raise OperationalError("COMMIT", None, Exception("disk full"))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(_Batch, "_commit", fail)
+        with pytest.raises(StoreError):
+            store.write(append)
+    assert store.version() == 0
+    assert store.write(append) == 1
+    store.close()

@@ -1,0 +1,19 @@
+"""Appends events one after the other to a store and prints the id of each that is committed."""
+
+import sys
+
+from app.clock import SystemClock
+from app.limits import Limits
+from app.metastore.ports import Event
+from app.storage import open_store
+
+
+def main(url: str, count: int) -> None:
+    store = open_store(url, SystemClock(), Limits())
+    for _ in range(count):
+        event_id = store.write(lambda transaction: transaction.append_event(Event("X", "d", None, "{}")))
+        print(event_id, flush=True)
+    store.close()
+
+
+main(sys.argv[1], int(sys.argv[2]))
