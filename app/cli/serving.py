@@ -42,7 +42,8 @@ def _first_password(settings: Settings) -> str | None:
     if password is not None:
         _say(f"made the user {FIRST_USER} with the password {password} (shown only this once)")
     elif had_users:
-        _say(f"users are in {settings.users_path}; `hms-gateway user add {FIRST_USER}` sets a new password")
+        reset = f"hms-gateway user add {FIRST_USER} --data-dir {settings.data_dir}"
+        _say(f"users are in {settings.users_path}; `{reset}` sets a new password")
     else:
         _say(f"made the user {FIRST_USER} with the password given in the settings")
     return password

@@ -1,0 +1,183 @@
+"""The real `hms-gateway serve` as a child process: what it says, what it makes, how it fails."""
+
+import os
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.server import GatewayServer
+
+COMMAND = Path(sys.executable).with_name("hms-gateway")
+
+
+class WithoutPassword(GatewayServer):
+    """Started the way a newcomer does, with no password in the environment."""
+
+    def _environment(self):
+        environment = super()._environment()
+        del environment["HMS_GATEWAY_ADMIN_PASSWORD"]
+        return environment
+
+
+def hms_gateway(*words, stdin="", **variables):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("HMS_GATEWAY_")}
+    return subprocess.run(
+        [str(COMMAND), *words], input=stdin, capture_output=True, text=True, timeout=60, env=environment | variables
+    )
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with GatewayServer(tmp_path_factory.mktemp("serving"), demo=True) as running:
+        yield running
+
+
+def call(server, *words):
+    certificate = str(server.data_dir / "certificate.pem")
+    options = ("--url", server.url, "--cacert", certificate)
+    return hms_gateway("call", *options, *words, HMS_GATEWAY_PASSWORD=server.password)
+
+
+@pytest.mark.curl
+def test_the_first_start_shows_a_password_once_and_a_line_to_paste(tmp_path):
+    if shutil.which("curl") is None:
+        pytest.skip("no curl")
+    gateway = WithoutPassword(tmp_path)
+    with gateway:
+        said = gateway.log_text()
+        line = re.search(r"^try: (.*)$", said, re.MULTILINE).group(1)
+        answer = subprocess.run(shlex.split(line), capture_output=True, text=True, timeout=30)
+    password = re.search(r"with the password (\S+) \(shown only this once\)", said).group(1)
+    assert answer.stdout == '[1,"get_all_databases",2,1,{"0":{"lst":["str",1,"default"]}}]'
+    assert password not in (tmp_path / "users").read_text()
+    gateway.log.unlink()
+    with gateway:
+        said_again = gateway.log_text()
+    assert password not in said_again
+    assert "shown only this once" not in said_again
+    assert f"hms-gateway user add admin --data-dir {tmp_path}" in said_again
+
+
+def test_a_given_password_is_not_shown(server):
+    said = server.log_text()
+    assert "made the user admin with the password given in the settings" in said
+    assert server.password not in said
+
+
+def test_a_user_added_to_a_running_server_may_call(tmp_path):
+    with GatewayServer(tmp_path) as gateway:
+        added = hms_gateway("user", "add", "bob", "--data-dir", str(tmp_path), "--password-stdin", stdin="new\n")
+        assert added.returncode == 0
+        words = ("call", "--url", gateway.url, "--insecure", "--user", "bob", "getName")
+        # The server looks at the file once a second.
+        for _ in range(100):
+            answer = hms_gateway(*words, HMS_GATEWAY_PASSWORD="new")
+            if answer.returncode == 0:
+                break
+        assert answer.returncode == 0, answer.stderr
+
+
+def test_call_prints_json(server):
+    answer = call(server, "get_all_databases")
+    assert answer.stdout == '[\n  "default",\n  "hmshttptestdatabase"\n]\n'
+
+
+def test_call_writes_and_reads_back(server):
+    created = call(server, "create_database", '{"name": "written", "description": "größe"}')
+    assert (created.returncode, created.stderr) == (0, "")
+    assert '"description": "größe"' in call(server, "get_database", "name=written").stdout
+    assert call(server, "drop_database", "written", "true", "false").returncode == 0
+
+
+def test_call_names_the_declared_exception(server):
+    answer = call(server, "get_database", "nowhere")
+    assert (answer.returncode, answer.stdout) == (1, "")
+    assert answer.stderr.startswith("error: NoSuchObjectException: ")
+
+
+def test_call_of_a_method_without_handler(server):
+    answer = call(server, "get_type", "x")
+    assert answer.returncode == 1
+    assert "Invalid method name: 'get_type'" in answer.stderr
+
+
+def test_a_table_written_by_call_is_what_call_shows(server, tmp_path):
+    shown = call(server, "get_table", "hmshttptestdatabase", "test_table").stdout
+    file = tmp_path / "table.json"
+    file.write_text(shown.replace('"test_table"', '"copied"').replace("/test_table", "/copied"))
+    assert call(server, "create_table", f"@{file}").returncode == 0
+    assert '"serialization.format": "1"' in call(server, "get_table", "hmshttptestdatabase", "copied").stdout
+
+
+def test_both_paths_are_served(server):
+    answer = call(server, "--url", f"https://127.0.0.1:{server.port}/metastore", "get_all_databases")
+    assert "hmshttptestdatabase" in answer.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("--database", "nonsense"), "error: the database URL cannot be read"),
+        (("--database", "oracle://x"), "error: databases of kind oracle are not supported"),
+        (("--database", "postgresql://x@127.0.0.1:1/x"), "error: the database cannot be reached"),
+        (("--port", "99999"), "error: port: "),
+        (("--config", "/nonexistent.toml"), "error: settings file /nonexistent.toml not found"),
+        (("--tls-key", "/nonexistent.pem"), "tls_certificate and tls_key belong together"),
+        (("--tls-key", "/nonexistent.pem", "--tls-certificate", "/nonexistent.pem"), "/nonexistent.pem"),
+        (("--log-level", "loud"), "error: log_level: "),
+    ],
+)
+def test_what_keeps_it_from_starting_is_one_line(tmp_path, words, text):
+    ended = hms_gateway("serve", "--data-dir", str(tmp_path), "--port", "0", *words)
+    assert ended.returncode == 2
+    assert text in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert len([line for line in ended.stderr.splitlines() if line.startswith("error: ")]) == 1
+
+
+def test_a_port_in_use_is_named(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        ended = hms_gateway("serve", "--data-dir", str(tmp_path), "--port", str(port))
+    assert ended.returncode == 2
+    assert f"error: 127.0.0.1:{port} is in use" in ended.stderr
+    # The first password is told even though the start failed: it is not told again.
+    assert "shown only this once" in ended.stdout
+
+
+def test_a_data_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+        ended = hms_gateway("serve", "--data-dir", str(folder), "--port", "0")
+        assert ended.returncode == 2
+        assert f"error: {tmp_path / 'file'}" in ended.stderr
+
+
+def test_a_misspelt_variable_is_named(tmp_path):
+    ended = hms_gateway("serve", "--data-dir", str(tmp_path), HMS_GATEWAY_PORTT="1")
+    assert ended.returncode == 2
+    assert "HMS_GATEWAY_PORTT" in ended.stderr
+
+
+def test_migrate_says_from_where_to_where(tmp_path):
+    first = hms_gateway("migrate", "--data-dir", str(tmp_path))
+    assert first.returncode == 0
+    assert first.stdout.startswith("from an empty database to revision ")
+    assert "already" in hms_gateway("migrate", "--data-dir", str(tmp_path)).stdout
+
+
+@pytest.mark.postgres
+def test_migrate_of_postgresql(tmp_path, fresh_postgres_database):
+    refused = hms_gateway("serve", "--data-dir", str(tmp_path), "--port", "0", "--database", fresh_postgres_database)
+    assert refused.returncode == 2
+    assert "hms-gateway migrate" in refused.stderr
+    first = hms_gateway("migrate", "--database", fresh_postgres_database)
+    assert (first.returncode, first.stdout[:26]) == (0, "from an empty database to ")
