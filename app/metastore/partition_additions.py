@@ -17,7 +17,7 @@ from app.metastore.parameters import (
     with_fast_statistics,
     with_new_ddl_time,
 )
-from app.metastore.partition_directories import Made, PartitionDirectories
+from app.metastore.partition_directories import Found, PartitionDirectories
 from app.metastore.partition_events import PartitionEvents
 from app.metastore.partition_names import (
     InvalidPartitionName,
@@ -84,6 +84,14 @@ class _Planned:
 
     name: str
     partition: Partition
+
+
+@dataclass(slots=True)
+class _Made:
+    """The directories one call has made, over all its attempts, and the partitions it wants them for."""
+
+    new: set[str] = field(default_factory=set)
+    names: dict[str, str] = field(default_factory=dict)
 
 
 class PartitionAdditions:
@@ -191,22 +199,27 @@ class PartitionAdditions:
         return self._add(request)[0]
 
     def _add(self, request: _Request) -> list[Partition]:
-        return until_not_overtaken(lambda: self._attempt(request))
-
-    def _attempt(self, request: _Request) -> list[Partition]:
-        table, planned = self._store.read(lambda snapshot: self._load(snapshot, request))
-        if not planned:
-            return []
-        made = self._make_directories(table, planned, request.environment)
+        made = _Made()
         try:
-            planned = _with_statistics(planned, made, request.environment)
-            self._write(table, planned)
+            added = until_not_overtaken(lambda: self._attempt(request, made))
         except OutcomeUnknown:
             raise
         except BaseException:
-            self._take_back(request.table_name, table, planned, made)
+            self._take_back(request.table_name, made, made.new)
             raise
-        self._directories.make_again(made)
+        self._take_back(request.table_name, made, made.new.difference(map(location_of, added)))
+        return added
+
+    def _attempt(self, request: _Request, made: _Made) -> list[Partition]:
+        table, planned = self._store.read(lambda snapshot: self._load(snapshot, request))
+        if not planned:
+            return []
+        found = self._make_directories(table, planned, request.environment, made)
+        planned = _with_statistics(planned, found, request.environment)
+        self._write(table, planned)
+        # Whoever made the directories we found may have failed and taken them back; those with files in them stay.
+        doubtful = [one.location for one in found if not (one.statistics and one.statistics[0])]
+        self._directories.make_again(doubtful)
         return [one.partition for one in planned]
 
     def _load(self, snapshot: Snapshot, request: _Request) -> tuple[StoredTable, list[_Planned]]:
@@ -262,43 +275,54 @@ class PartitionAdditions:
         return with_location(given, default_partition_location(root, name) if root else None)
 
     def _make_directories(
-        self, table: StoredTable, planned: Sequence[_Planned], environment: Mapping[str, str]
-    ) -> list[Made]:
+        self, table: StoredTable, planned: Sequence[_Planned], environment: Mapping[str, str], made: _Made
+    ) -> list[Found]:
+        """The directories that were there before this call."""
         if is_view(table.table.tableType):
             return []
-        placed = [(one, location) for one in planned if (location := location_of(one.partition))]
+        placed = {location: one for one in planned if (location := location_of(one.partition))}
+        made.names.update((location, one.name) for location, one in placed.items())
         counts_files = self._settings.gathers_statistics and add_partition_counts_files(
             table.table.tableType, environment, directory_existed=True
         )
-        counted = {location for one, location in placed if counts_files and _lacks_statistics(one.partition)}
+        counted = {location for location, one in placed.items() if counts_files and _lacks_statistics(one.partition)}
         with file_errors_as_meta():
-            return self._directories.make(table_location(table), [location for _, location in placed], counted)
+            return self._directories.make(list(placed), counted, made.new)
 
     def _write(self, table: StoredTable, planned: Sequence[_Planned]) -> None:
         stored = [NewPartition(one.name, stored_form(table, one.partition)) for one in planned]
         event = self._events.add(table.table, [one.name for one in stored], [one.partition for one in stored])
         write(self._store, lambda transaction: _insert(transaction, table, stored, event))
 
-    def _take_back(
-        self, table_name: TableName, table: StoredTable, planned: Sequence[_Planned], made: Sequence[Made]
-    ) -> None:
-        """Remove new directories, unless somebody else has stored a partition there meanwhile."""
-        new = [one.location for one in made if one.is_new]
-        if not new:
+    def _take_back(self, table_name: TableName, made: _Made, locations: set[str]) -> None:
+        """Remove directories this call has made for nothing, unless others have stored a partition there meanwhile.
+
+        Looking again afterwards closes the gap: others make sure of their directories after they commit, so either
+        they have committed by now, and we see it, or they have not, and they will see that the directory is gone.
+        """
+        if not locations:
             return
-
-        def in_use(snapshot: Snapshot) -> set[str | None]:
-            current = table_name.find(snapshot)
-            if current is None:
-                return set()
-            names = [one.name for one in planned]
-            return {location_of(one.partition) for one in snapshot.partitions(current, Selection(names=names))}
-
+        names = [made.names[location] for location in locations]
         try:
-            used = self._store.read(in_use)
+            root, used = self._in_use(table_name, names)
+            unused = sorted(locations - used)
+            self._directories.take_back(root, unused)
+            _, used = self._in_use(table_name, names)
+            self._directories.make_again(sorted(used.intersection(unused)))
         except StoreError:
             return
-        self._directories.take_back(table_location(table), [location for location in new if location not in used])
+
+    def _in_use(self, table_name: TableName, names: Sequence[str]) -> tuple[str | None, set[str]]:
+        """The table's directory, and those of the partitions with these names."""
+
+        def work(snapshot: Snapshot) -> tuple[str | None, set[str]]:
+            table = table_name.find(snapshot)
+            if table is None:
+                return None, set()
+            stored = snapshot.partitions(table, Selection(names=names))
+            return table_location(table), {location for one in stored if (location := location_of(one.partition))}
+
+        return self._store.read(work)
 
 
 def _check_owner(owner: TableName, partitions: Sequence[Partition]) -> None:
@@ -324,9 +348,9 @@ def _lacks_statistics(partition: Partition) -> bool:
 
 
 def _with_statistics(
-    planned: Sequence[_Planned], made: Sequence[Made], environment: Mapping[str, str]
+    planned: Sequence[_Planned], found: Sequence[Found], environment: Mapping[str, str]
 ) -> list[_Planned]:
-    counted = {one.location: one.statistics for one in made if one.statistics is not None}
+    counted = {one.location: one.statistics for one in found if one.statistics is not None}
     return [_counted(one, counted.get(location_of(one.partition) or ""), environment) for one in planned]
 
 

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -20,11 +20,10 @@ _FEW: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """What became of one wanted directory; `statistics` are (files, bytes) where they were asked for."""
+class Found:
+    """A directory that was there already; `statistics` are (files, bytes) where they were asked for."""
 
     location: str
-    is_new: bool
     statistics: tuple[int, int] | None = None
 
 
@@ -35,37 +34,30 @@ class PartitionDirectories:
         self._files = files
         self._threads_max = threads_max
 
-    def make(self, root: str | None, locations: Sequence[str], counted: Container[str]) -> list[Made]:
-        """Make each directory, count the files in those of `counted` that were there before; leave out the unmanaged.
+    def make(self, locations: Sequence[str], counted: Container[str], new: set[str]) -> list[Found]:
+        """Make the directories that are not there yet, and count the files in those of `counted` that are.
 
-        Raises FileSystemError for the first that cannot be made; the new ones are gone again then. `root` is the
-        table's directory, which always stays.
+        Returns those that were there; `new` gets the locations made here, even when this raises FileSystemError for
+        the first that cannot be made. What is not managed is left alone.
         """
-        made: list[Made] = []
+        found: list[str] = []
         has_failed = threading.Event()
 
         def make_one(location: str) -> None:
-            made.append(Made(location, self._files.make_directory(location)))
+            if self._files.make_directory(location):
+                new.add(location)
+            elif location not in new:
+                found.append(location)
 
-        def count_one(directory: Made) -> Made:
-            if directory.is_new or directory.location not in counted:
-                return directory
-            return Made(directory.location, False, self._files.quick_statistics(directory.location))
+        def count_one(location: str) -> Found:
+            return Found(location, self._files.quick_statistics(location) if location in counted else None)
 
-        try:
-            self._for_each(make_one, [location for location in locations if self._files.manages(location)], has_failed)
-            return self._for_each(count_one, made, has_failed)
-        except FileSystemError:
-            self.take_back(root, [directory.location for directory in made if directory.is_new])
-            raise
+        self._for_each(make_one, [location for location in locations if self._files.manages(location)], has_failed)
+        return self._for_each(count_one, found, has_failed)
 
-    def make_again(self, made: Iterable[Made]) -> None:
-        """Make sure, after the partitions were stored, that directories found before are still there.
-
-        Whoever made them may have failed and taken them back in between. One with files in it is not taken back.
-        """
-        doubtful = [one.location for one in made if not one.is_new and not (one.statistics and one.statistics[0])]
-        self._quietly(self._files.make_directory, doubtful)
+    def make_again(self, locations: Sequence[str]) -> None:
+        """Make directories that partitions already stored rely on; failures are only logged."""
+        self._quietly(self._files.make_directory, locations)
 
     def take_back(self, root: str | None, locations: Sequence[str]) -> None:
         """Remove directories nobody uses after all, and parents up to `root`; only empty ones are removed."""

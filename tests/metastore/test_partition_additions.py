@@ -498,7 +498,7 @@ def test_a_table_altered_meanwhile_is_looked_at_again(world: World) -> None:
     added = other.add("a", "1")
     assert added.sd is not None
     assert added.sd.location == f"{new_root}/ds=a/hr=1"
-    assert not world.path("shop.db/sales/ds=a").exists()
+    assert not world.path("shop.db/sales/ds=a/hr=1").exists()
 
 
 def test_unreachable_files_fail_the_call_and_nothing_else(world: World) -> None:
