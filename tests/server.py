@@ -60,6 +60,7 @@ class GatewayServer:
 
     def start(self) -> Self:
         """Start and return when ready. Raises ServerDidNotStart."""
+        assert self._process is None, "it is running already"
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
                 self._command(),
@@ -86,6 +87,13 @@ class GatewayServer:
         except subprocess.TimeoutExpired:
             process.kill()
             return process.wait()
+
+    def kill(self) -> None:
+        """End it without a chance to finish anything; `start()` runs it again over the same data."""
+        process, self._process = self._process, None
+        assert process is not None
+        process.kill()
+        process.wait()
 
     def __enter__(self) -> Self:
         return self.start()

@@ -8,7 +8,7 @@ from typing import Any
 from tests.server import GatewayServer
 
 PARTITIONS_PER_CALL = 1_000
-COLUMNS = [{"1": {"str": f"column_{number:02}"}, "2": {"str": "string"}} for number in range(20)]
+COLUMNS = [{"1": {"str": f"column_{number:02}"}, "2": {"str": "string"}} for number in range(8)]
 
 
 @dataclass(frozen=True)

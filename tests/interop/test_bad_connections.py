@@ -1,5 +1,6 @@
 """Requests that break HTTP, TLS or patience: refused or hung up on in bounded time, while others are still answered."""
 
+import contextlib
 import gzip
 import resource
 import socket
@@ -86,6 +87,25 @@ def test_head_that_never_ends_is_hung_up_on(strict: GatewayServer) -> None:
         connection.sendall(request_head(strict, f"Content-Length: {len(GOOD_CALL)}")[:-2])
         ended = connection.recv(65536)
     assert ended == b"" or b" 408 " in ended.split(b"\r\n")[0]
+
+
+@pytest.mark.parametrize("part", ["head", "body"])
+def test_bytes_that_come_one_by_one(strict: GatewayServer, part: str) -> None:
+    head = request_head(strict, "Content-Length: 1000")
+    with connected(strict) as connection:
+        if part == "body":
+            connection.sendall(head)
+        assert b" 408 " in _answer_while_sending(connection, head if part == "head" else bytes(1000)).split(b"\r\n")[0]
+
+
+def _answer_while_sending(connection: ssl.SSLSocket, slowly: bytes) -> bytes:
+    """What the server says while it gets one byte each time it has been silent for a while."""
+    connection.settimeout(0.1)
+    for byte in slowly:
+        connection.sendall(bytes([byte]))
+        with contextlib.suppress(TimeoutError):
+            return connection.recv(65536)
+    pytest.fail("the server waits for ever")
 
 
 def test_client_that_leaves_in_the_middle_of_its_body(strict: GatewayServer) -> None:

@@ -6,6 +6,7 @@ the `strict` fixture checks that afterwards.
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
@@ -180,6 +181,24 @@ def test_seqid_out_of_range(strict: GatewayServer, seqid: str) -> None:
 
 # ---- readable calls with impossible arguments
 
+
+def batch_of(*values: list[str], location: str | None = None) -> str:
+    """add_partitions of the demo table; the location is the last one's."""
+    descriptor: dict[str, Any] = {"1": {"lst": ["rec", 0]}, "7": {"rec": {}}}
+    partitions: list[dict[str, Any]] = [
+        {
+            "1": {"lst": ["str", len(one), *one]},
+            "2": {"str": "hmshttptestdatabase"},
+            "3": {"str": "test_table"},
+            "6": {"rec": dict(descriptor)},
+        }
+        for one in values
+    ]
+    if location is not None:
+        partitions[-1]["6"]["rec"]["2"] = {"str": location}
+    return json.dumps([1, "add_partitions", 1, 1, {"1": {"lst": ["rec", len(partitions), *partitions]}}])
+
+
 IMPOSSIBLE_CALLS = {
     "no name": '[1,"get_database",1,1,{}]',
     "name of another type": '[1,"get_database",1,1,{"1":{"i32":7}}]',
@@ -201,6 +220,11 @@ IMPOSSIBLE_CALLS = {
         '[1,"add_partition",1,1,{"1":{"rec":{"1":{"lst":["str",1,"x"]},"2":{"str":"default"},"3":{"str":"none"}}}}]'
     ),
     "too many partition values": (f'[1,"get_partition",1,1,{{{TEST_TABLE},"3":{{"lst":["str",2,"a","b"]}}}}]'),
+    "batch with a partition that has too many values": batch_of(["x1"], ["x2"], ["x3", "y"]),
+    "batch with a partition that is there already": batch_of(["x1"], ["x2"], ["black"]),
+    "batch with the same partition twice": batch_of(["x1"], ["x2"], ["x1"]),
+    "batch with a NUL in a value": batch_of(["x1"], ["a\0b"]),
+    "batch with a location that climbs": batch_of(["x1"], ["x2"], location="file:/tmp/../../etc"),
     "filter that is no filter": (
         '[1,"get_partitions_by_filter",1,1,{"1":{"str":"hmshttptestdatabase"},"2":{"str":"test_table"},"3":{"str":"((("},"4":{"i16":-1}}]'
     ),
@@ -215,12 +239,13 @@ IMPOSSIBLE_CALLS = {
 }
 
 
-def table_at(location: str) -> str:
+def table_at(location: str, name: str = "climber") -> str:
     """create_table with this location."""
     columns = '"1":{"lst":["rec",1,{"1":{"str":"a"},"2":{"str":"int"}}]}'
     serde = '"7":{"rec":{"2":{"str":"s"},"3":{"map":["str","str",0,{}]}}}'
     sd = f'{{{columns},"2":{{"str":{json.dumps(location)}}},{serde}}}'
-    table = f'{{"1":{{"str":"climber"}},"2":{{"str":"default"}},"7":{{"rec":{sd}}}}}'
+    owner = '"3":{"str":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}'
+    table = f'{{"1":{{"str":"{name}"}},{owner},"2":{{"str":"default"}},"7":{{"rec":{sd}}}}}'
     return f'[1,"create_table",1,1,{{"1":{{"rec":{table}}}}}]'
 
 
@@ -270,6 +295,27 @@ def test_partition_values_stay_below_the_table(strict: GatewayServer, tmp_path: 
         assert ".." not in location.split("/")
         drop = body.replace("append_partition", "drop_partition").replace("]}}]", ']},"4":{"tf":0}}]')
         assert post(strict, drop.encode()).message[4] == {"0": {"tf": 1}}
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+b", "(a*)*b", "(a|a)*b", "(a|aa)+$x", ".*" * 14 + "b", "*" * 200 + "b", "["])
+def test_pattern_that_would_take_for_ever(strict: GatewayServer, pattern: str) -> None:
+    table = "a" * 100
+    assert post(strict, table_at("", table).encode()).message[4] == {}
+    try:
+        arguments = {"1": {"str": "default"}, "2": {"str": pattern}}
+        assert post(strict, json.dumps([1, "get_tables", 1, 1, arguments]).encode()).message[2] == 2
+        arguments = {"1": {"str": "default"}, "2": {"str": f'hive_filter_field_owner__ like "{pattern}"'}}
+        assert post(strict, json.dumps([1, "get_table_names_by_filter", 1, 1, arguments]).encode()).message[2] == 2
+    finally:
+        drop = {"1": {"str": "default"}, "2": {"str": table}, "3": {"tf": 1}}
+        assert post(strict, json.dumps([1, "drop_table", 1, 1, drop]).encode()).message[4] == {}
+
+
+@pytest.mark.parametrize("method", ["get_all_databases", "no_such_method", "drop_database", "shutdown"])
+def test_oneway_message_is_not_answered(strict: GatewayServer, method: str) -> None:
+    answer = post(strict, f'[1,"{method}",4,1,{{}}]'.encode())
+    assert (answer.status, answer.body) == (200, b"")
+    assert answer.headers["content-length"] == "0"
 
 
 # ---- bytes cut off

@@ -12,7 +12,7 @@ from thrift.transport.THttpClient import THttpClient
 
 from app.structs import METHODS
 from tests.apache import ApacheBinary, ApacheCompact, ApacheTJson
-from tests.interop.long_table import LongTable
+from tests.interop.long_table import COLUMNS, LongTable
 from tests.interop.raw import connected, read_answer, request_head
 from tests.server import API_PATH, GatewayServer, basic, trusting
 
@@ -63,7 +63,7 @@ def test_apache_thrift_reads_a_long_answer(server: GatewayServer, long_table: Lo
     protocol.readMessageEnd()
     transport.close()
     assert [partition.values for partition in result.success] == [[value] for value in long_table.values]
-    assert {len(partition.sd.cols) for partition in result.success} == {20}
+    assert {len(partition.sd.cols) for partition in result.success} == {len(COLUMNS)}
 
 
 def test_client_that_leaves_in_the_middle_of_a_long_answer(server: GatewayServer, long_table: LongTable) -> None:

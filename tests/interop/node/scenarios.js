@@ -195,7 +195,7 @@ async function longAnswer(settings) {
   const { database, table, values } = settings.long;
   const listed = await call("get_partitions", database, table, -1);
   assert.deepEqual(listed.map((one) => one.values[0]), values);
-  assert.equal(listed[0].sd.cols.length, 20);
+  assert.equal(listed[0].sd.cols[0].name, "column_00");
 }
 
 async function manyCallsAtOnce(settings, prefix) {
