@@ -71,7 +71,7 @@ class Databases:
     def get_databases_req(self, call: Call, request: GetDatabaseObjectsRequest) -> GetDatabaseObjectsResponse:
         request = required(request, "request")
         pattern = None if request.pattern is None else in_catalog(request.catalogName, request.pattern)
-        return GetDatabaseObjectsResponse([_in_default_catalog(found) for found in self._databases.list(pattern)])
+        return GetDatabaseObjectsResponse([_in_default_catalog(found) for found in self._databases.objects(pattern)])
 
     def get_all_databases(self, call: Call) -> list[str]:
         return self._databases.names()

@@ -1,9 +1,8 @@
 """Methods on the columns of a table."""
 
-from app.handlers.arguments import database_name, in_catalog
+from app.handlers.table_names import table_in, table_named
 from app.metastore.errors import required
 from app.metastore.fields import FieldService
-from app.metastore.partition_tables import TableName
 from app.rpc.call import Call
 from app.structs import (
     EnvironmentContext,
@@ -20,7 +19,7 @@ class Fields:
         self._fields = fields
 
     def get_fields(self, call: Call, db_name: str, table_name: str) -> list[FieldSchema]:
-        return self._fields.columns(TableName(database_name(db_name), table_name))
+        return self._fields.columns(table_named(db_name, table_name))
 
     def get_fields_with_environment_context(
         self, call: Call, db_name: str, table_name: str, environment_context: EnvironmentContext
@@ -29,11 +28,11 @@ class Fields:
 
     def get_fields_req(self, call: Call, req: GetFieldsRequest) -> GetFieldsResponse:
         request = required(req, "req")
-        name = TableName(in_catalog(request.catName, request.dbName), request.tblName)
+        name = table_in(request.catName, request.dbName, request.tblName)
         return GetFieldsResponse(self._fields.columns(name))
 
     def get_schema(self, call: Call, db_name: str, table_name: str) -> list[FieldSchema]:
-        return self._fields.columns_and_keys(TableName(database_name(db_name), table_name))
+        return self._fields.columns_and_keys(table_named(db_name, table_name))
 
     def get_schema_with_environment_context(
         self, call: Call, db_name: str, table_name: str, environment_context: EnvironmentContext
@@ -42,5 +41,5 @@ class Fields:
 
     def get_schema_req(self, call: Call, req: GetSchemaRequest) -> GetSchemaResponse:
         request = required(req, "req")
-        name = TableName(in_catalog(request.catName, request.dbName), request.tblName)
+        name = table_in(request.catName, request.dbName, request.tblName)
         return GetSchemaResponse(self._fields.columns_and_keys(name))

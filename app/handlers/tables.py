@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from app.handlers.arguments import database_name, in_catalog, is_newer, with_fields
+from app.handlers.table_names import table_in, table_named
 from app.metastore.alter_table import AlterTableService
 from app.metastore.errors import required
 from app.metastore.names import DEFAULT_CATALOG
-from app.metastore.partition_tables import TableName
 from app.metastore.tables import TableService
 from app.metastore.truncate_table import TruncateService
 from app.rpc.call import Call
@@ -77,26 +77,26 @@ class Tables:
         return _in_default_catalog(self._tables.preview(_plain(required(request, "request").table)))
 
     def drop_table(self, call: Call, dbname: str, name: str, deleteData: bool) -> None:
-        self._tables.drop(TableName(database_name(dbname), name), bool(deleteData))
+        self._tables.drop(table_named(dbname, name), bool(deleteData))
 
     def drop_table_with_environment_context(
         self, call: Call, dbname: str, name: str, deleteData: bool, environment_context: EnvironmentContext
     ) -> None:
-        self._tables.drop(TableName(database_name(dbname), name), bool(deleteData))
+        self._tables.drop(table_named(dbname, name), bool(deleteData))
 
     def drop_table_req(self, call: Call, dropTableReq: DropTableRequest) -> AsyncOperationResp:
         """Dropped at once, also when the caller would wait."""
         request = required(dropTableReq, "dropTableReq")
-        name = TableName(in_catalog(request.catalogName, request.dbName), request.tableName)
+        name = table_in(request.catalogName, request.dbName, request.tableName)
         self._tables.drop(name, bool(request.deleteData))
         return AsyncOperationResp(id=request.id or "", finished=True)
 
     def truncate_table(self, call: Call, dbName: str, tableName: str, partNames: list[str]) -> None:
-        self._truncations.truncate(TableName(database_name(dbName), tableName), partNames)
+        self._truncations.truncate(table_named(dbName, tableName), partNames)
 
     def truncate_table_req(self, call: Call, req: TruncateTableRequest) -> TruncateTableResponse:
         request = required(req, "req")
-        name = TableName(database_name(request.dbName), request.tableName)
+        name = table_named(request.dbName, request.tableName)
         self._truncations.truncate(name, request.partNames, request.environmentContext)
         return TruncateTableResponse()
 
@@ -125,12 +125,12 @@ class Tables:
         )
 
     def get_table(self, call: Call, dbname: str, tbl_name: str) -> Table:
-        table = self._tables.get(TableName(database_name(dbname), tbl_name))
+        table = self._tables.get(table_named(dbname, tbl_name))
         return _in_default_catalog(table) if is_newer(call, dbname) else table
 
     def get_table_req(self, call: Call, req: GetTableRequest) -> GetTableResult:
         request = required(req, "req")
-        table = self._tables.get(TableName(in_catalog(request.catName, request.dbName), request.tblName))
+        table = self._tables.get(table_in(request.catName, request.dbName, request.tblName))
         newer = is_newer(call, request.dbName) or request.catName is not None
         return GetTableResult(_in_default_catalog(table) if newer else table)
 
@@ -152,22 +152,22 @@ class Tables:
         return self._tables.names_by_filter(database_name(dbname), filter, max_tables)
 
     def alter_table(self, call: Call, dbname: str, tbl_name: str, new_tbl: Table) -> None:
-        self._alterations.alter(TableName(database_name(dbname), tbl_name), _plain(new_tbl))
+        self._alterations.alter(table_named(dbname, tbl_name), _plain(new_tbl))
 
     def alter_table_with_environment_context(
         self, call: Call, dbname: str, tbl_name: str, new_tbl: Table, environment_context: EnvironmentContext
     ) -> None:
-        name = TableName(database_name(dbname), tbl_name)
+        name = table_named(dbname, tbl_name)
         self._alterations.alter(name, _plain(new_tbl), environment_context)
 
     def alter_table_with_cascade(self, call: Call, dbname: str, tbl_name: str, new_tbl: Table, cascade: bool) -> None:
-        name = TableName(database_name(dbname), tbl_name)
+        name = table_named(dbname, tbl_name)
         self._alterations.alter(name, _plain(new_tbl), cascade=bool(cascade))
 
     def alter_table_req(self, call: Call, req: AlterTableRequest) -> AlterTableResponse:
         request = required(req, "req")
         self._alterations.alter(
-            TableName(in_catalog(request.catName, request.dbName), request.tableName),
+            table_in(request.catName, request.dbName, request.tableName),
             _plain(request.table),
             request.environmentContext,
             expected_key=request.expectedParameterKey,

@@ -42,6 +42,7 @@ from app.metastore.ports import (
     Store,
     StoredDatabase,
     StoredTable,
+    StoreError,
     Transaction,
 )
 from app.metastore.settings import MetastoreSettings
@@ -172,8 +173,7 @@ class AlterTableService:
                 with unstorable_as_meta():
                     self._store.write(partial(self._apply, request, done))
             except OutcomeUnknown:
-                if done.pending is None or not self._moves.is_settled(done.pending):
-                    self._take_back(done)
+                if not self._has_committed(done):
                     raise
             except (_Outdated, MoveTakenBack):
                 self._take_back(done)
@@ -291,6 +291,21 @@ class AlterTableService:
         if cascade and plan.before.partition_count:
             tx.replace_partition_columns(table_id, (after.sd.cols if after.sd else None) or [])
         tx.append_event(self._events.alter_table(plan.before.table, after))
+
+    def _has_committed(self, done: DoneFileWork) -> bool:
+        """Whether a unit of work whose outcome is unknown is known to have committed after all.
+
+        The pending move tells. While the store cannot be asked the directory stays where it is: `recover` will ask.
+        """
+        if done.pending is None:
+            return False
+        try:
+            if self._moves.is_settled(done.pending):
+                return True
+        except StoreError:
+            return False
+        self._moves.take_back(done.pending)
+        return False
 
     def _take_back(self, done: DoneFileWork) -> None:
         if done.pending is not None:

@@ -93,8 +93,12 @@ class DatabaseService:
             check_database_name(name)
         except InvalidName as error:
             raise InvalidObjectException(str(error)) from error
-        location = self._warehouse.new_database_location(name, given.locationUri)
-        self._create(_stored(given, normalize(name), location), name)
+        stored = _stored(given, normalize(name), self._warehouse.new_database_location(name, given.locationUri))
+        if given.managedLocationUri:
+            stored = msgspec.structs.replace(
+                stored, managedLocationUri=self._warehouse.normalized(given.managedLocationUri)
+            )
+        self._create(stored, name)
 
     def get(self, name: str | None) -> Database:
         """Raises NoSuchObjectException with the name as its text, MetaException."""
@@ -112,10 +116,10 @@ class DatabaseService:
         parsed = parse_pattern(pattern)
         return self._store.read(lambda snapshot: snapshot.database_names(parsed))
 
-    def list(self, pattern: str | None = None) -> "list[Database]":
+    def objects(self, pattern: str | None = None) -> list[Database]:
         """The databases whose names match, as one consistent state."""
 
-        def work(snapshot: Snapshot) -> "list[Database]":
+        def work(snapshot: Snapshot) -> list[Database]:
             names = snapshot.database_names(None if pattern is None else parse_pattern(pattern))
             return [found.database for found in map(snapshot.database, names) if found is not None]
 

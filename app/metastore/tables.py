@@ -217,9 +217,9 @@ class TableService:
 
     def _located(self, new: Table, given: Table, database: StoredDatabase) -> Table:
         check_serde(given)
-        if is_view(new.tableType):
-            return new
         location = new.sd.location if new.sd else None
+        if is_view(new.tableType):
+            return with_location(new, self._warehouse.normalized(location) if location else None)
         return with_location(new, self._warehouse.new_table_location(database.database, new.tableName or "", location))
 
     def _with_statistics(

@@ -120,6 +120,13 @@ def test_a_way_up_in_a_location_is_refused(catalog: Catalog, location: str) -> N
     assert "must not contain '..'" in str(error)
 
 
+def test_the_place_of_managed_tables_is_normalised_too(catalog: Catalog) -> None:
+    catalog.databases.create(Database(name="d", managedLocationUri="file:///a//b/"))
+    assert catalog.databases.get("d").managedLocationUri == "file:/a/b"
+    up = Database(name="e", managedLocationUri="file:/a/../b")
+    assert isinstance(refusal(lambda: catalog.databases.create(up)), MetaException)
+
+
 def test_a_file_in_the_way_is_named(catalog: Catalog, tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("x")
     location = f"file:{tmp_path}/taken"
@@ -189,7 +196,7 @@ def test_patterns_of_names(catalog: Catalog, pattern: str | None, names: list[st
     for name in ("s1", "s_2", "other"):
         catalog.databases.create(Database(name=name))
     assert catalog.databases.names(pattern) == names
-    assert [database.name for database in catalog.databases.list(pattern)] == names
+    assert [database.name for database in catalog.databases.objects(pattern)] == names
 
 
 def test_2_3_changes_parameters_and_owner_only(catalog: Catalog) -> None:

@@ -155,6 +155,21 @@ def test_a_view_has_no_place(catalog: Catalog) -> None:
     assert list(catalog.warehouse.iterdir()) == []
 
 
+def test_a_view_may_name_a_place_that_nobody_makes(catalog: Catalog, tmp_path: Path) -> None:
+    catalog.tables.create(new_table(table_type="VIRTUAL_VIEW", location=f"file://{tmp_path}//v/"))
+    assert get(catalog).sd.location == f"file:{tmp_path}/v"
+    assert not (tmp_path / "v").exists()
+    up = new_table("u", table_type="VIRTUAL_VIEW", location="file:/a/../b")
+    assert isinstance(refusal(lambda: catalog.tables.create(up)), MetaException)
+
+
+def test_a_file_in_the_way_is_named(catalog: Catalog, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("x")
+    error = refusal(lambda: catalog.tables.create(new_table(location=f"file:{tmp_path}/taken")))
+    assert error == MetaException(f"file:{tmp_path}/taken is not a directory or unable to create one")
+    assert catalog.tables.names("default") == []
+
+
 def test_a_materialized_view_and_an_external_table_have_directories(catalog: Catalog, tmp_path: Path) -> None:
     catalog.tables.create(new_table("mv", table_type="MATERIALIZED_VIEW"))
     catalog.tables.create(new_table("e", table_type="EXTERNAL_TABLE", parameters=EXTERNAL))
