@@ -90,12 +90,14 @@ def upgrade() -> None:
     )
     for number in range(KEY_COLUMN_COUNT):
         present = sa.text(f"key_{number} IS NOT NULL")
+        keys = [f"key_{position}" for position in range(number, min(number + 2, KEY_COLUMN_COUNT))]
         op.create_index(
             f"partitions_key_{number}",
             "partitions",
-            ["table_id", f"key_{number}"],
+            ["table_id", *keys],
             sqlite_where=present,
             postgresql_where=present,
+            mysql_length=dict.fromkeys(keys, 180),
         )
     op.create_table(
         "further_keys",
