@@ -52,6 +52,10 @@ class Catalog:
         """The same catalog under other settings."""
         return Catalog(self.store, self.warehouse, **changed)
 
+    def with_store(self, store: Any) -> "Catalog":
+        """The same catalog through another store."""
+        return Catalog(store, self.warehouse)
+
     def events(self) -> list[StoredEvent]:
         return self.store.read(lambda snapshot: snapshot.events_after(0))
 

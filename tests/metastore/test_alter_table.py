@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from app.metastore.partition_tables import TableName
-from app.metastore.ports import NewPartition, Selection, StoredTable
+from app.metastore.ports import NewPartition, OutcomeUnknown, Selection, StoredTable
 from app.structs import (
     Database,
     EnvironmentContext,
@@ -379,6 +379,47 @@ def test_a_move_that_was_only_announced_is_forgotten(catalog: Catalog) -> None:
     catalog.store.write(lambda tx: tx.insert_pending_move(table_id, f"{catalog.root}/t", f"{catalog.root}/u"))
     assert catalog.alterations.recover_pending_moves() == 1
     assert (catalog.warehouse / "t").is_dir()
+
+
+class LosesAnswers:
+    """The real store, whose connection breaks at the unit of work that settles a move: after its commit, or before."""
+
+    def __init__(self, catalog: Catalog, *, commits: bool) -> None:
+        self._store = catalog.store
+        self._commits = commits
+        self.read = catalog.store.read
+
+    def write(self, work: Callable[[Any], Any]) -> Any:
+        had_pending = bool(self._store.read(lambda snapshot: snapshot.pending_moves()))
+
+        def observed(tx: Any) -> tuple[Any, bool]:
+            result = work(tx)
+            settles = had_pending and not tx.pending_moves() and tx.table("default", "u") is not None
+            if settles and not self._commits:
+                raise OutcomeUnknown("the connection was lost")
+            return result, settles
+
+        result, settles = self._store.write(observed)
+        if settles:
+            raise OutcomeUnknown("the connection was lost")
+        return result
+
+
+def test_a_rename_whose_answer_was_lost_after_the_commit_succeeded(catalog: Catalog) -> None:
+    catalog.tables.create(new_table())
+    catalog.with_store(LosesAnswers(catalog, commits=True)).alterations.alter(T, new_table("u", location=""))
+    assert catalog.tables.get(TableName("default", "u")).sd.location == f"{catalog.root}/u"
+    assert (catalog.warehouse / "u").is_dir()
+
+
+def test_a_rename_whose_answer_was_lost_before_the_commit_is_undone(catalog: Catalog) -> None:
+    catalog.tables.create(new_table())
+    unlucky = catalog.with_store(LosesAnswers(catalog, commits=False))
+    with pytest.raises(OutcomeUnknown):
+        unlucky.alterations.alter(T, new_table("u", location=""))
+    assert catalog.tables.names("default") == ["t"]
+    assert (catalog.warehouse / "t").is_dir()
+    assert catalog.store.read(lambda snapshot: snapshot.pending_moves()) == []
 
 
 def test_a_directory_that_somebody_else_moves_is_not_missing(catalog: Catalog) -> None:
