@@ -2385,7 +2385,9 @@ service ThriftHiveMetastore extends fb303.FacebookService {
   list<ExtendedTableInfo> get_tables_ext(1: GetTablesExtRequest req) throws (1: MetaException o1),
   Table get_table(1: string dbname, 2: string tbl_name) throws (1: MetaException o1, 2: NoSuchObjectException o2),
   GetTableResult get_table_req(1: GetTableRequest req) throws (1: MetaException o1, 2: NoSuchObjectException o2),
-  list<Table> get_table_objects_by_name(1: string dbname, 2: list<string> tbl_names),
+  // The protocol document's copy has no throws clause; running 2.3 servers declare and send these (semantics §2.6).
+  list<Table> get_table_objects_by_name(1: string dbname, 2: list<string> tbl_names)
+      throws (1: MetaException o1, 2: InvalidOperationException o2, 3: UnknownDBException o3),
   GetTablesResult get_table_objects_by_name_req(1: GetTablesRequest req)
       throws (1: MetaException o1, 2: InvalidOperationException o2, 3: UnknownDBException o3),
   list<string> get_table_names_by_filter(1: string dbname, 2: string filter, 3: i16 max_tables = -1)

@@ -50,7 +50,9 @@ class PartitionChanges:
             skips_existing=bool(request.ifNotExists),
             environment=request.environmentContext,
         )
-        return AddPartitionsResult() if request.needResult is False else AddPartitionsResult(partitions=added)
+        # Hive leaves the list out when there was nothing to add.
+        wants_result = request.needResult is not False and bool(request.parts)
+        return AddPartitionsResult(partitions=added) if wants_result else AddPartitionsResult()
 
     def append_partition(self, call: Call, db_name: str, tbl_name: str, part_vals: list[str]) -> Partition:
         return self._additions.append(table_named(db_name, tbl_name), part_vals)

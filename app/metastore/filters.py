@@ -174,7 +174,7 @@ class _Binder:
     def _resolve(self, key: str) -> tuple[int, ValueClass]:
         position = self._positions.get(key.lower())
         if position is None:
-            raise FilterError(f"Specified key {key} is not a partitioning key for the table")
+            raise FilterError(f"Specified key <{key}> is not a partitioning key for the table")
         return position, self._classes[position]
 
     def _comparison(self, node: Comparison) -> BoundComparison:

@@ -115,7 +115,7 @@ def test_every_primitive_type_compares_as_its_values_do(
 def test_an_unknown_key_is_an_error(text: str) -> None:
     with pytest.raises(FilterError) as refused:
         selected(text)
-    assert str(refused.value) == "Specified key nokey is not a partitioning key for the table"
+    assert str(refused.value) == "Specified key <nokey> is not a partitioning key for the table"
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,7 @@ def test_drop_by_filter_text(world: World) -> None:
             expressions(b""),
             MetaException("Partitions to drop can be selected by a filter text only, not by a serialized expression"),
         ),
-        (expressions(b"note = 1"), MetaException("Specified key note is not a partitioning key for the table")),
+        (expressions(b"note = 1"), MetaException("Specified key <note> is not a partitioning key for the table")),
     ],
 )
 def test_drop_many_refused(world: World, parts: RequestPartsSpec | None, error: ThriftException) -> None:

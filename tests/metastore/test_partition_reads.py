@@ -140,7 +140,7 @@ def test_an_unpartitioned_table(world: World) -> None:
         "Incorrect number of partition values. numPartKeys=0, part_val=1"
     )
     assert refusal(lambda: world.service.reads.list_by_filter(flat, "id = 1", -1)) == MetaException(
-        "Specified key id is not a partitioning key for the table"
+        "Specified key <id> is not a partitioning key for the table"
     )
 
 
@@ -240,7 +240,7 @@ def test_filters_that_cannot_be_parsed(filled: World, text: str) -> None:
 
 
 def test_filters_on_what_is_no_key(filled: World) -> None:
-    error = MetaException("Specified key note is not a partitioning key for the table")
+    error = MetaException("Specified key <note> is not a partitioning key for the table")
     assert refusal(lambda: filled.service.reads.list_by_filter(SALES, "note = 'x'", 0)) == error
     assert refusal(lambda: filled.service.reads.list_by_expression(SALES, b"note = 'x'", -1)) == error
 
