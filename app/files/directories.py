@@ -55,6 +55,7 @@ class Directories:
     """The `FileSystem` of `app.metastore.ports`.
 
     policies   what to do with each scheme; see `FilePolicy`
+    default    what to do with schemes not among them; None for the rule of `policy_of`
     roots      locations under which everything lies that may be made, moved or deleted; none means no such bound
     options    by scheme, what fsspec wants to know (endpoint, credentials, ...)
 
@@ -66,8 +67,10 @@ class Directories:
         policies: Mapping[str, FilePolicy] = MappingProxyType({}),
         roots: Sequence[str] = (),
         options: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+        default: FilePolicy | None = None,
     ) -> None:
         self._policies = policies
+        self._default = default
         self._options = options
         self._backends: dict[tuple[str, str], Backend] = {}
         self._opening = threading.Lock()
@@ -135,7 +138,7 @@ class Directories:
         return len(sizes), sum(sizes)
 
     def _manages(self, place: _Place) -> bool:
-        match policy_of(place.scheme, self._policies):
+        match policy_of(place.scheme, self._policies, self._default):
             case FilePolicy.MANAGE:
                 return True
             case FilePolicy.IGNORE:

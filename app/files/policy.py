@@ -23,10 +23,12 @@ _KNOWN_SCHEMES: Final = frozenset({
 # fmt: on
 
 
-def policy_of(scheme: str, policies: Mapping[str, FilePolicy]) -> FilePolicy:
+def policy_of(scheme: str, policies: Mapping[str, FilePolicy], default: FilePolicy | None = None) -> FilePolicy:
     """The operator's choice, else: manage `file`, ignore the other known schemes, refuse the unknown."""
     if scheme in policies:
         return policies[scheme]
+    if default is not None:
+        return default
     if scheme == "file":
         return FilePolicy.MANAGE
     return FilePolicy.IGNORE if scheme in _KNOWN_SCHEMES else FilePolicy.REFUSE

@@ -156,6 +156,13 @@ def test_the_operator_decides_about_a_scheme(tmp_path: Path) -> None:
         files.manages("hdfs://nn/a")
 
 
+def test_the_operator_decides_about_all_other_schemes() -> None:
+    files = Directories({"x": FilePolicy.REFUSE}, default=FilePolicy.IGNORE)
+    assert files.manages("y://a/b") is False
+    with pytest.raises(FileSystemError):
+        files.manages("x://a/b")
+
+
 def test_a_scheme_to_manage_without_its_library_says_so() -> None:
     with pytest.raises(FileSystemError) as refusal:
         Directories({"nosuchfs": FilePolicy.MANAGE}).make_directory("nosuchfs://a/b")
