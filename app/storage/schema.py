@@ -125,7 +125,7 @@ PARTITIONS: Final = Table(
 )
 KEY_COLUMNS: Final = tuple(PARTITIONS.c[f"key_{number}"] for number in range(KEY_COLUMN_COUNT))
 
-# Each together with the key behind it: then a condition on two keys (a day and an hour) finds its few rows, whichever of
+# Each with the key behind it: then a condition on two keys (a day and an hour) finds its few rows, whichever of
 # them tells partitions apart better.
 for _number, _column in enumerate(KEY_COLUMNS):
     _is_there = text(f"{_column.name} IS NOT NULL")
