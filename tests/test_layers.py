@@ -20,6 +20,7 @@ ALLOWED = {
     "cache": {"metastore", "structs"},
     "handlers": {"metastore", "structs", "rpc"},
     "gateway": {"rpc", "wire", "cache"},
+    "bridge": {"rpc", "wire", "structs", "idl"},
     "client": {"structs", "idl", "wire"},
 }
 # The outside libraries that only one package may touch.

@@ -1,0 +1,88 @@
+"""Puts a bridge together and runs it: what `hms-gateway bridge` does."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import structlog
+import uvloop
+
+from app.bridge.call_log import CallLog
+from app.bridge.https_relay import HttpsRelay, RelayOptions
+from app.bridge.metrics import BridgeMetrics
+from app.bridge.sasl import Credentials
+from app.bridge.server import BridgeServer, ServerOptions, serve_until_told
+from app.bridge.side_port import SidePort
+from app.bridge.transcoding import Tjson, Unchanged
+from app.bridge.upstream import Origin, client_tls
+from app.bridge.upstream_pool import UpstreamPool
+from app.limits import Limits
+from app.wire import make_codecs
+
+_log = structlog.get_logger("hms_gateway.bridge")
+
+
+@dataclass(frozen=True, slots=True)
+class BridgeSettings:
+    """All that can be set. `keeps_keys` None decides by the encoding: our gateway keeps them, others do not."""
+
+    url: str
+    server: ServerOptions = field(default_factory=ServerOptions)
+    credentials: Credentials | None = None
+    cacert: Path | None = None
+    is_insecure: bool = False
+    encoding: Literal["binary", "tjson"] = "binary"
+    keeps_keys: bool | None = None
+    acts_for_users: bool = False
+    side_host: str = "127.0.0.1"
+    side_port: int | None = 9084
+    upstream_connections_max: int = 100
+    call_seconds_max: float = 600.0
+    patience_seconds: float = 5.0
+    logs_calls: bool = True
+    limits: Limits = field(default_factory=Limits)
+
+
+def run_bridge(settings: BridgeSettings, on_listening: Callable[[int, int | None], None]) -> None:
+    """Run until SIGTERM or SIGINT. `on_listening` gets the Thrift port and the side port.
+
+    Raises ValueError for settings that cannot be, OSError when a port or the certificate cannot be had.
+    """
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_run(settings, on_listening))
+
+
+async def _run(settings: BridgeSettings, on_listening: Callable[[int, int | None], None]) -> None:
+    call_log = CallLog() if settings.logs_calls else None
+    metrics = BridgeMetrics()
+    server = make_bridge(settings, metrics, call_log)
+    side = SidePort({"/healthz": lambda: b"ok\n", "/metrics": metrics.text})
+    try:
+        side_port = None if settings.side_port is None else await side.start(settings.side_host, settings.side_port)
+        await serve_until_told(server, lambda port: on_listening(port, side_port))
+    finally:
+        await side.stop()
+        if call_log is not None:
+            call_log.close()
+
+
+def make_bridge(settings: BridgeSettings, metrics: BridgeMetrics, call_log: CallLog | None) -> BridgeServer:
+    """A bridge that is not listening yet. Inside a running loop. Raises ValueError, OSError."""
+    codecs = make_codecs(settings.limits)
+    tls = client_tls(None if settings.cacert is None else str(settings.cacert), is_insecure=settings.is_insecure)
+    pool = UpstreamPool(Origin.of(settings.url, tls), settings.upstream_connections_max)
+    is_binary = settings.encoding == "binary"
+    options = RelayOptions(
+        url=settings.url,
+        credentials=settings.credentials,
+        keeps_keys=is_binary if settings.keeps_keys is None else settings.keeps_keys,
+        acts_for_users=settings.acts_for_users,
+        call_seconds_max=settings.call_seconds_max,
+        patience_seconds=settings.patience_seconds,
+        reply_bytes_max=settings.limits.body_bytes_max,
+    )
+    relay = HttpsRelay(pool, Unchanged() if is_binary else Tjson(codecs), options)
+    metrics.watch("upstream_connections", "Connections to the gateway", lambda: pool.open_connections)
+    return BridgeServer(relay, settings.server, settings.limits, codecs=codecs, metrics=metrics, call_log=call_log)

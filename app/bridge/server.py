@@ -1,0 +1,128 @@
+"""The bridge as a server: a Thrift port that hands its messages to a relay, and how it starts and stops."""
+
+import asyncio
+import contextlib
+import ipaddress
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+
+from app.bridge.call_log import CallLog
+from app.bridge.client_connection import ClientConnection
+from app.bridge.metrics import BridgeMetrics
+from app.bridge.relay import Relay
+from app.bridge.sasl import SaslPolicy
+from app.limits import Limits
+from app.wire import Codecs, make_codecs
+
+BACKLOG = 2048
+
+_log = structlog.get_logger("hms_gateway.bridge")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """How to listen. Whoever reaches the port acts with the bridge's password: `allows_remote` says that is meant."""
+
+    host: str = "127.0.0.1"
+    port: int = 9083
+    allows_remote: bool = False
+    sasl: SaslPolicy = "off"
+    write_stall_seconds_max: float = 60.0
+
+
+class BridgeServer:
+    """Accepts Thrift clients and answers them through `relay`."""
+
+    def __init__(
+        self,
+        relay: Relay,
+        options: ServerOptions,
+        limits: Limits,
+        *,
+        codecs: Codecs | None = None,
+        metrics: BridgeMetrics | None = None,
+        call_log: CallLog | None = None,
+    ) -> None:
+        self.relay = relay
+        self.options = options
+        self.limits = limits
+        self.codecs = codecs or make_codecs(limits)
+        self.metrics = metrics or BridgeMetrics()
+        self.call_log = call_log
+        self._connections: set[ClientConnection] = set()
+        self._server: asyncio.Server | None = None
+        self._all_gone: asyncio.Future[None] | None = None
+        self.metrics.watch("connections", "Clients connected", lambda: len(self._connections))
+
+    async def start(self) -> int:
+        """Listen; the port, chosen by the system if 0 was asked for. Raises OSError, ValueError for an address
+        that others can reach when that is not allowed."""
+        options = self.options
+        if not options.allows_remote and not is_loopback(options.host):
+            raise ValueError(
+                f"{options.host} can be reached by others, who would act with this bridge's password: "
+                "listen on 127.0.0.1, or say --allow-remote"
+            )
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(
+            lambda: ClientConnection(self), options.host, options.port, backlog=BACKLOG
+        )
+        chosen: int = self._server.sockets[0].getsockname()[1]
+        return chosen
+
+    async def stop(self) -> None:
+        """Take no more clients, let calls in flight finish for `drain_seconds_max`, then cut off the rest."""
+        if self._server is not None:
+            self._server.close()
+        for connection in list(self._connections):
+            connection.drain()
+        if self._connections:
+            self._all_gone = asyncio.get_running_loop().create_future()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self.limits.drain_seconds_max):
+                    await self._all_gone
+        if self._connections:
+            _log.warning("stopping with calls in flight", connections=len(self._connections))
+            for connection in list(self._connections):
+                connection.abort()
+        await self.relay.close()
+
+    def welcome(self, connection: ClientConnection) -> bool:
+        """Whether one more may stay."""
+        if len(self._connections) >= self.limits.connections_max or self._all_gone is not None:
+            self.metrics.refused("too_many")
+            _log.warning("too many connections, one refused", connections_max=self.limits.connections_max)
+            return False
+        self._connections.add(connection)
+        return True
+
+    def goodbye(self, connection: ClientConnection) -> None:
+        self._connections.discard(connection)
+        if not self._connections and self._all_gone is not None and not self._all_gone.done():
+            self._all_gone.set_result(None)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach `host`."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+async def serve_until_told(server: BridgeServer, on_listening: Callable[[int], None]) -> None:
+    """Run until SIGTERM or SIGINT, then drain. Raises OSError, ValueError like `start`."""
+    loop = asyncio.get_running_loop()
+    told = asyncio.Event()
+    on_listening(await server.start())
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told.set)
+    try:
+        await told.wait()
+    finally:
+        await server.stop()

@@ -1,0 +1,118 @@
+"""`hms-gateway bridge`: Thrift over TCP on this machine, HTTPS to a gateway."""
+
+import dataclasses
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.cli.output import err, fail
+
+if TYPE_CHECKING:
+    from app.bridge.sasl import Credentials
+
+DEFAULT_URL = "https://localhost:30443/gateway/default/hmshttpthrift/api/hms"
+PASSWORD_VARIABLE = "HMS_GATEWAY_PASSWORD"
+ENCODINGS = ("binary", "tjson")
+SASL_POLICIES = ("off", "allow", "require")
+
+EXAMPLES = """\b
+Examples:
+  hms-gateway bridge --cacert var/certificate.pem --password-file var/password
+  hms-gateway bridge --url https://hms.example.org/gateway/default/hmshttpthrift/api/hms --user spark
+  hms-gateway bridge --encoding tjson --url https://other.example.org/gateway/default/hms
+Clients use thrift://127.0.0.1:9083 then.
+"""
+
+
+def bridge(
+    url: Annotated[str, typer.Option(envvar="HMS_GATEWAY_URL", help="Address of the gateway.")] = DEFAULT_URL,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on, 0 takes a free one.")] = 9083,
+    allow_remote: Annotated[
+        bool, typer.Option("--allow-remote", help="Listen where others can reach it; they act with this password.")
+    ] = False,
+    user: Annotated[str, typer.Option(envvar="HMS_GATEWAY_USER", help="Who calls the gateway.")] = "admin",
+    password_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File whose first line is the password.")
+    ] = None,
+    cacert: Annotated[Path | None, typer.Option(metavar="FILE", help="PEM certificate to trust.")] = None,
+    insecure: Annotated[bool, typer.Option("--insecure", "-k", help="Take any certificate.")] = False,
+    encoding: Annotated[
+        str, typer.Option(help="binary passes messages on unchanged; tjson is for other MS-HMSHTTP servers.")
+    ] = "binary",
+    sasl: Annotated[
+        str, typer.Option(help="SASL PLAIN, its user and password are used for the gateway: off, allow or require.")
+    ] = "off",
+    do_as: Annotated[bool, typer.Option("--do-as", help="Act for the user that set_ugi names (?doAs=).")] = False,
+    keys: Annotated[
+        bool | None,
+        typer.Option("--keys/--no-keys", help="The far side knows a repeated key again. [default: unless tjson]"),
+    ] = None,
+    patience: Annotated[float, typer.Option(help="Seconds to wait for a gateway that is away.")] = 5.0,
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for a reply.")] = 600.0,
+    connections: Annotated[int, typer.Option(help="Connections to the gateway at most.")] = 100,
+    clients: Annotated[int | None, typer.Option(help="Client connections at most. [default: 10000]")] = None,
+    health_port: Annotated[int, typer.Option(help="Port of /healthz and /metrics, 0 takes a free one.")] = 9084,
+    no_health: Annotated[bool, typer.Option("--no-health", help="No /healthz and /metrics.")] = False,
+    call_log: Annotated[bool, typer.Option("--call-log/--no-call-log", help="Write one line for each call.")] = True,
+    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
+) -> None:
+    """Let clients that speak Thrift over TCP (PySpark, PyIceberg, Trino) use a gateway, until told to stop.
+
+    The password comes from HMS_GATEWAY_PASSWORD or --password-file. Listens on this machine only: whoever reaches the
+    port acts with that password.
+    """
+    from app.bridge.running import BridgeSettings, run_bridge
+    from app.bridge.server import ServerOptions
+    from app.limits import Limits
+    from app.logging import configure_logging
+
+    if encoding not in ENCODINGS or sasl not in SASL_POLICIES:
+        fail(f"--encoding is one of {', '.join(ENCODINGS)}, --sasl one of {', '.join(SASL_POLICIES)}")
+    configure_logging(log_level)
+    limits = Limits() if clients is None else dataclasses.replace(Limits(), connections_max=clients)
+    settings = BridgeSettings(
+        url=url,
+        server=ServerOptions(host, port, allow_remote, sasl),  # type: ignore[arg-type]
+        credentials=_credentials(user, password_file, is_optional=sasl != "off"),
+        cacert=cacert,
+        is_insecure=insecure,
+        encoding=encoding,  # type: ignore[arg-type]
+        keeps_keys=keys,
+        acts_for_users=do_as,
+        side_port=None if no_health else health_port,
+        upstream_connections_max=connections,
+        call_seconds_max=timeout,
+        patience_seconds=patience,
+        logs_calls=call_log,
+        limits=limits,
+    )
+    try:
+        run_bridge(settings, lambda thrift_port, side_port: _announce(settings.server.host, thrift_port, side_port))
+    except (OSError, ValueError) as error:
+        fail(str(error))
+
+
+def _announce(host: str, port: int, side_port: int | None) -> None:
+    health = "" if side_port is None else f", health at http://127.0.0.1:{side_port}/healthz"
+    err.print(f"thrift://{host}:{port} is ready{health}", highlight=False, soft_wrap=True)
+    sys.stderr.flush()
+
+
+def _credentials(user: str, file: Path | None, *, is_optional: bool) -> "Credentials | None":
+    """The password is never on the command line, where everybody on the machine could read it."""
+    from app.bridge.sasl import Credentials
+
+    if file is not None:
+        try:
+            return Credentials(user, file.read_text(encoding="utf-8").partition("\n")[0].rstrip("\r"))
+        except (OSError, UnicodeDecodeError) as error:
+            fail(f"password file {file} cannot be read: {error}")
+    if PASSWORD_VARIABLE in os.environ:
+        return Credentials(user, os.environ[PASSWORD_VARIABLE])
+    if not is_optional:
+        fail("no password", f"set {PASSWORD_VARIABLE}, or use --password-file")
+    return None
