@@ -1,5 +1,6 @@
 """Changing partitions: the IDL's methods in its order, each one call of `metastore.partitions`."""
 
+from app.handlers.arguments import with_fields
 from app.handlers.table_names import table_in, table_named
 from app.metastore.partitions import PartitionService
 from app.rpc.call import Call
@@ -13,6 +14,7 @@ from app.structs import (
     DropPartitionsRequest,
     DropPartitionsResult,
     EnvironmentContext,
+    FieldSchema,
     Partition,
     PartitionSpec,
     RenamePartitionRequest,
@@ -46,7 +48,7 @@ class PartitionChanges:
     def add_partitions_req(self, call: Call, request: AddPartitionsRequest) -> AddPartitionsResult:
         added = self._additions.add_to(
             table_in(request.catName, request.dbName, request.tblName),
-            request.parts or [],
+            _with_columns(request.parts or [], request.partitionColSchema),
             skips_existing=bool(request.ifNotExists),
             environment=request.environmentContext,
         )
@@ -166,7 +168,9 @@ class PartitionChanges:
 
     def alter_partitions_req(self, call: Call, req: AlterPartitionsRequest) -> AlterPartitionsResponse:
         table = table_in(req.catName, req.dbName, req.tableName)
-        self._changes.alter_all(table, req.partitions, req.environmentContext)
+        self._changes.alter_all(
+            table, _with_columns(req.partitions or [], req.partitionColSchema), req.environmentContext
+        )
         return AlterPartitionsResponse()
 
     def rename_partition(
@@ -203,3 +207,15 @@ class PartitionChanges:
     ) -> list[Partition]:
         source, target = table_named(source_db, source_table_name), table_named(dest_db, dest_table_name)
         return self._exchanges.exchange(partitionSpecs, source, target)
+
+
+def _with_columns(partitions: list[Partition], columns: list[FieldSchema] | None) -> list[Partition]:
+    """Newer clients send the columns once, for every partition that comes without its own."""
+    if columns is None:
+        return partitions
+    return [
+        with_fields(partition, sd=with_fields(partition.sd, cols=columns))
+        if partition is not None and partition.sd is not None and partition.sd.cols is None
+        else partition
+        for partition in partitions
+    ]

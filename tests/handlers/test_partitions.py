@@ -1,0 +1,233 @@
+"""The IDL's methods that read partitions, through the binding that the server uses."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.handlers.partition_changes import PartitionChanges
+from app.handlers.partitions import Partitions
+from app.rpc.binding import bind
+from app.rpc.call import Call, Dialect
+from app.structs import (
+    METHODS,
+    FieldSchema,
+    GetPartitionNamesPsRequest,
+    GetPartitionRequest,
+    GetPartitionsByFilterRequest,
+    GetPartitionsByNamesRequest,
+    GetPartitionsFilterSpec,
+    GetPartitionsPsWithAuthRequest,
+    GetPartitionsRequest,
+    GetProjectionsSpec,
+    MetaException,
+    NoSuchObjectException,
+    PartitionFilterMode,
+    PartitionsByExprRequest,
+    PartitionsRequest,
+    PartitionValuesRequest,
+    ThriftException,
+)
+from tests.metastore.partition_world import SALES, World, partition_world, values_of
+
+OLD, NEW = Call("nobody"), Call("nobody", dialect=Dialect.HIVE_4)
+EVERY = [["a", "1"], ["a", "2"], ["b", "1"]]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with partition_world(tmp_path) as opened:
+        opened.service.additions.add_to(SALES, [opened.partition(*values, parameters={"k": "v"}) for values in EVERY])
+        yield opened
+
+
+@pytest.fixture
+def handlers(world: World) -> Partitions:
+    return Partitions(world.service)
+
+
+def refusal(call: Any) -> ThriftException:
+    with pytest.raises(ThriftException) as caught:
+        call()
+    return caught.value
+
+
+def test_every_method_of_partitions_has_a_handler(world: World) -> None:
+    handlers = [Partitions(world.service), PartitionChanges(world.service)]
+    elsewhere = ("statistics", "ForEvent", "add_dynamic_partitions", "aggr_stats")
+    ours = {
+        name: method
+        for name, method in METHODS.items()
+        if ("partition" in name.lower() or "part_" in name) and not any(word in name for word in elsewhere)
+    }
+    assert set(bind(handlers, {}, ours)) == set(ours)
+    assert len(ours) == 54
+
+
+@pytest.mark.parametrize("db_name", ["shop", "@hive#shop", " SHOP "])
+def test_databases_with_and_without_catalog(handlers: Partitions, db_name: str) -> None:
+    assert handlers.get_partition(OLD, db_name, "sales", ["a", "1"]).values == ["a", "1"]
+    assert values_of(handlers.get_partitions(OLD, db_name, "sales", -1)) == EVERY
+    assert handlers.get_partition_names_ps(OLD, db_name, "sales", ["a"], -1) == ["ds=a/hr=1", "ds=a/hr=2"]
+
+
+def test_other_catalogs_and_broken_markers(handlers: Partitions) -> None:
+    error = refusal(lambda: handlers.get_partition(OLD, "@lake#shop", "sales", ["a", "1"]))
+    assert isinstance(error, NoSuchObjectException)
+    assert refusal(lambda: handlers.get_partitions(OLD, "@shop", "sales", -1)) == MetaException(
+        "@shop is prepended with the catalog marker but does not appear to have a catalog name in it"
+    )
+
+
+def test_texts_show_plain_names(handlers: Partitions) -> None:
+    error = refusal(lambda: handlers.get_partitions(NEW, "@hive#Shop", "Nothing", -1))
+    assert error == NoSuchObjectException("Shop.Nothing table not found")
+
+
+def test_one_partition(handlers: Partitions) -> None:
+    expected = handlers.get_partition(OLD, "shop", "sales", ["a", "1"])
+    assert handlers.get_partition_with_auth(OLD, "shop", "sales", ["a", "1"], "nobody", ["none"]) == expected
+    assert handlers.get_partition_by_name(OLD, "shop", "sales", "ds=a/hr=1") == expected
+    request = GetPartitionRequest(catName="hive", dbName="shop", tblName="sales", partVals=["a", "1"])
+    assert handlers.get_partition_req(NEW, request).partition == expected
+    assert expected.privileges is None
+
+
+def test_many_partitions(handlers: Partitions) -> None:
+    assert values_of(handlers.get_partitions_with_auth(OLD, "shop", "sales", 2, "nobody", [])) == EVERY[:2]
+    request = PartitionsRequest(dbName="shop", tblName="sales")
+    assert values_of(handlers.get_partitions_req(NEW, request).partitions or []) == EVERY
+    (spec,) = handlers.get_partitions_pspec(OLD, "shop", "sales", 1)
+    assert spec.partitionList is not None
+    assert values_of(spec.partitionList.partitions or []) == EVERY[:1]
+
+
+@pytest.mark.parametrize(
+    ("call", "max_parts", "count"), [(OLD, -1, 3), (OLD, 0, 3), (OLD, 2, 2), (NEW, -1, 3), (NEW, 0, 0), (NEW, 2, 2)]
+)
+def test_names_follow_the_dialect(handlers: Partitions, call: Call, max_parts: int, count: int) -> None:
+    assert len(handlers.get_partition_names(call, "shop", "sales", max_parts)) == count
+
+
+def test_names_by_request(handlers: Partitions) -> None:
+    request = PartitionsRequest(dbName="shop", tblName="sales", maxParts=1)
+    assert handlers.fetch_partition_names_req(NEW, request) == ["ds=a/hr=1"]
+
+
+def test_values(handlers: Partitions) -> None:
+    request = PartitionValuesRequest(dbName="shop", tblName="sales", partitionKeys=[FieldSchema("hr")])
+    rows = handlers.get_partition_values(NEW, request).partitionValues or []
+    assert [row.row for row in rows] == [["1"], ["2"]]
+
+
+def test_partial_specs_as_spark_sends_them(handlers: Partitions) -> None:
+    found = handlers.get_partitions_ps_with_auth(OLD, "shop", "sales", ["", ""], -1, "root", ["root"])
+    assert values_of(found) == EVERY
+    assert values_of(handlers.get_partitions_ps(OLD, "shop", "sales", ["", "1"], -1)) == [["a", "1"], ["b", "1"]]
+    assert handlers.get_partition_names_ps(OLD, "shop", "sales", ["a", ""], -1) == ["ds=a/hr=1", "ds=a/hr=2"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, EVERY),
+        ({"partVals": ["b"]}, EVERY[2:]),
+        ({"partNames": ["ds=b/hr=1"]}, EVERY[2:]),
+        ({"maxParts": 1}, EVERY[:1]),
+    ],
+)
+def test_partial_specs_by_request(handlers: Partitions, fields: dict[str, Any], expected: list[list[str]]) -> None:
+    request = GetPartitionsPsWithAuthRequest(dbName="shop", tblName="sales", **fields)
+    assert values_of(handlers.get_partitions_ps_with_auth_req(NEW, request).partitions or []) == expected
+
+
+def test_names_of_partial_specs_by_request(handlers: Partitions) -> None:
+    request = GetPartitionNamesPsRequest(dbName="shop", tblName="sales")
+    assert len(handlers.get_partition_names_ps_req(NEW, request).names or []) == 3
+    request.partValues = ["b"]
+    assert handlers.get_partition_names_ps_req(NEW, request).names == ["ds=b/hr=1"]
+
+
+def test_filters(handlers: Partitions) -> None:
+    text = "ds = 'a' and hr = 2"
+    assert values_of(handlers.get_partitions_by_filter(OLD, "shop", "sales", text, -1)) == [["a", "2"]]
+    assert handlers.get_num_partitions_by_filter(OLD, "shop", "sales", text) == 1
+    (spec,) = handlers.get_part_specs_by_filter(OLD, "shop", "sales", text, -1)
+    assert spec.partitionList is not None
+    assert values_of(spec.partitionList.partitions or []) == [["a", "2"]]
+    request = GetPartitionsByFilterRequest(dbName="shop", tblName="sales", filter=text)
+    assert values_of(handlers.get_partitions_by_filter_req(NEW, request)) == [["a", "2"]]
+
+
+@pytest.mark.parametrize(("expression", "count", "is_unsure"), [(b"\xac\xed", 3, True), (b"hr = 1", 2, False)])
+def test_expressions(handlers: Partitions, expression: bytes, count: int, is_unsure: bool) -> None:
+    request = PartitionsByExprRequest(dbName="shop", tblName="sales", expr=expression)
+    result = handlers.get_partitions_by_expr(OLD, request)
+    assert (len(values_of(result.partitions or [])), result.hasUnknownPartitions) == (count, is_unsure)
+    specs = handlers.get_partitions_spec_by_expr(NEW, request)
+    assert specs.hasUnknownPartitions is is_unsure
+    (spec,) = specs.partitionsSpec or []
+    assert spec.partitionList is not None
+    assert len(values_of(spec.partitionList.partitions or [])) == count
+    assert len(handlers.get_partition_names_req(NEW, request)) == count
+
+
+def test_by_names(handlers: Partitions) -> None:
+    names = ["ds=b/hr=1", "ds=unknown/hr=1"]
+    assert values_of(handlers.get_partitions_by_names(OLD, "shop", "sales", names)) == [["b", "1"]]
+    request = GetPartitionsByNamesRequest(db_name="@hive#shop", tbl_name="sales", names=names)
+    assert values_of(handlers.get_partitions_by_names_req(NEW, request).partitions or []) == [["b", "1"]]
+
+
+def test_requests_that_leave_parts_out(handlers: Partitions) -> None:
+    request = PartitionsRequest(
+        dbName="shop", tblName="sales", skipColumnSchemaForPartition=True, excludeParamKeyPattern="transient%"
+    )
+    found: Any = handlers.get_partitions_req(NEW, request).partitions
+    (chunk,) = found.struct_chunks()
+    assert [(one.sd.cols, one.parameters) for one in chunk] == [(None, {"k": "v"})] * 3
+    found.close()
+
+
+def test_projected_specs(handlers: Partitions) -> None:
+    request = GetPartitionsRequest(
+        dbName="shop",
+        tblName="sales",
+        projectionSpec=GetProjectionsSpec(fieldList=["values"]),
+        filterSpec=GetPartitionsFilterSpec(filterMode=PartitionFilterMode.BY_EXPR, filters=["hr = 2"]),
+    )
+    (spec,) = handlers.get_partitions_with_specs(NEW, request).partitionSpec or []
+    assert spec.partitionList is not None
+    found: Any = spec.partitionList.partitions
+    assert b"".join(found.tjson_chunks()) == b'{"1":{"lst":["str",2,"a","2"]}}'
+    found.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "spec"),
+    [
+        ("ds=a%2Fb/hr=1", ["a/b", "1"], {"ds": "a/b", "hr": "1"}),
+        ("", [], {}),
+        ("nonsense", [], {}),
+        ("a=1/a=2", ["2"], {"a": "2"}),
+        ("DS=a=b/hr=", ["b"], {"DS=a": "b"}),
+    ],
+)
+def test_names_taken_apart(handlers: Partitions, name: str, values: list[str], spec: dict[str, str]) -> None:
+    assert handlers.partition_name_to_vals(OLD, name) == values
+    assert handlers.partition_name_to_spec(OLD, name) == spec
+
+
+def test_no_name_to_take_apart(handlers: Partitions) -> None:
+    nothing: Any = None
+    assert isinstance(refusal(lambda: handlers.partition_name_to_vals(OLD, nothing)), MetaException)
+    assert isinstance(refusal(lambda: handlers.partition_name_to_spec(OLD, nothing)), MetaException)
+
+
+def test_valid_characters(world: World) -> None:
+    assert Partitions(world.service).partition_name_has_valid_characters(OLD, ["anything /"], True)
+    strict = Partitions(world.with_settings(partition_name_whitelist_pattern="[a-z]+").service)
+    assert strict.partition_name_has_valid_characters(OLD, ["abc"], True)
+    assert not strict.partition_name_has_valid_characters(OLD, ["abc", "A"], False)
+    assert isinstance(refusal(lambda: strict.partition_name_has_valid_characters(OLD, ["A"], True)), MetaException)
