@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from app.cli.bridge_command import EXAMPLES as BRIDGE_EXAMPLES
+from app.cli.bridge_command import bridge
 from app.cli.output import fail, out
 
 if TYPE_CHECKING:
@@ -215,6 +217,9 @@ def call(
         calling.run_call(target, method, arguments or [], as_plain_json=as_json)
 
 
+application.command(epilog=BRIDGE_EXAMPLES)(bridge)
+
+
 @application.command(hidden=True)
 def methods() -> None:
     """Write docs/methods.md (for developers)."""
@@ -229,6 +234,14 @@ def stubs() -> None:
     from app.cli.generating import write_stubs
 
     write_stubs()
+
+
+@application.command(hidden=True)
+def settings() -> None:
+    """Write the tables of docs/operations.md (for developers)."""
+    from app.cli.generating import write_settings
+
+    write_settings()
 
 
 def _settings(config: Path | None, **given: Any) -> "Settings":

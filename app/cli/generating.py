@@ -2,6 +2,7 @@
 
 from app.cli.output import out
 from app.methods_doc import answering_classes, methods_path, methods_text
+from app.settings_doc import operations_path, with_tables
 from app.structs import IDL
 from app.structs.stubs import stub_path, stub_text
 
@@ -16,3 +17,9 @@ def write_methods() -> None:
 def write_stubs() -> None:
     stub_path().write_text(stub_text(IDL), encoding="utf-8")
     out.print(f"wrote {stub_path()}", highlight=False, soft_wrap=True)
+
+
+def write_settings() -> None:
+    path = operations_path()
+    path.write_text(with_tables(path.read_text(encoding="utf-8")), encoding="utf-8")
+    out.print(f"wrote {path}", highlight=False, soft_wrap=True)

@@ -1,0 +1,57 @@
+"""Writes the tables of settings and limits into docs/operations.md."""
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic_core import PydanticUndefined
+
+from app.limits import Limits
+from app.settings import ENVIRONMENT_PREFIX, described_settings
+
+_SETTINGS = "<!-- settings: python -m app settings -->"
+_LIMITS = "<!-- limits: python -m app settings -->"
+_END = "<!-- end -->"
+
+
+def operations_path() -> Path:
+    """Where the document lies in the source tree."""
+    return Path(__file__).resolve().parent.parent / "docs" / "operations.md"
+
+
+def with_tables(document: str) -> str:
+    """The document with what stands between its markers written anew. Raises ValueError when a marker is missing."""
+    document = _replaced(document, _SETTINGS, _settings_rows())
+    return _replaced(document, _LIMITS, _limits_rows())
+
+
+def _replaced(document: str, marker: str, rows: Iterator[str]) -> str:
+    before, found, rest = document.partition(marker)
+    _, end, after = rest.partition(_END)
+    if not found or not end:
+        raise ValueError(f"{marker} or its {_END} is missing")
+    return "\n".join([before + marker, *rows, _END]) + after
+
+
+def _settings_rows() -> Iterator[str]:
+    yield "| setting | environment | default | meaning |"
+    yield "|---|---|---|---|"
+    for name, field in described_settings():
+        default = _default_text(field.default)
+        meaning = (field.description or "").replace("|", "\\|")
+        yield f"| `{name}` | `{ENVIRONMENT_PREFIX}{name.upper()}` | {default} | {meaning} |"
+
+
+def _default_text(default: object) -> str:
+    if default is None or default is PydanticUndefined:
+        return "–"
+    if isinstance(default, Limits):
+        return "see below"
+    return f"`{default}`" if isinstance(default, str | Path) else f"`{json.dumps(default)}`"
+
+
+def _limits_rows() -> Iterator[str]:
+    yield "| limit | default |"
+    yield "|---|---|"
+    yield from (f"| `{field.name}` | {field.default:,} |" for field in dataclasses.fields(Limits))

@@ -1,0 +1,60 @@
+"""The settings in documents and example files are those of the program."""
+
+import os
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from app.settings import OTHER_VARIABLES, Settings, load_settings
+from app.settings_doc import operations_path, with_tables
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLE = ROOT / "deploy" / "hms-gateway.toml"
+
+
+@pytest.fixture(autouse=True)
+def no_settings(monkeypatch):
+    for variable in [name for name in os.environ if name.startswith("HMS_GATEWAY_")]:
+        monkeypatch.delenv(variable)
+
+
+def test_the_tables_of_settings_and_limits_are_up_to_date():
+    document = operations_path().read_text(encoding="utf-8")
+    assert document == with_tables(document), "run: python -m app settings"
+
+
+def test_a_document_without_its_markers_is_refused():
+    with pytest.raises(ValueError, match="missing"):
+        with_tables("# Operations\n")
+
+
+def test_the_example_file_holds_the_defaults_it_says():
+    example, defaults = load_settings(EXAMPLE), load_settings()
+    for name in tomllib.loads(EXAMPLE.read_text(encoding="utf-8")):
+        assert getattr(example, name) == getattr(defaults, name), name
+
+
+def test_what_the_example_file_has_in_comments_can_be_set(tmp_path):
+    """Every `# name = value` of the file, uncommented, is accepted."""
+    text = re.sub(r"^# (\w+ = )", r"\1", EXAMPLE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    (tmp_path / "all.toml").write_text(text)
+    assert load_settings(tmp_path / "all.toml").database_url is not None
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "README.md",
+        "docs/operations.md",
+        "Dockerfile",
+        "deploy/docker-compose.yml",
+        "deploy/hms-gateway.toml",
+        "deploy/systemd/hms-gateway.service",
+    ],
+)
+def test_every_variable_named_in_the_files_exists(path):
+    known = {f"HMS_GATEWAY_{name.upper()}" for name in Settings.model_fields} | OTHER_VARIABLES
+    named = set(re.findall(r"HMS_GATEWAY_[A-Z_]+[A-Z]", (ROOT / path).read_text(encoding="utf-8")))
+    assert {name.partition("__")[0] for name in named} - {"HMS_GATEWAY_NAME"} <= known
