@@ -282,7 +282,9 @@ def _with_known_skew(before: StorageDescriptor | None, sent: StorageDescriptor) 
     if before is None or before.skewedInfo is None or sent.skewedInfo is None:
         return sent
     old, new = before.skewedInfo, sent.skewedInfo
-    if new.skewedColValueLocationMaps or new.skewedColNames != old.skewedColNames:
+    if new.skewedColValueLocationMaps:
+        return sent
+    if (new.skewedColNames, new.skewedColValues) != (old.skewedColNames, old.skewedColValues):
         return sent
     kept = copy.copy(sent)
     kept.skewedInfo = copy.copy(new)

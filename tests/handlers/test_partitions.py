@@ -8,6 +8,7 @@ import pytest
 
 from app.handlers.partition_changes import PartitionChanges
 from app.handlers.partitions import Partitions
+from app.limits import Limits
 from app.rpc.binding import bind
 from app.rpc.call import Call, Dialect
 from app.structs import (
@@ -29,6 +30,7 @@ from app.structs import (
     PartitionValuesRequest,
     ThriftException,
 )
+from app.wire import make_codecs
 from tests.metastore.partition_world import SALES, World, partition_world, values_of
 
 OLD, NEW = Call("nobody"), Call("nobody", dialect=Dialect.HIVE_4)
@@ -231,3 +233,37 @@ def test_valid_characters(world: World) -> None:
     assert strict.partition_name_has_valid_characters(OLD, ["abc"], True)
     assert not strict.partition_name_has_valid_characters(OLD, ["abc", "A"], False)
     assert isinstance(refusal(lambda: strict.partition_name_has_valid_characters(OLD, ["A"], True)), MetaException)
+
+
+LISTS: dict[str, Any] = {
+    "get_partitions": lambda handlers: handlers.get_partitions(OLD, "shop", "sales", -1),
+    "get_partitions_req": lambda handlers: handlers.get_partitions_req(
+        NEW, PartitionsRequest(dbName="shop", tblName="sales", includeParamKeyPattern="k")
+    ),
+    "get_partitions_pspec": lambda handlers: handlers.get_partitions_pspec(OLD, "shop", "sales", -1),
+    "get_partitions_by_expr": lambda handlers: handlers.get_partitions_by_expr(
+        OLD, PartitionsByExprRequest(dbName="shop", tblName="sales", expr=b"?")
+    ),
+    "get_partitions_by_names_req": lambda handlers: handlers.get_partitions_by_names_req(
+        NEW, GetPartitionsByNamesRequest(db_name="shop", tbl_name="sales", names=["ds=a/hr=1", "ds=b/hr=1"])
+    ),
+    "get_partitions_with_specs": lambda handlers: handlers.get_partitions_with_specs(
+        NEW,
+        GetPartitionsRequest(
+            dbName="shop", tblName="sales", projectionSpec=GetProjectionsSpec(fieldList=["values", "sd.location"])
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_lists_inside_answers_are_encoded_alike_by_every_protocol(handlers: Partitions, name: str) -> None:
+    codecs = make_codecs(Limits())
+    result: Any = METHODS[name].result
+    decoded = []
+    for codec in (codecs.tjson, codecs.binary, codecs.compact):
+        encoded = codec.encode(result(success=LISTS[name](handlers)))
+        payload = encoded if isinstance(encoded, bytes) else b"".join(encoded)
+        decoded.append(codec.decode(result, payload))
+    assert decoded[0] == decoded[1] == decoded[2]
+    assert "file:" in str(decoded[0])

@@ -1,0 +1,93 @@
+"""Directories of many partitions at once."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from app.files import Directories
+from app.metastore.partition_directories import Found, PartitionDirectories
+from app.metastore.ports import FileSystemError
+
+
+class MeetingFiles(Directories):
+    """Lets nobody go on before so many threads have come."""
+
+    def __init__(self, together: int) -> None:
+        super().__init__()
+        self.barrier = threading.Barrier(together, timeout=10)
+        self.met = threading.local()
+
+    def make_directory(self, location: str) -> bool:
+        if not hasattr(self.met, "others"):
+            self.met.others = self.barrier.wait()
+        return super().make_directory(location)
+
+
+def locations(root: Path, count: int) -> list[str]:
+    return [f"file:{root}/t/ds={number}" for number in range(count)]
+
+
+def test_new_and_found(tmp_path: Path) -> None:
+    directories = PartitionDirectories(Directories(), 15)
+    first, second, third = locations(tmp_path, 3)
+    for location in (second, third):
+        Path(location.removeprefix("file:")).mkdir(parents=True)
+        Path(location.removeprefix("file:"), "part-0").write_text("123")
+    new: set[str] = set()
+    assert directories.make([first, second, third], {first, second}, new) == [Found(second, (1, 3)), Found(third)]
+    assert new == {first}
+
+
+def test_what_this_call_made_before_is_not_found(tmp_path: Path) -> None:
+    directories = PartitionDirectories(Directories(), 15)
+    new: set[str] = set()
+    wanted = locations(tmp_path, 2)
+    assert directories.make(wanted, wanted, new) == []
+    assert directories.make(wanted, wanted, new) == []
+
+
+def test_many_are_made_in_threads(tmp_path: Path) -> None:
+    new: set[str] = set()
+    wanted = locations(tmp_path, 40)
+    PartitionDirectories(MeetingFiles(together=4), 4).make(wanted, (), new)
+    assert new == set(wanted)
+
+
+def test_what_was_made_is_known_when_one_fails(tmp_path: Path) -> None:
+    wanted = locations(tmp_path, 30)
+    tmp_path.joinpath("t").mkdir()
+    tmp_path.joinpath("t/ds=17").write_text("in the way")
+    directories = PartitionDirectories(Directories(), 4)
+    new: set[str] = set()
+    with pytest.raises(FileSystemError, match="ds=17 is not a directory or unable to create one"):
+        directories.make(wanted, (), new)
+    assert {f"file:{path}" for path in tmp_path.joinpath("t").iterdir() if path.is_dir()} == new
+    directories.take_back(f"file:{tmp_path}/t", sorted(new))
+    assert [path.name for path in tmp_path.joinpath("t").iterdir()] == ["ds=17"]
+
+
+def test_taking_back_leaves_what_is_in_use(tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    for name in ("a/1", "a/2", "b/1"):
+        root.joinpath(name).mkdir(parents=True)
+    root.joinpath("b/1/part-0").write_text("data")
+    wanted = [f"file:{root}/{name}" for name in ("a/1", "b/1")] + ["hdfs://nn/x"]
+    PartitionDirectories(Directories(), 1).take_back(f"file:{root}", wanted)
+    assert sorted(str(path.relative_to(root)) for path in root.rglob("*")) == ["a", "a/2", "b", "b/1", "b/1/part-0"]
+
+
+def test_deleting_takes_data_and_empty_parents_but_not_the_root(tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    for name in ("a/1", "b/1", "b/2"):
+        root.joinpath(name).mkdir(parents=True)
+        root.joinpath(name, "part-0").write_text("data")
+    wanted = [f"file:{root}/{name}" for name in ("a/1", "b/1")] + [f"file:{root}", f"file:{tmp_path}", "hdfs://nn/x"]
+    PartitionDirectories(Directories(), 15).delete(f"file:{root}", wanted, 2)
+    assert sorted(str(path.relative_to(root)) for path in root.rglob("*")) == ["b", "b/2", "b/2/part-0"]
+
+
+def test_counting(tmp_path: Path) -> None:
+    tmp_path.joinpath("part-0").write_text("1234")
+    counted = PartitionDirectories(Directories(), 15).count([f"file:{tmp_path}", "hdfs://nn/x"])
+    assert counted == [(1, 4), None]
