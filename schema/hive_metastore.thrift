@@ -9,6 +9,8 @@
 // * Where a field changed its type or meaning, the struct has the 2.3 shape and a second one, named with the suffix
 //   `_v4`, has the shape of 3.1 and later. In the dialect of 4 `X_v4` stands wherever this file says `X`
 //   (semantics §10.1). Where only newer clients call a method, it names the `_v4` struct itself.
+// * The i64 defaults of 4.x (-1, or 0 for a txnId) are left out: unset means the same, and JavaScript made from them
+//   writes `-000000000001`, which is no JSON, into every Table.
 // * A method that declares its exceptions differently in 4 keeps those of 2.3; a comment shows the others.
 //
 // Left out: workload management, schema registry, data connectors, scheduled queries, replication metrics, stored
@@ -416,7 +418,7 @@ struct DropDatabaseRequest {
   4: required bool deleteData,
   5: required bool cascade,
   6: optional bool softDelete = false,
-  7: optional i64 txnId = 0,
+  7: optional i64 txnId,
   8: optional bool deleteManagedDir = true,
   9: optional string id,
   10: optional bool asyncDrop,
@@ -460,7 +462,7 @@ struct GetFieldsRequest {
   3: required string tblName,
   4: optional EnvironmentContext envContext,
   5: optional string validWriteIdList,
-  6: optional i64 id = -1,
+  6: optional i64 id,
 }
 
 struct GetFieldsResponse {
@@ -473,7 +475,7 @@ struct GetSchemaRequest {
   3: required string tblName,
   4: optional EnvironmentContext envContext,
   5: optional string validWriteIdList,
-  6: optional i64 id = -1,
+  6: optional i64 id,
 }
 
 struct GetSchemaResponse {
@@ -729,7 +731,7 @@ struct AggrStats {
 struct SetPartitionsStatsRequest {
   1: required list<ColumnStatistics> colStats,
   2: optional bool needMerge,  // with what is stored
-  3: optional i64 writeId = -1,
+  3: optional i64 writeId,
   4: optional string validWriteIdList,
   5: optional string engine,
 }
@@ -745,7 +747,7 @@ struct TableStatsRequest {
   4: optional string catName,
   5: optional string validWriteIdList,
   6: optional string engine,
-  7: optional i64 id = -1,  // of the table
+  7: optional i64 id,  // of the table
 }
 
 struct TableStatsResult {
@@ -880,7 +882,7 @@ struct PrimaryKeysRequest {
   2: required string tbl_name,
   3: optional string catName,
   4: optional string validWriteIdList,
-  5: optional i64 tableId = -1,
+  5: optional i64 tableId,
 }
 
 struct PrimaryKeysResponse {
@@ -894,7 +896,7 @@ struct ForeignKeysRequest {
   4: string foreign_tbl_name,
   5: optional string catName,
   6: optional string validWriteIdList,
-  7: optional i64 tableId = -1,
+  7: optional i64 tableId,
 }
 
 struct ForeignKeysResponse {
@@ -906,7 +908,7 @@ struct UniqueConstraintsRequest {
   2: required string db_name,
   3: required string tbl_name,
   4: optional string validWriteIdList,
-  5: optional i64 tableId = -1,
+  5: optional i64 tableId,
 }
 
 struct UniqueConstraintsResponse {
@@ -918,7 +920,7 @@ struct NotNullConstraintsRequest {
   2: required string db_name,
   3: required string tbl_name,
   4: optional string validWriteIdList,
-  5: optional i64 tableId = -1,
+  5: optional i64 tableId,
 }
 
 struct NotNullConstraintsResponse {
@@ -930,7 +932,7 @@ struct DefaultConstraintsRequest {
   2: required string db_name,
   3: required string tbl_name,
   4: optional string validWriteIdList,
-  5: optional i64 tableId = -1,
+  5: optional i64 tableId,
 }
 
 struct DefaultConstraintsResponse {
@@ -942,7 +944,7 @@ struct CheckConstraintsRequest {
   2: required string db_name,
   3: required string tbl_name,
   4: optional string validWriteIdList,
-  5: optional i64 tableId = -1,
+  5: optional i64 tableId,
 }
 
 struct CheckConstraintsResponse {
@@ -954,7 +956,7 @@ struct AllTableConstraintsRequest {
   2: required string tblName,
   3: required string catName,
   4: optional string validWriteIdList,
-  5: optional i64 tableId = -1,
+  5: optional i64 tableId,
 }
 
 struct AllTableConstraintsResponse {
@@ -1027,7 +1029,7 @@ struct Table {
   16: optional CreationMetadata creationMetadata,
   17: optional string catName,
   18: optional PrincipalType ownerType = PrincipalType.USER,
-  19: optional i64 writeId = -1,
+  19: optional i64 writeId,
   20: optional bool isStatsCompliant,
   21: optional ColumnStatistics colStats,
   22: optional byte accessType,
@@ -1073,7 +1075,7 @@ struct GetTableRequest {
   8: optional list<string> processorCapabilities,
   9: optional string processorIdentifier,
   10: optional string engine,
-  11: optional i64 id = -1,
+  11: optional i64 id,
 }
 
 struct GetTableResult {
@@ -1139,7 +1141,7 @@ struct AlterTableRequest {
   3: required string tableName,
   4: required Table table,
   5: optional EnvironmentContext environmentContext,
-  6: optional i64 writeId = -1,
+  6: optional i64 writeId,
   7: optional string validWriteIdList,
   8: optional list<string> processorCapabilities,
   9: optional string processorIdentifier,
@@ -1165,7 +1167,7 @@ struct TruncateTableRequest {
   1: required string dbName,
   2: required string tableName,
   3: optional list<string> partNames,
-  4: optional i64 writeId = -1,
+  4: optional i64 writeId,
   5: optional string validWriteIdList,
   6: optional EnvironmentContext environmentContext,
 }
@@ -1187,7 +1189,7 @@ struct Partition {
   7: map<string, string> parameters,
   8: optional PrincipalPrivilegeSet privileges,
   9: optional string catName,
-  10: optional i64 writeId = -1,
+  10: optional i64 writeId,
   11: optional bool isStatsCompliant,
   12: optional ColumnStatistics colStats,
   13: optional FileMetadata fileMetadata,
@@ -1220,7 +1222,7 @@ struct PartitionSpec {
   4: optional PartitionSpecWithSharedSD sharedSDPartitionSpec,
   5: optional PartitionListComposingSpec partitionList,
   6: optional string catName,
-  7: optional i64 writeId = -1,
+  7: optional i64 writeId,
   8: optional bool isStatsCompliant,
 }
 
@@ -1295,7 +1297,7 @@ struct GetPartitionRequest {
   3: required string tblName,
   4: required list<string> partVals,
   5: optional string validWriteIdList,
-  6: optional i64 id = -1,
+  6: optional i64 id,
 }
 
 struct GetPartitionResponse {
@@ -1308,7 +1310,7 @@ struct PartitionsRequest {
   3: required string tblName,
   4: optional i16 maxParts = -1,
   5: optional string validWriteIdList,
-  6: optional i64 id = -1,
+  6: optional i64 id,
   7: optional bool skipColumnSchemaForPartition,
   8: optional string includeParamKeyPattern,
   9: optional string excludeParamKeyPattern,
@@ -1327,7 +1329,7 @@ struct PartitionsByExprRequest {
   6: optional string catName,
   7: optional string order,
   8: optional string validWriteIdList,
-  9: optional i64 id = -1,
+  9: optional i64 id,
   10: optional bool skipColumnSchemaForPartition,
   11: optional string includeParamKeyPattern,
   12: optional string excludeParamKeyPattern,
@@ -1353,7 +1355,7 @@ struct GetPartitionsByNamesRequest {
   7: optional string engine,
   8: optional string validWriteIdList,
   9: optional bool getFileMetadata,
-  10: optional i64 id = -1,
+  10: optional i64 id,
   11: optional bool skipColumnSchemaForPartition,
   12: optional string includeParamKeyPattern,
   13: optional string excludeParamKeyPattern,
@@ -1382,7 +1384,7 @@ struct GetPartitionNamesPsRequest {
   4: optional list<string> partValues,
   5: optional i16 maxParts = -1,
   6: optional string validWriteIdList,
-  7: optional i64 id = -1,
+  7: optional i64 id,
 }
 
 struct GetPartitionNamesPsResponse {
@@ -1398,7 +1400,7 @@ struct GetPartitionsPsWithAuthRequest {
   6: optional string userName,
   7: optional list<string> groupNames,
   8: optional string validWriteIdList,
-  9: optional i64 id = -1,
+  9: optional i64 id,
   10: optional bool skipColumnSchemaForPartition,
   11: optional string includeParamKeyPattern,
   12: optional string excludeParamKeyPattern,
@@ -1447,7 +1449,7 @@ struct PartitionValuesRequest {
   5: optional string filter,
   6: optional list<FieldSchema> partitionOrder,
   7: optional bool ascending = true,
-  8: optional i64 maxParts = -1,
+  8: optional i64 maxParts,
   9: optional string catName,
   10: optional string validWriteIdList,
 }
@@ -1466,7 +1468,7 @@ struct AlterPartitionsRequest {
   3: required string tableName,
   4: required list<Partition> partitions,
   5: optional EnvironmentContext environmentContext,
-  6: optional i64 writeId = -1,
+  6: optional i64 writeId,
   7: optional string validWriteIdList,
   8: optional bool skipColumnSchemaForPartition,
   9: optional list<FieldSchema> partitionColSchema,
