@@ -14,6 +14,8 @@ from app.wire import LimitExceeded, ProtocolError
 _HTTP_VERBS = (b"GET ", b"POST", b"PUT ", b"HEAD", b"DELE", b"OPTI", b"PATC", b"CONN", b"TRAC")
 _MECHANISM_BYTES_MAX = 255
 _FRAME_BYTES = 4
+# So many bytes tell a frame from an old header and both from garbage; every message has more.
+_TELLING_BYTES = 6
 # More than any header of a message.
 _HEAD_BYTES_MAX = 2048
 
@@ -92,7 +94,7 @@ class ThriftConnection:
             if _is_sasl(beginning):
                 self._begin_negotiation()
                 return
-            if self._sasl == "require" and (len(beginning) >= 5 or beginning[0] in (0x80, 0x82)):
+            if self._sasl == "require" and (len(beginning) >= _TELLING_BYTES or beginning[0] in (0x80, 0x82)):
                 raise Unspeakable("this bridge wants SASL PLAIN (sasl = require), the client sent a bare message")
         is_framed = _is_framed(beginning)
         if is_framed is not None:
@@ -105,7 +107,7 @@ class ThriftConnection:
         if beginning[0] == 0x16:
             words = b"This port speaks Thrift over TCP without TLS\n"
             raise Unspeakable("a TLS handshake came to the Thrift port, which speaks plain TCP", words)
-        if beginning[0] in (0x80, 0x82) or len(beginning) < 6:
+        if beginning[0] in (0x80, 0x82) or len(beginning) < _TELLING_BYTES:
             return
         # A frame that says how enormous it is, or letters.
         if beginning[0] > 0x20 and not _begins_message(beginning[4:]):
@@ -199,7 +201,7 @@ def _is_framed(beginning: bytes) -> bool | None:
     """Whether a length comes before the message; None when that cannot be told yet."""
     if beginning[0] in (0x80, 0x82):
         return False
-    if len(beginning) < 5:
+    if len(beginning) < _TELLING_BYTES:
         return None
     # Behind a frame's length comes a message of any kind, behind an old header's length the letters of a name.
     return beginning[4] in (0x80, 0x82, 0x00)
