@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Row, delete, func, insert, select, update
+from sqlalchemy import Row, bindparam, delete, func, insert, select, update
 
 from app.metastore.patterns import Pattern
 from app.metastore.ports import DatabaseId, DuplicateKey, StoredDatabase
@@ -13,12 +13,14 @@ from app.storage.repository import Repository
 from app.storage.schema import DATABASES, DESCRIPTORS, FUNCTIONS, FURTHER_KEYS, PARTITIONS, TABLES
 from app.structs import Database
 
+_BY_NAME = select(DATABASES).where(DATABASES.c.name == bindparam("db_name"))
+
 
 class DatabaseReads(Repository):
     def database(self, name: str) -> StoredDatabase | None:
         if not is_storable(name):
             return None
-        row = self._connection.execute(select(DATABASES).where(DATABASES.c.name == name)).first()
+        row = self._connection.execute(_BY_NAME, {"db_name": name}).first()
         return None if row is None else StoredDatabase(DatabaseId(row.database_id), _database(row))
 
     def database_names(self, pattern: Pattern | None = None) -> list[str]:

@@ -12,7 +12,10 @@ from app.metastore.ports import StoreError
 BUSY_SECONDS_MAX = 20
 CONNECT_SECONDS_MAX = 10
 POOL_WAIT_SECONDS_MAX = 30
-CACHE_PAGES_KIB = 16_384
+# Readers are many and keep SQLite's default of 2 MiB each; what they share is the operating system's page cache.
+WRITER_CACHE_KIB = 16_384
+# To what the write-ahead log is cut back after a large transaction.
+LOG_BYTES_KEPT = 64 * 1024 * 1024
 
 
 def parse_url(url: str) -> URL:
@@ -76,6 +79,14 @@ def watching_connection(url: URL) -> sqlite3.Connection | None:
     return connection
 
 
+def run_on_driver(connection: Connection, statement: str) -> None:
+    """Run a statement that controls the transaction, on SQLite without SQLAlchemy's share of the time."""
+    if connection.dialect.name == "sqlite":
+        connection.connection.cursor().execute(statement)
+    else:
+        connection.exec_driver_sql(statement)
+
+
 def _sqlite_engine(url: URL, begin: str, *, read_only: bool, pool_size: int) -> Engine:
     engine = create_engine(
         url,
@@ -94,7 +105,7 @@ def _sqlite_engine(url: URL, begin: str, *, read_only: bool, pool_size: int) -> 
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        connection.exec_driver_sql(begin)
+        run_on_driver(connection, begin)
 
     return engine
 
@@ -104,6 +115,8 @@ def _set_up_sqlite(connection: Any, *, read_only: bool) -> None:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
-    connection.execute(f"PRAGMA cache_size = -{CACHE_PAGES_KIB if not read_only else CACHE_PAGES_KIB // 4}")
     if read_only:
         connection.execute("PRAGMA query_only = ON")
+    else:
+        connection.execute(f"PRAGMA cache_size = -{WRITER_CACHE_KIB}")
+        connection.execute(f"PRAGMA journal_size_limit = {LOG_BYTES_KEPT}")

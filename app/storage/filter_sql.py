@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, Final, TypeAlias
 
-import orjson
+import msgspec
 from sqlalchemy import ColumnElement, Text, and_, bindparam, false, func, literal, not_, or_, select
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.sql.elements import Grouping
@@ -48,7 +48,7 @@ def is_among(column: ColumnElement[Any], texts: Iterable[str], dialect_name: str
     if dialect_name == "postgresql":
         return column == func.any(bindparam(None, wanted, type_=ARRAY(Text)))
     if dialect_name == "sqlite":
-        each = func.json_each(bindparam(None, orjson.dumps(wanted).decode(), type_=Text)).table_valued("value")
+        each = func.json_each(bindparam(None, msgspec.json.encode(wanted).decode(), type_=Text)).table_valued("value")
         return column.in_(select(each.c.value))
     return column.in_(wanted)
 
@@ -59,7 +59,7 @@ def has_id_among(column: ColumnElement[Any], ids: Iterable[int], dialect_name: s
     if dialect_name == "postgresql":
         return column == func.any(bindparam(None, wanted, type_=ARRAY(column.type)))
     if dialect_name == "sqlite":
-        each = func.json_each(bindparam(None, orjson.dumps(wanted).decode(), type_=Text)).table_valued("value")
+        each = func.json_each(bindparam(None, msgspec.json.encode(wanted).decode(), type_=Text)).table_valued("value")
         return column.in_(select(each.c.value))
     return column.in_(wanted)
 

@@ -105,9 +105,11 @@ class PartitionList:
 
     def close(self) -> None:
         lease, self._lease = self._lease, None
-        self._rows.close()
-        if lease is not None:
-            lease.release()
+        try:
+            self._rows.close()
+        finally:
+            if lease is not None:
+                lease.release()
 
     def __del__(self) -> None:
         # Nobody should forget to close; a forgotten list must not keep a connection for ever.

@@ -5,7 +5,7 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-import orjson
+import msgspec
 
 from app.storage.fragments import DescriptorContent, decode_descriptor, decode_map, decode_partition_extra, decode_texts
 from app.storage.schema import PARTITIONS
@@ -162,8 +162,11 @@ def _template(descriptor: Descriptor) -> _Template:
 
 
 def _json(text: str) -> str:
-    return orjson.dumps(text).decode()
+    return _encoder.encode(text).decode()
 
 
 def _is_plain_json(text: str) -> bool:
     return len(_json(text)) == len(text) + 2
+
+
+_encoder = msgspec.json.Encoder()

@@ -3,6 +3,7 @@
 from sqlalchemy import Connection
 
 from app.storage.databases import DatabaseReads, DatabaseWrites
+from app.storage.engines import run_on_driver
 from app.storage.events import EventReads, EventWrites
 from app.storage.partition_list import Lease
 from app.storage.partition_writes import PartitionWrites
@@ -23,13 +24,13 @@ class SqlTransaction(PartitionWrites, TableWrites, DatabaseWrites, EventWrites):
 
     def savepoint(self) -> None:
         """Mark the state that `roll_back` returns to."""
-        self._connection.exec_driver_sql("SAVEPOINT work")
+        run_on_driver(self._connection, "SAVEPOINT work")
 
     def roll_back(self) -> None:
         """Undo everything since the savepoint."""
-        self._connection.exec_driver_sql("ROLLBACK TO SAVEPOINT work")
+        run_on_driver(self._connection, "ROLLBACK TO SAVEPOINT work")
         self.release()
 
     def release(self) -> None:
         """Keep what was done since the savepoint."""
-        self._connection.exec_driver_sql("RELEASE SAVEPOINT work")
+        run_on_driver(self._connection, "RELEASE SAVEPOINT work")

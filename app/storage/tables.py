@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, and_, delete, insert, select, update
+from sqlalchemy import ColumnElement, Row, Select, and_, bindparam, delete, insert, select, update
 
 from app.metastore.filters import TableFilter
 from app.metastore.patterns import Pattern
@@ -31,14 +31,15 @@ from app.structs import Table, TableMeta
 _ROWS = select(TABLES, DATABASES.c.name.label("db_name")).join(
     DATABASES, DATABASES.c.database_id == TABLES.c.database_id
 )
+# Made once: building a statement costs more than running it.
+_BY_NAME = _ROWS.where(DATABASES.c.name == bindparam("db_name"), TABLES.c.name == bindparam("tbl_name"))
 
 
 class TableReads(Repository):
     def table(self, db_name: str, tbl_name: str) -> StoredTable | None:
         if not (is_storable(db_name) and is_storable(tbl_name)):
             return None
-        statement = _ROWS.where(DATABASES.c.name == db_name, TABLES.c.name == tbl_name)
-        row = self._connection.execute(statement).first()
+        row = self._connection.execute(_BY_NAME, {"db_name": db_name, "tbl_name": tbl_name}).first()
         return None if row is None else _stored_table(row)
 
     def tables(self, db_name: str, tbl_names: Sequence[str] | None = None) -> list[StoredTable]:
