@@ -108,7 +108,7 @@ def run_call(target: Target, name: str, words: Sequence[str], *, as_plain_json: 
 
 def _answer(target: Target, name: str, arguments: dict[str, Any]) -> Any:
     try:
-        with _client(target) as client, _progress(name) as on_progress:
+        with _client(target) as client, show_progress(name) as on_progress:
             return client.call(name, on_progress=on_progress, **arguments)
     except ThriftException as error:
         fail(f"{type(error).__name__}: {error.message or 'no message'}", exit_code=EXIT_REFUSED)
@@ -132,7 +132,7 @@ def _client(target: Target) -> MetastoreClient:
 
 
 @contextlib.contextmanager
-def _progress(name: str) -> Iterator[Progress]:
+def show_progress(name: str) -> Iterator[Progress]:
     """Say on a terminal what is going on, as soon as the answer takes longer than people wait without wondering."""
     status = Status(f"{name}: waiting", console=err)
     started = time.monotonic()
@@ -143,10 +143,13 @@ def _progress(name: str) -> Iterator[Progress]:
 
     timer = threading.Timer(PROGRESS_AFTER_SECONDS, status.start)
     timer.daemon = True
-    if err.is_terminal:
-        timer.start()
+    if not err.is_terminal:
+        yield on_progress
+        return
+    timer.start()
     try:
         yield on_progress
     finally:
         timer.cancel()
+        timer.join()
         status.stop()

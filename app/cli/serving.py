@@ -25,6 +25,9 @@ def run_server(settings: Settings, *, demo: bool) -> None:
         server_certificate(settings)
         if demo:
             _load_demo(settings)
+        elif settings.workers > 1:
+            # Workers that cannot use the database would say so each for itself, and not in one line.
+            build_metastore(settings).store.close()
         run(settings, build, on_listening=lambda addresses: _announce(settings, addresses, password))
     except (StoreError, CertificateError, UserFileError, WorkerFailed) as error:
         fail(str(error))

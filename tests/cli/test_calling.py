@@ -1,11 +1,15 @@
 """`hms-gateway call` through the command line, against a server that answers what a test wants."""
 
+import io
 import json
 import os
+import threading
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
+from app.cli import calling
 from app.cli.application import application
 from tests.answering import Answer, always, answering
 
@@ -145,3 +149,25 @@ def test_mistakes_on_the_command_line_are_exit_code_2(words, text):
     result = call(always(200, NAME), *words)
     assert result.exit_code == 2
     assert text in result.stderr
+
+
+def test_a_slow_answer_shows_its_progress_on_a_terminal(monkeypatch):
+    terminal = Console(file=io.StringIO(), force_terminal=True, width=100)
+    monkeypatch.setattr(calling, "err", terminal)
+    monkeypatch.setattr(calling, "PROGRESS_AFTER_SECONDS", 0)
+    with calling.show_progress("get_partitions") as on_progress:
+        for thread in threading.enumerate():
+            if isinstance(thread, threading.Timer):
+                thread.join()
+        on_progress(12_300_000, 24_600_000)
+    shown = terminal.file.getvalue()
+    assert "get_partitions" in shown
+
+
+def test_progress_stays_silent_where_nobody_watches(monkeypatch):
+    pipe = Console(file=io.StringIO(), force_terminal=False)
+    monkeypatch.setattr(calling, "err", pipe)
+    monkeypatch.setattr(calling, "PROGRESS_AFTER_SECONDS", 0)
+    with calling.show_progress("get_partitions") as on_progress:
+        on_progress(1, None)
+    assert pipe.file.getvalue() == ""

@@ -120,12 +120,20 @@ def test_both_paths_are_served(server):
     assert "hmshttptestdatabase" in answer.stdout
 
 
+def test_several_processes_serve_one_database(tmp_path):
+    with GatewayServer(tmp_path, settings={"workers": 2}) as server:
+        for number in range(4):
+            assert call(server, "create_database", f'{{"name": "sales_{number}"}}').returncode == 0
+            assert f"sales_{number}" in call(server, "get_all_databases").stdout
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [
         (("--database", "nonsense"), "error: the database URL cannot be read"),
         (("--database", "oracle://x"), "error: databases of kind oracle are not supported"),
         (("--database", "postgresql://x@127.0.0.1:1/x"), "error: the database cannot be reached"),
+        (("--database", "postgresql://x@127.0.0.1:1/x", "--workers", "2"), "error: the database cannot be reached"),
         (("--port", "99999"), "error: port: "),
         (("--config", "/nonexistent.toml"), "error: settings file /nonexistent.toml not found"),
         (("--tls-key", "/nonexistent.pem"), "tls_certificate and tls_key belong together"),
