@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from app.clock import Clock
+from app.limits import Limits
 from app.metastore.errors import file_errors_as_meta, required
 from app.metastore.java_text import java_text
 from app.metastore.locations import LocationError, default_partition_location, normalize_location
@@ -28,6 +29,7 @@ from app.metastore.partition_specs import partitions_of
 from app.metastore.partition_tables import TableName, values_name
 from app.metastore.partition_values import PartitionValues
 from app.metastore.partition_writes import (
+    check_count,
     location_of,
     properties,
     still,
@@ -104,6 +106,7 @@ class PartitionAdditions:
         values: PartitionValues,
         clock: Clock,
         settings: MetastoreSettings,
+        limits: Limits,
         events: PartitionEvents,
     ) -> None:
         self._store = store
@@ -111,6 +114,7 @@ class PartitionAdditions:
         self._values = values
         self._clock = clock
         self._settings = settings
+        self._limits = limits
         self._events = events
 
     def add(self, partition: Partition | None, environment: EnvironmentContext | None = None) -> Partition:
@@ -149,6 +153,7 @@ class PartitionAdditions:
         """
         if not partitions:
             return []
+        check_count(partitions, self._limits)
         return self._add(
             _Request(
                 table_name,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from app.clock import Clock
+from app.limits import Limits
 from app.metastore.errors import file_errors_as_meta, required
 from app.metastore.locations import (
     LocationError,
@@ -23,6 +24,7 @@ from app.metastore.partition_tables import TableName, java_list, values_name
 from app.metastore.partition_values import PartitionValues
 from app.metastore.partition_writes import (
     Overtaken,
+    check_count,
     location_of,
     properties,
     still,
@@ -70,6 +72,7 @@ class PartitionChanges:
         values: PartitionValues,
         clock: Clock,
         settings: MetastoreSettings,
+        limits: Limits,
         events: PartitionEvents,
     ) -> None:
         self._store = store
@@ -78,6 +81,7 @@ class PartitionChanges:
         self._values = values
         self._clock = clock
         self._settings = settings
+        self._limits = limits
         self._events = events
         self._moves = PartitionMoves(store, files)
 
@@ -96,6 +100,7 @@ class PartitionChanges:
     ) -> None:
         """The same for many at once, all or none. Raises as `alter`."""
         given = [required(partition, "partition") for partition in required(partitions, "partitions")]
+        check_count(given, self._limits)
         self._alter(table_name, given, properties(environment), _alter_failed)
 
     def rename(self, table_name: TableName, values: Sequence[str] | None, partition: Partition | None) -> None:

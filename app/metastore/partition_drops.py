@@ -3,13 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from app.limits import Limits
 from app.metastore.filters import FilterError, parse_filter
 from app.metastore.parameters import says_true
 from app.metastore.partition_directories import PartitionDirectories
 from app.metastore.partition_events import PartitionEvents
 from app.metastore.partition_names import InvalidPartitionName, PartitionNameError, parse_name
 from app.metastore.partition_tables import TableName, java_list, matching_filter, values_name
-from app.metastore.partition_writes import location_of, table_location, table_parameters, write
+from app.metastore.partition_writes import check_count, location_of, table_location, table_parameters, write
 from app.metastore.ports import Selection, Store, StoredPartition, StoredTable, Transaction
 from app.metastore.table_types import drop_deletes_data
 from app.structs import MetaException, NoSuchObjectException, Partition, RequestPartsSpec
@@ -24,9 +25,12 @@ _Dropped = tuple[StoredTable, list[StoredPartition]]
 class PartitionDrops:
     """Every call that drops partitions. The data goes after the commit; when that fails, the drop still stands."""
 
-    def __init__(self, store: Store, directories: PartitionDirectories, events: PartitionEvents) -> None:
+    def __init__(
+        self, store: Store, directories: PartitionDirectories, limits: Limits, events: PartitionEvents
+    ) -> None:
         self._store = store
         self._directories = directories
+        self._limits = limits
         self._events = events
 
     def drop(self, table_name: TableName, values: Sequence[str] | None, *, deletes_data: bool) -> None:
@@ -57,6 +61,7 @@ class PartitionDrops:
         An expression that is no text filter cannot be evaluated here and is an error (semantics §4.5): never are more
         partitions dropped than meant. Raises NoSuchObjectException and MetaException.
         """
+        check_count((parts and parts.names) or (), self._limits)
 
         def work(transaction: Transaction) -> _Dropped:
             table = table_name.load(transaction)

@@ -1,9 +1,10 @@
 """What all changes of partitions share: load and decide first, then write only if nothing moved in between."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
+from app.limits import Limits
 from app.metastore.ports import DuplicateKey, Store, StoredTable, Transaction, UnstorableText
 from app.metastore.table_shape import stored_descriptor
 from app.structs import EnvironmentContext, MetaException, Partition, StorageDescriptor
@@ -47,6 +48,14 @@ def still(transaction: Transaction, loaded: StoredTable) -> StoredTable:
     if current is None or current.table_id != loaded.table_id or current.table != loaded.table:
         raise Overtaken
     return current
+
+
+def check_count(partitions: Sequence[object], limits: Limits) -> None:
+    """Raise MetaException when one request is about too many partitions (design D15)."""
+    if len(partitions) > limits.partitions_per_request_max:
+        raise MetaException(
+            f"More partitions in one request than partitions_per_request_max = {limits.partitions_per_request_max}"
+        )
 
 
 def properties(environment: EnvironmentContext | None) -> dict[str, str]:

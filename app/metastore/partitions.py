@@ -1,8 +1,10 @@
 """Everything a metastore does with partitions, by what it does: reads, additions, drops, changes, exchange."""
 
 from collections.abc import Callable
+from typing import Final
 
 from app.clock import Clock
+from app.limits import Limits
 from app.metastore.events import EventMaker
 from app.metastore.partition_additions import PartitionAdditions
 from app.metastore.partition_changes import PartitionChanges
@@ -16,6 +18,8 @@ from app.metastore.ports import FileSystem, Store
 from app.metastore.settings import MetastoreSettings
 from app.structs import Struct
 
+DEFAULT_LIMITS: Final = Limits()
+
 
 class PartitionService:
     """The operations on partitions. `to_tjson` encodes structs for notification events."""
@@ -27,13 +31,14 @@ class PartitionService:
         clock: Clock,
         settings: MetastoreSettings,
         to_tjson: Callable[[Struct], bytes],
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         directories = PartitionDirectories(files, settings.directory_threads_max)
         events = PartitionEvents(EventMaker(settings, clock, to_tjson))
         values = PartitionValues(settings.partition_name_whitelist_pattern)
         self.values = values
         self.reads = PartitionReads(store, settings, to_tjson)
-        self.additions = PartitionAdditions(store, directories, values, clock, settings, events)
-        self.drops = PartitionDrops(store, directories, events)
-        self.changes = PartitionChanges(store, files, directories, values, clock, settings, events)
+        self.additions = PartitionAdditions(store, directories, values, clock, settings, limits, events)
+        self.drops = PartitionDrops(store, directories, limits, events)
+        self.changes = PartitionChanges(store, files, directories, values, clock, settings, limits, events)
         self.exchanges = PartitionExchange(store, files, events)
