@@ -1,0 +1,172 @@
+"""Cached get_table over keep-alive connections, beside a bare ASGI app that checks the same password in the same way
+and returns as many bytes, on the same uvicorn. Plain HTTP and TLS, in turns, medians."""
+
+import argparse
+import contextlib
+import hashlib
+import multiprocessing
+import statistics
+import tempfile
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from app.demo import load_demo
+from app.gateway import ensure_first_user, run
+from app.gateway.assembly import server_options
+from app.main import build, build_metastore
+from app.settings import Settings, load_settings
+from benchmarks.load import Load, http_request, measure
+from benchmarks.report import print_table
+
+PATH = "/gateway/default/hmshttpthrift/api/hms"
+PASSWORD = "benchmark"
+BODY = b'[1,"get_table",1,1,{"1":{"str":"hmshttptestdatabase"},"2":{"str":"test_table"}}]'
+AUTHORIZATION = "Basic " + b64encode(f"admin:{PASSWORD}".encode()).decode()
+REQUEST = http_request(PATH, BODY, f"Authorization: {AUTHORIZATION}", "Content-Type: application/x-thrift")
+START_SECONDS_MAX = 60.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=2.0, help="of each run")
+    parser.add_argument("--connections", type=int, default=16)
+    arguments = parser.parse_args()
+    rows = []
+    for tls in (False, True):
+        rows += compare(tls, arguments.runs, arguments.seconds, arguments.connections)
+    print_table(
+        f"Cached get_table, one worker, {arguments.connections} keep-alive connections (goal: 60 % of the bare app)",
+        ["", "calls/s", "p50", "p99", "of the bare app"],
+        rows,
+    )
+
+
+def compare(tls: bool, runs: int, seconds: float, connections: int) -> list[list[str]]:
+    """Both servers run all the time; the load goes to one after the other, so that noise hits both."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        gateway_port = stack.enter_context(serving(serve_gateway, folder, tls, b""))
+        answer = first_answer(gateway_port, tls)
+        bare_port = stack.enter_context(serving(serve_bare, folder, tls, answer))
+        measured: dict[int, list[Load]] = {gateway_port: [], bare_port: []}
+        for _ in range(runs + 1):
+            for port, loads in measured.items():
+                loads.append(measure(port, REQUEST, connections=connections, seconds=seconds, tls=tls))
+    label = "TLS" if tls else "plain HTTP"
+    bare, gateway = (measured[port][1:] for port in (bare_port, gateway_port))
+    ratio = statistics.median(load.calls_per_second for load in gateway) / statistics.median(
+        load.calls_per_second for load in bare
+    )
+    return [
+        [f"{label}: bare ASGI app, {len(answer):,} bytes", *cells(bare), "100 %"],
+        [f"{label}: gateway, reply cache", *cells(gateway), f"{ratio:.0%}"],
+    ]
+
+
+def cells(loads: list[Load]) -> list[str]:
+    return [
+        f"{statistics.median(load.calls_per_second for load in loads):,.0f}",
+        f"{statistics.median(load.p50 for load in loads) * 1000:.2f} ms",
+        f"{statistics.median(load.p99 for load in loads) * 1000:.2f} ms",
+    ]
+
+
+def first_answer(port: int, tls: bool) -> bytes:
+    import httpx
+
+    url = f"{'https' if tls else 'http'}://127.0.0.1:{port}{PATH}"
+    reply = httpx.post(url, content=BODY, headers={"Authorization": AUTHORIZATION}, verify=False)
+    assert reply.status_code == 200, reply.text
+    assert b"test_table" in reply.content
+    return reply.content
+
+
+Serve = Callable[[Settings, bytes, Connection], None]
+
+
+@contextlib.contextmanager
+def serving(serve: Serve, folder: str, tls: bool, answer: bytes) -> Iterator[int]:
+    """The server in a process of its own; gives its port."""
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    settings = load_settings(data_dir=Path(folder), port=0, tls=tls, admin_password=PASSWORD)
+    process = context.Process(target=serve, args=(settings, answer, there))
+    process.start()
+    try:
+        assert here.poll(START_SECONDS_MAX), "the server did not start"
+        yield here.recv()
+    finally:
+        process.terminate()
+        process.join()
+
+
+def serve_gateway(settings: Settings, _answer: bytes, started: Connection) -> None:
+    log_to_file(settings)
+    ensure_first_user(settings)
+    metastore = build_metastore(settings)
+    load_demo(metastore.store, metastore.events)
+    metastore.store.close()
+    run(settings, build, on_listening=lambda addresses: started.send(addresses[0][1]))
+
+
+def serve_bare(settings: Settings, answer: bytes, started: Connection) -> None:
+    import uvicorn
+
+    class Bare(uvicorn.Server):
+        async def startup(self, sockets: object = None) -> None:
+            await super().startup()
+            started.send(self.servers[0].sockets[0].getsockname()[1])
+
+    tls = server_options(settings).tls
+    config = uvicorn.Config(
+        bare_application(answer),
+        host="127.0.0.1",
+        port=0,
+        loop="uvloop",
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        ssl_context_factory=None if tls is None else lambda *_: tls,
+    )
+    Bare(config).run()
+
+
+def bare_application(answer: bytes):
+    """Checks the password as the gateway does, by a keyed hash of a header that was verified, and answers."""
+    key = b"k" * 32
+    known = {hashlib.blake2b(AUTHORIZATION.encode(), key=key, digest_size=16).digest(): "admin"}
+    headers = [
+        (b"content-type", b"application/vnd.apache.thrift.json"),
+        (b"content-length", b"%d" % len(answer)),
+    ]
+
+    async def application(scope, receive, send) -> None:
+        header = dict(scope["headers"])[b"authorization"]
+        if hashlib.blake2b(header, key=key, digest_size=16).digest() not in known:
+            raise AssertionError("wrong password")
+        while (await receive()).get("more_body"):
+            pass
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": answer})
+
+    return application
+
+
+def log_to_file(settings: Settings) -> None:
+    """The access log is written as in operation, but not onto the terminal."""
+    import sys
+
+    from app.logging import configure_logging
+
+    sys.stderr = (settings.data_dir / "log").open("w", encoding="utf-8")
+    configure_logging()
+
+
+if __name__ == "__main__":
+    main()
