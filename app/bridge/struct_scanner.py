@@ -205,7 +205,7 @@ class BinaryScanner(StructScanner):
 
     struct_code = 12
     string_code = 11
-    sizes: ClassVar = {2: 1, 3: 1, 4: 8, 6: 2, 8: 4, 10: 8}
+    sizes: ClassVar = {2: 1, 3: 1, 4: 8, 6: 2, 8: 4, 10: 8, 16: 16}
     decode = decode_binary
 
     def _field(self, buffer: bytearray, position: int) -> tuple[int, int]:
@@ -236,7 +236,7 @@ class CompactScanner(StructScanner):
 
     struct_code = 12
     string_code = 8
-    sizes: ClassVar = {1: 1, 2: 1, 3: 1, 7: 8}
+    sizes: ClassVar = {1: 1, 2: 1, 3: 1, 7: 8, 13: 16}
     decode = decode_compact
 
     def _field(self, buffer: bytearray, position: int) -> tuple[int, int]:

@@ -174,18 +174,21 @@ def test_garbage_is_refused_or_waits(garbage, head):
 
 
 @given(st.randoms(use_true_random=False))
-def test_a_damaged_message_never_crashes_and_never_costs_more_than_it_has(chance: random.Random):
+def test_a_damaged_message_is_the_same_whole_and_in_pieces(chance: random.Random):
     damaged = bytearray(SHAPES[chance.choice(sorted(SHAPES))][1])
     for _ in range(chance.randint(1, 4)):
         damaged[chance.randrange(len(damaged))] = chance.randrange(256)
-    whole, pieces = ThriftConnection(Limits()), ThriftConnection(Limits())
     size = chance.randint(1, 40)
-    assert outcome(whole, [bytes(damaged)]) == outcome(
-        pieces, [bytes(damaged[start : start + size]) for start in range(0, len(damaged), size)]
-    )
+    whole, is_refused_whole = outcome([bytes(damaged)])
+    pieces, is_refused_in_pieces = outcome(bytes(damaged[at : at + size]) for at in range(0, len(damaged), size))
+    assert whole == pieces
+    # At the very end, pieces may still wait for a byte that cannot save them.
+    assert is_refused_whole or not is_refused_in_pieces
 
 
-def outcome(connection, pieces):
+def outcome(pieces):
+    """The messages found, and whether the connection was refused then."""
+    connection = ThriftConnection(Limits())
     found = []
     for piece in pieces:
         connection.receive_data(piece)
@@ -193,8 +196,8 @@ def outcome(connection, pieces):
             while (message := connection.next_message()) is not None:
                 found.append(message.body)
         except (ProtocolError, Unspeakable):
-            return found, "refused"
-    return found, "accepted"
+            return found, True
+    return found, False
 
 
 def test_replies_are_framed_like_the_calls():
