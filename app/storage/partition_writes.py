@@ -174,7 +174,7 @@ class PartitionWrites(PartitionReads):
         return rows
 
     def _insert_rows(self, table: StoredTable, rows: Sequence[Row]) -> None:
-        self._connection.execute(insert(PARTITIONS), rows)
+        self._load_rows(rows)
         keys = table.table.partitionKeys or []
         if len(keys) <= KEY_COLUMN_COUNT:
             return
@@ -186,6 +186,17 @@ class PartitionWrites(PartitionReads):
         inserted = self._connection.execute(statement).all()
         found = [(partition_id, sort_keys(classes, decode_texts(values))) for partition_id, values in inserted]
         PartitionKeys(self._connection).insert_further(table.table_id, found)
+
+    def _load_rows(self, rows: Sequence[Row]) -> None:
+        if self._dialect_name != "postgresql":
+            self._connection.execute(insert(PARTITIONS), rows)
+            return
+        # Its bulk path takes a quarter of the time of as many inserts.
+        columns = list(rows[0])
+        cursor: Any = self._connection.connection.cursor()
+        with cursor, cursor.copy(f"COPY partitions ({', '.join(columns)}) FROM STDIN") as copy:
+            for row in rows:
+                copy.write_row([row[name] for name in columns])
 
     def _old_rows(self, table_id: TableId, ids: Sequence[int]) -> dict[int, tuple[str, int | None]]:
         statement = select(PARTITIONS.c.partition_id, PARTITIONS.c.part_name, PARTITIONS.c.descriptor_id).where(
