@@ -14,6 +14,9 @@ T = TypeVar("T")
 # Each attempt is lost only when somebody else's change of the same table came first.
 _ATTEMPTS_MAX: Final = 20
 
+# What a client may send and the server does not keep: grants have rows of their own, the rest belongs to one call.
+_NOT_STORED: Final = ("privileges", "catName", "writeId", "isStatsCompliant", "colStats", "fileMetadata")
+
 
 class Overtaken(Exception):
     """What a decision was based on has changed before it could be written; the decision has to be made again."""
@@ -88,6 +91,8 @@ def stored_form(table: StoredTable, partition: Partition) -> Partition:
     Columns that were not sent stay absent (semantics §2.8).
     """
     stored = copy.copy(partition)
+    for name in _NOT_STORED:
+        setattr(stored, name, None)
     stored.dbName, stored.tableName = table.table.dbName, table.table.tableName
     if partition.sd is not None:
         stored.sd = stored_descriptor(partition.sd)

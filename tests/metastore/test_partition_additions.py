@@ -15,10 +15,12 @@ from app.structs import (
     FieldSchema,
     InvalidObjectException,
     MetaException,
+    Partition,
     PartitionListComposingSpec,
     PartitionSpec,
     PartitionSpecWithSharedSD,
     PartitionWithoutSD,
+    PrincipalPrivilegeSet,
     ThriftException,
 )
 from tests.metastore.partition_world import NOW, SALES, World, partition_world, structs, values_of
@@ -59,6 +61,22 @@ def test_the_answer_is_the_struct_that_was_sent(world: World) -> None:
     assert (stored.dbName, stored.tableName) == ("shop", "sales")
     assert stored.sd is not None
     assert stored.sd.skewedInfo is not None
+
+
+def test_what_belongs_to_the_call_is_not_stored(world: World) -> None:
+    sent = world.partition("a", "1", catName="hive", writeId=7, privileges=PrincipalPrivilegeSet(userPrivileges={}))
+    assert world.service.additions.add(sent).catName == "hive"
+    stored = world.service.reads.get(SALES, ["a", "1"])
+    assert (stored.catName, stored.writeId, stored.privileges) == (None, None, None)
+    world.service.changes.alter(SALES, sent_back(stored, catName="hive", writeId=8))
+    stored = world.service.reads.get(SALES, ["a", "1"])
+    assert (stored.catName, stored.writeId) == (None, None)
+
+
+def sent_back(partition: Partition, **changes: Any) -> Partition:
+    for field, value in changes.items():
+        setattr(partition, field, value)
+    return partition
 
 
 def test_what_was_sent_is_left_untouched(world: World) -> None:
