@@ -1,6 +1,6 @@
 """Reading partitions: the IDL's methods in its order, each one call of `metastore.partitions`."""
 
-from typing import TypeVar, cast
+from typing import cast
 
 from app.handlers.table_names import table_in, table_named
 from app.metastore.errors import required
@@ -32,8 +32,6 @@ from app.structs import (
     PartitionValuesResponse,
     PartitionValuesRow,
 )
-
-T = TypeVar("T")
 
 
 class Partitions:
