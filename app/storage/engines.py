@@ -10,6 +10,8 @@ from sqlalchemy.exc import ArgumentError
 from app.metastore.ports import StoreError
 
 BUSY_SECONDS_MAX = 20
+# A process that hangs inside a unit of work loses its connection, and with it the lock the others wait for.
+STUCK_SECONDS_MAX = 60
 CONNECT_SECONDS_MAX = 10
 POOL_WAIT_SECONDS_MAX = 30
 # Readers are many and keep SQLite's default of 2 MiB each; what they share is the operating system's page cache.
@@ -38,7 +40,7 @@ def writing_engine(url: URL) -> Engine:
     """For the one thread that changes things, and for migrations."""
     if url.get_backend_name() == "sqlite":
         return _sqlite_engine(url, "BEGIN IMMEDIATE", read_only=False, pool_size=1)
-    return create_engine(
+    engine = create_engine(
         url,
         hide_parameters=True,
         pool_size=1,
@@ -46,6 +48,14 @@ def writing_engine(url: URL) -> Engine:
         isolation_level="READ COMMITTED",
         connect_args={"connect_timeout": CONNECT_SECONDS_MAX},
     )
+
+    @event.listens_for(engine, "connect")
+    def _bounded_waits(connection: Any, record: Any) -> None:
+        connection.execute(f"SET lock_timeout = {int(BUSY_SECONDS_MAX * 1000)}")
+        connection.execute(f"SET idle_in_transaction_session_timeout = '{STUCK_SECONDS_MAX}s'")
+        connection.commit()
+
+    return engine
 
 
 def reading_engine(url: URL, connections_max: int) -> Engine:

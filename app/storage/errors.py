@@ -12,6 +12,7 @@ from app.metastore.ports import StoreError, StoreUnavailable, UnstorableText
 from app.storage.schema import NAME_BYTES_MAX
 
 _RETRYABLE_STATES: Final = frozenset({"40001", "40P01"})  # serialization failure, deadlock detected
+_LOCK_TIMEOUT: Final = "55P03"
 # Connection exceptions, server starting up or shutting down, too many connections.
 _LOST_STATES: Final = ("08", "57P0", "53300")
 _SQLITE_BUSY: Final = ("SQLITE_BUSY", "SQLITE_LOCKED")
@@ -86,6 +87,8 @@ def _translation(engine: Engine, error: Exception) -> Exception:
     state, name = _state(original), getattr(original, "sqlite_errorname", None) or ""
     if state in _RETRYABLE_STATES:
         return Retryable("the database asked to run the transaction again")
+    if state == _LOCK_TIMEOUT:
+        return StoreUnavailable("another process has been changing the catalog for too long")
     if name.startswith(_SQLITE_BUSY):
         return StoreUnavailable("the database file is locked by another process")
     if name.startswith(_SQLITE_UNAVAILABLE):

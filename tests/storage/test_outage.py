@@ -131,6 +131,22 @@ def raise_state(transaction: Any, state: str) -> None:
 
 
 @pytest.mark.postgres
+def test_a_lock_that_is_never_given_back_is_an_answer(
+    fresh_postgres_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    migrate(fresh_postgres_database)
+    monkeypatch.setattr("app.storage.engines.BUSY_SECONDS_MAX", 0.05)
+    store = open_store(fresh_postgres_database, ManualClock(), Limits())
+    with psycopg.connect(fresh_postgres_database.replace("+psycopg", "")) as other:
+        other.execute("SELECT 1 FROM catalog FOR UPDATE")
+        with pytest.raises(StoreUnavailable, match="for too long"):
+            store.write(append)
+        assert store.version() == 0
+    assert store.write(append) == 1
+    store.close()
+
+
+@pytest.mark.postgres
 def test_a_statement_that_fails_says_nothing_of_its_text(store: SqlStore) -> None:
     def work(transaction: Any) -> None:
         transaction._connection.exec_driver_sql("SELECT secret FROM nowhere")
