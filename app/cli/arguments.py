@@ -1,6 +1,7 @@
 """Words of the command line -> arguments of a method, read by the method's IDL types."""
 
 import json
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -34,6 +35,8 @@ def parse_arguments(
     request_fields: dict[str, Any] = {}
     read = read_stdin or sys.stdin.buffer.read
     for word in words:
+        if not _is_text(word):
+            raise ArgumentError(f"{word!r} is not UTF-8")
         name, separator, text = word.partition("=")
         if separator and name in fields:
             _set(given, fields[name], text, read)
@@ -44,6 +47,11 @@ def parse_arguments(
     if request_fields:
         _add_request_fields(method, given, request_fields)
     return given
+
+
+def _is_text(word: str) -> bool:
+    """Bytes of the command line that are no text arrive as lone surrogates."""
+    return word.isascii() or not any("\ud800" <= character <= "\udfff" for character in word)
 
 
 def _only_struct(method: Method) -> dict[str, Field] | None:
@@ -78,15 +86,22 @@ def _value(kind: Type, text: str, name: str, read_stdin: Callable[[], bytes]) ->
     if kind is BaseType.BOOL:
         return _bool(text, name)
     if isinstance(kind, EnumType):
-        return from_plain(kind, int(text) if text.lstrip("-").isdigit() else text, name)
+        return from_plain(kind, int(text) if re.fullmatch(r"-?[0-9]+", text) else text, name)
     if kind in _NUMBERS:
         return from_plain(kind, _json(text, name), name)
     content = _content(text, name, read_stdin)
     if kind is BaseType.BINARY:
         return content if text == "-" or text.startswith("@") else from_plain(kind, text, name)
     if isinstance(kind, ListType) and kind.element is BaseType.STRING and not content.lstrip().startswith(b"["):
-        return [content.decode()]
+        return [_text(content, name)]
     return from_plain(kind, _json(content, name), name)
+
+
+def _text(content: bytes, name: str) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise ArgumentError(f"{name}: the text is not UTF-8") from error
 
 
 def _bool(text: str, name: str) -> bool:

@@ -100,11 +100,20 @@ def _base(kind: BaseType, plain: Any, place: str) -> Any:
         return float(_of_type(plain, (int, float), "a number", place))
     text = _of_type(plain, str, "text", place)
     if kind is BaseType.STRING:
-        return text
+        return _encodable(text, place)
     try:
         return base64.b64decode(text, validate=True)
     except binascii.Error as error:
         raise PlainValueError(f"{place}: binary is written as base64: {error}") from error
+
+
+def _encodable(text: str, place: str) -> str:
+    """JSON can spell half a character, which no message can carry."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise PlainValueError(f"{place}: {text!r} is not text: {error.reason}") from error
+    return text
 
 
 def _of_type(plain: Any, types: Any, expected: str, place: str) -> Any:

@@ -73,6 +73,8 @@ def test_booleans_have_several_spellings(word, value):
         ("drop_table", ("d", "t", "maybe"), "deleteData: expected true or false, not 'maybe'"),
         ("get_partition_names", ("d", "t", "many"), "max_parts: 'many' is not valid JSON"),
         ("get_partition_names", ("d", "t", "40000"), "max_parts: 40000 does not fit in i16"),
+        ("get_database", ("\udcff",), "is not UTF-8"),
+        ("get_role_grants_for_principal", ("principal_type=--1",), "principal_type: expected one of USER"),
         ("create_database", ("{name: x}",), "database: '{name: x}' is not valid JSON"),
     ],
 )
@@ -80,3 +82,16 @@ def test_words_that_do_not_fit_are_refused(name, words, text):
     with pytest.raises(ArgumentError) as caught:
         parsed(name, *words)
     assert text in str(caught.value)
+
+
+def test_bytes_that_are_no_text_are_refused():
+    with pytest.raises(ArgumentError, match="not UTF-8"):
+        parsed("get_partition", "d", "t", "-", stdin=b"\xff")
+    with pytest.raises(ArgumentError, match="not valid JSON"):
+        parsed("create_database", "-", stdin=b"\xff")
+
+
+def test_enums_are_names_or_numbers():
+    for word in ("ROLE", "2"):
+        request = parsed("get_role_grants_for_principal", "principal_name=a", f"principal_type={word}")["request"]
+        assert request.principal_type == 2

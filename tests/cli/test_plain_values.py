@@ -50,6 +50,7 @@ def test_sets_binary_and_numbers_round_trip():
         (BaseType.BOOL, 1, "max: expected true or false, not 1"),
         (BaseType.STRING, 1, "max: expected text, not 1"),
         (ListType(BaseType.STRING), ["a", 2], "max[1]: expected text, not 2"),
+        (DATABASE, {"name": "\ud800"}, "max.name: '\\ud800' is not text: surrogates not allowed"),
         (DATABASE, {"nam": "x"}, "max: Database has no field 'nam'; did you mean name?"),
         (EnumType("PrincipalType"), "ROBOT", 'expected one of USER, ROLE, GROUP or its number, not "ROBOT"'),
     ],
