@@ -103,7 +103,13 @@ class HttpsRelay:
                 attempts.may_have_happened |= error.was_sent
                 await self._pause_or_give_up(attempts, is_changing, error)
 
+    @property
+    def open_connections(self) -> int:
+        """To the far side."""
+        return self._pool.open_connections
+
     async def close(self) -> None:
+        """As `Relay.close`."""
         self._pool.close()
 
     async def _attempt(self, message: ThriftMessage, session: Session, body: bytes, attempts: _Attempts) -> Answer:

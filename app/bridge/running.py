@@ -84,5 +84,5 @@ def make_bridge(settings: BridgeSettings, metrics: BridgeMetrics, call_log: Call
         reply_bytes_max=settings.limits.body_bytes_max,
     )
     relay = HttpsRelay(pool, Unchanged() if is_binary else Tjson(codecs), options)
-    metrics.watch("upstream_connections", "Connections to the gateway", lambda: pool.open_connections)
+    metrics.watch("upstream_connections", "Connections to the gateway", lambda: relay.open_connections)
     return BridgeServer(relay, settings.server, settings.limits, codecs=codecs, metrics=metrics, call_log=call_log)

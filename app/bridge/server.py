@@ -55,7 +55,12 @@ class BridgeServer:
         self._connections: set[ClientConnection] = set()
         self._server: asyncio.Server | None = None
         self._all_gone: asyncio.Future[None] | None = None
-        self.metrics.watch("connections", "Clients connected", lambda: len(self._connections))
+        self.metrics.watch("connections", "Clients connected", lambda: self.connections)
+
+    @property
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return len(self._connections)
 
     async def start(self) -> int:
         """Listen; the port, chosen by the system if 0 was asked for. Raises OSError, ValueError for an address
