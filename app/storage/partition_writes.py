@@ -1,31 +1,24 @@
 """Changing partitions: whole sets at a time, never a statement for each (design D6)."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import ColumnElement, and_, bindparam, delete, func, insert, literal, or_, select, update
+from sqlalchemy import and_, bindparam, delete, func, insert, select, update
 
 from app.metastore.ports import DuplicateKey, NewPartition, Selection, StoredPartition, StoredTable, TableId
 from app.metastore.typed_values import ValueClass, value_class
+from app.storage.descriptors import ContentEncoder, DescriptorKey, Descriptors
 from app.storage.errors import check_name, check_text
 from app.storage.filter_sql import has_id_among, is_among
-from app.storage.fragments import (
-    DescriptorContent,
-    decode_texts,
-    encode_columns,
-    encode_descriptor,
-    encode_map,
-    encode_partition_extra,
-    encode_texts,
-)
+from app.storage.fragments import decode_texts, encode_map, encode_partition_extra, encode_texts
 from app.storage.partition_keys import PartitionKeys, key_columns, sort_keys
-from app.storage.partition_rows import Descriptor, placement
+from app.storage.partition_locations import PartitionLocations
+from app.storage.partition_rows import placement
 from app.storage.partitions import PartitionReads
-from app.storage.schema import DESCRIPTORS, FURTHER_KEYS, KEY_COLUMN_COUNT, PARTITIONS, TABLES
-from app.structs import FieldSchema, Partition, StorageDescriptor
+from app.storage.schema import FURTHER_KEYS, KEY_COLUMN_COUNT, PARTITIONS, TABLES
+from app.structs import FieldSchema, Partition
 
-DescriptorKey: TypeAlias = tuple[DescriptorContent, str | None]
 Row: TypeAlias = dict[str, Any]
 
 # Everything of a row that can change while the name stays.
@@ -37,9 +30,6 @@ _UPDATE: Final = (
     .where(PARTITIONS.c.partition_id == bindparam("the_partition"))
     .values({name: bindparam(f"new_{name}") for name in _VALUE_NAMES})
 )
-_DESCRIPTOR_FIELDS: Final = tuple(
-    field.name for field in StorageDescriptor.definition.fields if field.name != "location"
-)
 
 
 class PartitionWrites(PartitionReads):
@@ -50,7 +40,7 @@ class PartitionWrites(PartitionReads):
         rows = self._rows_of(table, [(new.name, new.partition) for new in partitions])
         self._insert_rows(table, rows)
         self._add_to_count(table.table_id, len(rows))
-        self._add_to_descriptor_counts(table.table_id, Counter(row["descriptor_id"] for row in rows))
+        Descriptors(self._connection).add_to_counts(table.table_id, Counter(row["descriptor_id"] for row in rows))
 
     def update_partitions(self, table: StoredTable, partitions: Sequence[StoredPartition]) -> None:
         if not partitions:
@@ -67,7 +57,7 @@ class PartitionWrites(PartitionReads):
         self._update_rows([row for row in rows if row["part_name"] == old[row["partition_id"]][0]])
         difference = Counter(row["descriptor_id"] for row in rows)
         difference.subtract(descriptor_id for _, descriptor_id in old.values())
-        self._add_to_descriptor_counts(table.table_id, difference)
+        Descriptors(self._connection).add_to_counts(table.table_id, difference)
 
     def delete_partitions(self, table: StoredTable, names: Sequence[str]) -> None:
         condition = and_(*self._conditions(table, Selection(names=names)))
@@ -80,67 +70,13 @@ class PartitionWrites(PartitionReads):
             self._connection.execute(delete(FURTHER_KEYS).where(FURTHER_KEYS.c.partition_id.in_(ids)))
         self._connection.execute(delete(PARTITIONS).where(condition))
         self._add_to_count(table.table_id, sum(counts.values()))
-        self._add_to_descriptor_counts(table.table_id, counts)
+        Descriptors(self._connection).add_to_counts(table.table_id, counts)
 
     def replace_partition_columns(self, table_id: TableId, columns: Sequence[FieldSchema]) -> None:
-        fragment = encode_columns(columns)
-        changed = [
-            {
-                "the_descriptor": descriptor.descriptor_id,
-                "new_columns": fragment,
-                "new_hash": descriptor.content.with_columns(fragment).content_hash,
-            }
-            for descriptor in self._descriptors_of(table_id)
-        ]
-        statement = (
-            update(DESCRIPTORS)
-            .where(DESCRIPTORS.c.descriptor_id == bindparam("the_descriptor"))
-            .values(columns=bindparam("new_columns"), content_hash=bindparam("new_hash"))
-        )
-        if changed:
-            self._connection.execute(statement, changed)
+        Descriptors(self._connection).replace_columns(table_id, columns)
 
     def move_partition_locations(self, table_id: TableId, old_path: str, new_path: str) -> None:
-        """Touches a row for each descriptor only, unless partitions lie under a part of their base or outside it."""
-        check_text("location", new_path)
-        old_path, new_path = old_path.rstrip("/"), new_path.rstrip("/")
-        for descriptor in self._descriptors_of(table_id):
-            base = descriptor.base_location
-            if base is None:
-                self._move_absolute(table_id, descriptor, old_path, new_path)
-            elif base == old_path or base.startswith(old_path + "/"):
-                moved = update(DESCRIPTORS).where(DESCRIPTORS.c.descriptor_id == descriptor.descriptor_id)
-                self._connection.execute(moved.values(base_location=new_path + base[len(old_path) :]))
-            elif old_path.startswith(base + "/"):
-                self._move_part_of_base(table_id, descriptor, old_path[len(base) :], new_path)
-
-    def _move_absolute(self, table_id: TableId, descriptor: Descriptor, old_path: str, new_path: str) -> None:
-        location = PARTITIONS.c.location
-        moved = (
-            update(PARTITIONS)
-            .where(PARTITIONS.c.table_id == table_id, PARTITIONS.c.descriptor_id == descriptor.descriptor_id)
-            .where(_is_at_or_below(location, old_path))
-            .values(location=literal(new_path) + func.substr(location, len(old_path) + 1))
-        )
-        self._connection.execute(moved)
-
-    def _move_part_of_base(self, table_id: TableId, descriptor: Descriptor, old_below: str, new_path: str) -> None:
-        """Those partitions leave their base: their locations become absolute."""
-        below = func.coalesce(PARTITIONS.c.location, literal("/") + PARTITIONS.c.part_name)
-        condition = and_(
-            PARTITIONS.c.table_id == table_id,
-            PARTITIONS.c.descriptor_id == descriptor.descriptor_id,
-            _is_at_or_below(below, old_below),
-        )
-        counted = select(func.count()).select_from(PARTITIONS).where(condition)
-        count = self._connection.execute(counted).scalar_one()
-        if not count:
-            return
-        without_base = self._descriptor_ids(table_id, [(descriptor.content, None)])[descriptor.content, None]
-        moved = update(PARTITIONS).where(condition)
-        location = literal(new_path) + func.substr(below, len(old_below) + 1)
-        self._connection.execute(moved.values(descriptor_id=without_base, location=location))
-        self._add_to_descriptor_counts(table_id, {without_base: count, descriptor.descriptor_id: -count})
+        PartitionLocations(self._connection).move(table_id, old_path, new_path)
 
     def _check_names_free(self, table: StoredTable, names: Sequence[str]) -> None:
         for name in names:
@@ -157,7 +93,7 @@ class PartitionWrites(PartitionReads):
         """The rows to store, with their descriptors stored already, but not yet counted."""
         table_location = None if table.table.sd is None else table.table.sd.location
         classes = [value_class(key.type or "") for key in table.table.partitionKeys or []]
-        contents = _Contents()
+        contents = ContentEncoder()
         keys: list[DescriptorKey | None] = []
         rows = []
         for name, partition in partitions:
@@ -165,10 +101,12 @@ class PartitionWrites(PartitionReads):
             if partition.sd is not None:
                 check_text("location", partition.sd.location)
                 base, below = placement(partition.sd.location, table_location, name)
-                key = contents.of(partition.sd), base
+                key = contents.encode(partition.sd), base
             keys.append(key)
             rows.append(_row(table.table_id, name, partition, below, classes))
-        ids = self._descriptor_ids(table.table_id, dict.fromkeys(key for key in keys if key is not None))
+        ids = Descriptors(self._connection).ids_of(
+            table.table_id, dict.fromkeys(key for key in keys if key is not None)
+        )
         for row, key in zip(rows, keys, strict=True):
             row["descriptor_id"] = key and ids[key]
         return rows
@@ -227,64 +165,6 @@ class PartitionWrites(PartitionReads):
         count = TABLES.c.partition_count + difference
         self._connection.execute(update(TABLES).where(TABLES.c.table_id == table_id).values(partition_count=count))
 
-    def _add_to_descriptor_counts(self, table_id: TableId, differences: dict[int | None, int]) -> None:
-        changes = [
-            {"the_descriptor": descriptor_id, "difference": difference}
-            for descriptor_id, difference in differences.items()
-            if descriptor_id is not None and difference
-        ]
-        if not changes:
-            return
-        statement = (
-            update(DESCRIPTORS)
-            .where(DESCRIPTORS.c.descriptor_id == bindparam("the_descriptor"))
-            .values(partition_count=DESCRIPTORS.c.partition_count + bindparam("difference"))
-        )
-        self._connection.execute(statement, changes)
-        if any(change["difference"] < 0 for change in changes):
-            unused = and_(DESCRIPTORS.c.table_id == table_id, DESCRIPTORS.c.partition_count == 0)
-            self._connection.execute(delete(DESCRIPTORS).where(unused))
-
-    def _descriptor_ids(self, table_id: TableId, wanted: Iterable[DescriptorKey]) -> dict[DescriptorKey, int]:
-        """Find descriptors by content and base, storing those that are new."""
-        keys = list(wanted)
-        hashes = {content.content_hash for content, _ in keys}
-        statement = select(DESCRIPTORS.c.content_hash, DESCRIPTORS.c.base_location, DESCRIPTORS.c.descriptor_id).where(
-            DESCRIPTORS.c.table_id == table_id, is_among(DESCRIPTORS.c.content_hash, hashes, self._dialect_name)
-        )
-        known = {(row[0], row[1]): row[2] for row in self._connection.execute(statement)}
-        new = [(content, base) for content, base in keys if (content.content_hash, base) not in known]
-        ids = {key: known.get((key[0].content_hash, key[1])) for key in keys}
-        if new:
-            # One unit of work runs at a time, so nobody else can take these ids.
-            first = (self._connection.execute(select(func.max(DESCRIPTORS.c.descriptor_id))).scalar() or 0) + 1
-            ids.update(zip(new, range(first, first + len(new)), strict=True))
-            self._connection.execute(insert(DESCRIPTORS), [_descriptor_row(table_id, ids[key], *key) for key in new])
-        return {key: found for key, found in ids.items() if found is not None}
-
-    def _descriptors_of(self, table_id: TableId) -> list[Descriptor]:
-        statement = select(DESCRIPTORS.c.descriptor_id).where(DESCRIPTORS.c.table_id == table_id)
-        return self._descriptors(self._connection.execute(statement).scalars().all())
-
-
-class _Contents:
-    """Encodes storage descriptors; those of one request are mostly equal but for the location."""
-
-    def __init__(self) -> None:
-        self._last: StorageDescriptor | None = None
-        self._content: DescriptorContent | None = None
-        self._seen: dict[DescriptorContent, DescriptorContent] = {}
-
-    def of(self, descriptor: StorageDescriptor) -> DescriptorContent:
-        last = self._last
-        if self._content is not None and all(
-            getattr(descriptor, name) == getattr(last, name) for name in _DESCRIPTOR_FIELDS
-        ):
-            return self._content
-        content = encode_descriptor(descriptor)
-        self._last, self._content = descriptor, self._seen.setdefault(content, content)
-        return self._content
-
 
 def _row(table_id: TableId, name: str, partition: Partition, below: str | None, classes: Sequence[ValueClass]) -> Row:
     values = partition.values or []
@@ -300,21 +180,3 @@ def _row(table_id: TableId, name: str, partition: Partition, below: str | None, 
         "extra": encode_partition_extra(partition),
         **key_columns(sort_keys(classes, values)),
     }
-
-
-def _descriptor_row(table_id: TableId, descriptor_id: Any, content: DescriptorContent, base: str | None) -> Row:
-    return {
-        "descriptor_id": descriptor_id,
-        "table_id": table_id,
-        "content_hash": content.content_hash,
-        "columns": content.columns,
-        "rest": content.rest,
-        "skew_locations": content.skew_locations,
-        "base_location": base,
-        "partition_count": 0,
-    }
-
-
-def _is_at_or_below(location: ColumnElement[Any], path: str) -> ColumnElement[bool]:
-    """`path` itself or something under it, whatever the column's collation."""
-    return or_(location == path, func.substr(location, 1, len(path) + 1) == path + "/")

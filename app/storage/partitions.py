@@ -1,6 +1,6 @@
 """Partitions as rows: reading, in the order of their names."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, false, func, select
@@ -11,11 +11,12 @@ from app.metastore.locations import is_under
 from app.metastore.partition_names import canonical_value, escape
 from app.metastore.ports import PartitionId, Selection, StoredPartition, StoredTable
 from app.metastore.typed_values import ValueClass, class_sort_key, value_class
+from app.storage.descriptors import Descriptors
 from app.storage.errors import is_storable
 from app.storage.filter_sql import has_id_among, is_among, key_column, matches_text, selects
-from app.storage.fragments import DescriptorContent, decode_texts
+from app.storage.fragments import decode_texts
 from app.storage.partition_list import ROWS_AT_ONCE, Lease, PartitionList, Rows
-from app.storage.partition_rows import ROW_COLUMNS, Descriptor, StructRows
+from app.storage.partition_rows import ROW_COLUMNS, StructRows
 from app.storage.repository import Repository
 from app.storage.schema import DESCRIPTORS, PARTITIONS, TABLES
 from app.structs import EncodedList
@@ -32,7 +33,7 @@ class PartitionReads(Repository):
     def partitions(self, table: StoredTable, selection: Selection) -> list[StoredPartition]:
         rows = self._rows(self._selected(table, selection, PARTITIONS.c.partition_id, *ROW_COLUMNS)).fetchall()
         builder = StructRows(table.table)
-        builder.learn(self._descriptors({row[2] for row in rows if row[2] is not None}))
+        builder.learn(Descriptors(self._connection).load({row[2] for row in rows if row[2] is not None}))
         built = builder.build([row[1:] for row in rows])
         return [
             StoredPartition(PartitionId(row[0]), row[1], partition) for row, partition in zip(rows, built, strict=True)
@@ -50,7 +51,9 @@ class PartitionReads(Repository):
             return PartitionList(self._connection, table.table, len(first), Rows(first), self._loaded(first), None)
         count = self.count_partitions(table, selection)
         rows = Rows(first, cursor)
-        return PartitionList(self._connection, table.table, count, rows, self._descriptors, self._lease)
+        return PartitionList(
+            self._connection, table.table, count, rows, Descriptors(self._connection).load, self._lease
+        )
 
     def partition_names(self, table: StoredTable, selection: Selection) -> list[str]:
         return [row[0] for row in self._rows(self._selected(table, selection, PARTITIONS.c.part_name)).fetchall()]
@@ -165,25 +168,11 @@ class PartitionReads(Repository):
         bounds = [table.partition_count, selection.limit, None if selection.names is None else len(selection.names)]
         return any(bound is not None and bound <= ROWS_AT_ONCE for bound in bounds)
 
-    def _descriptors(self, ids: Iterable[int]) -> list[Descriptor]:
-        columns = (
-            DESCRIPTORS.c.descriptor_id,
-            DESCRIPTORS.c.columns,
-            DESCRIPTORS.c.rest,
-            DESCRIPTORS.c.skew_locations,
-            DESCRIPTORS.c.base_location,
-        )
-        condition = has_id_among(DESCRIPTORS.c.descriptor_id, ids, self._dialect_name)
-        return [
-            Descriptor(descriptor_id, DescriptorContent(*content), base)
-            for descriptor_id, *content, base in self._connection.execute(select(*columns).where(condition))
-        ]
-
     def _loaded(self, rows: Sequence[Any]) -> Any:
         """The descriptors of rows that are read already, so that the list needs no connection."""
         found = {
             descriptor.descriptor_id: descriptor
-            for descriptor in self._descriptors({row[1] for row in rows if row[1] is not None})
+            for descriptor in Descriptors(self._connection).load({row[1] for row in rows if row[1] is not None})
         }
         return lambda ids: [found[descriptor_id] for descriptor_id in ids]
 

@@ -269,6 +269,9 @@ PLACES = [
         ("hdfs://elsewhere/orders", "hdfs://elsewhere/renamed"),
         ("file:/warehouse", "file:/attic"),
         ("file:/nowhere", "file:/elsewhere"),
+        (TABLE_LOCATION, TABLE_LOCATION + "/deeper"),
+        (TABLE_LOCATION + "/sub", TABLE_LOCATION + "/sub/deeper"),
+        ("hdfs://elsewhere", "hdfs://elsewhere/orders"),
     ],
 )
 def test_locations_under_a_moved_directory_move_along(store: SqlStore, old: str, new: str) -> None:
