@@ -189,3 +189,12 @@ def test_migrate_of_postgresql(tmp_path, fresh_postgres_database):
     assert "hms-gateway migrate" in refused.stderr
     first = hms_gateway("migrate", "--database", fresh_postgres_database)
     assert (first.returncode, first.stdout[:26]) == (0, "from an empty database to ")
+
+
+@pytest.mark.postgres
+def test_several_processes_serve_postgresql(tmp_path, fresh_postgres_database):
+    assert hms_gateway("migrate", "--database", fresh_postgres_database).returncode == 0
+    with GatewayServer(tmp_path, demo=True, database=fresh_postgres_database, settings={"workers": 2}) as server:
+        for number in range(4):
+            assert call(server, "create_database", f'{{"name": "sales_{number}"}}').returncode == 0
+            assert f"sales_{number}" in call(server, "get_all_databases").stdout
