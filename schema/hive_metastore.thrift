@@ -698,10 +698,27 @@ union ColumnStatisticsData {
   8: TimestampColumnStatsData timestampStats,
 }
 
+union ColumnStatisticsData_v4 {
+  1: BooleanColumnStatsData_v4 booleanStats,
+  2: LongColumnStatsData_v4 longStats,
+  3: DoubleColumnStatsData_v4 doubleStats,
+  4: StringColumnStatsData_v4 stringStats,
+  5: BinaryColumnStatsData_v4 binaryStats,
+  6: DecimalColumnStatsData_v4 decimalStats,
+  7: DateColumnStatsData_v4 dateStats,
+  8: TimestampColumnStatsData timestampStats,
+}
+
 struct ColumnStatisticsObj {
   1: required string colName,
   2: required string colType,
   3: required ColumnStatisticsData statsData,
+}
+
+struct ColumnStatisticsObj_v4 {
+  1: required string colName,
+  2: required string colType,
+  3: required ColumnStatisticsData_v4 statsData,
 }
 
 // lastAnalyzed in seconds.
@@ -721,9 +738,22 @@ struct ColumnStatistics {
   4: optional string engine,
 }
 
+struct ColumnStatistics_v4 {
+  1: required ColumnStatisticsDesc statsDesc,
+  2: required list<ColumnStatisticsObj_v4> statsObj,
+  3: optional bool isStatsCompliant,
+  4: optional string engine,
+}
+
 struct AggrStats {
   1: required list<ColumnStatisticsObj> colStats,
   2: required i64 partsFound,  // partitions that have statistics
+  3: optional bool isStatsCompliant,
+}
+
+struct AggrStats_v4 {
+  1: required list<ColumnStatisticsObj_v4> colStats,
+  2: required i64 partsFound,
   3: optional bool isStatsCompliant,
 }
 
@@ -731,6 +761,14 @@ struct AggrStats {
 struct SetPartitionsStatsRequest {
   1: required list<ColumnStatistics> colStats,
   2: optional bool needMerge,  // with what is stored
+  3: optional i64 writeId,
+  4: optional string validWriteIdList,
+  5: optional string engine,
+}
+
+struct SetPartitionsStatsRequest_v4 {
+  1: required list<ColumnStatistics_v4> colStats,
+  2: optional bool needMerge,
   3: optional i64 writeId,
   4: optional string validWriteIdList,
   5: optional string engine,
@@ -755,6 +793,11 @@ struct TableStatsResult {
   2: optional bool isStatsCompliant,
 }
 
+struct TableStatsResult_v4 {
+  1: required list<ColumnStatisticsObj_v4> tableStats,
+  2: optional bool isStatsCompliant,
+}
+
 struct PartitionsStatsRequest {
   1: required string dbName,
   2: required string tblName,
@@ -767,6 +810,11 @@ struct PartitionsStatsRequest {
 
 struct PartitionsStatsResult {
   1: required map<string, list<ColumnStatisticsObj>> partStats,
+  2: optional bool isStatsCompliant,
+}
+
+struct PartitionsStatsResult_v4 {
+  1: required map<string, list<ColumnStatisticsObj_v4>> partStats,
   2: optional bool isStatsCompliant,
 }
 
@@ -1031,7 +1079,7 @@ struct Table {
   18: optional PrincipalType ownerType = PrincipalType.USER,
   19: optional i64 writeId,
   20: optional bool isStatsCompliant,
-  21: optional ColumnStatistics colStats,
+  21: optional ColumnStatistics_v4 colStats,
   22: optional byte accessType,
   23: optional list<string> requiredReadCapabilities,
   24: optional list<string> requiredWriteCapabilities,
@@ -1191,7 +1239,7 @@ struct Partition {
   9: optional string catName,
   10: optional i64 writeId,
   11: optional bool isStatsCompliant,
-  12: optional ColumnStatistics colStats,
+  12: optional ColumnStatistics_v4 colStats,
   13: optional FileMetadata fileMetadata,
 }
 
@@ -2624,11 +2672,11 @@ service ThriftHiveMetastore extends fb303.FacebookService {
       throws (
           1: NoSuchObjectException o1, 2: InvalidObjectException o2, 3: MetaException o3,
           4: InvalidInputException o4),
-  SetPartitionsStatsResponse update_table_column_statistics_req(1: SetPartitionsStatsRequest req)
+  SetPartitionsStatsResponse update_table_column_statistics_req(1: SetPartitionsStatsRequest_v4 req)
       throws (
           1: NoSuchObjectException o1, 2: InvalidObjectException o2, 3: MetaException o3,
           4: InvalidInputException o4),
-  SetPartitionsStatsResponse update_partition_column_statistics_req(1: SetPartitionsStatsRequest req)
+  SetPartitionsStatsResponse update_partition_column_statistics_req(1: SetPartitionsStatsRequest_v4 req)
       throws (
           1: NoSuchObjectException o1, 2: InvalidObjectException o2, 3: MetaException o3,
           4: InvalidInputException o4),

@@ -1123,6 +1123,27 @@ class ColumnStatisticsData(Struct):
         timestampStats: TimestampColumnStatsData | Encoded | None = None,
     ) -> None: ...
 
+class ColumnStatisticsData_v4(Struct):
+    booleanStats: BooleanColumnStatsData_v4 | None
+    longStats: LongColumnStatsData_v4 | None
+    doubleStats: DoubleColumnStatsData_v4 | None
+    stringStats: StringColumnStatsData_v4 | None
+    binaryStats: BinaryColumnStatsData_v4 | None
+    decimalStats: DecimalColumnStatsData_v4 | None
+    dateStats: DateColumnStatsData_v4 | None
+    timestampStats: TimestampColumnStatsData | None
+    def __init__(
+        self,
+        booleanStats: BooleanColumnStatsData_v4 | Encoded | None = None,
+        longStats: LongColumnStatsData_v4 | Encoded | None = None,
+        doubleStats: DoubleColumnStatsData_v4 | Encoded | None = None,
+        stringStats: StringColumnStatsData_v4 | Encoded | None = None,
+        binaryStats: BinaryColumnStatsData_v4 | Encoded | None = None,
+        decimalStats: DecimalColumnStatsData_v4 | Encoded | None = None,
+        dateStats: DateColumnStatsData_v4 | Encoded | None = None,
+        timestampStats: TimestampColumnStatsData | Encoded | None = None,
+    ) -> None: ...
+
 class ColumnStatisticsObj(Struct):
     colName: str | None
     colType: str | None
@@ -1132,6 +1153,17 @@ class ColumnStatisticsObj(Struct):
         colName: str | None = None,
         colType: str | None = None,
         statsData: ColumnStatisticsData | Encoded | None = None,
+    ) -> None: ...
+
+class ColumnStatisticsObj_v4(Struct):
+    colName: str | None
+    colType: str | None
+    statsData: ColumnStatisticsData_v4 | None
+    def __init__(
+        self,
+        colName: str | None = None,
+        colType: str | None = None,
+        statsData: ColumnStatisticsData_v4 | Encoded | None = None,
     ) -> None: ...
 
 class ColumnStatisticsDesc(Struct):
@@ -1164,6 +1196,19 @@ class ColumnStatistics(Struct):
         engine: str | None = None,
     ) -> None: ...
 
+class ColumnStatistics_v4(Struct):
+    statsDesc: ColumnStatisticsDesc | None
+    statsObj: list[ColumnStatisticsObj_v4] | None
+    isStatsCompliant: bool | None
+    engine: str | None
+    def __init__(
+        self,
+        statsDesc: ColumnStatisticsDesc | Encoded | None = None,
+        statsObj: list[ColumnStatisticsObj_v4] | EncodedList | None = None,
+        isStatsCompliant: bool | None = None,
+        engine: str | None = None,
+    ) -> None: ...
+
 class AggrStats(Struct):
     colStats: list[ColumnStatisticsObj] | None
     partsFound: int | None
@@ -1171,6 +1216,17 @@ class AggrStats(Struct):
     def __init__(
         self,
         colStats: list[ColumnStatisticsObj] | EncodedList | None = None,
+        partsFound: int | None = None,
+        isStatsCompliant: bool | None = None,
+    ) -> None: ...
+
+class AggrStats_v4(Struct):
+    colStats: list[ColumnStatisticsObj_v4] | None
+    partsFound: int | None
+    isStatsCompliant: bool | None
+    def __init__(
+        self,
+        colStats: list[ColumnStatisticsObj_v4] | EncodedList | None = None,
         partsFound: int | None = None,
         isStatsCompliant: bool | None = None,
     ) -> None: ...
@@ -1184,6 +1240,21 @@ class SetPartitionsStatsRequest(Struct):
     def __init__(
         self,
         colStats: list[ColumnStatistics] | EncodedList | None = None,
+        needMerge: bool | None = None,
+        writeId: int | None = None,
+        validWriteIdList: str | None = None,
+        engine: str | None = None,
+    ) -> None: ...
+
+class SetPartitionsStatsRequest_v4(Struct):
+    colStats: list[ColumnStatistics_v4] | None
+    needMerge: bool | None
+    writeId: int | None
+    validWriteIdList: str | None
+    engine: str | None
+    def __init__(
+        self,
+        colStats: list[ColumnStatistics_v4] | EncodedList | None = None,
         needMerge: bool | None = None,
         writeId: int | None = None,
         validWriteIdList: str | None = None,
@@ -1225,6 +1296,15 @@ class TableStatsResult(Struct):
         isStatsCompliant: bool | None = None,
     ) -> None: ...
 
+class TableStatsResult_v4(Struct):
+    tableStats: list[ColumnStatisticsObj_v4] | None
+    isStatsCompliant: bool | None
+    def __init__(
+        self,
+        tableStats: list[ColumnStatisticsObj_v4] | EncodedList | None = None,
+        isStatsCompliant: bool | None = None,
+    ) -> None: ...
+
 class PartitionsStatsRequest(Struct):
     dbName: str | None
     tblName: str | None
@@ -1250,6 +1330,15 @@ class PartitionsStatsResult(Struct):
     def __init__(
         self,
         partStats: dict[str, list[ColumnStatisticsObj]] | None = None,
+        isStatsCompliant: bool | None = None,
+    ) -> None: ...
+
+class PartitionsStatsResult_v4(Struct):
+    partStats: dict[str, list[ColumnStatisticsObj_v4]] | None
+    isStatsCompliant: bool | None
+    def __init__(
+        self,
+        partStats: dict[str, list[ColumnStatisticsObj_v4]] | None = None,
         isStatsCompliant: bool | None = None,
     ) -> None: ...
 
@@ -1703,7 +1792,7 @@ class Table(Struct):
     ownerType: int | None
     writeId: int | None
     isStatsCompliant: bool | None
-    colStats: ColumnStatistics | None
+    colStats: ColumnStatistics_v4 | None
     accessType: int | None
     requiredReadCapabilities: list[str] | None
     requiredWriteCapabilities: list[str] | None
@@ -1733,7 +1822,7 @@ class Table(Struct):
         ownerType: int | None = None,
         writeId: int | None = None,
         isStatsCompliant: bool | None = None,
-        colStats: ColumnStatistics | Encoded | None = None,
+        colStats: ColumnStatistics_v4 | Encoded | None = None,
         accessType: int | None = None,
         requiredReadCapabilities: list[str] | None = None,
         requiredWriteCapabilities: list[str] | None = None,
@@ -1986,7 +2075,7 @@ class Partition(Struct):
     catName: str | None
     writeId: int | None
     isStatsCompliant: bool | None
-    colStats: ColumnStatistics | None
+    colStats: ColumnStatistics_v4 | None
     fileMetadata: FileMetadata | None
     def __init__(
         self,
@@ -2001,7 +2090,7 @@ class Partition(Struct):
         catName: str | None = None,
         writeId: int | None = None,
         isStatsCompliant: bool | None = None,
-        colStats: ColumnStatistics | Encoded | None = None,
+        colStats: ColumnStatistics_v4 | Encoded | None = None,
         fileMetadata: FileMetadata | Encoded | None = None,
     ) -> None: ...
 
