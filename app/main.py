@@ -23,6 +23,7 @@ from app.metastore.alter_table import AlterTableService
 from app.metastore.databases import DatabaseService
 from app.metastore.events import EventMaker
 from app.metastore.fields import FieldService
+from app.metastore.functions import FunctionService
 from app.metastore.partitions import PartitionService
 from app.metastore.ports import FileSystemError, StoreError, StoreUnavailable
 from app.metastore.settings import MetastoreSettings
@@ -107,6 +108,7 @@ def _handlers(
     to_tjson: Callable[[Struct], bytes],
 ) -> list[object]:
     parts = (store, files, clock, rules, to_tjson)
+    events = EventMaker(rules, clock, to_tjson)
     databases = DatabaseService(*parts)
     alterations = AlterTableService(*parts)
     partitions = PartitionService(*parts)
@@ -121,7 +123,7 @@ def _handlers(
         Tables(TableService(*parts), alterations, TruncateService(*parts)),
         Partitions(partitions),
         PartitionChanges(partitions),
-        Functions(),
+        Functions(FunctionService(store, clock, events)),
         Indexes(),
     ]
 

@@ -14,7 +14,9 @@ from app.idl import StructType
 from app.limits import Limits
 from app.metastore.alter_table import AlterTableService
 from app.metastore.databases import DatabaseService
+from app.metastore.events import EventMaker
 from app.metastore.fields import FieldService
+from app.metastore.functions import FunctionService
 from app.metastore.ports import StoredEvent
 from app.metastore.settings import MetastoreSettings
 from app.metastore.tables import TableService
@@ -46,6 +48,8 @@ class Catalog:
         self.alterations = AlterTableService(*parts)
         self.truncations = TruncateService(*parts)
         self.fields = FieldService(store)
+        self.event_maker = EventMaker(self.settings, self.clock, to_tjson)
+        self.functions = FunctionService(store, self.clock, self.event_maker)
         self.databases.create_default()
 
     def with_settings(self, **changed: Any) -> "Catalog":

@@ -11,7 +11,7 @@ from app.limits import Limits
 from app.main import build_metastore
 from app.rpc import Call
 from app.settings import Settings
-from app.structs import METHODS, Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
+from app.structs import METHODS, Database, FieldSchema, Function, Partition, SerDeInfo, StorageDescriptor, Table
 from app.wire import MessageType
 
 CALL = Call("alice")
@@ -65,7 +65,8 @@ def change(random_, metastore):
     db_name, other_db = random_.choice(DATABASES), random_.choice(DATABASES)
     name, other_name = random_.choice(TABLES), random_.choice(TABLES)
     value = str(random_.randrange(3))
-    match random_.choices(range(7), weights=(2, 1, 6, 1, 6, 6, 3))[0]:
+    function = Function(name, other_db, f"class{value}")
+    match random_.choices(range(10), weights=(2, 1, 6, 1, 6, 6, 3, 3, 2, 1))[0]:
         case 0:
             return call(metastore, "create_database", Database(db_name))
         case 1:
@@ -79,19 +80,28 @@ def change(random_, metastore):
         case 5:
             sd = StorageDescriptor(cols=[], serdeInfo=SerDeInfo())
             return call(metastore, "add_partition", Partition([value], db_name, name, sd=sd))
-        case _:
+        case 6:
             return call(metastore, "drop_partition", db_name, name, [value], False)
+        case 7:
+            return call(metastore, "create_function", function)
+        case 8:
+            return call(metastore, "alter_function", db_name, name, function)
+        case _:
+            return call(metastore, "drop_function", db_name, name)
 
 
 def reads():
     yield "get_all_databases", ()
+    yield "get_all_functions", ()
     for db_name in DATABASES:
         yield "get_database", (db_name,)
         yield "get_all_tables", (db_name,)
+        yield "get_functions", (db_name, "*")
         yield "get_tables", (db_name, "*")
         yield "get_table_objects_by_name", (db_name, list(TABLES))
         for name in TABLES:
             yield "get_table", (db_name, name)
+            yield "get_function", (db_name, name)
             yield "get_partitions", (db_name, name, -1)
             yield "get_partition_names", (db_name, name, -1)
             yield "get_partitions_by_filter", (db_name, name, 'ds > "0"', -1)

@@ -8,9 +8,11 @@ from app.metastore.ports import StoredEvent
 from app.structs import Struct
 
 Scope: TypeAlias = tuple[str, ...]
-"""`("databases",)`, `("database", db)`, `("tables", db)` for the list of its tables, or `("table", db, table)`."""
+"""`("databases",)`, `("database", db)`, `("tables", db)` for the list of its tables, `("table", db, table)`,
+`("functions",)`, or `("functions", db)`."""
 
 DATABASES: Scope = ("databases",)
+FUNCTIONS: Scope = ("functions",)
 _Reader: TypeAlias = Callable[[Any], Iterable[Scope]]
 
 
@@ -43,6 +45,10 @@ def _tables(db_field: str) -> _Reader:
     return lambda arguments: (("tables", _database(getattr(arguments, db_field))),)
 
 
+def _functions(arguments: Any) -> Iterable[Scope]:
+    return (("functions", _database(arguments.dbName)),)
+
+
 def _named_tables(arguments: Any) -> Iterable[Scope]:
     db_name = _database(arguments.dbname)
     return (("database", db_name), *(("table", db_name, normalize(name)) for name in arguments.tbl_names or ()))
@@ -61,6 +67,9 @@ _READERS: Mapping[str, _Reader] = {
     "get_table": _of_arguments("dbname", "tbl_name"),
     "get_table_req": _of_request("req", "dbName", "tblName"),
     "get_table_objects_by_name": _named_tables,
+    "get_function": _functions,
+    "get_functions": _functions,
+    "get_all_functions": lambda _: (FUNCTIONS,),
     "get_fields": _of_columns,
     "get_schema": _of_columns,
     **dict.fromkeys(
@@ -82,6 +91,7 @@ _READERS: Mapping[str, _Reader] = {
 }
 
 _OF_ONE_TABLE = frozenset({"ADD_PARTITION", "ALTER_PARTITION", "DROP_PARTITION", "INSERT"})
+_OF_FUNCTIONS = frozenset({"CREATE_FUNCTION", "ALTER_FUNCTION", "DROP_FUNCTION"})
 _OF_TABLE_LISTS = frozenset({"CREATE_TABLE", "ALTER_TABLE", "DROP_TABLE"})
 
 
@@ -111,4 +121,7 @@ def scopes_changed(stored: StoredEvent) -> tuple[Scope, ...] | None:
             old_db, old_table = event.renamed_from
             renamed = (("tables", old_db), ("table", old_db, old_table))
         return (("tables", db_name), *table, *renamed)
+    if event.event_type in _OF_FUNCTIONS:
+        old_db, _ = event.renamed_from or (db_name, "")
+        return (FUNCTIONS, ("functions", db_name), ("functions", old_db))
     return None

@@ -54,10 +54,6 @@ UNSUPPORTED: Mapping[str, str] = MappingProxyType(
                 " delete_partition_column_statistics delete_table_column_statistics delete_column_statistics_req",
             ),
             *_because(
-                "functions: only reading the empty catalog of them is implemented yet",
-                "create_function drop_function alter_function",
-            ),
-            *_because(
                 "roles and privileges: not implemented yet",
                 "create_role drop_role get_role_names grant_role revoke_role list_roles grant_revoke_role"
                 " get_principals_in_role get_role_grants_for_principal get_privilege_set list_privileges"

@@ -223,7 +223,7 @@ class DatabaseService:
         if not cascade:
             if tx.table_names(stored_name, limit=1):
                 raise InvalidOperationException(f"Database {stored_name} is not empty. One or more tables exist.")
-            if tx.function_count(found.database_id):
+            if tx.functions.names(stored_name):
                 raise InvalidOperationException(f"Database {stored_name} is not empty. One or more functions exist.")
         doomed = self._doomed(tx, found.database) if delete_data else None
         tx.delete_database(found.database_id)

@@ -5,18 +5,31 @@ Primitives below, semantics above: nothing here knows Hive's error texts, and no
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NewType, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from app.metastore.filters import BoundFilter, TableFilter
+from app.metastore.ids import DatabaseId as DatabaseId
+from app.metastore.ids import EventId as EventId
+from app.metastore.ids import PartitionId as PartitionId
+from app.metastore.ids import TableId as TableId
+from app.metastore.object_ports import (
+    FunctionReads,
+    FunctionWrites,
+    IndexReads,
+    IndexWrites,
+    PartitionMarkReads,
+    PartitionMarkWrites,
+    PropertyReads,
+    PropertyWrites,
+    TokenReads,
+    TokenWrites,
+    TypeReads,
+    TypeWrites,
+)
 from app.metastore.patterns import Pattern
 from app.structs import Database, EncodedList, FieldSchema, Partition, Table, TableMeta
 
 T = TypeVar("T")
-
-DatabaseId = NewType("DatabaseId", int)
-TableId = NewType("TableId", int)
-PartitionId = NewType("PartitionId", int)
-EventId = NewType("EventId", int)
 
 
 class StoreError(Exception):
@@ -132,6 +145,24 @@ class StoredEvent:
 class Snapshot(Protocol):
     """One consistent state of the catalog. Names are normalised (lower case) by the caller."""
 
+    @property
+    def functions(self) -> FunctionReads: ...
+
+    @property
+    def types(self) -> TypeReads: ...
+
+    @property
+    def indexes(self) -> IndexReads: ...
+
+    @property
+    def partition_marks(self) -> PartitionMarkReads: ...
+
+    @property
+    def tokens(self) -> TokenReads: ...
+
+    @property
+    def properties(self) -> PropertyReads: ...
+
     def database(self, name: str) -> StoredDatabase | None: ...
 
     def database_names(self, pattern: Pattern | None = None) -> list[str]:
@@ -155,8 +186,6 @@ class Snapshot(Protocol):
     def table_metas(
         self, db_pattern: Pattern | None, tbl_pattern: Pattern | None, table_types: Sequence[str] | None
     ) -> list[TableMeta]: ...
-
-    def function_count(self, database_id: DatabaseId) -> int: ...
 
     def partition(self, table: StoredTable, name: str) -> StoredPartition | None: ...
 
@@ -187,13 +216,31 @@ class Snapshot(Protocol):
 class Transaction(Snapshot, Protocol):
     """A unit of work that changes the catalog. One runs at a time: what it reads stays true until it commits."""
 
+    @property
+    def functions(self) -> FunctionWrites: ...
+
+    @property
+    def types(self) -> TypeWrites: ...
+
+    @property
+    def indexes(self) -> IndexWrites: ...
+
+    @property
+    def partition_marks(self) -> PartitionMarkWrites: ...
+
+    @property
+    def tokens(self) -> TokenWrites: ...
+
+    @property
+    def properties(self) -> PropertyWrites: ...
+
     def insert_database(self, database: Database) -> DatabaseId:
         """Raises DuplicateKey."""
 
     def update_database(self, database_id: DatabaseId, database: Database) -> None: ...
 
     def delete_database(self, database_id: DatabaseId) -> None:
-        """With everything in it: functions, tables, partitions."""
+        """With everything in it: functions, tables, partitions, indexes."""
 
     def insert_table(self, database_id: DatabaseId, table: Table) -> TableId:
         """Raises DuplicateKey."""
@@ -202,7 +249,7 @@ class Transaction(Snapshot, Protocol):
         """Replace the table's own row; partitions keep columns and locations. Raises DuplicateKey for a taken name."""
 
     def delete_table(self, table_id: TableId) -> None:
-        """With its partitions."""
+        """With its partitions, indexes and marks."""
 
     def move_partition_locations(self, table_id: TableId, old_path: str, new_path: str) -> None:
         """Give every partition whose location lies under `old_path` the same place under `new_path`."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Row, bindparam, delete, func, insert, select, update
+from sqlalchemy import Row, bindparam, delete, insert, select, update
 
 from app.metastore.patterns import Pattern
 from app.metastore.ports import DatabaseId, DuplicateKey, StoredDatabase
@@ -10,7 +10,7 @@ from app.storage.errors import check_name, check_text, is_storable
 from app.storage.filter_sql import matches_pattern
 from app.storage.fragments import DATABASE_EXTRA, decode_extra, decode_map, encode_extra, encode_map
 from app.storage.repository import Repository
-from app.storage.schema import DATABASES, DESCRIPTORS, FUNCTIONS, FURTHER_KEYS, PARTITIONS, TABLES
+from app.storage.schema import DATABASES, FUNCTIONS, OF_TABLES, TABLES
 from app.structs import Database
 
 _BY_NAME = select(DATABASES).where(DATABASES.c.name == bindparam("db_name"))
@@ -30,10 +30,6 @@ class DatabaseReads(Repository):
             statement = statement.where(condition)
         return list(self._connection.execute(statement).scalars())
 
-    def function_count(self, database_id: DatabaseId) -> int:
-        statement = select(func.count()).select_from(FUNCTIONS).where(FUNCTIONS.c.database_id == database_id)
-        return self._connection.execute(statement).scalar_one()
-
 
 class DatabaseWrites(DatabaseReads):
     def insert_database(self, database: Database) -> DatabaseId:
@@ -46,7 +42,7 @@ class DatabaseWrites(DatabaseReads):
 
     def delete_database(self, database_id: DatabaseId) -> None:
         tables = select(TABLES.c.table_id).where(TABLES.c.database_id == database_id)
-        for child in (FURTHER_KEYS, PARTITIONS, DESCRIPTORS):
+        for child in OF_TABLES:
             self._connection.execute(delete(child).where(child.c.table_id.in_(tables)))
         for owned in (TABLES, FUNCTIONS, DATABASES):
             self._connection.execute(delete(owned).where(owned.c.database_id == database_id))

@@ -45,6 +45,11 @@ def decode_texts(fragment: str) -> list[str]:
     return texts
 
 
+def text_hash(text: str) -> str:
+    """A key for a text of any length and with any characters."""
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=16).hexdigest()
+
+
 def encode_columns(columns: Sequence[FieldSchema] | None) -> str | None:
     """A list of columns as TJSON, None when there is no list."""
     return None if columns is None else encode_value(_FIELD_SCHEMAS, columns).decode()
@@ -128,19 +133,20 @@ def decode_partition_extra(fragment: str | None) -> Partition:
     return extra
 
 
-def _names_except(struct_class: type[Struct], *names: str) -> tuple[str, ...]:
+def names_except(struct_class: type[Struct], *names: str) -> tuple[str, ...]:
+    """The fields that have no column of their own, for `encode_extra`."""
     return tuple(field.name for field in struct_class.definition.fields if field.name not in names)
 
 
 # Left out: privileges are grants, `temporary` is the clients' notion (semantics §3.3), `id` is ours to give.
-DATABASE_EXTRA: Final = _names_except(
+DATABASE_EXTRA: Final = names_except(
     Database, "name", "description", "locationUri", "parameters", "privileges", "ownerName", "ownerType", "createTime"
 )
-TABLE_EXTRA: Final = _names_except(
+TABLE_EXTRA: Final = names_except(
     Table, "tableName", "dbName", "owner", "createTime", "lastAccessTime", "retention", "sd", "partitionKeys",
     "parameters", "viewOriginalText", "viewExpandedText", "tableType", "privileges", "temporary", "id",
 )  # fmt: skip
-PARTITION_EXTRA: Final = _names_except(
+PARTITION_EXTRA: Final = names_except(
     Partition, "values", "dbName", "tableName", "createTime", "lastAccessTime", "sd", "parameters", "privileges"
 )
 

@@ -6,7 +6,19 @@ are compared lie in columns of binary collation.
 
 from typing import Final
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, MetaData, Table, Text, UniqueConstraint, text
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
 from sqlalchemy.dialects import mysql, postgresql
 
 REVISION: Final = "0006"
@@ -26,6 +38,7 @@ _BinaryText = (
     .with_variant(mysql.VARCHAR(700, collation="utf8mb4_bin"), "mysql", "mariadb")
 )
 _LongText = Text().with_variant(mysql.LONGTEXT(collation="utf8mb4_bin"), "mysql", "mariadb")
+_LongBinary = LargeBinary().with_variant(mysql.LONGBLOB(), "mysql", "mariadb")
 
 # One row: the newest event id, which is the catalog's version. Whoever changes anything locks it first.
 CATALOG: Final = Table(
@@ -57,6 +70,8 @@ FUNCTIONS: Final = Table(
     Column("function_id", _Id, primary_key=True),
     Column("database_id", _Id, ForeignKey("databases.database_id"), nullable=False),
     Column("name", _BinaryText, nullable=False),
+    # Every further field that is set, as a Function struct of its own.
+    Column("extra", _LongText),
     UniqueConstraint("database_id", "name", name="functions_name"),
 )
 
@@ -158,7 +173,9 @@ NOTIFICATIONS: Final = Table(
     Column("table_name", _LongText),
     Column("renamed_from_db", _LongText),
     Column("renamed_from_table", _LongText),
+    # A long message is kept compressed, and this is empty then.
     Column("message", _LongText, nullable=False),
+    Column("compressed_message", _LongBinary),
 )
 
 PENDING_MOVES: Final = Table(
@@ -170,3 +187,64 @@ PENDING_MOVES: Final = Table(
     Column("target", _LongText, nullable=False),
     sqlite_autoincrement=True,
 )
+
+TYPES: Final = Table(
+    "types",
+    METADATA,
+    Column("type_id", _Id, primary_key=True),
+    Column("name", _BinaryText, nullable=False, unique=True),
+    Column("extra", _LongText),
+)
+
+TABLE_INDEXES: Final = Table(
+    "table_indexes",
+    METADATA,
+    Column("index_id", _Id, primary_key=True),
+    Column("table_id", _Id, ForeignKey("tables.table_id"), nullable=False),
+    Column("name", _BinaryText, nullable=False),
+    # As the index was made with; it may be `database.table`, and no such table need be there.
+    Column("index_table_name", _LongText),
+    Column("extra", _LongText),
+    UniqueConstraint("table_id", "name", name="table_indexes_name"),
+)
+
+# What markPartitionForEvent noted. The partition need not be there, so it is known by its values.
+PARTITION_MARKS: Final = Table(
+    "partition_marks",
+    METADATA,
+    Column("mark_id", _Id, primary_key=True),
+    Column("table_id", _Id, ForeignKey("tables.table_id"), nullable=False),
+    Column("values_hash", _BinaryText, nullable=False),
+    Column("event_type", Integer, nullable=False),
+    Column("event_time", BigInteger, nullable=False),
+    Index("partition_marks_values", "table_id", "values_hash"),
+    Index("partition_marks_time", "event_time"),
+)
+
+# Texts of callers that may be of any length and have any characters lie in `content`, as a TJSON list.
+DELEGATION_TOKENS: Final = Table(
+    "delegation_tokens",
+    METADATA,
+    Column("identifier_hash", _BinaryText, primary_key=True),
+    Column("content", _LongText, nullable=False),
+)
+
+MASTER_KEYS: Final = Table(
+    "master_keys",
+    METADATA,
+    Column("key_id", _Id, primary_key=True),
+    Column("content", _LongText, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+PROPERTIES: Final = Table(
+    "properties",
+    METADATA,
+    Column("path_hash", _BinaryText, primary_key=True),
+    Column("namespace", _LongText, nullable=False),
+    Column("path", _LongText, nullable=False),
+    Column("value", _LongText, nullable=False),
+)
+
+# What goes with a table, in an order that keeps every reference whole.
+OF_TABLES: Final = (FURTHER_KEYS, PARTITIONS, DESCRIPTORS, TABLE_INDEXES, PARTITION_MARKS)

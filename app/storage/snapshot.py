@@ -1,17 +1,54 @@
 """The two things units of work are handed: one consistent state to read, and a state to change."""
 
+from functools import cached_property
+
 from sqlalchemy import Connection
 
 from app.storage.databases import DatabaseReads, DatabaseWrites
 from app.storage.engines import run_on_driver
 from app.storage.events import EventReads, EventWrites
+from app.storage.functions import FunctionRepository
+from app.storage.indexes import IndexRepository
 from app.storage.partition_list import Lease
+from app.storage.partition_marks import PartitionMarkRepository
 from app.storage.partition_writes import PartitionWrites
 from app.storage.partitions import PartitionReads
+from app.storage.properties import PropertyRepository
+from app.storage.repository import Repository
 from app.storage.tables import TableReads, TableWrites
+from app.storage.tokens import TokenRepository
+from app.storage.types import TypeRepository
 
 
-class SqlSnapshot(PartitionReads, TableReads, DatabaseReads, EventReads):
+class _Objects(Repository):
+    """The repositories of the smaller aggregates, each made when it is first used."""
+
+    @cached_property
+    def functions(self) -> FunctionRepository:
+        return FunctionRepository(self._connection)
+
+    @cached_property
+    def types(self) -> TypeRepository:
+        return TypeRepository(self._connection)
+
+    @cached_property
+    def indexes(self) -> IndexRepository:
+        return IndexRepository(self._connection)
+
+    @cached_property
+    def partition_marks(self) -> PartitionMarkRepository:
+        return PartitionMarkRepository(self._connection)
+
+    @cached_property
+    def tokens(self) -> TokenRepository:
+        return TokenRepository(self._connection)
+
+    @cached_property
+    def properties(self) -> PropertyRepository:
+        return PropertyRepository(self._connection)
+
+
+class SqlSnapshot(PartitionReads, TableReads, DatabaseReads, EventReads, _Objects):
     """`ports.Snapshot` inside a read-only transaction that `lease` keeps open."""
 
     def __init__(self, connection: Connection, lease: Lease) -> None:
@@ -19,7 +56,7 @@ class SqlSnapshot(PartitionReads, TableReads, DatabaseReads, EventReads):
         self._lease = lease
 
 
-class SqlTransaction(PartitionWrites, TableWrites, DatabaseWrites, EventWrites):
+class SqlTransaction(PartitionWrites, TableWrites, DatabaseWrites, EventWrites, _Objects):
     """`ports.Transaction` inside the writer's transaction. Lists are read at once: it ends before they are sent."""
 
     def savepoint(self) -> None:

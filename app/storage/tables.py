@@ -25,7 +25,7 @@ from app.storage.fragments import (
 )
 from app.storage.partition_keys import PartitionKeys
 from app.storage.repository import Repository
-from app.storage.schema import DATABASES, DESCRIPTORS, FURTHER_KEYS, PARTITIONS, TABLES
+from app.storage.schema import DATABASES, OF_TABLES, TABLES
 from app.structs import Table, TableMeta
 
 _ROWS = select(TABLES, DATABASES.c.name.label("db_name")).join(
@@ -125,7 +125,7 @@ class TableWrites(TableReads):
             PartitionKeys(self._connection).rewrite(table_id, new_classes)
 
     def delete_table(self, table_id: TableId) -> None:
-        for child in (FURTHER_KEYS, PARTITIONS, DESCRIPTORS, TABLES):
+        for child in (*OF_TABLES, TABLES):
             self._connection.execute(delete(child).where(child.c.table_id == table_id))
 
     def _check_table_name_free(self, database_id: DatabaseId, name: str, except_for: TableId | None) -> None:

@@ -89,8 +89,3 @@ def test_deleting_takes_tables_and_partitions_along(store: SqlStore) -> None:
     kept = store.read(lambda snapshot: snapshot.table("other", "kept"))
     assert kept is not None
     assert names(store, kept) == ["k0=a/k1=1"]
-
-
-def test_there_are_no_functions_yet(store: SqlStore) -> None:
-    database_id = store.write(lambda transaction: transaction.insert_database(database()))
-    assert store.read(lambda snapshot: snapshot.function_count(database_id)) == 0

@@ -1,37 +1,17 @@
-"""Functions, indexes and catalogs: what there is to read while none can be created."""
+"""Indexes and catalogs: what there is to read while none can be created."""
 
 import pytest
 
 from app.handlers.catalogs import Catalogs
-from app.handlers.functions import Functions
 from app.handlers.indexes import Indexes
 from app.rpc.call import Call
 from app.structs import (
-    GetAllFunctionsResponse,
     GetCatalogRequest,
-    GetFunctionsRequest,
     MetaException,
     NoSuchObjectException,
 )
 
 CALL = Call("tester")
-
-
-def test_there_are_no_functions() -> None:
-    functions = Functions()
-    assert functions.get_all_functions(CALL) == GetAllFunctionsResponse([])
-    assert functions.get_functions(CALL, "default", "*") == []
-    assert functions.get_functions_req(CALL, GetFunctionsRequest("default")).function_names == []
-    assert functions.get_functions_req(CALL, GetFunctionsRequest("default", returnNames=False)).functions == []
-    with pytest.raises(MetaException):
-        functions.get_functions(CALL, None, "*")
-
-
-@pytest.mark.parametrize("db_name", ["sp1", "@hive#sp1"])
-def test_a_function_that_is_missing_is_called_so(db_name: str) -> None:
-    with pytest.raises(NoSuchObjectException) as raised:
-        Functions().get_function(CALL, db_name, "f1")
-    assert raised.value == NoSuchObjectException("Function sp1.f1 does not exist")
 
 
 def test_there_are_no_indexes() -> None:

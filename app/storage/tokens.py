@@ -1,0 +1,47 @@
+"""Delegation tokens and master keys as rows: opaque texts of any length (semantics §2.19)."""
+
+from sqlalchemy import delete, insert, select, update
+
+from app.storage.fragments import decode_texts, encode_texts, text_hash
+from app.storage.repository import Repository
+from app.storage.schema import DELEGATION_TOKENS, MASTER_KEYS
+
+
+class TokenRepository(Repository):
+    """`object_ports.TokenWrites`."""
+
+    def token(self, identifier: str) -> str | None:
+        statement = select(DELEGATION_TOKENS.c.content).where(
+            DELEGATION_TOKENS.c.identifier_hash == text_hash(identifier)
+        )
+        content = self._connection.execute(statement).scalar()
+        return None if content is None else decode_texts(content)[1]
+
+    def identifiers(self) -> list[str]:
+        contents = self._connection.execute(select(DELEGATION_TOKENS.c.content)).scalars()
+        return sorted(decode_texts(content)[0] for content in contents)
+
+    def master_keys(self) -> list[str]:
+        contents = self._connection.execute(select(MASTER_KEYS.c.content).order_by(MASTER_KEYS.c.key_id)).scalars()
+        return [decode_texts(content)[0] for content in contents]
+
+    def insert_token(self, identifier: str, token: str) -> bool:
+        if self.token(identifier) is not None:
+            return False
+        values = {"identifier_hash": text_hash(identifier), "content": encode_texts([identifier, token])}
+        self._connection.execute(insert(DELEGATION_TOKENS).values(values))
+        return True
+
+    def delete_token(self, identifier: str) -> bool:
+        condition = DELEGATION_TOKENS.c.identifier_hash == text_hash(identifier)
+        return self._connection.execute(delete(DELEGATION_TOKENS).where(condition)).rowcount > 0
+
+    def insert_master_key(self, key: str) -> int:
+        return self._inserted_id(insert(MASTER_KEYS).values(content=encode_texts([key])))
+
+    def update_master_key(self, number: int, key: str) -> bool:
+        statement = update(MASTER_KEYS).where(MASTER_KEYS.c.key_id == number).values(content=encode_texts([key]))
+        return self._connection.execute(statement).rowcount > 0
+
+    def delete_master_key(self, number: int) -> bool:
+        return self._connection.execute(delete(MASTER_KEYS).where(MASTER_KEYS.c.key_id == number)).rowcount > 0
