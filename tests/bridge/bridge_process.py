@@ -1,0 +1,145 @@
+"""`hms-gateway bridge` as a child process, and Apache thrift's Python client over TCP."""
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
+
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+from thrift.Thrift import TApplicationException, TMessageType
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TBufferedTransport
+
+from app.structs import METHODS
+from tests.apache import ApacheBinary
+from tests.server import GatewayServer, free_port
+
+STOP_SECONDS_MAX = 20
+START_ATTEMPTS_MAX = 1500
+POLL_SECONDS = 0.02
+
+
+class BridgeProcess:
+    """A running bridge to `gateway`, on a free port of loopback. A context manager."""
+
+    def __init__(self, gateway: GatewayServer, *options: str, password: str | None = None, **variables: str) -> None:
+        self.port, self.side_port = free_port(), free_port()
+        self.log = gateway.data_dir / f"bridge-{self.port}.log"
+        self._command = [
+            str(Path(sys.executable).with_name("hms-gateway")),
+            *("bridge", "--url", gateway.url, "--user", gateway.user),
+            *("--port", str(self.port), "--health-port", str(self.side_port)),
+            *(options or ("--cacert", str(gateway.data_dir / "certificate.pem"))),
+        ]
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("HMS_GATEWAY_")}
+        password = gateway.password if password is None else password
+        self._environment = {**inherited, "HMS_GATEWAY_PASSWORD": password, **variables}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        with self.log.open("ab") as output:
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=self._environment,
+            )
+        for _ in range(START_ATTEMPTS_MAX):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
+                return self
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(POLL_SECONDS)
+                break
+        self.stop()
+        raise AssertionError(f"the bridge did not start\n{self.log_text()}")
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> int | None:
+        """Ask it to stop; its exit status."""
+        process, self._process = self._process, None
+        if process is None:
+            return None
+        process.terminate()
+        try:
+            return process.wait(STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return process.wait()
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def log_text(self) -> str:
+        return self.log.read_text(errors="replace")
+
+
+class ApacheClient:
+    """Calls by IDL name; declared exceptions and TApplicationException are raised."""
+
+    def __init__(self, transport: Any, protocol_class: Any = ApacheBinary) -> None:
+        self._transport = transport
+        self._protocol = protocol_class(transport)
+        self._seqid = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments: self.call(name, *arguments)
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        method = METHODS[name]
+        self._seqid += 1
+        self._send(name, method.arguments(*arguments), method.oneway)
+        if method.oneway:
+            return None
+        answered, kind, seqid = self._protocol.readMessageBegin()
+        assert (answered, seqid) == (name, self._seqid)
+        if kind == TMessageType.EXCEPTION:
+            error = TApplicationException()
+            error.read(self._protocol)
+            self._protocol.readMessageEnd()
+            raise error
+        result = method.result()
+        self._protocol.readStruct(result, method.result.thrift_spec)
+        self._protocol.readMessageEnd()
+        for field in method.definition.throws:
+            declared = getattr(result, field.name)
+            if declared is not None:
+                raise declared
+        return getattr(result, "success", None)
+
+    def _send(self, name: str, arguments: Any, is_oneway: bool) -> None:
+        kind = TMessageType.ONEWAY if is_oneway else TMessageType.CALL
+        self._protocol.writeMessageBegin(name, kind, self._seqid)
+        self._protocol.writeStruct(arguments, type(arguments).thrift_spec)
+        self._protocol.writeMessageEnd()
+        self._transport.flush()
+
+
+@contextlib.contextmanager
+def connected(
+    bridge: BridgeProcess, transport_class: Any = TBufferedTransport, protocol_class: Any = ApacheBinary
+) -> Iterator[ApacheClient]:
+    """A client on a connection of its own."""
+    sock = TSocket("127.0.0.1", bridge.port)
+    sock.setTimeout(30_000)
+    transport = transport_class(sock)
+    transport.open()
+    try:
+        yield ApacheClient(transport, protocol_class)
+    finally:
+        transport.close()
+
+
+class OldBinary(ApacheBinary):
+    """With headers of the first Thrift versions."""
+
+    def __init__(self, transport: Any) -> None:
+        TBinaryProtocol.__init__(self, transport, strictRead=False, strictWrite=False)
