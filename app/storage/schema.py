@@ -8,6 +8,7 @@ from typing import Final
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     ForeignKey,
     Index,
@@ -36,6 +37,11 @@ _BinaryText = (
     Text()
     .with_variant(postgresql.TEXT(collation="C"), "postgresql")
     .with_variant(mysql.VARCHAR(700, collation="utf8mb4_bin"), "mysql", "mariadb")
+)
+_ShortText = (
+    Text()
+    .with_variant(postgresql.TEXT(collation="C"), "postgresql")
+    .with_variant(mysql.VARCHAR(64, collation="utf8mb4_bin"), "mysql", "mariadb")
 )
 _LongText = Text().with_variant(mysql.LONGTEXT(collation="utf8mb4_bin"), "mysql", "mariadb")
 _LongBinary = LargeBinary().with_variant(mysql.LONGBLOB(), "mysql", "mariadb")
@@ -244,6 +250,91 @@ PROPERTIES: Final = Table(
     Column("namespace", _LongText, nullable=False),
     Column("path", _LongText, nullable=False),
     Column("value", _LongText, nullable=False),
+)
+
+# Column statistics; `data` is a ColumnStatisticsData_v4 (semantics §2.16). Engines differ in what they compute.
+TABLE_STATISTICS: Final = Table(
+    "table_statistics",
+    METADATA,
+    Column("table_id", _Id, ForeignKey("tables.table_id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("engine", _ShortText, primary_key=True),
+    Column("column_name", _BinaryText, primary_key=True),
+    Column("column_type", _LongText, nullable=False),
+    Column("data", _LongText, nullable=False),
+    Column("last_analyzed", BigInteger, nullable=False),
+)
+
+PARTITION_STATISTICS: Final = Table(
+    "partition_statistics",
+    METADATA,
+    Column("partition_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("engine", _ShortText, primary_key=True),
+    Column("column_name", _BinaryText, primary_key=True),
+    Column("table_id", _Id, ForeignKey("tables.table_id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("column_type", _LongText, nullable=False),
+    Column("data", _LongText, nullable=False),
+    Column("last_analyzed", BigInteger, nullable=False),
+)
+
+# A row for each column of a constraint. A foreign key belongs to the table that has it, and goes with either table.
+CONSTRAINTS: Final = Table(
+    "constraints",
+    METADATA,
+    Column("constraint_id", _Id, primary_key=True),
+    Column("table_id", _Id, ForeignKey("tables.table_id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("parent_table_id", _Id, ForeignKey("tables.table_id", ondelete="CASCADE"), index=True),
+    Column("kind", Integer, nullable=False),
+    Column("name", _BinaryText, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("column_name", _BinaryText, nullable=False),
+    Column("parent_column_name", _BinaryText),
+    # The other fields of the SQL… struct.
+    Column("extra", _LongText),
+)
+
+ROLES: Final = Table(
+    "roles",
+    METADATA,
+    Column("role_id", _Id, primary_key=True),
+    Column("name", _BinaryText, nullable=False, unique=True),
+    Column("owner_name", _LongText),
+    Column("create_time", Integer, nullable=False),
+)
+
+ROLE_MEMBERS: Final = Table(
+    "role_members",
+    METADATA,
+    Column("member_id", _Id, primary_key=True),
+    Column("role_id", _Id, ForeignKey("roles.role_id", ondelete="CASCADE"), nullable=False),
+    Column("principal_name", _BinaryText, nullable=False),
+    Column("principal_type", Integer, nullable=False),
+    Column("grant_option", Boolean, nullable=False),
+    Column("grant_time", Integer, nullable=False),
+    Column("grantor_name", _LongText),
+    Column("grantor_type", Integer),
+    Index("role_members_principal", "principal_name", "principal_type"),
+    UniqueConstraint("role_id", "principal_type", "principal_name", name="role_members_once"),
+)
+
+# What a grant is on is said by those of the ids that are set; all unset means everything (semantics §2.18).
+PRIVILEGES: Final = Table(
+    "privileges",
+    METADATA,
+    Column("privilege_id", _Id, primary_key=True),
+    Column("object_type", Integer, nullable=False),
+    Column("database_id", _Id, ForeignKey("databases.database_id", ondelete="CASCADE"), index=True),
+    Column("table_id", _Id, ForeignKey("tables.table_id", ondelete="CASCADE"), index=True),
+    Column("partition_id", BigInteger, index=True),
+    Column("column_name", _BinaryText),
+    Column("principal_name", _BinaryText, nullable=False),
+    Column("principal_type", Integer, nullable=False),
+    Column("privilege", _LongText, nullable=False),
+    Column("grant_option", Boolean, nullable=False),
+    Column("create_time", Integer, nullable=False),
+    Column("grantor_name", _LongText),
+    Column("grantor_type", Integer),
+    Column("authorizer", _LongText),
+    Index("privileges_principal", "principal_name", "principal_type"),
 )
 
 # What goes with a table, in an order that keeps every reference whole.
