@@ -11,7 +11,7 @@ from functools import partial
 
 import structlog
 
-from app.cache import ReplyCache
+from app.cache import ReplyCache, ReplyKey
 from app.gateway.access_log import AccessLog, AccessRecord
 from app.gateway.calls import Answered, CallRunner
 from app.gateway.cors import ALLOWED_METHODS, CrossOrigin
@@ -42,6 +42,10 @@ RETRY_SOON: HeaderList = ((b"retry-after", b"1"),)
 # Headers that handlers have no business with.
 SECRET_HEADERS = frozenset({b"authorization", b"proxy-authorization", b"cookie"})
 
+# Looking up a member of an enumeration, and hashing one, costs more than what is done with these.
+_CALL = MessageType.CALL
+_REPLY = MessageType.REPLY
+
 _log = structlog.get_logger("hms_gateway.endpoint")
 
 
@@ -65,6 +69,9 @@ class Endpoint:
         write_stall_seconds_max: float = 60.0,
     ) -> None:
         self._codecs = codecs
+        self._content_types = {
+            codec.name: codec.content_type.encode() for codec in (codecs.tjson, codecs.binary, codecs.compact)
+        }
         self._processor = processor
         self._cache = cache
         self._authenticator = authenticator
@@ -128,10 +135,10 @@ class Endpoint:
 
     async def _answer_from_cache(self, exchange: Exchange, codec: Codec, message: Message, dialect: Dialect) -> bool:
         cache = self._cache
-        if cache is None or message.type is not MessageType.CALL:
+        if cache is None or message.type is not _CALL:
             return False
         try:
-            found = cache.lookup((codec.name, dialect, message.name, message.payload))
+            found = cache.lookup(_cache_key(codec, message, dialect))
             if found is not None and not isinstance(found, bytes):
                 found = await found
         except Exception as error:
@@ -143,7 +150,7 @@ class Endpoint:
             return False
         self._metrics.cache_hits += 1
         exchange.cached = True
-        await self._send_whole(exchange, codec, message, MessageType.REPLY, found)
+        await self._send_whole(exchange, codec, message, _REPLY, found)
         return True
 
     async def _answer(
@@ -200,8 +207,7 @@ class Endpoint:
         if self._cache is None or reply.outcome != "ok" or reply.type is not MessageType.REPLY:
             return
         if isinstance(reply.payload, bytes):
-            key = (codec.name, dialect, message.name, message.payload)
-            self._cache.remember(key, reply.arguments, reply.payload, ticket)
+            self._cache.remember(_cache_key(codec, message, dialect), reply.arguments, reply.payload, ticket)
 
     async def _send_answer(
         self, exchange: Exchange, codec: Codec, message: Message, answered: Answered, is_compressed: bool
@@ -210,10 +216,10 @@ class Endpoint:
         exchange.outcome = reply.outcome
         if answered.stream is not None:
             headers = GZIPPED if is_compressed else ()
-            await exchange.respond_stream(codec.content_type.encode(), answered.stream, headers)
+            await exchange.respond_stream(self._content_types[codec.name], answered.stream, headers)
         elif reply.payload is None:
             # Oneway: a body would make Node complain about a reply it did not ask for, 204 about the status.
-            await exchange.respond(200, codec.content_type.encode(), b"")
+            await exchange.respond(200, self._content_types[codec.name], b"")
         else:
             assert isinstance(reply.payload, bytes)
             await self._send_whole(exchange, codec, message, reply.type, reply.payload)
@@ -230,7 +236,7 @@ class Endpoint:
                 body = compress(body)
             else:
                 body = await asyncio.get_running_loop().run_in_executor(None, compress, body)
-        await exchange.respond(200, codec.content_type.encode(), body, headers)
+        await exchange.respond(200, self._content_types[codec.name], body, headers)
 
     async def _unreadable(self, exchange: Exchange, codec: Codec, error: ProtocolError) -> None:
         """An application exception: with HTTP 200 if it can be addressed, so that clients show it, else with 400."""
@@ -241,7 +247,7 @@ class Endpoint:
             await exchange.respond(400, TEXT, _text(str(error)))
             return
         body = _exception_body(codec, error.name or "", error.seqid or 0, error)
-        await exchange.respond(200 if is_addressed else 400, codec.content_type.encode(), body)
+        await exchange.respond(200 if is_addressed else 400, self._content_types[codec.name], body)
 
     async def _failed(
         self,
@@ -260,7 +266,7 @@ class Endpoint:
             return
         error = ApplicationError(text, ApplicationErrorType.INTERNAL_ERROR)
         body = _exception_body(codec, message.name, message.seqid, error)
-        await exchange.respond(status, codec.content_type.encode(), body, headers)
+        await exchange.respond(status, self._content_types[codec.name], body, headers)
 
     async def _refuse(self, exchange: Exchange, refused: Refused) -> None:
         """Answer a request whose message was not looked at; with an application exception if it is TJSON.
@@ -292,7 +298,7 @@ class Endpoint:
         exchange.method = name
         kind = ApplicationErrorType.INTERNAL_ERROR if refused.status >= 500 else ApplicationErrorType.UNKNOWN
         body = _exception_body(codec, name, seqid, ApplicationError(refused.text, kind))
-        return codec.content_type.encode(), body
+        return self._content_types[codec.name], body
 
     async def _other_method(self, exchange: Exchange) -> None:
         if exchange.scope["method"] == "OPTIONS":
@@ -307,26 +313,33 @@ class Endpoint:
 
     def _record(self, exchange: Exchange) -> None:
         seconds = time.perf_counter() - exchange.started
+        method = exchange.method
         self._metrics.response(exchange.status, exchange.bytes_in, exchange.bytes_out)
-        if exchange.method:
-            self._metrics.call(exchange.method, exchange.outcome, seconds)
-        if self._access_log is not None:
-            identity = exchange.identity
-            self._access_log.write(
-                AccessRecord(
-                    time.time(),
-                    exchange.request_id.decode("latin-1"),
-                    exchange.method,
-                    "" if identity is None else identity.user,
-                    seconds,
-                    exchange.bytes_in,
-                    exchange.bytes_out,
-                    exchange.outcome,
-                    exchange.status,
-                    exchange.head.peer if identity is None else identity.address,
-                    exchange.cached,
-                )
-            )
+        if method:
+            self._metrics.call(method, exchange.outcome, seconds)
+        if self._access_log is None:
+            return
+        user, address = "", exchange.head.peer
+        if exchange.identity is not None:
+            user, address, _ = exchange.identity
+        record = AccessRecord(
+            time.time(),
+            exchange.request_id,
+            seconds * 1000,
+            method,
+            user,
+            exchange.bytes_in,
+            exchange.bytes_out,
+            exchange.outcome,
+            exchange.status,
+            address,
+            exchange.cached,
+        )
+        self._access_log.write(record)
+
+
+def _cache_key(codec: Codec, message: Message, dialect: Dialect) -> ReplyKey:
+    return (codec.name, dialect.value, message.name, message.payload)
 
 
 def _wrap(codec: Codec, message: Message, is_compressed: bool, chunks: Iterator[bytes]) -> Iterator[bytes]:

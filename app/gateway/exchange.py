@@ -7,6 +7,7 @@ import time
 from itertools import count
 
 from app.gateway.cors import CrossOrigin
+from app.gateway.direct import write_whole
 from app.gateway.identity import HeaderList, Identity, RequestHead
 from app.gateway.request_body import KEPT_BYTES_MAX, ClientGone, Receive, Scope, Send
 from app.gateway.streaming import ReplyStream, StreamFailed
@@ -77,8 +78,24 @@ class Exchange:
 
     async def respond(self, status: int, content_type: bytes | None, body: bytes, headers: HeaderList = ()) -> None:
         """Send a whole response with its length."""
+        if self._write_directly(status, content_type, body, headers):
+            return
         await self._start(status, content_type, len(body), headers)
         await self._send({"type": "http.response.body", "body": body})
+
+    def _write_directly(self, status: int, content_type: bytes | None, body: bytes, headers: HeaderList) -> bool:
+        if headers or content_type is None or b"origin" in self.headers or self.scope["method"] == "HEAD":
+            return False
+        fields = b"x-request-id: %b\r\ncontent-type: %b\r\ncontent-length: %d\r\n" % (
+            self.request_id,
+            content_type,
+            len(body),
+        )
+        if not write_whole(self.scope, status, fields, body):
+            return False
+        self.status = status
+        self.bytes_out += len(body)
+        return True
 
     async def respond_empty(self, status: int, headers: HeaderList) -> None:
         """Send a response that by its status has no body and no length (204)."""
@@ -100,7 +117,7 @@ class Exchange:
 
     async def respond_stream(self, content_type: bytes, stream: ReplyStream, headers: HeaderList = ()) -> None:
         """Send the chunks as they come. Raises ClientGone and StreamFailed; both have cut the connection off."""
-        watch = asyncio.ensure_future(self._receive())
+        watch = asyncio.create_task(self._until_gone())
         try:
             await self._start(200, content_type, None, headers)
             async for chunk in stream.chunks():
@@ -174,6 +191,10 @@ class Exchange:
                     self.body_is_read = not message.get("more_body")
         except TimeoutError:
             return
+
+    async def _until_gone(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
 
     def _abort(self) -> None:
         abort = self.scope.get(ABORT)

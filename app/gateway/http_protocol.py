@@ -13,9 +13,10 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from app.gateway.direct import CYCLE
 from app.gateway.exchange import ABORT
 from app.gateway.metrics import Metrics
-from app.gateway.request_body import BODY_IS_COMPLETE, Scope
+from app.gateway.request_body import Scope
 
 HEADER_BYTES_MAX = 64 * 1024
 # When there are too many connections, so many of a hundred are closed in one go: looking for them is not free.
@@ -98,8 +99,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
-        # The call has not begun when all of it came at once: its task starts after this.
-        cast(Scope, self.cycle.scope)[BODY_IS_COMPLETE] = True
+        # When all of a request came at once, the task that answers it starts after this and finds its body there.
+        cast(Scope, self.cycle.scope)[CYCLE] = self.cycle
 
     def send_400_response(self, msg: str) -> None:
         if not self.transport.is_closing():

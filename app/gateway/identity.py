@@ -1,14 +1,12 @@
 """Who is calling: the values that authentication takes and gives."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 HeaderList = Sequence[tuple[bytes, bytes]]
 
 
-@dataclass(frozen=True, slots=True)
-class RequestHead:
+class RequestHead(NamedTuple):
     """What of a request may tell who sends it. `headers` are in lower case; repeated ones are in `header_list`."""
 
     headers: dict[bytes, bytes]
@@ -17,8 +15,7 @@ class RequestHead:
     peer: str
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(NamedTuple):
     """An authenticated caller. `address` is the client's own where a trusted proxy told it, else the peer's."""
 
     user: str

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
+from app.gateway.direct import take_body
 from app.gateway.identity import Refused
 from app.limits import Limits
 
@@ -13,9 +14,6 @@ ASGIMessage = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[ASGIMessage]]
 Send = Callable[[ASGIMessage], Awaitable[None]]
-
-# Set in the scope by our HTTP protocol class when the whole body has arrived before the call starts: no timer needed.
-BODY_IS_COMPLETE = "hms_gateway.body_is_complete"
 
 # Why a request is refused whose client need not be waited for.
 SLOW_BODY = "slow_body"
@@ -42,11 +40,11 @@ class BodyReader:
     async def read(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive) -> bytes:
         """The body as it was sent. Raises Refused (413, 408, 503) and ClientGone."""
         self._check_announced(headers)
-        if scope.get(BODY_IS_COMPLETE):
-            body: bytes = (await _next(receive))["body"]
-            if len(body) > self._limits.body_bytes_max:
-                raise self._too_large()
-            return body
+        arrived = take_body(scope)
+        if arrived is not None:
+            if len(arrived) > self._limits.body_bytes_max:
+                raise self._too_large(beginning=arrived[:KEPT_BYTES_MAX])
+            return arrived
         pieces: list[bytes] = []
         try:
             async with asyncio.timeout(self._limits.body_read_seconds_max):
@@ -82,9 +80,9 @@ class BodyReader:
         finally:
             self._receiving -= size
 
-    def _too_large(self) -> Refused:
+    def _too_large(self, beginning: bytes | None = None) -> Refused:
         text = f"The request body is larger than {self._limits.body_bytes_max} bytes (body_bytes_max)"
-        return Refused(413, text, reason="body_too_large")
+        return Refused(413, text, reason="body_too_large", beginning=beginning)
 
     async def plain(self, body: bytes, headers: dict[bytes, bytes]) -> bytes:
         """Undo what Content-Encoding names and what form encoding did. Raises Refused (400, 413, 415)."""

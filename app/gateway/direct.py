@@ -1,0 +1,48 @@
+"""Short cuts past ASGI's messages, for requests and replies that are whole: our HTTP protocol class leaves uvicorn's
+state of the request in the scope, and the endpoint reads the body from it and writes the reply into it.
+
+Measured, these two save a quarter of the time of a cached call: uvicorn checks every header of every reply with regular
+expressions and writes head and body apart. Without the state in the scope (another server) nothing here applies.
+"""
+
+from collections.abc import MutableMapping
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
+
+CYCLE = "hms_gateway.cycle"
+
+Scope = MutableMapping[str, Any]
+
+
+def take_body(scope: Scope) -> bytes | None:
+    """The whole body if it has arrived already; None if it has to be received."""
+    cycle: RequestResponseCycle | None = scope.get(CYCLE)
+    if cycle is None or cycle.more_body or cycle.disconnected:
+        return None
+    body = bytes(cycle.body)
+    cycle.body = bytearray()
+    # As `receive` leaves it: what sets it next is that the client has gone.
+    cycle.message_event.clear()
+    return body
+
+
+def write_whole(scope: Scope, status: int, fields: bytes, body: bytes) -> bool:
+    """Send a response; False if it has to be sent the long way. `fields` are complete header lines.
+
+    Does what uvicorn does for the first and last message of a response. A client that is slow to read, and a
+    connection that ends with this response, are left to uvicorn.
+    """
+    cycle: RequestResponseCycle | None = scope.get(CYCLE)
+    if cycle is None or cycle.flow.write_paused or not cycle.keep_alive or cycle.response_started:
+        return False
+    if cycle.disconnected:
+        return True
+    cycle.response_started = True
+    cycle.waiting_for_100_continue = False
+    date = cycle.default_headers[0][1] if cycle.default_headers else b""
+    cycle.transport.write(b"%bdate: %b\r\n%b\r\n%b" % (STATUS_LINE[status], date, fields, body))
+    cycle.response_complete = True
+    cycle.message_event.set()
+    cycle.on_response()
+    return True
