@@ -20,7 +20,7 @@ from app.gateway.trusted_proxy import ImpersonationRule, Networks, TrustedProxyA
 from app.gateway.user_file import UserFile
 from app.gateway.users import add_user
 from app.rpc.processor import Processor
-from app.settings import ProxyUser, Settings
+from app.settings import ProxyUser, Settings, SettingsError
 from app.wire import Codecs
 
 FIRST_USER = "admin"
@@ -64,7 +64,12 @@ def server_options(settings: Settings) -> ServerOptions:
 
 
 def build_authenticator(settings: Settings) -> Authenticator:
-    """Passwords, behind them trusted proxies where some are configured."""
+    """Passwords, in front of them trusted proxies where some are configured. Raises SettingsError."""
+    if settings.kerberos:
+        raise SettingsError(
+            "kerberos: SPNEGO is not part of this version; put a proxy that does it in front (trusted_proxies), "
+            "or hand an Authenticator to build_gateway"
+        )
     passwords = BasicAuthenticator(
         UserFile(settings.users_path, time.monotonic),
         realm=settings.realm,

@@ -1,0 +1,42 @@
+"""The pages beside the endpoint."""
+
+import httpx
+import pytest
+
+from tests.gateway.serving import running
+
+
+def test_alive_and_ready():
+    with running() as server:
+        assert (httpx.get(f"{server.root}/healthz").status_code, httpx.get(f"{server.root}/readyz").text) == (
+            200,
+            "ready\n",
+        )
+
+
+def test_not_ready_while_the_database_cannot_be_used_and_ready_again_afterwards():
+    problems = [OSError("password=secret"), None]
+
+    def ready():
+        problem = problems.pop(0)
+        if problem is not None:
+            raise problem
+
+    with running(ready=ready) as server:
+        first = httpx.get(f"{server.root}/readyz")
+        assert first.status_code == 503
+        assert "secret" not in first.text
+        assert httpx.get(f"{server.root}/healthz").status_code == 200
+        assert httpx.get(f"{server.root}/readyz").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/metastore/other", "/metrics/x", "/%2e%2e/etc/passwd"])
+def test_other_paths_are_not_found(path):
+    with running() as server:
+        assert httpx.get(server.root + path).status_code == 404
+
+
+def test_pages_are_for_reading():
+    with running() as server:
+        assert httpx.post(f"{server.root}/healthz").status_code == 405
+        assert httpx.head(f"{server.root}/healthz").status_code == 200

@@ -1,0 +1,42 @@
+"""A program for test_running: serves canned answers with as many workers as it is told, and prints its port."""
+
+import os
+import sys
+from pathlib import Path
+
+from app.gateway.application import Gateway
+from app.gateway.assembly import build_gateway
+from app.gateway.running import run
+from app.limits import Limits
+from app.logging import configure_logging
+from app.settings import Settings, load_settings
+from app.wire import make_codecs
+from tests.gateway.serving import Anybody, CannedProcessor
+
+
+def build(settings: Settings) -> Gateway:
+    """Answers get_all_databases with the id of the process."""
+    if settings.realm == "broken":
+        raise RuntimeError("this worker cannot start")
+    processor = CannedProcessor(get_all_databases=b'{"0":{"lst":["str",1,"%d"]}}' % os.getpid())
+    return build_gateway(
+        settings,
+        codecs=make_codecs(Limits()),
+        processor=processor,
+        cache=None,
+        ready=lambda: None,
+        known_methods=["get_all_databases"],
+        authenticator=Anybody(),
+        on_stop=[lambda: print(f"stopped {os.getpid()}", flush=True)],
+    )
+
+
+def main() -> None:
+    folder, workers, realm = sys.argv[1:]
+    configure_logging()
+    settings = load_settings(data_dir=Path(folder), port=0, workers=int(workers), tls=False, realm=realm)
+    run(settings, build, on_listening=lambda addresses: print(addresses[0][1], flush=True))
+
+
+if __name__ == "__main__":
+    main()

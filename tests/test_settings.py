@@ -1,0 +1,103 @@
+"""Where settings come from, and how wrong ones are named."""
+
+import pickle
+
+import pytest
+
+from app.limits import Limits
+from app.settings import Settings, SettingsError, described_settings, load_settings
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch):
+    import os
+
+    for name in list(os.environ):
+        if name.startswith("HMS_GATEWAY_"):
+            monkeypatch.delenv(name)
+
+
+def file(tmp_path, text):
+    path = tmp_path / "settings.toml"
+    path.write_text(text)
+    return path
+
+
+def test_defaults():
+    settings = load_settings()
+    assert (settings.port, settings.tls, settings.limits) == (30443, True, Limits())
+    assert settings.path == "/gateway/default/hmshttpthrift/api/hms"
+    assert settings.warehouse_location.startswith("file:/")
+
+
+def test_the_command_line_wins_over_the_environment_over_the_file(tmp_path, monkeypatch):
+    path = file(tmp_path, 'host = "a"\nport = 1\nworkers = 3\n')
+    monkeypatch.setenv("HMS_GATEWAY_HOST", "b")
+    monkeypatch.setenv("HMS_GATEWAY_PORT", "2")
+    settings = load_settings(path, host="c", port=None)
+    assert (settings.host, settings.port, settings.workers) == ("c", 2, 3)
+
+
+def test_limits_are_set_one_by_one(tmp_path, monkeypatch):
+    path = file(tmp_path, "[limits]\nbody_bytes_max = 5\ndrain_seconds_max = 1.5\n")
+    monkeypatch.setenv("HMS_GATEWAY_LIMITS__NESTING_DEPTH_MAX", "7")
+    assert load_settings(path).limits == Limits(body_bytes_max=5, drain_seconds_max=1.5, nesting_depth_max=7)
+
+
+def test_proxy_users_and_file_systems_are_tables(tmp_path):
+    path = file(
+        tmp_path,
+        'trusted_proxies = ["10.0.0.0/8"]\n[proxy_users.knox]\nusers = ["*"]\nhosts = ["10.1.0.0/16"]\n'
+        '[file_systems]\nfile = "manage"\ns3a = "refuse"\n',
+    )
+    settings = load_settings(path)
+    assert settings.proxy_users["knox"].hosts == ["10.1.0.0/16"]
+    assert settings.file_systems == {"file": "manage", "s3a": "refuse"}
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("prot = 1", "prot: unknown setting"),
+        ('port = "x"', "port"),
+        ("port = 70000", "port"),
+        ("[limits]\nbody = 1", "body"),
+        ("[limits]\nbody_bytes_max = 0", "body_bytes_max"),
+        ('[limits]\nbody_bytes_max = "many"', "body_bytes_max"),
+        ('trusted_proxies = ["10.0.0.300"]', "10.0.0.300"),
+        ("[proxy_users.knox]\nuser = 1", "proxy_users.knox"),
+        ('file_systems = { s3 = "maybe" }', "file_systems.s3"),
+        ('tls_key = "/k"', "tls_certificate"),
+        ('path = "relative"', "path"),
+        ("a = [", "settings.toml"),
+    ],
+)
+def test_a_wrong_setting_is_named(tmp_path, text, named):
+    with pytest.raises(SettingsError, match=named):
+        load_settings(file(tmp_path, text))
+
+
+def test_an_unknown_variable_is_named(monkeypatch):
+    monkeypatch.setenv("HMS_GATEWAY_PROT", "1")
+    with pytest.raises(SettingsError, match="HMS_GATEWAY_PROT"):
+        load_settings()
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(SettingsError, match=r"none\.toml"):
+        load_settings(tmp_path / "none.toml")
+
+
+def test_every_setting_is_described():
+    assert [name for name, field in described_settings() if not field.description] == []
+
+
+def test_settings_travel_to_worker_processes(tmp_path):
+    settings = load_settings(file(tmp_path, "port = 1\n[limits]\nbody_bytes_max = 5\n"), admin_password="secret")
+    copy = pickle.loads(pickle.dumps(settings))
+    assert (copy, type(copy)) == (settings, Settings)
+    assert copy.limits.body_bytes_max == 5
+
+
+def test_the_admin_password_is_not_shown(tmp_path):
+    assert "secret" not in repr(load_settings(admin_password="secret"))
