@@ -111,7 +111,9 @@ class CallRunner:
             answered.stream.cancel()
         elif self._metrics.streams_in_flight > self._streams_max:
             answered.stream.cancel()
-            future.set_exception(overloaded("Too many long replies are on their way (streams_max)"))
+            # Not `overloaded`, which says that nothing has happened: a change may have been made.
+            text = "Too many long replies are on their way (streams_max)"
+            future.set_exception(Refused(503, text, headers=((b"retry-after", b"1"),), reason="overload"))
         else:
             future.set_result(answered)
 

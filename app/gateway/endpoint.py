@@ -18,7 +18,7 @@ from app.gateway.cors import ALLOWED_METHODS, CrossOrigin
 from app.gateway.exchange import TEXT, Exchange
 from app.gateway.identity import Authenticator, HeaderList, Identity, Refused
 from app.gateway.metrics import Metrics
-from app.gateway.request_body import SLOW_BODY, BodyReader, ClientGone, Receive, Scope, Send
+from app.gateway.request_body import NOT_TRIED, SLOW_BODY, BodyReader, ClientGone, Receive, Scope, Send
 from app.gateway.streaming import StreamFailed, compress, compressed, enclosed
 from app.limits import Limits
 from app.rpc.call import Call, Dialect
@@ -38,7 +38,7 @@ from app.wire.errors import TApplicationException
 GZIPPED: HeaderList = ((b"content-encoding", b"gzip"), (b"vary", b"accept-encoding"))
 COMPRESSED_FROM_BYTES = 16 * 1024
 COMPRESSED_IN_THREAD_BYTES = 256 * 1024
-RETRY_SOON: HeaderList = ((b"retry-after", b"1"),)
+RETRY_SOON = NOT_TRIED
 # Headers that handlers have no business with.
 SECRET_HEADERS = frozenset({b"authorization", b"proxy-authorization", b"cookie"})
 

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from app.gateway.direct import take_body
-from app.gateway.identity import Refused
+from app.gateway.identity import HeaderList, Refused
 from app.limits import Limits
 
 ASGIMessage = MutableMapping[str, Any]
@@ -15,6 +15,8 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[ASGIMessage]]
 Send = Callable[[ASGIMessage], Awaitable[None]]
 
+# The bridge lets its clients repeat a change only when it is told that nothing has happened (clients §13).
+NOT_TRIED: HeaderList = ((b"retry-after", b"1"), (b"x-call-outcome", b"not-tried"))
 # Why a request is refused whose client need not be waited for.
 SLOW_BODY = "slow_body"
 # Of a body that is refused so much is kept to find method and seqid.
@@ -126,7 +128,7 @@ class BodyReader:
 
 def overloaded(text: str) -> Refused:
     """The answer when something of the server's is used up: the client may try again soon."""
-    return Refused(503, text, headers=((b"retry-after", b"1"),), reason="overload")
+    return Refused(503, text, headers=NOT_TRIED, reason="overload")
 
 
 def _beginning(pieces: list[bytes]) -> bytes:
