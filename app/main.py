@@ -16,6 +16,7 @@ from app.handlers.fields import Fields
 from app.handlers.functions import Functions
 from app.handlers.indexes import Indexes
 from app.handlers.partition_changes import PartitionChanges
+from app.handlers.locks import Locks
 from app.handlers.partitions import Partitions
 from app.handlers.service import Service
 from app.handlers.tables import Tables
@@ -36,6 +37,9 @@ from app.structs import METHODS, MetaException, Struct
 from app.wire import Codecs, make_codecs
 
 DATABASE_FILE = "metastore.db"
+from app.txn.lock_service import LockService
+from app.txn.settings import TxnSettings
+from app.txn.transaction_service import TransactionService
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,5 +132,14 @@ def _handlers(
     ]
 
 
-def _policies(settings: Settings) -> Mapping[str, FilePolicy]:
-    return {scheme: FilePolicy(policy) for scheme, policy in settings.file_systems.items()}
+def _txn_handlers(store: SqlStore) -> list[object]:
+    settings = TxnSettings()
+    locks = LockService(store, settings)
+    return [Locks(locks), Transactions(TransactionService(store, locks, settings))]
+
+
+def _directories(settings: Settings) -> Directories:
+    policies = {scheme: FilePolicy(policy) for scheme, policy in settings.file_systems.items()}
+    default = None if settings.file_system_default is None else FilePolicy(settings.file_system_default)
+    return Directories(policies, settings.file_roots, default=default)
+        *_txn_handlers(store),

@@ -28,6 +28,7 @@ from app.metastore.object_ports import (
 )
 from app.metastore.patterns import Pattern
 from app.structs import Database, EncodedList, FieldSchema, Partition, Table, TableMeta
+from app.txn.ports import TxnReads, TxnWrites
 
 T = TypeVar("T")
 
@@ -164,6 +165,9 @@ class Snapshot(Protocol):
     def properties(self) -> PropertyReads: ...
 
     def database(self, name: str) -> StoredDatabase | None: ...
+    @property
+    def txns(self) -> TxnReads: ...
+
 
     def database_names(self, pattern: Pattern | None = None) -> list[str]:
         """Sorted in byte order."""
@@ -240,6 +244,9 @@ class Transaction(Snapshot, Protocol):
     def update_database(self, database_id: DatabaseId, database: Database) -> None: ...
 
     def delete_database(self, database_id: DatabaseId) -> None:
+    @property
+    def txns(self) -> TxnWrites: ...
+
         """With everything in it: functions, tables, partitions, indexes."""
 
     def insert_table(self, database_id: DatabaseId, table: Table) -> TableId:

@@ -17,6 +17,7 @@ from app.storage.properties import PropertyRepository
 from app.storage.repository import Repository
 from app.storage.tables import TableReads, TableWrites
 from app.storage.tokens import TokenRepository
+from app.storage.txns import SqlTxnReads, SqlTxnWrites
 from app.storage.types import TypeRepository
 
 
@@ -55,9 +56,17 @@ class SqlSnapshot(PartitionReads, TableReads, DatabaseReads, EventReads, _Object
         super().__init__(connection)
         self._lease = lease
 
+    @cached_property
+    def txns(self) -> SqlTxnReads:
+        return SqlTxnReads(self._connection)
+
 
 class SqlTransaction(PartitionWrites, TableWrites, DatabaseWrites, EventWrites, _Objects):
     """`ports.Transaction` inside the writer's transaction. Lists are read at once: it ends before they are sent."""
+
+    @cached_property
+    def txns(self) -> SqlTxnWrites:
+        return SqlTxnWrites(self._connection, self._clock)
 
     def savepoint(self) -> None:
         """Mark the state that `roll_back` returns to."""

@@ -1,0 +1,118 @@
+"""Methods on locks."""
+
+from app.handlers.arguments import database_name, is_newer
+from app.metastore.errors import required
+from app.rpc.call import Call
+from app.structs import (
+    CheckLockRequest,
+    LockComponent,
+    LockRequest,
+    LockResponse,
+    LockState,
+    LockType,
+    MetaException,
+    ShowLocksRequest,
+    ShowLocksResponse,
+    ShowLocksResponseElement,
+    UnlockRequest,
+)
+from app.txn.lock_service import LockAnswer, LockCall, LockService, Wanted
+from app.txn.locks import NO_TXN, TxnId
+from app.txn.names import Target, fold, normalize_partition, target
+from app.txn.ports import Client, LockFilter, ShownLock
+from app.txn.transactions import Write, recorded_operation
+
+
+class Locks:
+    def __init__(self, locks: LockService) -> None:
+        self._locks = locks
+
+    def lock(self, call: Call, rqst: LockRequest) -> LockResponse:
+        request = required(rqst, "rqst")
+        txn_id = TxnId(request.txnid or NO_TXN)
+        return _response(
+            self._locks.lock(
+                LockCall(
+                    wanted=[_wanted(component, txn_id) for component in request.component or ()],
+                    client=client(request.user, request.hostname, request.agentInfo),
+                    txn_id=txn_id,
+                    shares_writes=is_newer(call),
+                    refuses_to_read=bool(request.zeroWaitReadEnabled),
+                    refuses_to_create=bool(request.exclusiveCTAS),
+                )
+            )
+        )
+
+    def check_lock(self, call: Call, rqst: CheckLockRequest) -> LockResponse:
+        """Only the lock's id counts (semantics §5.9)."""
+        return _response(self._locks.check_lock(required(rqst, "rqst").lockid or 0))
+
+    def unlock(self, call: Call, rqst: UnlockRequest) -> None:
+        self._locks.unlock(required(rqst, "rqst").lockid or 0)
+
+    def show_locks(self, call: Call, rqst: ShowLocksRequest) -> ShowLocksResponse:
+        request = required(rqst, "rqst")
+        filter = LockFilter(
+            db_name=None if request.dbname is None else fold(database_name(request.dbname) or ""),
+            table_name=None if request.tablename is None else fold(request.tablename),
+            partition_name=None if request.partname is None else normalize_partition(request.partname),
+            txn_id=None if request.txnid is None else TxnId(request.txnid),
+        )
+        return ShowLocksResponse([_element(call, shown) for shown in self._locks.show(filter)])
+
+
+def client(user: str | None, hostname: str | None, agent_info: str | None) -> Client:
+    """Clients of Iceberg compare the agent of every lock and fail on an absent one (clients §5.1)."""
+    return Client(user or "", hostname or "", "Unknown" if agent_info is None else agent_info)
+
+
+def _wanted(component: LockComponent, txn_id: TxnId) -> Wanted:
+    place = _target(component.dbname, component.tablename, component.partitionname)
+    if txn_id == NO_TXN:
+        return Wanted(place, _lock_type(component.type))
+    operation = recorded_operation(
+        component.operationType, component.isAcid, is_dynamic=bool(component.isDynamicPartitionWrite)
+    )
+    return Wanted(place, _lock_type(component.type), None if operation is None else Write(place, operation))
+
+
+def _target(db_name: str | None, table_name: str | None = None, partition_name: str | None = None) -> Target:
+    return target(database_name(db_name), table_name, partition_name)
+
+
+def _lock_type(number: int | None) -> LockType:
+    try:
+        return LockType(number or 0)
+    except ValueError:
+        raise MetaException(f"unknown lock type {number}") from None
+
+
+def _response(answer: LockAnswer) -> LockResponse:
+    return LockResponse(answer.lock_id, answer.state, answer.error_message)
+
+
+def _element(call: Call, shown: ShownLock) -> ShowLocksResponseElement:
+    lock = shown.lock
+    return ShowLocksResponseElement(
+        lockid=lock.lock_id,
+        dbname=lock.target.db_name,
+        tablename=lock.target.table_name,
+        partname=lock.target.partition_name,
+        state=LockState.ACQUIRED if lock.is_acquired else LockState.WAITING,
+        type=_shown_type(call, lock.type),
+        txnid=lock.txn_id,
+        lastheartbeat=lock.last_heartbeat_ms,
+        acquiredat=shown.acquired_ms,
+        user=shown.client.user,
+        hostname=shown.client.hostname,
+        heartbeatCount=0,
+        agentInfo=shown.client.agent_info,
+        blockedByExtId=None if shown.blocker is None else shown.blocker[0],
+        blockedByIntId=None if shown.blocker is None else shown.blocker[1],
+        lockIdInternal=lock.number,
+    )
+
+
+def _shown_type(call: Call, type: LockType) -> LockType:
+    """EXCL_WRITE is unknown before 4, where SHARED_WRITE means the same: one writer, any readers (semantics §10.1)."""
+    return LockType.SHARED_WRITE if type is LockType.EXCL_WRITE and not is_newer(call) else type

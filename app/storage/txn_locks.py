@@ -1,0 +1,224 @@
+"""Locks as rows, one for each component; only those that may be in a request's way are ever loaded."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Row, and_, bindparam, delete, false, func, insert, or_, select, update
+
+from app.storage.errors import is_storable
+from app.storage.filter_sql import has_id_among, is_among
+from app.storage.repository import Repository
+from app.storage.txn_schema import LOCKS, TXNS
+from app.storage.txn_state import TxnStateWrites, client_columns, object_columns, target_of
+from app.txn.locks import NO_TXN, STRENGTH, Lock, LockId, TxnId, weakest_conflicting
+from app.txn.ports import Client, LockFilter, ShownLock
+
+_NO_LIMIT: Final = 2**31 - 1
+_TYPES: Final = {strength: type for type, strength in STRENGTH.items()}
+
+# A transaction's heartbeat is that of its locks.
+_LOCK_ROWS: Final = select(
+    LOCKS.c.lock_id,
+    LOCKS.c.component_number,
+    LOCKS.c.txn_id,
+    LOCKS.c.db_name,
+    LOCKS.c.table_name,
+    LOCKS.c.partition_name,
+    LOCKS.c.strength,
+    LOCKS.c.is_acquired,
+    LOCKS.c.shares_writes,
+    func.coalesce(TXNS.c.last_heartbeat_ms, LOCKS.c.last_heartbeat_ms),
+).select_from(LOCKS.outerjoin(TXNS, TXNS.c.txn_id == LOCKS.c.txn_id))
+
+_REQUEST: Final = _LOCK_ROWS.where(LOCKS.c.lock_id == bindparam("the_lock")).order_by(LOCKS.c.component_number)
+
+_OF_OTHERS: Final = and_(
+    LOCKS.c.strength >= bindparam("least_strength"),
+    LOCKS.c.lock_id != bindparam("own_lock"),
+    LOCKS.c.txn_id != bindparam("own_txn"),
+)
+_IN_DATABASE: Final = LOCKS.c.db_name == bindparam("the_db")
+_OVER_TABLE: Final = and_(_IN_DATABASE, LOCKS.c.table_name.in_(["", bindparam("the_table")]))
+_OVER_PARTITION: Final = and_(_OVER_TABLE, LOCKS.c.partition_name.in_(["", bindparam("the_partition")]))
+_CANDIDATES: Final = tuple(
+    _LOCK_ROWS.where(overlap, _OF_OTHERS).limit(bindparam("limit_count"))
+    for overlap in (_IN_DATABASE, _OVER_TABLE, _OVER_PARTITION)
+)
+
+_GRANT: Final = (
+    update(LOCKS)
+    .where(LOCKS.c.lock_id == bindparam("the_lock"))
+    .values(is_acquired=True, acquired_ms=bindparam("now_ms"), blocked_by_lock=None, blocked_by_component=None)
+)
+_BLOCKER: Final = (
+    update(LOCKS)
+    .where(LOCKS.c.lock_id == bindparam("the_lock"))
+    .values(blocked_by_lock=bindparam("blocker"), blocked_by_component=bindparam("blocker_number"))
+)
+_HEARTBEAT: Final = (
+    update(LOCKS)
+    .where(LOCKS.c.lock_id == bindparam("the_lock"), LOCKS.c.txn_id == NO_TXN)
+    .values(last_heartbeat_ms=bindparam("now_ms"))
+)
+_DELETE: Final = delete(LOCKS).where(LOCKS.c.lock_id == bindparam("the_lock"))
+_ANY_OF_TXN: Final = select(LOCKS.c.lock_id).where(LOCKS.c.txn_id == bindparam("the_txn"), LOCKS.c.txn_id > 0).limit(1)
+
+
+class LockReads(Repository):
+    def shown_locks(self, filter: LockFilter) -> list[ShownLock]:
+        """A transaction's lock shows no heartbeat of its own (semantics §5.7)."""
+        statement = select(LOCKS).where(*_filter_conditions(filter))
+        return [_shown(row) for row in self._connection.execute(statement)]
+
+
+class LockWrites(LockReads, TxnStateWrites):
+    def next_lock_id(self) -> LockId:
+        return LockId(self._next_ids("lock", 1))
+
+    def insert_request(self, request: Sequence[Lock], client: Client, blocker: Lock | None) -> None:
+        now_ms = self.now_ms()
+        shared = {
+            **client_columns(client),
+            "blocked_by_lock": None if blocker is None else blocker.lock_id,
+            "blocked_by_component": None if blocker is None else blocker.number,
+        }
+        rows = [
+            {
+                "lock_id": lock.lock_id,
+                "component_number": lock.number,
+                "txn_id": lock.txn_id,
+                **object_columns(lock.target),
+                "strength": STRENGTH[lock.type],
+                "is_acquired": lock.is_acquired,
+                "shares_writes": lock.shares_writes,
+                "last_heartbeat_ms": 0 if lock.txn_id != NO_TXN else now_ms,
+                "acquired_ms": now_ms if lock.is_acquired else None,
+                **shared,
+            }
+            for lock in request
+        ]
+        self._connection.execute(insert(LOCKS), rows)
+
+    def request(self, lock_id: int) -> list[Lock]:
+        return _locks(self._connection.execute(_REQUEST, {"the_lock": lock_id}))
+
+    def waiting_requests(self, txn_ids: Sequence[TxnId], lock_ids: Sequence[LockId]) -> list[Lock]:
+        if not txn_ids and not lock_ids:
+            return []
+        wanted = or_(
+            and_(has_id_among(LOCKS.c.txn_id, txn_ids, self._dialect_name), LOCKS.c.txn_id > 0),
+            has_id_among(LOCKS.c.lock_id, lock_ids, self._dialect_name),
+        )
+        statement = _LOCK_ROWS.where(wanted, LOCKS.c.is_acquired.is_(False))
+        return _locks(self._connection.execute(statement.order_by(LOCKS.c.lock_id, LOCKS.c.component_number)))
+
+    def has_locks(self, txn_id: TxnId) -> bool:
+        return self._connection.execute(_ANY_OF_TXN, {"the_txn": txn_id}).first() is not None
+
+    def conflict_candidates(self, request: Sequence[Lock], limit: int | None = None) -> list[Lock]:
+        first = request[0]
+        values = {
+            "own_lock": first.lock_id,
+            # Locks without a transaction belong to nobody, so nothing is excluded for them.
+            "own_txn": first.txn_id or -1,
+            "least_strength": min(weakest_conflicting(lock.type) for lock in request),
+            "limit_count": limit or _NO_LIMIT,
+        }
+        if len(request) == 1:
+            names = [name for name in first.target if name is not None]
+            if not all(is_storable(name) for name in names):
+                return []
+            named = dict(zip(("the_db", "the_table", "the_partition"), names, strict=False))
+            return _locks(self._connection.execute(_CANDIDATES[len(names) - 1], {**values, **named}))
+        statement = _LOCK_ROWS.where(self._near(request), _OF_OTHERS).limit(bindparam("limit_count"))
+        return _locks(self._connection.execute(statement, values))
+
+    def grant(self, lock_id: LockId) -> None:
+        self._connection.execute(_GRANT, {"the_lock": lock_id, "now_ms": self.now_ms()})
+
+    def set_blocker(self, lock_id: LockId, blocker: Lock) -> None:
+        values = {"the_lock": lock_id, "blocker": blocker.lock_id, "blocker_number": blocker.number}
+        self._connection.execute(_BLOCKER, values)
+
+    def refresh_lock(self, lock_id: LockId) -> None:
+        self._connection.execute(_HEARTBEAT, {"the_lock": lock_id, "now_ms": self.now_ms()})
+
+    def delete_locks(self, lock_ids: Sequence[LockId]) -> None:
+        if len(lock_ids) == 1:
+            self._connection.execute(_DELETE, {"the_lock": lock_ids[0]})
+        else:
+            condition = has_id_among(LOCKS.c.lock_id, lock_ids, self._dialect_name)
+            self._connection.execute(delete(LOCKS).where(condition))
+
+    def silent_locks(self, before_ms: int, limit: int) -> list[LockId]:
+        statement = (
+            select(LOCKS.c.lock_id)
+            .where(LOCKS.c.txn_id == NO_TXN, LOCKS.c.last_heartbeat_ms < before_ms)
+            .distinct()
+            .limit(limit)
+        )
+        return [LockId(lock_id) for lock_id in self._connection.execute(statement).scalars()]
+
+    def _near(self, request: Sequence[Lock]) -> ColumnElement[bool]:
+        """A request of many components, as two lists: some of what it finds lies in other databases' tables."""
+        databases = {lock.target.db_name for lock in request}
+        condition = is_among(LOCKS.c.db_name, databases, self._dialect_name)
+        if any(lock.target.table_name is None for lock in request):
+            return condition
+        tables = {"", *(lock.target.table_name or "" for lock in request)}
+        return and_(condition, is_among(LOCKS.c.table_name, tables, self._dialect_name))
+
+
+def _filter_conditions(filter: LockFilter) -> Iterable[ColumnElement[bool]]:
+    for column, name in (
+        (LOCKS.c.db_name, filter.db_name),
+        (LOCKS.c.table_name, filter.table_name),
+        (LOCKS.c.partition_name, filter.partition_name),
+    ):
+        if name is not None:
+            yield column == name if name and is_storable(name) else false()
+    if filter.txn_id is not None:
+        yield LOCKS.c.txn_id == filter.txn_id
+
+
+def _locks(rows: Iterable[Any]) -> list[Lock]:
+    return [
+        Lock(
+            LockId(lock_id),
+            number,
+            TxnId(txn_id),
+            target_of(db_name, table_name, partition_name),
+            _TYPES[strength],
+            is_acquired,
+            shares_writes,
+            heartbeat_ms,
+        )
+        for (
+            lock_id,
+            number,
+            txn_id,
+            db_name,
+            table_name,
+            partition_name,
+            strength,
+            is_acquired,
+            shares_writes,
+            heartbeat_ms,
+        ) in rows
+    ]
+
+
+def _shown(row: Row[Any]) -> ShownLock:
+    lock = Lock(
+        LockId(row.lock_id),
+        row.component_number,
+        TxnId(row.txn_id),
+        target_of(row.db_name, row.table_name, row.partition_name),
+        _TYPES[row.strength],
+        row.is_acquired,
+        row.shares_writes,
+        row.last_heartbeat_ms,
+    )
+    client = Client(row.user_name, row.host_name, row.agent_info)
+    blocker = None if row.blocked_by_lock is None else (LockId(row.blocked_by_lock), row.blocked_by_component)
+    return ShownLock(lock, client, row.acquired_ms, blocker)

@@ -1,0 +1,55 @@
+"""What locks, write ids and compactions are about: a database, a table or a partition, by its normalised name."""
+
+from typing import Final, NamedTuple
+
+# What Java's String.trim() removes.
+_TRIMMED: Final = "".join(map(chr, range(0x21)))
+
+
+class Target(NamedTuple):
+    """A database, a table of it, or a partition of that; what is not named is None."""
+
+    db_name: str
+    table_name: str | None = None
+    partition_name: str | None = None
+
+    def overlaps(self, other: "Target") -> bool:
+        """Whether one is, contains or lies in the other (semantics §5.8)."""
+        if self.db_name != other.db_name:
+            return False
+        if self.table_name is None or other.table_name is None:
+            return True
+        if self.table_name != other.table_name:
+            return False
+        return self.partition_name in (None, other.partition_name) or other.partition_name is None
+
+    def __str__(self) -> str:
+        return ".".join(part for part in (self.db_name, self.table_name) if part is not None) + (
+            f"/{self.partition_name}" if self.partition_name is not None else ""
+        )
+
+
+def target(db_name: str | None, table_name: str | None = None, partition_name: str | None = None) -> Target:
+    """The object that names as a caller spells them stand for; empty names count as not given.
+
+    Hive 2.3 took names as given, so that `T` and `t` were two locks (semantics §13 row 17); here they are one. A
+    partition without its table is the database, since the level follows from the names (semantics §5.1).
+    """
+    table = fold(table_name or "") or None
+    partition = normalize_partition(partition_name) if table is not None and partition_name else None
+    return Target(fold(db_name or ""), table, partition)
+
+
+def normalize_partition(name: str) -> str:
+    """A partition name with the case of its keys folded: `DS=A/Hr=1` is `ds=A/hr=1`; values keep theirs."""
+    return "/".join(_fold_key(part) for part in name.split("/"))
+
+
+def _fold_key(part: str) -> str:
+    key, separator, value = part.partition("=")
+    return key.lower() + separator + value if separator else part
+
+
+def fold(name: str) -> str:
+    """The form of database and table names that is stored and compared."""
+    return name.strip(_TRIMMED).lower()

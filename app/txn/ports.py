@@ -1,0 +1,166 @@
+"""What the rules of transactions and locks need from storage.
+
+A unit of work is alone while it runs: what it reads stays true until it commits. Ids only grow and are never given
+twice, also across restarts.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from app.structs import TxnType
+from app.txn.locks import Lock, LockId, TxnId
+from app.txn.names import Target
+from app.txn.transactions import CommittedWrite, Txn, Unfinished, Write
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Who asked, as administrators are shown."""
+
+    user: str
+    hostname: str
+    agent_info: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownLock:
+    """A lock with all that show_locks tells. `blocker` is the lock it waits for: its id and component number."""
+
+    lock: Lock
+    client: Client
+    acquired_ms: int | None
+    blocker: tuple[LockId, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class LockFilter:
+    """Which locks to show: all that are set must be equal. Names are normalised."""
+
+    db_name: str | None = None
+    table_name: str | None = None
+    partition_name: str | None = None
+    txn_id: TxnId | None = None
+
+
+class TxnReads(Protocol):
+    """One consistent state."""
+
+    def high_water_mark(self) -> TxnId:
+        """The newest transaction's id, 0 before the first."""
+
+    def unfinished(self) -> list[Unfinished]:
+        """Open and aborted transactions by id."""
+
+    def unfinished_txns(self) -> list[Txn]:
+        """The same with everything that is stored about them."""
+
+    def shown_locks(self, filter: LockFilter) -> list[ShownLock]:
+        """In no particular order."""
+
+
+class TxnWrites(TxnReads, Protocol):
+    """A unit of work."""
+
+    def now_ms(self) -> int:
+        """The database's clock, milliseconds since the epoch."""
+
+    # Transactions.
+
+    def insert_txns(self, count: int, type: TxnType, client: Client) -> list[TxnId]:
+        """Open so many new ones and return their ids, ascending and without a gap."""
+
+    def txn(self, txn_id: int) -> Txn | None: ...
+
+    def txns(self, txn_ids: Sequence[int]) -> list[Txn]:
+        """Those that are there, in order of their ids."""
+
+    def txns_between(self, first: int, last: int) -> list[Unfinished]:
+        """Open and aborted ones within the bounds, both included, in order."""
+
+    def count_open(self) -> int: ...
+
+    def skip_txn_ids(self, last: TxnId) -> None:
+        """Give no ids up to `last` any more."""
+
+    def replicated(self, policy: str, source_ids: Sequence[int]) -> dict[int, TxnId]:
+        """The transactions that were opened for those of a replication's source, by their ids there."""
+
+    def insert_replicated(self, policy: str, txn_ids: Mapping[int, TxnId]) -> None: ...
+
+    def refresh_txns(self, txn_ids: Sequence[TxnId]) -> None:
+        """A heartbeat of open transactions, now."""
+
+    def abort_txns(self, txn_ids: Sequence[TxnId], reason: str | None, refused_lock: LockId | None = None) -> None:
+        """Abort open transactions and delete their locks; what they wrote stays recorded."""
+
+    def commit_txn(self, txn_id: TxnId, writes: Sequence[Write], changes: Sequence[Write], commit_id: TxnId) -> None:
+        """Commit an open transaction: its `writes` become completed ones, its locks are deleted.
+
+        `changes` are kept with `commit_id` for those who commit later.
+        """
+
+    def txn_of_refused_lock(self, lock_id: int) -> Txn | None:
+        """The transaction that lost this waiting request to a deadlock."""
+
+    def insert_writes(self, txn_id: TxnId, writes: Sequence[Write]) -> None: ...
+
+    def writes_of(self, txn_id: TxnId) -> list[Write]: ...
+
+    def committed_since(self, txn_id: TxnId, targets: Sequence[Target]) -> list[CommittedWrite]:
+        """Updates and deletes of `targets` with a commit id of `txn_id` or more; it may return more."""
+
+    # Locks.
+
+    def next_lock_id(self) -> LockId: ...
+
+    def insert_request(self, request: Sequence[Lock], client: Client, blocker: Lock | None) -> None:
+        """Store a request's components; their state and their waiting for `blocker` as given."""
+
+    def request(self, lock_id: int) -> list[Lock]:
+        """The components of a request by number, none when it is not there."""
+
+    def waiting_requests(self, txn_ids: Sequence[TxnId], lock_ids: Sequence[LockId]) -> list[Lock]:
+        """The components of the waiting requests of these transactions, and of these requests if they wait."""
+
+    def has_locks(self, txn_id: TxnId) -> bool: ...
+
+    def conflict_candidates(self, request: Sequence[Lock], limit: int | None = None) -> list[Lock]:
+        """Locks of other owners that may be in the request's way, the oldest `limit` ones; it may return more."""
+
+    def grant(self, lock_id: LockId) -> None: ...
+
+    def set_blocker(self, lock_id: LockId, blocker: Lock) -> None: ...
+
+    def refresh_lock(self, lock_id: LockId) -> None:
+        """A heartbeat of a request without a transaction, now."""
+
+    def delete_locks(self, lock_ids: Sequence[LockId]) -> None: ...
+
+    # Expiry, at most `limit` at a time, oldest first.
+
+    def silent_txns(self, before_ms: int, limit: int) -> list[TxnId]:
+        """Open transactions whose last heartbeat is older."""
+
+    def silent_locks(self, before_ms: int, limit: int) -> list[LockId]:
+        """Requests without a transaction whose last heartbeat is older."""
+
+
+class Snapshot(Protocol):
+    @property
+    def txns(self) -> TxnReads: ...
+
+
+class Transaction(Protocol):
+    @property
+    def txns(self) -> TxnWrites: ...
+
+
+class Store(Protocol):
+    """The units of work of `app.metastore.ports`, as far as they are used here."""
+
+    def read(self, work: Callable[[Snapshot], T]) -> T: ...
+
+    def write(self, work: Callable[[Transaction], T]) -> T: ...
