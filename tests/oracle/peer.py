@@ -1,0 +1,90 @@
+"""The real Apache Hive Metastore as a child process: Thrift binary over TCP, and TJSON over HTTP."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
+
+from tests.server import free_port
+
+SCRIPTS = Path(__file__).parent
+PREPARE_SECONDS_MAX = 300
+START_SECONDS_MAX = 180
+STOP_SECONDS_MAX = 30
+NOTHING_TO_RUN = 3
+
+
+class PeerUnavailable(Exception):
+    """The machine has no Java or no jars; the text says which."""
+
+
+class PeerDidNotStart(Exception):
+    """Everything was there and still it did not run; the text ends with its output."""
+
+
+def prepared_folder() -> Path:
+    """The folder with jars and compiled classes, prepared when it was not. Raises PeerUnavailable."""
+    folder = Path(os.environ.get("HMS_PEER_DIR") or Path(tempfile.gettempdir()) / "hms-peer")
+    if os.name != "posix" or shutil.which("java") is None:
+        raise PeerUnavailable("no Java (commands java and javac)")
+    finished = _run("hms-setup.sh", str(folder), environment={}, seconds_max=PREPARE_SECONDS_MAX)
+    if finished.returncode == NOTHING_TO_RUN:
+        raise PeerUnavailable(finished.stderr.strip())
+    if finished.returncode:
+        raise PeerDidNotStart(finished.stdout + finished.stderr)
+    return folder
+
+
+class RealMetastore:
+    """One metastore over an embedded Derby of its own below `folder`. Usable as a context manager."""
+
+    def __init__(self, folder: Path, *, settings: Mapping[str, str] | None = None) -> None:
+        self.folder = folder
+        self.warehouse = folder / "warehouse"
+        self.port, self.http_port = free_port(), free_port()
+        self._settings = settings or {}
+
+    def start(self) -> Self:
+        """Start and return when it answers. Raises PeerUnavailable and PeerDidNotStart."""
+        environment = {
+            "PEER_DIR": str(prepared_folder()),
+            "HMS_RUN": str(self.folder),
+            "HMS_NOTIFY": "1",
+            "HMS_HEAP": "1g",
+            "HMS_CONF": "\n".join(f"{name}={value}" for name, value in self._settings.items()),
+        }
+        ports = (str(self.port), str(self.http_port))
+        finished = _run("hms-start.sh", "derby", *ports, environment=environment, seconds_max=START_SECONDS_MAX)
+        if finished.returncode:
+            raise PeerDidNotStart(f"{finished.stdout}{finished.stderr}\n{self.log_text()}")
+        return self
+
+    def stop(self) -> None:
+        _run("hms-stop.sh", str(self.folder / "pid"), environment={}, seconds_max=STOP_SECONDS_MAX)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def log_text(self) -> str:
+        log = self.folder / "log"
+        return log.read_text(errors="replace") if log.exists() else ""
+
+
+def _run(
+    script: str, *arguments: str, environment: Mapping[str, str], seconds_max: float
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["sh", str(SCRIPTS / script), *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=seconds_max,
+        env={**os.environ, "PYTHON": sys.executable, **environment},
+    )
