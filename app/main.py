@@ -15,11 +15,13 @@ from app.handlers.databases import Databases
 from app.handlers.fields import Fields
 from app.handlers.functions import Functions
 from app.handlers.indexes import Indexes
+from app.handlers.locks import Locks
 from app.handlers.partition_changes import PartitionChanges
 from app.handlers.locks import Locks
 from app.handlers.partitions import Partitions
 from app.handlers.service import Service
 from app.handlers.tables import Tables
+from app.handlers.transactions import Transactions
 from app.metastore.alter_table import AlterTableService
 from app.metastore.databases import DatabaseService
 from app.metastore.events import EventMaker
@@ -34,6 +36,9 @@ from app.rpc import Processor, Unavailable
 from app.settings import Settings
 from app.storage import SqlStore, open_store
 from app.structs import METHODS, MetaException, Struct
+from app.txn.lock_service import LockService
+from app.txn.settings import TxnSettings
+from app.txn.transaction_service import TransactionService
 from app.wire import Codecs, make_codecs
 
 DATABASE_FILE = "metastore.db"
@@ -129,7 +134,14 @@ def _handlers(
         PartitionChanges(partitions),
         Functions(FunctionService(store, clock, events)),
         Indexes(),
+        *_txn_handlers(store),
     ]
+
+
+def _txn_handlers(store: SqlStore) -> list[object]:
+    settings = TxnSettings()
+    locks = LockService(store, settings)
+    return [Locks(locks), Transactions(TransactionService(store, locks, settings))]
 
 
 def _txn_handlers(store: SqlStore) -> list[object]:
