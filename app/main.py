@@ -17,7 +17,6 @@ from app.handlers.functions import Functions
 from app.handlers.indexes import Indexes
 from app.handlers.locks import Locks
 from app.handlers.partition_changes import PartitionChanges
-from app.handlers.locks import Locks
 from app.handlers.partitions import Partitions
 from app.handlers.service import Service
 from app.handlers.tables import Tables
@@ -42,9 +41,6 @@ from app.txn.transaction_service import TransactionService
 from app.wire import Codecs, make_codecs
 
 DATABASE_FILE = "metastore.db"
-from app.txn.lock_service import LockService
-from app.txn.settings import TxnSettings
-from app.txn.transaction_service import TransactionService
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,14 +140,5 @@ def _txn_handlers(store: SqlStore) -> list[object]:
     return [Locks(locks), Transactions(TransactionService(store, locks, settings))]
 
 
-def _txn_handlers(store: SqlStore) -> list[object]:
-    settings = TxnSettings()
-    locks = LockService(store, settings)
-    return [Locks(locks), Transactions(TransactionService(store, locks, settings))]
-
-
-def _directories(settings: Settings) -> Directories:
-    policies = {scheme: FilePolicy(policy) for scheme, policy in settings.file_systems.items()}
-    default = None if settings.file_system_default is None else FilePolicy(settings.file_system_default)
-    return Directories(policies, settings.file_roots, default=default)
-        *_txn_handlers(store),
+def _policies(settings: Settings) -> Mapping[str, FilePolicy]:
+    return {scheme: FilePolicy(policy) for scheme, policy in settings.file_systems.items()}

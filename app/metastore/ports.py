@@ -147,6 +147,9 @@ class Snapshot(Protocol):
     """One consistent state of the catalog. Names are normalised (lower case) by the caller."""
 
     @property
+    def txns(self) -> TxnReads: ...
+
+    @property
     def functions(self) -> FunctionReads: ...
 
     @property
@@ -165,9 +168,6 @@ class Snapshot(Protocol):
     def properties(self) -> PropertyReads: ...
 
     def database(self, name: str) -> StoredDatabase | None: ...
-    @property
-    def txns(self) -> TxnReads: ...
-
 
     def database_names(self, pattern: Pattern | None = None) -> list[str]:
         """Sorted in byte order."""
@@ -221,6 +221,9 @@ class Transaction(Snapshot, Protocol):
     """A unit of work that changes the catalog. One runs at a time: what it reads stays true until it commits."""
 
     @property
+    def txns(self) -> TxnWrites: ...
+
+    @property
     def functions(self) -> FunctionWrites: ...
 
     @property
@@ -244,9 +247,6 @@ class Transaction(Snapshot, Protocol):
     def update_database(self, database_id: DatabaseId, database: Database) -> None: ...
 
     def delete_database(self, database_id: DatabaseId) -> None:
-    @property
-    def txns(self) -> TxnWrites: ...
-
         """With everything in it: functions, tables, partitions, indexes."""
 
     def insert_table(self, database_id: DatabaseId, table: Table) -> TableId:
