@@ -8,6 +8,7 @@ from app.clock import Clock, SystemClock
 from app.files import Directories, FilePolicy
 from app.gateway.application import Gateway
 from app.gateway.assembly import build_gateway
+from app.gateway.metrics import Metrics
 from app.handlers import UNSUPPORTED
 from app.handlers.catalogs import Catalogs
 from app.handlers.configuration import Configuration
@@ -21,6 +22,7 @@ from app.handlers.partitions import Partitions
 from app.handlers.service import Service
 from app.handlers.tables import Tables
 from app.handlers.transactions import Transactions
+from app.limits import Limits
 from app.metastore.alter_table import AlterTableService
 from app.metastore.databases import DatabaseService
 from app.metastore.events import EventMaker
@@ -58,14 +60,14 @@ def database_url(settings: Settings) -> str:
     return settings.database_url or f"sqlite:///{settings.data_dir.absolute() / DATABASE_FILE}"
 
 
-def build_metastore(settings: Settings) -> Metastore:
-    """Open the database, mend what a crash left, and bind the handlers.
+def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]] = dict) -> Metastore:
+    """Open the database, mend what a crash left, and bind the handlers. `counters` gives the calls by method.
 
     Raises StoreError where the database cannot be used, BindingError when IDL and handlers disagree.
     """
     codecs = make_codecs(settings.limits)
     clock = SystemClock()
-    store = open_store(database_url(settings), clock, settings.limits)
+    store = open_store(database_url(settings), clock, settings.limits, settings.database_connections_max)
     rules = MetastoreSettings(warehouse_location=settings.warehouse_location)
 
     def to_tjson(struct: Struct) -> bytes:
@@ -74,7 +76,8 @@ def build_metastore(settings: Settings) -> Metastore:
         return encoded
 
     try:
-        handlers = _handlers(store, Directories(_policies(settings)), clock, rules, to_tjson)
+        parts = (store, _directories(settings), clock, rules, to_tjson)
+        handlers = [Service(clock, counters), *_handlers(*parts, settings.limits)]
         processor = Processor(handlers, UNSUPPORTED, translated, settings.limits.cached_reply_bytes_max)
     except BaseException:
         store.close()
@@ -84,14 +87,15 @@ def build_metastore(settings: Settings) -> Metastore:
 
 def build(settings: Settings) -> Gateway:
     """The gateway one process serves. Raises as `build_metastore`."""
-    metastore = build_metastore(settings)
+    metrics = Metrics(METHODS.keys())
+    metastore = build_metastore(settings, metrics.calls_by_method)
     return build_gateway(
         settings,
         codecs=metastore.codecs,
         processor=metastore.processor,
         cache=ReplyCache(metastore.store, settings.limits),
         ready=metastore.store.ready,
-        known_methods=METHODS.keys(),
+        metrics=metrics,
         on_stop=[metastore.store.close],
     )
 
@@ -111,16 +115,16 @@ def _handlers(
     clock: Clock,
     rules: MetastoreSettings,
     to_tjson: Callable[[Struct], bytes],
+    limits: Limits,
 ) -> list[object]:
     parts = (store, files, clock, rules, to_tjson)
     events = EventMaker(rules, clock, to_tjson)
     databases = DatabaseService(*parts)
     alterations = AlterTableService(*parts)
-    partitions = PartitionService(*parts)
+    partitions = PartitionService(*parts, limits)
     databases.create_default()
     alterations.recover_pending_moves()
     return [
-        Service(clock),
         Configuration(rules),
         Catalogs(rules.warehouse_location),
         Databases(databases),
@@ -140,5 +144,7 @@ def _txn_handlers(store: SqlStore) -> list[object]:
     return [Locks(locks), Transactions(TransactionService(store, locks, settings))]
 
 
-def _policies(settings: Settings) -> Mapping[str, FilePolicy]:
-    return {scheme: FilePolicy(policy) for scheme, policy in settings.file_systems.items()}
+def _directories(settings: Settings) -> Directories:
+    policies = {scheme: FilePolicy(policy) for scheme, policy in settings.file_systems.items()}
+    default = None if settings.file_system_default is None else FilePolicy(settings.file_system_default)
+    return Directories(policies, settings.file_roots, default=default)

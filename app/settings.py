@@ -83,7 +83,10 @@ class Settings(BaseSettings):
     database_url: str | None = Field(
         default=None, description="SQLAlchemy URL of the database; unset is SQLite in data_dir."
     )
-    workers: int = Field(default=1, ge=1, le=256, description="Server processes; more than one needs PostgreSQL.")
+    database_connections_max: int = Field(
+        default=40, ge=2, description="Connections each process may hold for reading; has to exceed streams_max."
+    )
+    workers: int = Field(default=1, ge=1, le=256, description="Server processes; on SQLite one is fastest.")
 
     tls: bool = Field(default=True, description="Serve HTTPS. Without it passwords travel readable.")
     tls_certificate: Path | None = Field(
@@ -124,15 +127,24 @@ class Settings(BaseSettings):
         description="By scheme: make, move and delete directories (manage), leave them alone (ignore), "
         "or refuse such locations (refuse).",
     )
-    file_system_default: Literal["manage", "ignore", "refuse"] = Field(
-        default="ignore", description="What holds for schemes that file_systems does not name."
+    file_system_default: Literal["manage", "ignore", "refuse"] | None = Field(
+        default=None,
+        description="What holds for schemes that file_systems does not name; unset ignores the known ones of Hadoop "
+        "and object stores and refuses the rest.",
+    )
+    file_roots: list[str] = Field(
+        default=[], description="Locations outside which no directory is made, moved or deleted; empty is anywhere."
     )
 
     limits: Annotated[Limits, BeforeValidator(_limits)] = Field(
         default=Limits(), description="Bounds by name, such as body_bytes_max."
     )
     threads: int = Field(default=32, ge=1, le=1000, description="Threads that answer calls the cache cannot.")
-    streams_max: int = Field(default=100, ge=1, description="Long replies that may be on their way at the same time.")
+    streams_max: int = Field(
+        default=24,
+        ge=1,
+        description="Long replies that may be on their way at the same time; each keeps a database connection.",
+    )
     call_seconds_max: float = Field(default=600.0, gt=0, description="A call that takes longer is given up with 503.")
     header_seconds_max: float = Field(
         default=20.0, gt=0, description="Time a connection has for its TLS handshake and for each request's headers."
@@ -162,6 +174,12 @@ class Settings(BaseSettings):
     def _certificate_and_key(self) -> Self:
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise ValueError("tls_certificate and tls_key belong together: set both or none")
+        return self
+
+    @model_validator(mode="after")
+    def _streams_leave_connections(self) -> Self:
+        if self.streams_max >= self.database_connections_max:
+            raise ValueError("streams_max has to be below database_connections_max, or long replies starve the rest")
         return self
 
     @property

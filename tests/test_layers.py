@@ -33,7 +33,6 @@ ONLY_IN = {
     "fsspec": {"files"},
     "starlette": {"gateway"},
     "uvicorn": {"gateway"},
-    "orjson": {"wire"},
     "httpx": {"client", "cli"},
     "typer": {"cli"},
     "rich": {"cli"},

@@ -94,7 +94,7 @@ def serve(
     data_dir: DataDirOption = None,
     database: DatabaseOption = None,
     demo: Annotated[bool, typer.Option("--demo", help="Load hmshttptestdatabase.test_table to look at.")] = False,
-    workers: Annotated[int | None, typer.Option(help="Server processes; above 1 needs PostgreSQL.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Server processes; on SQLite one is fastest.")] = None,
     tls: Annotated[bool | None, typer.Option("--tls/--no-tls", help="HTTPS, or readable HTTP. [default: tls]")] = None,
     tls_certificate: Annotated[Path | None, typer.Option(metavar="FILE", help="PEM certificate chain.")] = None,
     tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="PEM key of the certificate.")] = None,

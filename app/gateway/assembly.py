@@ -3,7 +3,7 @@
 import secrets
 import ssl
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from app.cache import ReplyCache
@@ -93,7 +93,7 @@ def build_gateway(
     processor: Processor,
     cache: ReplyCache | None,
     ready: Callable[[], None],
-    known_methods: Collection[str],
+    metrics: Metrics,
     authenticator: Authenticator | None = None,
     on_stop: Sequence[Callable[[], None]] = (),
 ) -> Gateway:
@@ -102,7 +102,6 @@ def build_gateway(
     `ready` raises while calls cannot be answered; `on_stop` are called in order after the last call, so closing the
     store belongs there. `authenticator` replaces the one that the settings describe.
     """
-    metrics = Metrics(known_methods)
     access_log = AccessLog(settings.log_format) if settings.access_log else None
     authenticator = authenticator or build_authenticator(settings)
     endpoint = Endpoint(

@@ -56,6 +56,10 @@ class Metrics:
         times.seconds += seconds
         self._outcomes[method, outcome] += 1
 
+    def calls_by_method(self) -> dict[str, int]:
+        """How often each method was answered; safe to ask from any thread."""
+        return {method: sum(times.counts) for method, times in list(self._times.items())}
+
     def response(self, status: int, bytes_in: int, bytes_out: int) -> None:
         """One HTTP response of the Thrift endpoint was sent."""
         self._statuses[status] += 1

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import orjson
+import msgspec
 
 from app.idl import StructType
 from app.metastore.filters import BoundFilter, bind, parse_filter
@@ -123,8 +123,8 @@ def bound(text: str, of: StoredTable) -> BoundFilter:
 
 def read_tjson(encoded: EncodedList) -> list[Partition]:
     """The list's TJSON, read back."""
-    pieces = orjson.loads(b"[" + b",".join(encoded.tjson_chunks()) + b"]")
-    return [decode_value(StructType("Partition"), orjson.dumps(piece)) for piece in pieces]
+    pieces = msgspec.json.decode(b"[" + b",".join(encoded.tjson_chunks()) + b"]")
+    return [decode_value(StructType("Partition"), msgspec.json.encode(piece)) for piece in pieces]
 
 
 def read_structs(encoded: EncodedList) -> list[Any]:
