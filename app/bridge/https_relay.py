@@ -157,7 +157,12 @@ class HttpsRelay:
         if answer.body is not None:
             body, outcome = await self._encoding.reply(message, answer.body, answer.content_type)
             return Reply(body, outcome=outcome, request_id=answer.request_id)
-        return Reply(chunks=_passed_on(answer), length=answer.length, request_id=answer.request_id)
+        try:
+            outcome = self._encoding.outcome(message, answer.beginning(), answer.content_type)
+        except CallFailed:
+            answer.abandon()
+            raise
+        return Reply(None, _passed_on(answer), answer.length, outcome, answer.request_id)
 
     async def _problem(self, answer: Answer) -> str:
         """What an answer that is no reply says, in one line."""

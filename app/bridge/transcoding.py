@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from app.bridge.errors import CallFailed
 from app.bridge.exception_replies import application_exception, codec_of
 from app.bridge.messages import ThriftMessage
+from app.bridge.reply_outcome import reply_outcome
 from app.structs import METHODS, SkewedInfo, Struct
 from app.wire import (
     ApplicationErrorType,
@@ -41,6 +42,9 @@ class Encoding(Protocol):
     async def reply(self, message: ThriftMessage, body: bytes, content_type: str) -> tuple[bytes, str]:
         """The reply as the client reads it, and the outcome. Raises CallFailed when `body` is no reply."""
 
+    def outcome(self, message: ThriftMessage, beginning: bytes, content_type: str) -> str:
+        """What a long reply is, by its first bytes. Raises CallFailed when it is none."""
+
     def problem(self, body: bytes) -> str | None:
         """The text of an application exception in the body of an answer that is not 200; None when there is none."""
 
@@ -55,11 +59,13 @@ class Unchanged:
         return message.body
 
     async def reply(self, message: ThriftMessage, body: bytes, content_type: str) -> tuple[bytes, str]:
-        beginning = b"\x82" if message.protocol == "compact" else b"\x80\x01"
-        if not body.startswith(beginning):
-            raise CallFailed(_not_thrift(body, content_type), "not_thrift")
-        type_byte = body[1] >> 5 if message.protocol == "compact" else body[3]
-        return body, "exception" if type_byte == MessageType.EXCEPTION else "ok"
+        return body, self.outcome(message, body, content_type)
+
+    def outcome(self, message: ThriftMessage, beginning: bytes, content_type: str) -> str:
+        try:
+            return reply_outcome(message.name, beginning, is_compact=message.protocol == "compact")
+        except ValueError:
+            raise CallFailed(_not_thrift(beginning, content_type), "not_thrift") from None
 
     def problem(self, body: bytes) -> str | None:
         return None
@@ -83,6 +89,9 @@ class Tjson:
         if len(body) <= IN_LOOP_BYTES_MAX:
             return self._decode(message, body, content_type)
         return await asyncio.get_running_loop().run_in_executor(None, self._decode, message, body, content_type)
+
+    def outcome(self, message: ThriftMessage, beginning: bytes, content_type: str) -> str:
+        raise AssertionError("TJSON replies are held whole")
 
     def problem(self, body: bytes) -> str | None:
         try:
@@ -128,7 +137,8 @@ class Tjson:
             return application_exception(codec, message.name, message.seqid, text, type), "exception"
         # Some servers answer with a seqid of their own; the client wants its own back.
         before, after = codec.envelope(message.name, MessageType.REPLY, message.seqid)
-        return before + _whole(codec.encode(tjson.decode(method.result, reply.payload))) + after, "ok"
+        body = before + _whole(codec.encode(tjson.decode(method.result, reply.payload))) + after
+        return body, reply_outcome(message.name, body, is_compact=message.protocol == "compact")
 
 
 def with_locations(value: Struct, text: bytes) -> bytes:

@@ -120,6 +120,10 @@ class Answer:
         finally:
             self._connection.finish_answer()
 
+    def beginning(self) -> bytes:
+        """The first bytes of the body; not fewer than a message's header has, unless it is shorter."""
+        return self.body if self.body is not None else self._connection.peek()
+
     async def whole(self, bytes_max: int) -> bytes | None:
         """The body, None when it is longer than `bytes_max`. Raises UpstreamError."""
         if self.body is None:
@@ -221,6 +225,10 @@ class UpstreamConnection(asyncio.Protocol):
         if self._held < QUEUED_BYTES_MAX // 2:
             self._resume_reading()
         return chunk
+
+    def peek(self) -> bytes:
+        """What arrived first and was not taken yet."""
+        return b"".join(self._parts) if self._held < HEADER_BYTES_MAX else self._parts[0]
 
     async def hold(self, answer: Answer, bytes_max: int) -> None:
         """Let the answer arrive without taking it, up to `bytes_max`. Raises UpstreamError."""

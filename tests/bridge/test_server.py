@@ -128,7 +128,8 @@ def test_a_reply_that_breaks_off_closes_the_connection():
         async with both() as (upstream, server), client(server) as peer:
 
             async def breaking(_request, writer):
-                writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 9999999\r\n\r\n\x80\x01\x00\x02" + b"x" * MIB)
+                head = BINARY.envelope("get_all_databases", 2, 1)[0] + b"\x0f\x00\x00\x0b\x00\x00\x00\x01"
+                writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 9999999\r\n\r\n" + head + b"x" * MIB)
                 await writer.drain()
                 writer.close()
 
@@ -137,6 +138,16 @@ def test_a_reply_that_breaks_off_closes_the_connection():
             assert len(await peer.rest()) < 9999999
             async with client(server) as other:
                 assert (await other.ask(GET)).success == ["default"]
+
+    uvloop.run(work())
+
+
+def test_a_long_page_that_is_no_reply_is_named():
+    async def work():
+        async with both() as (upstream, server), client(server) as peer:
+            upstream.actions.append(answering(http(b"<html>" + b"x" * 2 * MIB, content_type="text/html")))
+            assert "no Thrift message but text/html" in (await peer.ask(GET)).o1.message
+            assert (await peer.ask(GET)).success == ["default"]
 
     uvloop.run(work())
 
