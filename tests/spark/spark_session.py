@@ -1,0 +1,116 @@
+"""A Spark session in a process of its own, as tests hold it."""
+
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Self
+
+RUNNER = Path(__file__).with_name("statement_runner.py")
+STOP_SECONDS_MAX = 30
+LOG_CHARACTERS_SHOWN = 4_000
+
+
+class SparkSessionProcess:
+    """PySpark against the metastore at `uri`; files, logs and scratch space in `folder`. A context manager."""
+
+    def __init__(self, uri: str, folder: Path) -> None:
+        self._uri, self._folder = uri, folder
+        self._log = folder / "spark.log"
+        self._process: subprocess.Popen[str] | None = None
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def __enter__(self) -> Self:
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, str(RUNNER), self._uri, str(self._folder)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                cwd=self._folder,
+                env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": "", "PYSPARK_PYTHON": sys.executable},
+                # The JVM is a child of the child; as a group they can be ended together.
+                start_new_session=True,
+            )
+        try:
+            self._read()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End the session and its JVM."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            process.wait(STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """One request of `statement_runner`; its answer."""
+        self.send(request)
+        return self._read()
+
+    def send(self, request: dict[str, Any]) -> None:
+        """Begin a request; `receive` waits for its answer."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+
+    def receive(self) -> dict[str, Any]:
+        return self._read()
+
+    def sql(self, statement: str) -> list[list[Any]]:
+        """The rows of one statement. Raises StatementFailed."""
+        return self._rows(statement, self.ask({"sql": statement}))
+
+    def at_once(self, *statements: str) -> list[list[list[Any]]]:
+        """The rows of statements that run at the same time in this session. Raises StatementFailed."""
+        answers = self.ask({"parallel": list(statements)})["parallel"]
+        return [self._rows(statement, answer) for statement, answer in zip(statements, answers, strict=True)]
+
+    def log_text(self) -> str:
+        return self._log.read_text(errors="replace")
+
+    def _rows(self, statement: str, answer: dict[str, Any]) -> list[list[Any]]:
+        if "error" in answer:
+            raise StatementFailed(f"{statement}\n{answer['error']}: {answer['text']}")
+        rows: list[list[Any]] = answer["rows"]
+        return rows
+
+    def _read(self) -> dict[str, Any]:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise AssertionError(f"the Spark session ended\n{self.log_text()[-LOG_CHARACTERS_SHOWN:]}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+
+class StatementFailed(Exception):
+    """Spark refused a statement that should have worked."""
+
+
+def why_not() -> str | None:
+    """Why Spark cannot run here, None when it can."""
+    if importlib.util.find_spec("pyspark") is None:
+        return "no PySpark (requirements/spark.txt)"
+    if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
+        return "no Java (command `java`)"
+    return None
