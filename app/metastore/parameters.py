@@ -130,6 +130,16 @@ def with_accurate_columns(parameters: Mapping[str, str], columns: Iterable[str])
     return _with_accuracy(parameters, replace(accuracy, columns=merged))
 
 
+def without_accurate_columns(parameters: Mapping[str, str], columns: Iterable[str]) -> dict[str, str]:
+    """After column statistics were dropped with their columns (semantics §2.7 item 10)."""
+    accuracy = parse_accuracy(parameters.get(COLUMN_STATS_ACCURATE))
+    lost = set(columns)
+    kept = tuple(name for name in accuracy.columns if name not in lost)
+    if kept == accuracy.columns:
+        return dict(parameters)
+    return _with_accuracy(parameters, replace(accuracy, columns=kept))
+
+
 def with_fast_statistics(
     parameters: Mapping[str, str], file_count: int, total_bytes: int, environment: Mapping[str, str] | None = None
 ) -> dict[str, str]:

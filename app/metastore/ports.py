@@ -27,6 +27,16 @@ from app.metastore.object_ports import (
     TypeWrites,
 )
 from app.metastore.patterns import Pattern
+from app.metastore.statistics_ports import (
+    ConstraintReads,
+    ConstraintWrites,
+    GrantReads,
+    GrantWrites,
+    RoleReads,
+    RoleWrites,
+    StatisticsReads,
+    StatisticsWrites,
+)
 from app.structs import Database, EncodedList, FieldSchema, Partition, Table, TableMeta
 from app.txn.ports import TxnReads, TxnWrites
 
@@ -143,6 +153,25 @@ class StoredEvent:
     event: Event
 
 
+@dataclass(frozen=True, slots=True)
+class EventSelection:
+    """Which events: all conditions that are set hold. Names are normalised.
+
+    up_to          the last id to look at
+    table_names    any of these tables
+    types          any of these types, and none of `skipped_types`
+    limit          at most so many, None for all
+    """
+
+    after: EventId
+    up_to: int | None = None
+    db_name: str | None = None
+    table_names: Sequence[str] | None = None
+    types: Sequence[str] | None = None
+    skipped_types: Sequence[str] = ()
+    limit: int | None = None
+
+
 class Snapshot(Protocol):
     """One consistent state of the catalog. Names are normalised (lower case) by the caller."""
 
@@ -166,6 +195,18 @@ class Snapshot(Protocol):
 
     @property
     def properties(self) -> PropertyReads: ...
+
+    @property
+    def statistics(self) -> StatisticsReads: ...
+
+    @property
+    def constraints(self) -> ConstraintReads: ...
+
+    @property
+    def roles(self) -> RoleReads: ...
+
+    @property
+    def grants(self) -> GrantReads: ...
 
     def database(self, name: str) -> StoredDatabase | None: ...
 
@@ -214,6 +255,11 @@ class Snapshot(Protocol):
     def events_after(self, event_id: EventId, limit: int | None = None) -> list[StoredEvent]:
         """In order of their ids."""
 
+    def events(self, selection: EventSelection) -> list[StoredEvent]:
+        """In order of their ids."""
+
+    def count_events(self, selection: EventSelection) -> int: ...
+
     def pending_moves(self) -> list[PendingMove]: ...
 
 
@@ -240,6 +286,18 @@ class Transaction(Snapshot, Protocol):
 
     @property
     def properties(self) -> PropertyWrites: ...
+
+    @property
+    def statistics(self) -> StatisticsWrites: ...
+
+    @property
+    def constraints(self) -> ConstraintWrites: ...
+
+    @property
+    def roles(self) -> RoleWrites: ...
+
+    @property
+    def grants(self) -> GrantWrites: ...
 
     def insert_database(self, database: Database) -> DatabaseId:
         """Raises DuplicateKey."""
@@ -275,6 +333,13 @@ class Transaction(Snapshot, Protocol):
     def append_event(self, event: Event) -> EventId:
         """The event takes effect with the unit of work; ids are dense and in commit order (design D7)."""
 
+    def delete_events_before(self, seconds: int, count_max: int) -> int:
+        """Forget the oldest events, up to `count_max`, as long as they are older; how many went.
+
+        The newest always stays, and so do all after an event that stays: whoever reads the events after the one they
+        know sees from the first id whether something is missing.
+        """
+
     def insert_pending_move(self, table_id: TableId, source: str, target: str) -> int: ...
 
     def delete_pending_move(self, move_id: int) -> None: ...
@@ -305,7 +370,10 @@ class Store(Protocol):
         """A number that changes whenever anybody commits (SQLite, microseconds); None where there is no such thing."""
 
     def changes_since(self, event_id: EventId) -> list[StoredEvent]:
-        """The events after `event_id` in order, with an empty `message`: cheap. Raises StoreUnavailable."""
+        """The events after `event_id` in order, with an empty `message`: cheap. Raises StoreUnavailable.
+
+        When the first of them is not `event_id + 1`, those between are forgotten already.
+        """
 
     def close(self) -> None:
         """Finish the writes that are waiting, then give back everything."""

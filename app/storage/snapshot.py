@@ -4,10 +4,12 @@ from functools import cached_property
 
 from sqlalchemy import Connection
 
+from app.storage.constraints import ConstraintRepository
 from app.storage.databases import DatabaseReads, DatabaseWrites
 from app.storage.engines import run_on_driver
 from app.storage.events import EventReads, EventWrites
 from app.storage.functions import FunctionRepository
+from app.storage.grants import GrantRepository
 from app.storage.indexes import IndexRepository
 from app.storage.partition_list import Lease
 from app.storage.partition_marks import PartitionMarkRepository
@@ -15,6 +17,8 @@ from app.storage.partition_writes import PartitionWrites
 from app.storage.partitions import PartitionReads
 from app.storage.properties import PropertyRepository
 from app.storage.repository import Repository
+from app.storage.roles import RoleRepository
+from app.storage.statistics import StatisticsRepository
 from app.storage.tables import TableReads, TableWrites
 from app.storage.tokens import TokenRepository
 from app.storage.txns import SqlTxnReads, SqlTxnWrites
@@ -47,6 +51,22 @@ class _Objects(Repository):
     @cached_property
     def properties(self) -> PropertyRepository:
         return PropertyRepository(self._connection)
+
+    @cached_property
+    def statistics(self) -> StatisticsRepository:
+        return StatisticsRepository(self._connection)
+
+    @cached_property
+    def constraints(self) -> ConstraintRepository:
+        return ConstraintRepository(self._connection)
+
+    @cached_property
+    def roles(self) -> RoleRepository:
+        return RoleRepository(self._connection)
+
+    @cached_property
+    def grants(self) -> GrantRepository:
+        return GrantRepository(self._connection)
 
 
 class SqlSnapshot(PartitionReads, TableReads, DatabaseReads, EventReads, _Objects):
