@@ -1,5 +1,6 @@
-"""One line per call, written by a thread of its own: the event loop only puts a record into a queue.
+"""One line per call, written by a thread of its own: the event loop makes the line, 1 µs, and never waits for a disk.
 
+Making the lines in that thread too would be no cheaper and stop the loop for milliseconds, as only one of them can run.
 Lines look like structlog's in app.logging and go to the same stream, but skip its processors, which would cost a cached
 call more than its answer. Credentials never come here: a record has no headers.
 """
@@ -25,7 +26,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class AccessRecord(msgspec.Struct, gc=False):
-    """One answered request, and the line it becomes: the writing thread replaces the first three by readable forms.
+    """One answered request, and the line it becomes, for which the first three get readable forms.
 
     `user` is "" before authentication, `method` "" when no message was read.
     """
@@ -51,18 +52,18 @@ class AccessLog:
     def __init__(self, log_format: LogFormat = "json", stream: IO[str] | None = None) -> None:
         self._render: Callable[[AccessRecord], str] = _json_line if log_format == "json" else _text_line
         self._stream = stream or sys.stderr
-        self._waiting: deque[AccessRecord] = deque()
+        self._waiting: deque[str] = deque()
         self._left_out = 0
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="access-log", daemon=True)
         self._thread.start()
 
     def write(self, record: AccessRecord) -> None:
-        """Take the record; returns at once."""
+        """Take the record; it is used up."""
         if len(self._waiting) >= WAITING_MAX:
             self._left_out += 1
             return
-        self._waiting.append(record)
+        self._waiting.append(self._render(record))
 
     def close(self) -> None:
         self._closing.set()
@@ -77,7 +78,7 @@ class AccessLog:
     def _flush(self) -> None:
         lines = []
         while self._waiting:
-            lines.append(self._render(self._waiting.popleft()))
+            lines.append(self._waiting.popleft())
         if self._left_out:
             left_out, self._left_out = self._left_out, 0
             lines.append(render_json(None, "", {"event": "access log too slow", "level": "warning", "calls": left_out}))

@@ -116,10 +116,13 @@ class Endpoint:
             self._metrics.authentication_refused(refused.reason)
             raise
         exchange.identity = identity
-        body = await self._bodies.read(exchange.scope, exchange.headers, receive)
+        body = self._bodies.arrived(exchange.scope)
+        if body is None:
+            body = await self._bodies.read(exchange.headers, receive)
         exchange.body_is_read = True
         exchange.bytes_in = len(body)
-        body = await self._bodies.plain(body, exchange.headers)
+        if body[:1] == b"%" or b"content-encoding" in exchange.headers:
+            body = await self._bodies.plain(body, exchange.headers)
         try:
             codec = self._codecs.sniff(body)
         except NotThrift as error:

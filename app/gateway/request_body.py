@@ -39,14 +39,16 @@ class BodyReader:
         self._limits = limits
         self._receiving = 0
 
-    async def read(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive) -> bytes:
+    def arrived(self, scope: Scope) -> bytes | None:
+        """The body if all of it is here already; None if it has to be read. Raises Refused (413)."""
+        body = take_body(scope)
+        if body is not None and len(body) > self._limits.body_bytes_max:
+            raise self._too_large(beginning=body[:KEPT_BYTES_MAX])
+        return body
+
+    async def read(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
         """The body as it was sent. Raises Refused (413, 408, 503) and ClientGone."""
         self._check_announced(headers)
-        arrived = take_body(scope)
-        if arrived is not None:
-            if len(arrived) > self._limits.body_bytes_max:
-                raise self._too_large(beginning=arrived[:KEPT_BYTES_MAX])
-            return arrived
         pieces: list[bytes] = []
         try:
             async with asyncio.timeout(self._limits.body_read_seconds_max):
