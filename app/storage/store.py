@@ -88,8 +88,13 @@ class SqlStore:
         """A number that changes with every commit to a SQLite file, whoever makes it; None for other databases."""
         if self._watching is None:
             return None
-        with translated(self._reading), self._watching_lock:
-            return int(self._watching.execute("PRAGMA data_version").fetchone()[0])
+        try:
+            with self._watching_lock:
+                return int(self._watching.execute("PRAGMA data_version").fetchone()[0])
+        except Exception:
+            # Runs for every cached call, so the translator is entered only when it has something to translate.
+            with translated(self._reading):
+                raise
 
     def changes_since(self, event_id: EventId) -> list[StoredEvent]:
         """The events after `event_id` in order, with empty messages. Raises StoreUnavailable."""
