@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import ctypes
 import gc
 import resource
 import socket
@@ -142,6 +143,13 @@ def _quiet_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*COLLECTION_THRESHOLDS)
+    _return_free_memory()
+
+
+def _return_free_memory() -> None:
+    """Hashing a password, migrating and making a certificate leave free memory behind that glibc would keep."""
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _files_allowed(wanted: int) -> int:
