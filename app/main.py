@@ -1,6 +1,6 @@
 """The composition root: settings in, a gateway that can be served out. Nothing imports it but the command line."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.cache import ReplyCache
@@ -11,28 +11,43 @@ from app.gateway.assembly import build_gateway
 from app.gateway.metrics import Metrics
 from app.handlers import UNSUPPORTED
 from app.handlers.catalogs import Catalogs
+from app.handlers.column_statistics import ColumnStatisticsMethods
 from app.handlers.configuration import Configuration
 from app.handlers.databases import Databases
 from app.handlers.fields import Fields
+from app.handlers.file_metadata import FileMetadata
 from app.handlers.functions import Functions
 from app.handlers.indexes import Indexes
 from app.handlers.locks import Locks
+from app.handlers.notifications import Notifications
 from app.handlers.partition_changes import PartitionChanges
+from app.handlers.partition_marks import PartitionMarks
 from app.handlers.partitions import Partitions
+from app.handlers.properties import Properties
 from app.handlers.service import Service
 from app.handlers.tables import Tables
+from app.handlers.tokens import Tokens
 from app.handlers.transactions import Transactions
+from app.handlers.types import Types
+from app.housekeeping import Chore, Housekeeping
 from app.limits import Limits
 from app.metastore.alter_table import AlterTableService
+from app.metastore.column_statistics import ColumnStatisticsService
 from app.metastore.databases import DatabaseService
 from app.metastore.events import EventMaker
 from app.metastore.fields import FieldService
 from app.metastore.functions import FunctionService
+from app.metastore.indexes import IndexService
+from app.metastore.notifications import NotificationService
+from app.metastore.partition_marks import PartitionMarkService
 from app.metastore.partitions import PartitionService
 from app.metastore.ports import FileSystemError, StoreError, StoreUnavailable
+from app.metastore.properties import PropertyService
 from app.metastore.settings import MetastoreSettings
 from app.metastore.tables import TableService
+from app.metastore.tokens import TokenService
 from app.metastore.truncate_table import TruncateService
+from app.metastore.types import TypeService
 from app.rpc import Processor, Unavailable
 from app.settings import Settings
 from app.storage import SqlStore, open_store
@@ -43,16 +58,18 @@ from app.txn.transaction_service import TransactionService
 from app.wire import Codecs, make_codecs
 
 DATABASE_FILE = "metastore.db"
+EXPIRY_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Metastore:
-    """Everything behind the edge: the store and the handlers over it."""
+    """Everything behind the edge: the store, the handlers over it, and what is to be done now and then."""
 
     store: SqlStore
     codecs: Codecs
     processor: Processor
     events: EventMaker
+    chores: Sequence[Chore] = ()
 
 
 def database_url(settings: Settings) -> str:
@@ -68,7 +85,9 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
     codecs = make_codecs(settings.limits)
     clock = SystemClock()
     store = open_store(database_url(settings), clock, settings.limits, settings.database_connections_max)
-    rules = MetastoreSettings(warehouse_location=settings.warehouse_location)
+    rules = MetastoreSettings(
+        warehouse_location=settings.warehouse_location, event_seconds_max=settings.event_seconds_max
+    )
 
     def to_tjson(struct: Struct) -> bytes:
         encoded = codecs.tjson.encode(struct)
@@ -82,13 +101,16 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
     except BaseException:
         store.close()
         raise
-    return Metastore(store, codecs, processor, EventMaker(rules, clock, to_tjson))
+    events = EventMaker(rules, clock, to_tjson)
+    return Metastore(store, codecs, processor, events, _chores(store, clock, rules, events))
 
 
 def build(settings: Settings) -> Gateway:
     """The gateway one process serves. Raises as `build_metastore`."""
     metrics = Metrics(METHODS.keys())
     metastore = build_metastore(settings, metrics.calls_by_method)
+    housekeeping = Housekeeping(metastore.chores)
+    housekeeping.start()
     return build_gateway(
         settings,
         codecs=metastore.codecs,
@@ -96,7 +118,7 @@ def build(settings: Settings) -> Gateway:
         cache=ReplyCache(metastore.store, settings.limits),
         ready=metastore.store.ready,
         metrics=metrics,
-        on_stop=[metastore.store.close],
+        on_stop=[housekeeping.stop, metastore.store.close],
     )
 
 
@@ -107,6 +129,13 @@ def translated(error: Exception) -> Exception:
     if isinstance(error, (StoreError, FileSystemError)):
         return MetaException(str(error))
     return error
+
+
+def _chores(store: SqlStore, clock: Clock, rules: MetastoreSettings, events: EventMaker) -> Sequence[Chore]:
+    return (
+        Chore("expire events", EXPIRY_SECONDS, NotificationService(store, clock, rules, events).expire),
+        Chore("expire partition marks", EXPIRY_SECONDS, PartitionMarkService(store, clock, rules).expire),
+    )
 
 
 def _handlers(
@@ -120,6 +149,7 @@ def _handlers(
     parts = (store, files, clock, rules, to_tjson)
     events = EventMaker(rules, clock, to_tjson)
     databases = DatabaseService(*parts)
+    tables = TableService(*parts)
     alterations = AlterTableService(*parts)
     partitions = PartitionService(*parts, limits)
     databases.create_default()
@@ -129,11 +159,18 @@ def _handlers(
         Catalogs(rules.warehouse_location),
         Databases(databases),
         Fields(FieldService(store)),
-        Tables(TableService(*parts), alterations, TruncateService(*parts)),
+        Tables(tables, alterations, TruncateService(*parts)),
         Partitions(partitions),
+        ColumnStatisticsMethods(ColumnStatisticsService(store, clock, rules, to_tjson)),
         PartitionChanges(partitions),
         Functions(FunctionService(store, clock, events)),
-        Indexes(),
+        Indexes(IndexService(store, clock, events, tables)),
+        Notifications(NotificationService(store, clock, rules, events)),
+        PartitionMarks(PartitionMarkService(store, clock, rules)),
+        Types(TypeService(store)),
+        Tokens(TokenService(store)),
+        Properties(PropertyService(store)),
+        FileMetadata(),
         *_txn_handlers(store),
     ]
 

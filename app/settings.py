@@ -136,6 +136,10 @@ class Settings(BaseSettings):
         default=[], description="Locations outside which no directory is made, moved or deleted; empty is anywhere."
     )
 
+    event_seconds_max: int = Field(
+        default=86_400, ge=60, description="Notification events are kept so long for clients that follow the log."
+    )
+
     limits: Annotated[Limits, BeforeValidator(_limits)] = Field(
         default=Limits(), description="Bounds by name, such as body_bytes_max."
     )

@@ -2136,11 +2136,13 @@ struct NotificationEventsCountResponse {
 }
 
 struct InsertEventRequestData {
-  1: required list<string> filesAdded,
+  1: optional list<string> filesAdded,
   2: optional list<string> filesAddedChecksum,
+  3: optional list<string> checksumsOfNewer,
 }
 
-// `replace` moved the others by one; the type of field 1 tells the shapes apart.
+// `replace` moved the others by one. Read as the older shape, field 1 has the wrong type and is skipped, and the files
+// are in field 2; that tells the shapes apart.
 struct InsertEventRequestData_v4 {
   1: optional bool replace,
   2: required list<string> filesAdded,
@@ -2159,6 +2161,23 @@ union FireEventRequestData {
 struct FireEventRequest {
   1: required bool successful,
   2: required FireEventRequestData data,
+  3: optional string dbName,
+  4: optional string tableName,
+  5: optional list<string> partitionVals,
+  6: optional string catName,
+  7: optional map<string, string> tblParams,
+  8: optional list<list<string>> batchPartitionValsForRefresh,
+}
+
+union FireEventRequestData_v4 {
+  1: InsertEventRequestData_v4 insertData,
+  2: list<InsertEventRequestData_v4> insertDatas,
+  3: bool refreshEvent,
+}
+
+struct FireEventRequest_v4 {
+  1: required bool successful,
+  2: required FireEventRequestData_v4 data,
   3: optional string dbName,
   4: optional string tableName,
   5: optional list<string> partitionVals,

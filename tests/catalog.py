@@ -17,6 +17,9 @@ from app.metastore.databases import DatabaseService
 from app.metastore.events import EventMaker
 from app.metastore.fields import FieldService
 from app.metastore.functions import FunctionService
+from app.metastore.indexes import IndexService
+from app.metastore.notifications import NotificationService
+from app.metastore.partition_marks import PartitionMarkService
 from app.metastore.ports import StoredEvent
 from app.metastore.settings import MetastoreSettings
 from app.metastore.tables import TableService
@@ -50,6 +53,9 @@ class Catalog:
         self.fields = FieldService(store)
         self.event_maker = EventMaker(self.settings, self.clock, to_tjson)
         self.functions = FunctionService(store, self.clock, self.event_maker)
+        self.indexes = IndexService(store, self.clock, self.event_maker, self.tables)
+        self.notifications = NotificationService(store, self.clock, self.settings, self.event_maker)
+        self.partition_marks = PartitionMarkService(store, self.clock, self.settings)
         self.databases.create_default()
 
     def with_settings(self, **changed: Any) -> "Catalog":

@@ -34,7 +34,10 @@ class ChangeFeed(Protocol):
         """The id of the newest committed event."""
 
     def changes_since(self, event_id: EventId) -> Sequence[StoredEvent]:
-        """Events after `event_id` in order; their messages may be empty."""
+        """Events after `event_id` in order; their messages may be empty.
+
+        Old events are forgotten, the newest never is: the first is not `event_id + 1` when some are missing.
+        """
 
 
 class ReplyCache:
@@ -123,6 +126,8 @@ class ReplyCache:
         self._apply(await asyncio.to_thread(self._feed.changes_since, self._version))
 
     def _apply(self, events: Sequence[StoredEvent]) -> None:
+        if events and events[0].event_id > self._version + 1:
+            self._clear(events[0].event_id)
         for event in events:
             scopes = scopes_changed(event)
             if scopes is None:

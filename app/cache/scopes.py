@@ -90,7 +90,16 @@ _READERS: Mapping[str, _Reader] = {
     ),
 }
 
-_OF_ONE_TABLE = frozenset({"ADD_PARTITION", "ALTER_PARTITION", "DROP_PARTITION", "INSERT"})
+_OF_ONE_TABLE = frozenset(
+    {
+        *("ADD_PARTITION", "ALTER_PARTITION", "DROP_PARTITION", "INSERT", "RELOAD"),
+        # Parameters of the table and of its partitions say which statistics are accurate.
+        *("UPDATE_TBL_COL_STAT_EVENT", "DELETE_TBL_COL_STAT_EVENT"),
+        *("UPDATE_PART_COL_STAT_EVENT", "DELETE_PART_COL_STAT_EVENT"),
+        *("ADD_PRIMARYKEY", "ADD_FOREIGNKEY", "ADD_UNIQUECONSTRAINT", "ADD_NOTNULLCONSTRAINT"),
+        *("ADD_DEFAULTCONSTRAINT", "ADD_CHECKCONSTRAINT", "DROP_CONSTRAINT"),
+    }
+)
 _OF_FUNCTIONS = frozenset({"CREATE_FUNCTION", "ALTER_FUNCTION", "DROP_FUNCTION"})
 _OF_TABLE_LISTS = frozenset({"CREATE_TABLE", "ALTER_TABLE", "DROP_TABLE"})
 

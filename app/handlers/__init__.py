@@ -14,29 +14,9 @@ UNSUPPORTED: Mapping[str, str] = MappingProxyType(
     dict(
         [
             *_because(
-                "catalogs: there is one, and it cannot be changed",
-                "create_catalog alter_catalog drop_catalog",
-            ),
-            *_because(
-                "properties of the service: not implemented yet",
-                "get_metastore_db_uuid get_properties set_properties",
-            ),
-            *_because(
-                "types: no client uses them",
-                "get_type create_type drop_type get_type_all",
-            ),
-            *_because(
                 "materialized views: their freshness needs transactions, which are not implemented yet",
                 "get_materialization_invalidation_info update_creation_metadata get_lock_materialization_rebuild"
                 " heartbeat_lock_materialization_rebuild",
-            ),
-            *_because(
-                "partition events: not implemented yet",
-                "markPartitionForEvent isPartitionMarkedForEvent",
-            ),
-            *_because(
-                "indexes: removed in Hive 3, none can be made",
-                "add_index alter_index",
             ),
             *_because(
                 "constraints: not implemented yet",
@@ -46,27 +26,14 @@ UNSUPPORTED: Mapping[str, str] = MappingProxyType(
                 " add_check_constraint drop_constraint",
             ),
             *_because(
-                "column statistics: not implemented yet",
-                "update_table_column_statistics update_partition_column_statistics"
-                " update_table_column_statistics_req update_partition_column_statistics_req"
-                " update_transaction_statistics get_table_column_statistics get_partition_column_statistics"
-                " get_table_statistics_req get_partitions_statistics_req get_aggr_stats_for set_aggr_stats_for"
-                " delete_partition_column_statistics delete_table_column_statistics delete_column_statistics_req",
-            ),
-            *_because(
                 "roles and privileges: not implemented yet",
                 "create_role drop_role get_role_names grant_role revoke_role list_roles grant_revoke_role"
                 " get_principals_in_role get_role_grants_for_principal get_privilege_set list_privileges"
                 " grant_privileges revoke_privileges grant_revoke_privileges refresh_privileges",
             ),
             *_because(
-                "delegation tokens: not implemented yet",
-                "get_delegation_token renew_delegation_token cancel_delegation_token add_token remove_token get_token"
-                " get_all_token_identifiers add_master_key update_master_key remove_master_key get_master_keys",
-            ),
-            *_because(
                 "transactions and write ids: not implemented yet",
-                "get_open_txns get_open_txns_req get_open_txns_info abort_txn abort_txns commit_txn"
+                "update_transaction_statistics get_open_txns get_open_txns_req get_open_txns_info abort_txn abort_txns commit_txn"
                 " get_latest_txnid_in_conflict heartbeat_txn_range seed_txn_id get_all_write_event_info"
                 " repl_tbl_writeid_state get_valid_write_ids allocate_table_write_ids"
                 " get_max_allocated_table_write_id add_write_ids_to_min_history seed_write_id"
@@ -79,16 +46,7 @@ UNSUPPORTED: Mapping[str, str] = MappingProxyType(
                 " find_columns_with_stats mark_cleaned mark_compacted mark_failed mark_refused set_hadoop_jobid",
             ),
             *_because(
-                "notifications: events are written but not handed out yet",
-                "get_next_notification get_current_notificationEventId get_notification_events_count"
-                " fire_listener_event add_write_notification_log add_write_notification_log_in_batch cm_recycle",
-            ),
-            *_because(
-                "file metadata: only Hive's HBase store had it",
-                "get_file_metadata_by_expr get_file_metadata put_file_metadata clear_file_metadata cache_file_metadata",
-            ),
-            *_because(
-                "serdes, triggers and schema versions: not implemented yet",
+                "serdes, triggers and schema versions: none of the known clients calls them",
                 "add_serde get_serde get_triggers_for_resourceplan get_schema_latest_version get_schema_all_versions"
                 " get_schemas_by_cols",
             ),

@@ -66,6 +66,12 @@ def check_database_name(name: str) -> None:
         raise InvalidName(f"{name} is not a valid database name")
 
 
+def check_catalog_name(name: str) -> None:
+    """Raise InvalidName unless `name` could be given to a new catalog (semantics §1.1)."""
+    if not _WORD.fullmatch(name):
+        raise InvalidName(f"{name} is not a valid catalog name")
+
+
 def check_table_name(name: str, *, allows_slash: bool = True) -> None:
     """Raise InvalidName unless `name` may be given to a table, on create and on rename alike (semantics §1.1).
 

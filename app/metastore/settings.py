@@ -33,6 +33,10 @@ class MetastoreSettings:
     # The two names in every notification message (semantics §2.20); empty as Hive has them when not configured.
     event_server: str = ""
     event_service_principal: str = ""
+    # hive.metastore.event.db.listener.timetolive: notification events are kept so long.
+    event_seconds_max: int = 86_400
+    # hive.metastore.event.expiry.duration: marks of partitions are kept so long; 0 is for ever.
+    partition_mark_seconds_max: int = 0
     # Directories that many partitions need are made by so many threads.
     directory_threads_max: int = 15
     hive_configuration: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))

@@ -9,6 +9,7 @@ from app.clock import Clock
 from app.metastore.errors import database_not_found, required, unstorable_as_meta
 from app.metastore.events import EventMaker
 from app.metastore.filter_grammar import FilterError
+from app.metastore.index_drops import remove_index
 from app.metastore.locations import is_under
 from app.metastore.names import normalize
 from app.metastore.parameters import create_counts_files, with_fast_statistics
@@ -21,6 +22,7 @@ from app.metastore.ports import (
     Snapshot,
     Store,
     StoredDatabase,
+    StoredTable,
     StoreError,
     Transaction,
 )
@@ -79,21 +81,29 @@ class TableService:
         self._warehouse: Final = Warehouse(settings, files)
         self._events = EventMaker(settings, clock, to_tjson)
 
-    def create(self, table: Table | None, environment: EnvironmentContext | None = None) -> None:
-        """Raises AlreadyExistsException, InvalidObjectException, MetaException (semantics §2.6, §3.3)."""
+    def create(
+        self,
+        table: Table | None,
+        environment: EnvironmentContext | None = None,
+        also: Callable[[Transaction], None] = lambda tx: None,
+    ) -> None:
+        """Raises AlreadyExistsException, InvalidObjectException, MetaException (semantics §2.6, §3.3).
+
+        `also` runs in the same unit of work, once the table is there; what it raises prevents the table as well.
+        """
         given = required(table, "table")
         new, keeps_statistics = self._checked(given)
         database = self._store.read(lambda snapshot: _room_for(snapshot, new, given))
         new = self._located(new, given, database)
         location = new.sd.location if new.sd else None
         if is_view(new.tableType) or not location:
-            self._insert(new, given)
+            self._insert(new, given, also)
             return
         made = self._warehouse.make_directory(location)
         try:
             if not keeps_statistics:
                 new = self._with_statistics(new, location, environment, directory_existed=not made)
-            self._insert(new, given)
+            self._insert(new, given, also)
         except OutcomeUnknown:
             raise
         except BaseException:
@@ -119,7 +129,31 @@ class TableService:
         Data goes after the commit, when asked for and when the table owns it (semantics §2.6). There is no trash, so
         purging makes no difference.
         """
-        for location in self._store.write(lambda tx: self._drop(tx, name, delete_data=delete_data)):
+        self.delete_directories(self._store.write(lambda tx: self._drop(tx, name, delete_data=delete_data)))
+
+    def remove(self, tx: Transaction, found: StoredTable, *, delete_data: bool) -> list[str]:
+        """Take a table, which may be an index table, out of the catalog; the directories to delete after the commit."""
+        table = found.table
+        locations: list[str] = []
+        if delete_data and drop_deletes_data(table.parameters or {}) and table.sd and table.sd.location:
+            locations = [table.sd.location, *(tx.outside_locations(found) if found.partition_count else [])]
+            database = tx.database(table.dbName or "")
+            assert database is not None
+            home = self._warehouse.path_of(database.database)
+            locations = [location for location in locations if not is_under(location, home)]
+        # A rename may have moved the directory and not stored it yet; without its pending move it cannot any more.
+        for move in tx.pending_moves():
+            if move.table_id == found.table_id:
+                tx.delete_pending_move(move.move_id)
+                if locations:
+                    locations.insert(0, move.target)
+        tx.delete_table(found.table_id)
+        tx.append_event(self._events.drop_table(table))
+        return locations
+
+    def delete_directories(self, locations: Sequence[str]) -> None:
+        """What `remove` has left behind. A directory that cannot be deleted stays."""
+        for location in locations:
             self._warehouse.delete(location)
 
     def names(self, db_name: str | None, pattern: str | None = None, table_type: str | None = None) -> list[str]:
@@ -238,11 +272,12 @@ class TableService:
         properties = environment.properties if environment else None
         return with_parameters(table, with_fast_statistics(parameters, file_count, total_bytes, properties))
 
-    def _insert(self, table: Table, given: Table) -> None:
+    def _insert(self, table: Table, given: Table, also: Callable[[Transaction], None]) -> None:
         def work(tx: Transaction) -> None:
             database = _room_for(tx, table, given)
             tx.insert_table(database.database_id, table)
             tx.append_event(self._events.create_table(table))
+            also(tx)
 
         try:
             with unstorable_as_meta():
@@ -269,22 +304,12 @@ class TableService:
                 f"java.lang.RuntimeException: The table {table.tableName} is an index table."
                 " Please do drop index instead."
             )
-        locations: list[str] = []
-        if delete_data and drop_deletes_data(table.parameters or {}) and table.sd and table.sd.location:
-            locations = [table.sd.location, *(tx.outside_locations(found) if found.partition_count else [])]
-            database = tx.database(table.dbName or "")
-            assert database is not None
-            home = self._warehouse.path_of(database.database)
-            locations = [location for location in locations if not is_under(location, home)]
-        # A rename may have moved the directory and not stored it yet; without its pending move it cannot any more.
-        for move in tx.pending_moves():
-            if move.table_id == found.table_id:
-                tx.delete_pending_move(move.move_id)
-                if locations:
-                    locations.insert(0, move.target)
-        tx.delete_table(found.table_id)
-        tx.append_event(self._events.drop_table(table))
-        return locations
+        locations = [
+            location
+            for index in tx.indexes.of_table(found.table_id)
+            for location in remove_index(tx, index, self, self._events, delete_data=True)
+        ]
+        return [*locations, *self.remove(tx, found, delete_data=delete_data)]
 
 
 def _pattern(text: str | None) -> Pattern | None:

@@ -1,15 +1,21 @@
 """The notification log, whose newest event id is the catalog's version (design D7), and announced directory moves."""
 
+import zlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, select
 
 from app.clock import Clock
-from app.metastore.ports import Event, EventId, PendingMove, StoredEvent, TableId
-from app.storage.errors import check_text
+from app.metastore.ports import Event, EventId, EventSelection, PendingMove, StoredEvent, TableId
+from app.storage.errors import check_text, is_storable
+from app.storage.filter_sql import is_among
 from app.storage.repository import Repository
 from app.storage.schema import CATALOG, NOTIFICATIONS, PENDING_MOVES
+
+# The message about 10,000 new partitions: 19 MB that are written in 40 ms, or in 25 ms as 0.26 MB.
+COMPRESSED_FROM_CHARACTERS: Final = 16_384
+_COMPRESSION_LEVEL: Final = 1
 
 _LAST_EVENT_ID = select(CATALOG.c.last_event_id)
 _HEADERS = (
@@ -28,13 +34,48 @@ class EventReads(Repository):
         return EventId(self._connection.execute(_LAST_EVENT_ID).scalar_one())
 
     def events_after(self, event_id: EventId, limit: int | None = None) -> list[StoredEvent]:
+        return self.events(EventSelection(event_id, limit=limit))
+
+    def events(self, selection: EventSelection) -> list[StoredEvent]:
+        conditions = self._event_conditions(selection)
+        if conditions is None:
+            return []
         statement = (
-            select(*_HEADERS, NOTIFICATIONS.c.message)
-            .where(NOTIFICATIONS.c.event_id > event_id)
+            select(*_HEADERS, NOTIFICATIONS.c.message, NOTIFICATIONS.c.compressed_message)
+            .where(*conditions)
             .order_by(NOTIFICATIONS.c.event_id)
-            .limit(limit)
+            .limit(selection.limit)
         )
-        return [_stored_event(row) for row in self._connection.execute(statement)]
+        return [
+            _stored_event((*header, message if compressed is None else zlib.decompress(compressed).decode()))
+            for *header, message, compressed in self._connection.execute(statement)
+        ]
+
+    def count_events(self, selection: EventSelection) -> int:
+        conditions = self._event_conditions(selection)
+        if conditions is None:
+            return 0
+        counted = select(NOTIFICATIONS.c.event_id).where(*conditions).limit(selection.limit).subquery()
+        return self._connection.execute(select(func.count()).select_from(counted)).scalar_one()
+
+    def _event_conditions(self, selection: EventSelection) -> list[ColumnElement[bool]] | None:
+        """None when no event can match."""
+        conditions: list[ColumnElement[bool]] = [NOTIFICATIONS.c.event_id > selection.after]
+        if selection.up_to is not None:
+            conditions.append(NOTIFICATIONS.c.event_id <= selection.up_to)
+        if selection.db_name is not None:
+            if not is_storable(selection.db_name):
+                return None
+            conditions.append(NOTIFICATIONS.c.db_name == selection.db_name)
+        for column, texts in (
+            (NOTIFICATIONS.c.table_name, selection.table_names),
+            (NOTIFICATIONS.c.event_type, selection.types),
+        ):
+            if texts is not None:
+                conditions.append(is_among(column, texts, self._dialect_name))
+        if selection.skipped_types:
+            conditions.append(~is_among(NOTIFICATIONS.c.event_type, selection.skipped_types, self._dialect_name))
+        return conditions
 
     def pending_moves(self) -> list[PendingMove]:
         rows = self._connection.execute(select(PENDING_MOVES).order_by(PENDING_MOVES.c.move_id))
@@ -64,10 +105,20 @@ class EventWrites(EventReads):
                 "table_name": event.table_name,
                 "renamed_from_db": old_db,
                 "renamed_from_table": old_table,
-                "message": event.message,
+                **_message_columns(event.message),
             }
         )
         return self.last_event_id
+
+    def delete_events_before(self, seconds: int, count_max: int) -> int:
+        self.write_events()
+        ids = select(NOTIFICATIONS.c.event_id).order_by(NOTIFICATIONS.c.event_id)
+        first_kept = self._connection.execute(ids.where(NOTIFICATIONS.c.event_time >= seconds).limit(1)).scalar()
+        first = self._connection.execute(ids.limit(1)).scalar()
+        if first is None:
+            return 0
+        end = min(self.last_event_id if first_kept is None else first_kept, first + count_max)
+        return self._connection.execute(delete(NOTIFICATIONS).where(NOTIFICATIONS.c.event_id < end)).rowcount
 
     def write_events(self) -> None:
         """Write the collected events' rows; the catalog's version follows when the batch commits."""
@@ -78,9 +129,13 @@ class EventWrites(EventReads):
     def current_event_id(self) -> EventId:
         return self.last_event_id
 
-    def events_after(self, event_id: EventId, limit: int | None = None) -> list[StoredEvent]:
+    def events(self, selection: EventSelection) -> list[StoredEvent]:
         self.write_events()
-        return super().events_after(event_id, limit)
+        return super().events(selection)
+
+    def count_events(self, selection: EventSelection) -> int:
+        self.write_events()
+        return super().count_events(selection)
 
     def insert_pending_move(self, table_id: TableId, source: str, target: str) -> int:
         check_text("location", source)
@@ -96,6 +151,12 @@ def change_headers(connection: Connection, event_id: EventId) -> list[StoredEven
     """The events after `event_id` without their messages."""
     statement = select(*_HEADERS).where(NOTIFICATIONS.c.event_id > event_id).order_by(NOTIFICATIONS.c.event_id)
     return [_stored_event((*row, "")) for row in connection.execute(statement)]
+
+
+def _message_columns(message: str) -> dict[str, object]:
+    if len(message) < COMPRESSED_FROM_CHARACTERS:
+        return {"message": message, "compressed_message": None}
+    return {"message": "", "compressed_message": zlib.compress(message.encode(), _COMPRESSION_LEVEL)}
 
 
 def _stored_event(row: Sequence[Any]) -> StoredEvent:

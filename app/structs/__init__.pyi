@@ -3535,10 +3535,12 @@ class NotificationEventsCountResponse(Struct):
 class InsertEventRequestData(Struct):
     filesAdded: list[str] | None
     filesAddedChecksum: list[str] | None
+    checksumsOfNewer: list[str] | None
     def __init__(
         self,
         filesAdded: list[str] | None = None,
         filesAddedChecksum: list[str] | None = None,
+        checksumsOfNewer: list[str] | None = None,
     ) -> None: ...
 
 class InsertEventRequestData_v4(Struct):
@@ -3580,6 +3582,38 @@ class FireEventRequest(Struct):
         self,
         successful: bool | None = None,
         data: FireEventRequestData | Encoded | None = None,
+        dbName: str | None = None,
+        tableName: str | None = None,
+        partitionVals: list[str] | None = None,
+        catName: str | None = None,
+        tblParams: dict[str, str] | None = None,
+        batchPartitionValsForRefresh: list[list[str]] | None = None,
+    ) -> None: ...
+
+class FireEventRequestData_v4(Struct):
+    insertData: InsertEventRequestData_v4 | None
+    insertDatas: list[InsertEventRequestData_v4] | None
+    refreshEvent: bool | None
+    def __init__(
+        self,
+        insertData: InsertEventRequestData_v4 | Encoded | None = None,
+        insertDatas: list[InsertEventRequestData_v4] | EncodedList | None = None,
+        refreshEvent: bool | None = None,
+    ) -> None: ...
+
+class FireEventRequest_v4(Struct):
+    successful: bool | None
+    data: FireEventRequestData_v4 | None
+    dbName: str | None
+    tableName: str | None
+    partitionVals: list[str] | None
+    catName: str | None
+    tblParams: dict[str, str] | None
+    batchPartitionValsForRefresh: list[list[str]] | None
+    def __init__(
+        self,
+        successful: bool | None = None,
+        data: FireEventRequestData_v4 | Encoded | None = None,
         dbName: str | None = None,
         tableName: str | None = None,
         partitionVals: list[str] | None = None,

@@ -1,0 +1,41 @@
+"""Taking an index out of the catalog, alone or with its table (semantics §2.17)."""
+
+from typing import Any, Final, Protocol
+
+from app.metastore.events import EventMaker
+from app.metastore.names import normalize
+from app.metastore.object_ports import StoredIndex
+from app.metastore.ports import Event, Snapshot, StoredTable, Transaction
+from app.structs import Index
+
+DROP_INDEX: Final = "DROP_INDEX"
+
+
+class TableRemoval(Protocol):
+    def remove(self, tx: Transaction, found: StoredTable, *, delete_data: bool) -> list[str]:
+        """Take a table out of the catalog; the directories to delete after the commit."""
+
+
+def remove_index(
+    tx: Transaction, stored: StoredIndex, tables: TableRemoval, events: EventMaker, *, delete_data: bool
+) -> list[str]:
+    """Remove the index and the table it keeps its entries in; the directories to delete after the commit."""
+    table = index_table(tx, stored.index)
+    tx.indexes.delete(stored.index_id)
+    locations = [] if table is None else tables.remove(tx, table, delete_data=delete_data)
+    tx.append_event(index_event(events, DROP_INDEX, stored.index, {"indexObjJson": events.object_json(stored.index)}))
+    return locations
+
+
+def index_table(snapshot: Snapshot, index: Index) -> StoredTable | None:
+    """Where the index keeps its entries, in its own database unless it names another one."""
+    if index.indexTableName is None:
+        return None
+    db_name, dot, tbl_name = index.indexTableName.rpartition(".")
+    return snapshot.table(normalize(db_name if dot else index.dbName or ""), normalize(tbl_name))
+
+
+def index_event(events: EventMaker, event_type: str, index: Index, fields: dict[str, Any]) -> Event:
+    """An event about an index; like Hive's it is filed under the database."""
+    db_name = index.dbName or ""
+    return events.event(event_type, db_name, None, {"db": db_name, **fields, "timestamp": events.timestamp()})

@@ -1,0 +1,150 @@
+"""Indexes of 2.3: rows beside their table, each with a table of its own for the entries (semantics §2.17)."""
+
+from typing import Final
+
+import msgspec
+
+from app.clock import Clock
+from app.metastore.errors import required, unstorable_as_meta
+from app.metastore.events import EventMaker
+from app.metastore.index_drops import index_event, index_table, remove_index
+from app.metastore.java_text import java_text
+from app.metastore.names import normalize
+from app.metastore.object_ports import StoredIndex
+from app.metastore.parameters import with_new_ddl_time, without_nulls
+from app.metastore.partition_tables import TableName
+from app.metastore.ports import DuplicateKey, Snapshot, Store, StoredTable, Transaction
+from app.metastore.tables import TableService
+from app.structs import (
+    AlreadyExistsException,
+    Index,
+    InvalidObjectException,
+    MetaException,
+    NoSuchObjectException,
+    Table,
+)
+
+CREATE_INDEX: Final = "CREATE_INDEX"
+ALTER_INDEX: Final = "ALTER_INDEX"
+
+
+class IndexService:
+    """What the metastore does with indexes. Names are as callers spell them, without catalog."""
+
+    def __init__(self, store: Store, clock: Clock, events: EventMaker, tables: TableService) -> None:
+        self._store = store
+        self._clock = clock
+        self._events = events
+        self._tables = tables
+
+    def add(self, index: Index | None, table: Table | None) -> Index:
+        """Store the index and make its table, where one is given.
+
+        Raises AlreadyExistsException, InvalidObjectException, MetaException.
+        """
+        given = required(index, "index")
+        required(given.indexName, "index name")
+        self._store.read(lambda snapshot: _room_for(snapshot, given, has_table=table is not None))
+        new = self._stored(given)
+
+        def insert(tx: Transaction) -> None:
+            base = _room_for(tx, given, has_table=False)
+            tx.indexes.insert(base.table_id, new)
+            stored = tx.indexes.find(base.table_id, new.indexName or "")
+            assert stored is not None
+            fields = {"indexObjJson": self._events.object_json(stored.index)}
+            tx.append_event(index_event(self._events, CREATE_INDEX, stored.index, fields))
+
+        try:
+            with unstorable_as_meta():
+                if table is None:
+                    self._store.write(insert)
+                else:
+                    self._tables.create(table, also=insert)
+        except DuplicateKey as error:
+            raise _taken(given) from error
+        return self.get(_base(given), new.indexName)
+
+    def alter(self, name: TableName, index_name: str | None, index: Index | None) -> None:
+        """Replace the parameters, nothing else. Raises MetaException."""
+        given = required(index, "index")
+
+        def work(tx: Transaction) -> None:
+            try:
+                found = _find(tx, name, index_name)
+            except NoSuchObjectException as error:
+                raise MetaException(f"NoSuchObjectException(message:{error.message})") from error
+            after = msgspec.structs.replace(found.index, parameters=self._parameters(given))
+            tx.indexes.update(found.index_id, after)
+            fields = {
+                "beforeIndexObjJson": self._events.object_json(found.index),
+                "afterIndexObjJson": self._events.object_json(after),
+            }
+            tx.append_event(index_event(self._events, ALTER_INDEX, after, fields))
+
+        self._store.write(work)
+
+    def drop(self, name: TableName, index_name: str | None, delete_data: bool) -> None:
+        """With its table, and with `delete_data` that table's data. Raises NoSuchObjectException, MetaException."""
+
+        def work(tx: Transaction) -> list[str]:
+            found = _find(tx, name, index_name)
+            return remove_index(tx, found, self._tables, self._events, delete_data=delete_data)
+
+        self._tables.delete_directories(self._store.write(work))
+
+    def get(self, name: TableName, index_name: str | None) -> Index:
+        """Raises NoSuchObjectException `db.t index=i not found`, MetaException."""
+        return self._store.read(lambda snapshot: _find(snapshot, name, index_name)).index
+
+    def of_table(self, name: TableName) -> list[Index]:
+        """Ordered by name; a table that is not there has none. Raises MetaException."""
+
+        def work(snapshot: Snapshot) -> list[Index]:
+            table = name.find(snapshot)
+            return [] if table is None else [stored.index for stored in snapshot.indexes.of_table(table.table_id)]
+
+        return self._store.read(work)
+
+    def _stored(self, given: Index) -> Index:
+        return msgspec.structs.replace(
+            given,
+            indexName=normalize(given.indexName or ""),
+            indexTableName=None if given.indexTableName is None else normalize(given.indexTableName),
+            createTime=self._clock.seconds(),
+            lastAccessTime=given.lastAccessTime or 0,
+            parameters=self._parameters(given),
+            deferredRebuild=bool(given.deferredRebuild),
+        )
+
+    def _parameters(self, given: Index) -> dict[str, str]:
+        return with_new_ddl_time(without_nulls(given.parameters), self._clock.seconds())
+
+
+def _base(index: Index) -> TableName:
+    return TableName(index.dbName, index.origTableName)
+
+
+def _room_for(snapshot: Snapshot, index: Index, *, has_table: bool) -> StoredTable:
+    """The table of a new index. Raises AlreadyExistsException, InvalidObjectException, MetaException."""
+    base = _base(index).find(snapshot)
+    if base is not None and snapshot.indexes.find(base.table_id, normalize(index.indexName or "")) is not None:
+        raise _taken(index)
+    if base is None:
+        raise InvalidObjectException("Unable to add index because database or the orginal table do not exist")
+    if has_table and index_table(snapshot, index) is not None:
+        raise InvalidObjectException("Unable to add index because index table already exists")
+    return base
+
+
+def _taken(index: Index) -> AlreadyExistsException:
+    return AlreadyExistsException(f"Index already exists:{java_text(index)}")
+
+
+def _find(snapshot: Snapshot, name: TableName, index_name: str | None) -> StoredIndex:
+    table = name.find(snapshot)
+    key = normalize(required(index_name, "index name"))
+    found = None if table is None else snapshot.indexes.find(table.table_id, key)
+    if found is None:
+        raise NoSuchObjectException(f"{name} index={index_name} not found")
+    return found

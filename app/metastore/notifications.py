@@ -1,0 +1,124 @@
+"""The notification log as clients read it, events they fire themselves, and its expiry (semantics §2.20)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from app.clock import Clock
+from app.metastore.errors import required
+from app.metastore.events import EventMaker
+from app.metastore.partition_names import PartitionNameError, make_name
+from app.metastore.partition_tables import TableName
+from app.metastore.ports import Event, EventId, EventSelection, Store, StoredEvent, StoredTable, Transaction
+from app.metastore.settings import MetastoreSettings
+from app.structs import MetaException
+
+INSERT: Final = "INSERT"
+RELOAD: Final = "RELOAD"
+
+MESSAGE_FORMAT: Final = "json-0.2"
+# So many in one unit of work, which all other changes wait for.
+_EXPIRED_AT_ONCE_MAX: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Insertion:
+    """What a client says it wrote: files, their checksums where it knows them, and whether they replace all others.
+
+    partition_values   of the partition written to; none for the table itself
+    """
+
+    files: Sequence[str] = ()
+    checksums: Sequence[str] = ()
+    replaces: bool = False
+    partition_values: Sequence[str] = ()
+
+
+class NotificationService:
+    """Reads, extends and shortens the log that the other services write."""
+
+    def __init__(self, store: Store, clock: Clock, settings: MetastoreSettings, events: EventMaker) -> None:
+        self._store = store
+        self._clock = clock
+        self._settings = settings
+        self._events = events
+
+    def events(self, selection: EventSelection) -> list[StoredEvent]:
+        """In order of their ids."""
+        return self._store.read(lambda snapshot: snapshot.events(selection))
+
+    def count(self, selection: EventSelection) -> int:
+        """How many there are."""
+        return self._store.read(lambda snapshot: snapshot.count_events(selection))
+
+    def current_id(self) -> EventId:
+        """The newest event's id, 0 before the first."""
+        return self._store.version()
+
+    def insert(self, name: TableName, insertions: Sequence[Insertion]) -> list[EventId]:
+        """An INSERT event for each. Raises NoSuchObjectException, MetaException."""
+
+        def work(tx: Transaction) -> list[EventId]:
+            table = name.load(tx)
+            return [tx.append_event(self._insert_event(tx, table, insertion)) for insertion in insertions]
+
+        return self._store.write(work)
+
+    def reload(self, name: TableName, partitions: Sequence[Sequence[str]]) -> list[EventId]:
+        """A RELOAD event for each of the partitions, or one for the table. Raises NoSuchObjectException, MetaException.
+
+        Clients of 4 fire it when files were changed behind the catalog's back.
+        """
+
+        def work(tx: Transaction) -> list[EventId]:
+            table = name.load(tx)
+            return [tx.append_event(self._reload_event(tx, table, values)) for values in partitions or [()]]
+
+        return self._store.write(work)
+
+    def expire(self) -> int:
+        """Forget the events that are older than the setting allows; how many. Any replica may do it at any time."""
+        before = self._clock.seconds() - self._settings.event_seconds_max
+        expired = 0
+        while count := self._store.write(lambda tx: tx.delete_events_before(before, _EXPIRED_AT_ONCE_MAX)):
+            expired += count
+        return expired
+
+    def _insert_event(self, tx: Transaction, table: StoredTable, insertion: Insertion) -> Event:
+        fields = self._fields(tx, table, insertion.partition_values) | {
+            "timestamp": self._events.timestamp(),
+            "replace": "true" if insertion.replaces else "false",
+            "files": _with_checksums(insertion.files, insertion.checksums),
+            "partKeyVals": _key_values(table, insertion.partition_values),
+        }
+        return self._events.event(INSERT, table.table.dbName or "", table.table.tableName, fields)
+
+    def _reload_event(self, tx: Transaction, table: StoredTable, values: Sequence[str]) -> Event:
+        fields = self._fields(tx, table, values) | {"timestamp": self._events.timestamp(), "refreshEvent": "true"}
+        return self._events.event(RELOAD, table.table.dbName or "", table.table.tableName, fields)
+
+    def _fields(self, tx: Transaction, table: StoredTable, values: Sequence[str]) -> dict[str, Any]:
+        """How the message names what it is about; the partition itself only where it is there already."""
+        fields = self._events.table_fields(table.table) | {"tableObjJson": self._events.object_json(table.table)}
+        if values:
+            found = tx.partition(table, _partition_name(table, values))
+            if found is not None:
+                fields["ptnObjJson"] = self._events.object_json(found.partition)
+        return fields
+
+
+def _partition_name(table: StoredTable, values: Sequence[str]) -> str:
+    try:
+        return make_name(table.key_names, [required(value, "partition value") for value in values])
+    except PartitionNameError as error:
+        raise MetaException(str(error)) from error
+
+
+def _key_values(table: StoredTable, values: Sequence[str]) -> dict[str, str]:
+    return dict(zip(table.key_names, values, strict=True)) if values else {}
+
+
+def _with_checksums(files: Sequence[str], checksums: Sequence[str]) -> list[str]:
+    """As Hive writes them: the checksum behind a `#`, where there is one."""
+    known = [*checksums, *[""] * len(files)]
+    return [f"{file}#{checksum}" if checksum else file for file, checksum in zip(files, known, strict=False)]

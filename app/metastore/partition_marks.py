@@ -1,0 +1,74 @@
+"""Marks on partitions, which say that something has happened to them, and their expiry (semantics §2.12)."""
+
+from collections.abc import Mapping, Sequence
+
+from app.clock import Clock
+from app.metastore.errors import required
+from app.metastore.partition_tables import TableName
+from app.metastore.ports import Snapshot, Store, StoredTable, Transaction
+from app.metastore.settings import MetastoreSettings
+from app.structs import InvalidPartitionException, UnknownTableException
+
+
+class PartitionMarkService:
+    """A partition need not be there to be marked. Marks go with the table, as they do not in Hive."""
+
+    def __init__(self, store: Store, clock: Clock, settings: MetastoreSettings) -> None:
+        self._store = store
+        self._clock = clock
+        self._settings = settings
+
+    def mark(self, name: TableName, spec: Mapping[str, str] | None, event_type: int | None) -> None:
+        """`spec` has a value for each partition key.
+
+        Raises UnknownTableException, InvalidPartitionException, MetaException.
+        """
+        kind = required(event_type, "event type")
+
+        def work(tx: Transaction) -> None:
+            table = _load(name, tx)
+            tx.partition_marks.insert(table.table_id, _values(table, spec), kind, self._clock.seconds())
+
+        self._store.write(work)
+
+    def is_marked(self, name: TableName, spec: Mapping[str, str] | None, event_type: int | None) -> bool:
+        """Raises as `mark`."""
+        kind = required(event_type, "event type")
+
+        def work(snapshot: Snapshot) -> bool:
+            table = _load(name, snapshot)
+            return snapshot.partition_marks.has(table.table_id, _values(table, spec), kind)
+
+        return self._store.read(work)
+
+    def expire(self) -> int:
+        """Forget the marks that are older than the setting allows; how many. Any replica may do it at any time."""
+        seconds_max = self._settings.partition_mark_seconds_max
+        if seconds_max <= 0:
+            return 0
+        before = self._clock.seconds() - seconds_max
+        return self._store.write(lambda tx: tx.partition_marks.delete_before(before))
+
+
+def _load(name: TableName, snapshot: Snapshot) -> StoredTable:
+    table = name.find(snapshot)
+    if table is None:
+        raise UnknownTableException(f"Table: {name.tbl_name} is not found.")
+    return table
+
+
+def _values(table: StoredTable, spec: Mapping[str, str] | None) -> Sequence[str]:
+    """In the order of the table's keys, whose names the caller may spell in any case."""
+    given = {key.lower(): value for key, value in required(spec, "partition values").items()}
+    if len(given) != len(table.key_names):
+        raise InvalidPartitionException(
+            f"Number of partition columns in table: {len(table.key_names)}"
+            f" doesn't match with number of supplied partition values: {len(given)}"
+        )
+    values = []
+    for key in table.key_names:
+        value = given.get(key.lower())
+        if value is None:
+            raise InvalidPartitionException(f"No value found for partition column: {key}")
+        values.append(value)
+    return values
