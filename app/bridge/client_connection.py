@@ -16,13 +16,15 @@ from app.bridge.local_answers import LOCAL_METHODS, answer_locally
 from app.bridge.messages import ThriftMessage
 from app.bridge.relay import Reply
 from app.bridge.session import Session
-from app.wire import ApplicationErrorType, ProtocolError
+from app.wire import ApplicationErrorType, LimitExceeded, ProtocolError
 
 if TYPE_CHECKING:
     from app.bridge.server import BridgeServer
 
 # While a call is being answered, so much of the next ones is read; then the client has to wait.
 READ_AHEAD_BYTES_MAX = 64 * 1024
+# From this size on, messages that are arriving count towards what all connections may keep together.
+LARGE_BYTES = 1024 * 1024
 WRITE_BUFFER_BYTES = 256 * 1024
 
 _log = structlog.get_logger("hms_gateway.bridge")
@@ -48,6 +50,7 @@ class ClientConnection(asyncio.Protocol):
         self._is_at_end = False
         self._is_draining = False
         self._is_busy = False
+        self._is_large = False
         self._is_reading = True
         self._is_writing_paused = False
         self._stall_timer: asyncio.TimerHandle | None = None
@@ -122,6 +125,7 @@ class ClientConnection(asyncio.Protocol):
             while not self._is_lost:
                 message = self._thrift.next_message()
                 self._send_negotiation()
+                self._account(message)
                 if message is not None:
                     await self._serve(message)
                 elif self._is_at_end or (self._is_draining and self._thrift.is_between_messages):
@@ -138,6 +142,18 @@ class ClientConnection(asyncio.Protocol):
             _log.exception("bridge connection failed", address=self._session.address)
         finally:
             self._close()
+
+    def _account(self, message: ThriftMessage | None) -> None:
+        """Tell the server what is kept of a large message; raises LimitExceeded when all of them are too much."""
+        size = self._thrift.buffered_bytes if message is None else 0
+        if size < LARGE_BYTES and not self._is_large:
+            return
+        self._is_large = size >= LARGE_BYTES
+        if not self._server.may_keep(self, size):
+            pending = self._thrift.pending
+            error = LimitExceeded("large_messages_bytes_max", self._server.large_messages_bytes_max)
+            error.name, error.seqid = (pending.name, pending.seqid) if pending is not None else (None, None)
+            raise error
 
     async def _wait_for_more(self) -> None:
         if not self._is_reading:

@@ -47,6 +47,11 @@ class ThriftConnection:
         return not self._received and not self._messages
 
     @property
+    def pending(self) -> Head | None:
+        """The header of a message that has not all arrived; None before it is known, and in frames."""
+        return self._head
+
+    @property
     def buffered_bytes(self) -> int:
         return len(self._received) + (0 if self._messages is self._received else len(self._messages))
 

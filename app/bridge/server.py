@@ -18,6 +18,8 @@ from app.limits import Limits
 from app.wire import Codecs, make_codecs
 
 BACKLOG = 2048
+# Messages on their way in may fill so many times body_bytes_max together.
+LARGE_MESSAGES = 4
 
 _log = structlog.get_logger("hms_gateway.bridge")
 
@@ -52,7 +54,9 @@ class BridgeServer:
         self.codecs = codecs or make_codecs(limits)
         self.metrics = metrics or BridgeMetrics()
         self.call_log = call_log
+        self.large_messages_bytes_max = LARGE_MESSAGES * limits.body_bytes_max
         self._connections: set[ClientConnection] = set()
+        self._arriving: dict[ClientConnection, int] = {}
         self._server: asyncio.Server | None = None
         self._all_gone: asyncio.Future[None] | None = None
         self.metrics.watch("connections", "Clients connected", lambda: self.connections)
@@ -104,8 +108,16 @@ class BridgeServer:
         self._connections.add(connection)
         return True
 
+    def may_keep(self, connection: ClientConnection, size: int) -> bool:
+        """Whether `size` bytes of a message that has not all arrived may be kept, beside everybody else's."""
+        self._arriving[connection] = size
+        if not size:
+            del self._arriving[connection]
+        return sum(self._arriving.values()) <= self.large_messages_bytes_max
+
     def goodbye(self, connection: ClientConnection) -> None:
         self._connections.discard(connection)
+        self._arriving.pop(connection, None)
         if not self._connections and self._all_gone is not None and not self._all_gone.done():
             self._all_gone.set_result(None)
 

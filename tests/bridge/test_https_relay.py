@@ -9,6 +9,8 @@ import pytest
 import trustme
 import uvloop
 
+from app.bridge.method_kinds import changes_something
+from app.structs import METHODS, AddPartitionsRequest, AddPartitionsResult, Partition
 from app.wire import ApplicationErrorType
 from tests.bridge.canned_upstream import CannedUpstream, answering, dropping, http
 from tests.bridge.thrift_bytes import BINARY, COMPACT, bridge, call, client, framed, old_call
@@ -382,3 +384,41 @@ def test_sasl_brings_the_user_and_password():
         assert upstream.requests[0].headers["authorization"] == "Basic " + b64encode(b"alice:wonder").decode()
 
     run(work, sasl="allow")
+
+
+CHANGING = [name for name, method in METHODS.items() if changes_something(name) and not method.oneway]
+LOSSES = {
+    "before anything is answered": dropping(),
+    "in the headers": dropping(b"HTTP/1.1 200 OK\r\ncontent-le"),
+    "in the reply": dropping(http(b"\x80\x01\x00\x02" * 50)[:-20]),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_no_reply_of_a_changing_method_is_lost_and_none_is_asked_for_twice_without_its_key(loss):
+    async def work(peer, upstream, _server):
+        for name in CHANGING:
+            upstream.requests.clear()
+            upstream.actions.append(LOSSES[loss])
+            sent = call(name)
+            await peer.send(sent)
+            reply = upstream.reply(sent)
+            assert await peer.reader.readexactly(len(reply)) == reply
+            assert [request.body for request in upstream.requests] == [sent, sent]
+            assert len({request.headers["idempotency-key"] for request in upstream.requests}) == 1
+
+    run(work)
+
+
+def test_a_reply_of_a_changing_method_that_breaks_off_late_is_asked_for_again():
+    partitions = [Partition(values=[f"{number:050}"]) for number in range(20_000)]
+    upstream = CannedUpstream({"add_partitions_req": AddPartitionsResult(partitions)})
+    sent = call("add_partitions_req", AddPartitionsRequest("sales", "orders", [], True))
+    reply = upstream.reply(sent)
+
+    async def work(peer, upstream, _server):
+        await peer.send(sent)
+        assert await peer.reader.readexactly(len(reply)) == reply
+        assert len(upstream.requests) == 2
+
+    run(work, dropping(http(reply)[:-10]), upstream=upstream)

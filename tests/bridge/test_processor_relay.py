@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from dataclasses import replace
 from types import SimpleNamespace
 
 import uvloop
@@ -9,6 +10,10 @@ import uvloop
 from app.bridge.errors import CallFailed, NotTried
 from app.bridge.processor_relay import ProcessorRelay
 from app.bridge.server import BridgeServer, ServerOptions
+from app.gateway.calls import CallRunner
+from app.gateway.identity import Refused
+from app.gateway.metrics import Metrics
+from app.gateway.request_body import NOT_TRIED
 from app.limits import Limits
 from app.rpc.processor import Processor, Unavailable
 from app.structs import METHODS, NoSuchObjectException
@@ -110,6 +115,31 @@ def test_exceptions_are_what_the_processor_says():
             assert await peer.rest() == b""
 
     uvloop.run(work())
+
+
+def test_the_gateways_own_threads():
+    def runner(**limits):
+        limits = replace(Limits(), **limits)
+        return CallRunner(limits, Metrics(METHODS), threads=2, streams_max=2, call_seconds_max=5.0)
+
+    def failure_of(error):
+        assert isinstance(error, Refused)
+        return NotTried(error.text) if error.headers == NOT_TRIED else CallFailed(error.text, error.reason)
+
+    async def work():
+        async with port(willing, failure_of=failure_of) as (peer, _):
+            for _ in range(3):
+                assert (await peer.ask(call("get_all_databases"))).success == ["default"]
+            await peer.send(call("get_database", "away"))
+            assert await peer.rest() == b""
+        async with port(busy, failure_of=failure_of) as (peer, _):
+            await peer.send(call("get_all_databases"))
+            assert await peer.rest() == b""
+
+    willing, busy = runner(), runner(calls_in_flight_max=0)
+    uvloop.run(work())
+    willing.close()
+    busy.close()
 
 
 def test_long_replies_in_chunks_and_in_one_frame():

@@ -233,6 +233,32 @@ def test_garbage_is_closed_with_a_word(sent):
     uvloop.run(work())
 
 
+def test_large_messages_on_their_way_in_share_a_bound():
+    head = BINARY.envelope("get_table", 1, 7)[0] + b"\x0b\x00\x01" + (3 * MIB).to_bytes(4, "big")
+    half, rest = head + b"x" * 2 * MIB, b"x" * MIB + b"\x00"
+
+    async def work():
+        async with both(limits=replace(Limits(), body_bytes_max=4 * MIB)) as (_, server):
+            server.large_messages_bytes_max = 5 * MIB
+            async with client(server) as first, client(server) as second, client(server) as last:
+                for peer in (first, second):
+                    await peer.send(half)
+                while sum(server._arriving.values()) < 4 * MIB:
+                    await asyncio.sleep(0)
+                await last.send(half)
+                reply = await last.receive()
+                assert BINARY.read_message(reply)[:3] == ("get_table", 3, 7)
+                assert b"large_messages_bytes_max" in reply
+                await first.send(rest)
+                await first.receive()
+                assert len(server._arriving) == 1
+            while server.connections:
+                await asyncio.sleep(0)
+            assert server._arriving == {}
+
+    uvloop.run(work())
+
+
 def test_bytes_that_arrive_one_by_one():
     async def work():
         async with both() as (_, server), client(server) as peer:
