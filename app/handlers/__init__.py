@@ -33,7 +33,8 @@ UNSUPPORTED: Mapping[str, str] = MappingProxyType(
             ),
             *_because(
                 "transactions and write ids: not implemented yet",
-                "update_transaction_statistics get_open_txns get_open_txns_req get_open_txns_info abort_txn abort_txns commit_txn"
+                "update_transaction_statistics get_open_txns get_open_txns_req get_open_txns_info abort_txn abort_txns"
+                " commit_txn"
                 " get_latest_txnid_in_conflict heartbeat_txn_range seed_txn_id get_all_write_event_info"
                 " repl_tbl_writeid_state get_valid_write_ids allocate_table_write_ids"
                 " get_max_allocated_table_write_id add_write_ids_to_min_history seed_write_id"

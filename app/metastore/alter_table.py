@@ -29,6 +29,7 @@ from app.metastore.parameters import (
     check_expected,
     says_true,
     with_fast_statistics,
+    without_accurate_columns,
 )
 from app.metastore.partition_tables import TableName
 from app.metastore.ports import (
@@ -43,6 +44,7 @@ from app.metastore.ports import (
     StoredDatabase,
     StoredTable,
     StoreError,
+    TableId,
     Transaction,
 )
 from app.metastore.settings import MetastoreSettings
@@ -59,6 +61,7 @@ from app.metastore.warehouse import Warehouse
 from app.structs import (
     Database,
     EnvironmentContext,
+    FieldSchema,
     InvalidOperationException,
     MetaException,
     SkewedInfo,
@@ -281,16 +284,22 @@ class AlterTableService:
         self._store_change(tx, plan, after, cascade=request.cascade)
 
     def _store_change(self, tx: Transaction, plan: Alteration, after: Table, *, cascade: bool) -> None:
-        table_id = plan.before.table_id
+        table_id, before = plan.before.table_id, plan.before.table
+        columns = _columns_of(after)
+        if columns != _columns_of(before):
+            after = _without_lost_statistics(tx, table_id, after)
         try:
             tx.update_table(table_id, plan.database_id, after)
         except DuplicateKey as error:
             raise _taken(after) from error
         if plan.files.move is not None:
+            # As Hive has it: statistics of partitions that moved are gone (semantics §2.7 item 7).
+            tx.statistics.delete_below(table_id, plan.files.move[0])
             tx.move_partition_locations(table_id, *plan.files.move)
         if cascade and plan.before.partition_count:
-            tx.replace_partition_columns(table_id, (after.sd.cols if after.sd else None) or [])
-        tx.append_event(self._events.alter_table(plan.before.table, after))
+            tx.replace_partition_columns(table_id, columns)
+            tx.statistics.keep_partition_columns(table_id, columns)
+        tx.append_event(self._events.alter_table(before, after))
 
     def _has_committed(self, done: DoneFileWork) -> bool:
         """Whether a unit of work whose outcome is unknown is known to have committed after all.
@@ -436,6 +445,19 @@ def _counted_location(request: AlterRequest, after: Table, warehouse: Warehouse)
     if request.keeps_statistics or not counts or not location or not warehouse.manages(location):
         return None
     return location
+
+
+def _columns_of(table: Table) -> list[FieldSchema]:
+    return list((table.sd.cols if table.sd else None) or ())
+
+
+def _without_lost_statistics(tx: Transaction, table_id: TableId, after: Table) -> Table:
+    """The table to store, when statistics of columns that are no more, and constraints on them, have gone (item 10)."""
+    columns = _columns_of(after)
+    lost = tx.statistics.keep_table_columns(table_id, columns)
+    keys = [key.name or "" for key in after.partitionKeys or ()]
+    tx.constraints.keep_columns(table_id, [*(column.name or "" for column in columns), *keys])
+    return with_parameters(after, without_accurate_columns(after.parameters or {}, lost)) if lost else after
 
 
 def _taken(table: Table) -> InvalidOperationException:

@@ -47,7 +47,14 @@ from app.metastore.ports import (
 )
 from app.metastore.settings import MetastoreSettings
 from app.metastore.table_types import TableType, is_view
-from app.structs import EnvironmentContext, InvalidOperationException, MetaException, Partition, StorageDescriptor
+from app.structs import (
+    EnvironmentContext,
+    FieldSchema,
+    InvalidOperationException,
+    MetaException,
+    Partition,
+    StorageDescriptor,
+)
 
 # Makes the exception for a partition that is not there, out of its values.
 _Missing: TypeAlias = Callable[[Sequence[str]], InvalidOperationException]
@@ -327,5 +334,24 @@ def _apply(transaction: Transaction, table: StoredTable, changes: Sequence[_Chan
     if any(stored.get(change.before.name) != change.before for change in changes):
         raise Overtaken
     transaction.update_partitions(current, [change.after for change in changes])
+    _forget_lost_columns(transaction, current, changes)
     for event in events:
         transaction.append_event(event)
+
+
+def _forget_lost_columns(transaction: Transaction, table: StoredTable, changes: Sequence[_Change]) -> None:
+    """Statistics of columns that a partition no longer has, or has with another type, go (semantics §2.7 item 10)."""
+    concerned: dict[tuple[tuple[str, str], ...], list[_Change]] = {}
+    for change in changes:
+        before, after = _columns(change.before), _columns(change.after)
+        if not set(before) <= set(after):
+            concerned.setdefault(after, []).append(change)
+    for columns, changed in concerned.items():
+        kept = [FieldSchema(name, column_type) for name, column_type in columns]
+        ids = [change.after.partition_id for change in changed]
+        transaction.statistics.keep_partition_columns(table.table_id, kept, ids)
+
+
+def _columns(stored: StoredPartition) -> tuple[tuple[str, str], ...]:
+    descriptor = stored.partition.sd
+    return tuple((column.name or "", column.type or "") for column in (descriptor.cols if descriptor else None) or ())

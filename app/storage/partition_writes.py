@@ -16,7 +16,14 @@ from app.storage.partition_keys import PartitionKeys, key_columns, sort_keys
 from app.storage.partition_locations import PartitionLocations
 from app.storage.partition_rows import placement
 from app.storage.partitions import PartitionReads
-from app.storage.schema import FURTHER_KEYS, KEY_COLUMN_COUNT, PARTITIONS, TABLES
+from app.storage.schema import (
+    FURTHER_KEYS,
+    KEY_COLUMN_COUNT,
+    PARTITION_STATISTICS,
+    PARTITIONS,
+    PRIVILEGES,
+    TABLES,
+)
 from app.structs import FieldSchema, Partition
 
 Row: TypeAlias = dict[str, Any]
@@ -68,6 +75,10 @@ class PartitionWrites(PartitionReads):
         if len(table.table.partitionKeys or []) > KEY_COLUMN_COUNT:
             ids = select(PARTITIONS.c.partition_id).where(condition)
             self._connection.execute(delete(FURTHER_KEYS).where(FURTHER_KEYS.c.partition_id.in_(ids)))
+        for dependent in (PARTITION_STATISTICS, PRIVILEGES):
+            ids = select(PARTITIONS.c.partition_id).where(condition)
+            of_table = dependent.c.table_id == table.table_id
+            self._connection.execute(delete(dependent).where(of_table, dependent.c.partition_id.in_(ids)))
         self._connection.execute(delete(PARTITIONS).where(condition))
         self._add_to_count(table.table_id, sum(counts.values()))
         Descriptors(self._connection).add_to_counts(table.table_id, counts)
