@@ -6,6 +6,7 @@ from pathlib import Path
 
 from app.gateway.application import Gateway
 from app.gateway.assembly import build_gateway
+from app.gateway.metrics import Metrics
 from app.gateway.running import run
 from app.limits import Limits
 from app.logging import configure_logging
@@ -25,7 +26,7 @@ def build(settings: Settings) -> Gateway:
         processor=processor,
         cache=None,
         ready=lambda: None,
-        known_methods=["get_all_databases"],
+        metrics=Metrics({"get_all_databases"}),
         authenticator=Anybody(),
         on_stop=[lambda: print(f"stopped {os.getpid()}", flush=True)],
     )
