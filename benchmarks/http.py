@@ -5,6 +5,7 @@ import argparse
 import contextlib
 import hashlib
 import multiprocessing
+import multiprocessing.connection
 import statistics
 import tempfile
 from base64 import b64encode
@@ -95,7 +96,8 @@ def serving(serve: Serve, folder: str, tls: bool, answer: bytes) -> Iterator[int
     process = context.Process(target=serve, args=(settings, answer, there))
     process.start()
     try:
-        assert here.poll(START_SECONDS_MAX), "the server did not start"
+        multiprocessing.connection.wait([here, process.sentinel], START_SECONDS_MAX)
+        assert here.poll(), "the server did not start"
         yield here.recv()
     finally:
         process.terminate()
