@@ -9,6 +9,7 @@ import ssl
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -19,6 +20,7 @@ HELD_BYTES_MAX = 256 * 1024
 # Of an answer that is being handed on, so much may wait before the server is made to wait.
 QUEUED_BYTES_MAX = 1024 * 1024
 HEADER_BYTES_MAX = 64 * 1024
+PEEKED_PARTS = 8
 # A connection that has been idle for longer may be closed by the server in the very moment a request is sent.
 FRESH_SECONDS = 2.0
 
@@ -227,8 +229,8 @@ class UpstreamConnection(asyncio.Protocol):
         return chunk
 
     def peek(self) -> bytes:
-        """What arrived first and was not taken yet."""
-        return b"".join(self._parts) if self._held < HEADER_BYTES_MAX else self._parts[0]
+        """The beginning of what arrived and was not taken yet; the first piece alone may be very short."""
+        return b"".join(islice(self._parts, PEEKED_PARTS))
 
     async def hold(self, answer: Answer, bytes_max: int) -> None:
         """Let the answer arrive without taking it, up to `bytes_max`. Raises UpstreamError."""

@@ -142,6 +142,22 @@ def test_a_reply_that_breaks_off_closes_the_connection():
     uvloop.run(work())
 
 
+def test_a_long_reply_whose_first_chunk_is_only_its_header():
+    async def work():
+        async with both() as (upstream, server), client(server) as peer:
+            upstream.results["get_all_databases"] = ["x" * 1000] * 1000
+            reply = upstream.reply(GET)
+            begin = len(BINARY.envelope("get_all_databases", 2, 1)[0])
+            head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+            chunks = [reply[:begin], reply[begin : begin + 3], reply[begin + 3 :]]
+            body = b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
+            upstream.actions.append(answering(head + body))
+            await peer.send(GET)
+            assert await peer.reader.readexactly(len(reply)) == reply
+
+    uvloop.run(work())
+
+
 def test_a_long_page_that_is_no_reply_is_named():
     async def work():
         async with both() as (upstream, server), client(server) as peer:
