@@ -12,6 +12,7 @@ from app.gateway.metrics import Metrics
 from app.handlers import UNSUPPORTED
 from app.handlers.catalogs import Catalogs
 from app.handlers.column_statistics import ColumnStatisticsMethods
+from app.handlers.compactions import Compactions
 from app.handlers.configuration import Configuration
 from app.handlers.databases import Databases
 from app.handlers.fields import Fields
@@ -48,17 +49,22 @@ from app.metastore.tables import TableService
 from app.metastore.tokens import TokenService
 from app.metastore.truncate_table import TruncateService
 from app.metastore.types import TypeService
-from app.rpc import Processor, Unavailable
+from app.rpc import MessageProcessor, Processor, RepeatableProcessor, Unavailable
 from app.settings import Settings
 from app.storage import SqlStore, open_store
 from app.structs import METHODS, MetaException, Struct
+from app.txn.compaction_service import CompactionService
 from app.txn.lock_service import LockService
+from app.txn.rebuild_service import RebuildService
 from app.txn.settings import TxnSettings
 from app.txn.transaction_service import TransactionService
+from app.txn.write_id_service import WriteIdService
 from app.wire import Codecs, make_codecs
 
 DATABASE_FILE = "metastore.db"
 EXPIRY_SECONDS = 60.0
+# Clients repeat a call within minutes; an outcome is of no use after that.
+OUTCOME_SECONDS = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,7 @@ class Metastore:
 
     store: SqlStore
     codecs: Codecs
-    processor: Processor
+    processor: MessageProcessor
     events: EventMaker
     chores: Sequence[Chore] = ()
 
@@ -102,7 +108,8 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         store.close()
         raise
     events = EventMaker(rules, clock, to_tjson)
-    return Metastore(store, codecs, processor, events, _chores(store, clock, rules, events))
+    repeatable = RepeatableProcessor(processor, store, codecs)
+    return Metastore(store, codecs, repeatable, events, _chores(store, clock, rules, events))
 
 
 def build(settings: Settings) -> Gateway:
@@ -133,6 +140,7 @@ def translated(error: Exception) -> Exception:
 
 def _chores(store: SqlStore, clock: Clock, rules: MetastoreSettings, events: EventMaker) -> Sequence[Chore]:
     return (
+        Chore("forget outcomes", EXPIRY_SECONDS, lambda: store.forget_outcomes(clock.seconds() - OUTCOME_SECONDS)),
         Chore("expire events", EXPIRY_SECONDS, NotificationService(store, clock, rules, events).expire),
         Chore("expire partition marks", EXPIRY_SECONDS, PartitionMarkService(store, clock, rules).expire),
     )
@@ -178,7 +186,12 @@ def _handlers(
 def _txn_handlers(store: SqlStore) -> list[object]:
     settings = TxnSettings()
     locks = LockService(store, settings)
-    return [Locks(locks), Transactions(TransactionService(store, locks, settings))]
+    transactions = TransactionService(store, locks, settings)
+    return [
+        Locks(locks),
+        Transactions(transactions, WriteIdService(store, settings), RebuildService(store, settings)),
+        Compactions(CompactionService(store)),
+    ]
 
 
 def _directories(settings: Settings) -> Directories:

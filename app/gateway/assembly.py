@@ -19,7 +19,7 @@ from app.gateway.tls import ensure_certificate, server_context
 from app.gateway.trusted_proxy import ImpersonationRule, Networks, TrustedProxyAuthenticator
 from app.gateway.user_file import UserFile
 from app.gateway.users import add_user
-from app.rpc.processor import Processor
+from app.rpc.processor import MessageProcessor
 from app.settings import ProxyUser, Settings, SettingsError
 from app.wire import Codecs
 
@@ -90,7 +90,7 @@ def build_gateway(
     settings: Settings,
     *,
     codecs: Codecs,
-    processor: Processor,
+    processor: MessageProcessor,
     cache: ReplyCache | None,
     ready: Callable[[], None],
     metrics: Metrics,

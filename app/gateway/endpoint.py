@@ -22,7 +22,7 @@ from app.gateway.request_body import NOT_TRIED, SLOW_BODY, BodyReader, ClientGon
 from app.gateway.streaming import StreamFailed, compress, compressed, enclosed
 from app.limits import Limits
 from app.rpc.call import Call, Dialect
-from app.rpc.processor import Processor, Unavailable
+from app.rpc.processor import MessageProcessor, Unavailable
 from app.wire import (
     ApplicationError,
     ApplicationErrorType,
@@ -56,7 +56,7 @@ class Endpoint:
         self,
         *,
         codecs: Codecs,
-        processor: Processor,
+        processor: MessageProcessor,
         cache: ReplyCache | None,
         authenticator: Authenticator,
         limits: Limits,
@@ -203,6 +203,7 @@ class Endpoint:
             client_address=identity.address,
             deadline=asyncio.get_running_loop().time() + self._call_seconds_max,
             headers=headers,
+            key=headers.get("idempotency-key"),
         )
 
     def _remember(self, answered: Answered, codec: Codec, message: Message, dialect: Dialect, ticket: int) -> None:

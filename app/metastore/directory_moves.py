@@ -10,6 +10,7 @@ import logging
 from functools import partial
 from typing import Final
 
+from app.call_keys import answering
 from app.metastore.ports import (
     FileSystem,
     FileSystemError,
@@ -37,7 +38,8 @@ class DirectoryMoves:
 
     def begin(self, table_id: TableId, source: str, target: str) -> PendingMove:
         """Announce the move and make it. Raises FileSystemError, with nothing changed."""
-        move_id = self._store.write(lambda tx: tx.insert_pending_move(table_id, source, target))
+        with answering(None):
+            move_id = self._store.write(lambda tx: tx.insert_pending_move(table_id, source, target))
         move = PendingMove(move_id, table_id, source, target)
         try:
             self._files.move_directory(source, target)
@@ -73,7 +75,8 @@ class DirectoryMoves:
         """
         pending = self._store.read(lambda snapshot: snapshot.pending_moves())
         for move in pending:
-            claimed = self._store.write(partial(_claim, move))
+            with answering(None):
+                claimed = self._store.write(partial(_claim, move))
             if claimed is not None:
                 self.take_back(claimed)
         return len(pending)
@@ -89,7 +92,8 @@ class DirectoryMoves:
 
     def _forget(self, move: PendingMove) -> None:
         try:
-            self._store.write(lambda tx: tx.delete_pending_move(move.move_id))
+            with answering(None):
+                self._store.write(lambda tx: tx.delete_pending_move(move.move_id))
         except StoreError as error:
             _LOG.warning("Pending move %s stays until the next start: %s", move.move_id, error)
 

@@ -2,6 +2,17 @@
 
 from app.rpc.binding import BindingError, bind
 from app.rpc.call import Call, Dialect
-from app.rpc.processor import Processor, Reply, Unavailable
+from app.rpc.processor import MessageProcessor, Processor, Reply, Unavailable
+from app.rpc.repeatable import RepeatableProcessor
 
-__all__ = ["BindingError", "Call", "Dialect", "Processor", "Reply", "Unavailable", "bind"]
+__all__ = [
+    "BindingError",
+    "Call",
+    "Dialect",
+    "MessageProcessor",
+    "Processor",
+    "RepeatableProcessor",
+    "Reply",
+    "Unavailable",
+    "bind",
+]

@@ -1,5 +1,6 @@
 """What a handler knows about the call it answers, besides its arguments."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -13,7 +14,11 @@ class Dialect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call. `principal` is the authenticated user; `deadline` is on the event loop's monotonic clock, seconds."""
+    """One call. `principal` is the authenticated user; `deadline` is on the event loop's monotonic clock, seconds.
+
+    `key` is what the caller marks a call with that it may repeat; the change is made once for each key (design D11).
+    A call that is answered again after Waiting has waited so long by now, and is resumed with what that carried.
+    """
 
     principal: str
     groups: tuple[str, ...] = ()
@@ -22,3 +27,21 @@ class Call:
     client_address: str = ""
     deadline: float | None = None
     headers: dict[str, str] = field(default_factory=dict)
+    key: str | None = None
+    waited_seconds: float = 0.0
+    resume: object = None
+
+
+class Waiting(Exception):
+    """Raised by a handler that cannot answer yet: the edge calls it again, and no thread waits meanwhile (design D14).
+
+    seconds  after which it is called again, or earlier when something was released in this process
+    resume   what the call carries then
+    abandon  to be called, in a thread, when nobody wants the answer any more
+    """
+
+    def __init__(self, seconds: float, resume: object = None, abandon: Callable[[], None] = lambda: None) -> None:
+        super().__init__(f"not yet, again in {seconds:g} s")
+        self.seconds = seconds
+        self.resume = resume
+        self.abandon = abandon

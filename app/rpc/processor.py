@@ -3,8 +3,9 @@
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
+from app.call_keys import AlreadyConcluded
 from app.idl import StructType
 from app.rpc.binding import Bound, bind
 from app.rpc.call import Call, Dialect
@@ -35,6 +36,13 @@ class Reply:
     arguments: Struct | None = None
 
 
+class MessageProcessor(Protocol):
+    """What the edges call, in a worker thread."""
+
+    def process(self, codec: Codec, message: Message, call: Call) -> Reply:
+        """Answer `message`. Raises Unavailable."""
+
+
 class Processor:
     """Answers messages with the methods of `handlers`. Synchronous, safe to call from several threads."""
 
@@ -55,7 +63,7 @@ class Processor:
         self._whole_reply_bytes_max = whole_reply_bytes_max
 
     def process(self, codec: Codec, message: Message, call: Call) -> Reply:
-        """Answer `message`. Raises Unavailable; every other failure becomes a reply."""
+        """Answer `message`. Raises Unavailable and AlreadyConcluded; every other failure becomes a reply."""
         arguments = None
         try:
             bound = self._find(message, call.dialect)
@@ -67,7 +75,7 @@ class Processor:
             return Reply(MessageType.REPLY, payload, outcome, arguments)
         except ApplicationError as error:
             return self._application_exception(codec, message, error, arguments)
-        except Unavailable:
+        except (Unavailable, AlreadyConcluded):
             raise
         except Exception:
             _log.exception("internal error in %s, request %s", message.name, call.request_id)
@@ -89,7 +97,7 @@ class Processor:
         result: Any = bound.method.result
         try:
             value = bound.invoke(call, arguments)
-        except ApplicationError:
+        except (ApplicationError, AlreadyConcluded):
             raise
         except Exception as error:
             raised = error if isinstance(error, ThriftException) else self._translate(error)

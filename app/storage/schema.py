@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import mysql, postgresql
 
-REVISION: Final = "0006"
+REVISION: Final = "0007"
 
 # PostgreSQL indexes no longer entry, and a partition name is at least as long as each of its values.
 NAME_BYTES_MAX: Final = 2_500
@@ -335,6 +335,18 @@ PRIVILEGES: Final = Table(
     Column("grantor_type", Integer),
     Column("authorizer", _LongText),
     Index("privileges_principal", "principal_name", "principal_type"),
+)
+
+# Calls that their clients may repeat, by the client's own key: what was changed, and how it was answered.
+OUTCOMES: Final = Table(
+    "outcomes",
+    METADATA,
+    Column("principal", _BinaryText, primary_key=True),
+    Column("call_key", _BinaryText, primary_key=True),
+    Column("method", _LongText, nullable=False),
+    Column("concluded_at", BigInteger, nullable=False, index=True),
+    Column("codec_name", _LongText),
+    Column("payload", LargeBinary),
 )
 
 # What goes with a table, in an order that keeps every reference whole.

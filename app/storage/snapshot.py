@@ -11,6 +11,8 @@ from app.storage.events import EventReads, EventWrites
 from app.storage.functions import FunctionRepository
 from app.storage.grants import GrantRepository
 from app.storage.indexes import IndexRepository
+from app.storage.leases import SqlLeaseWrites
+from app.storage.outcomes import OutcomeWrites
 from app.storage.partition_list import Lease
 from app.storage.partition_marks import PartitionMarkRepository
 from app.storage.partition_writes import PartitionWrites
@@ -81,12 +83,16 @@ class SqlSnapshot(PartitionReads, TableReads, DatabaseReads, EventReads, _Object
         return SqlTxnReads(self._connection)
 
 
-class SqlTransaction(PartitionWrites, TableWrites, DatabaseWrites, EventWrites, _Objects):
+class SqlTransaction(PartitionWrites, TableWrites, DatabaseWrites, EventWrites, OutcomeWrites, _Objects):
     """`ports.Transaction` inside the writer's transaction. Lists are read at once: it ends before they are sent."""
 
     @cached_property
     def txns(self) -> SqlTxnWrites:
         return SqlTxnWrites(self._connection, self._clock)
+
+    @cached_property
+    def leases(self) -> SqlLeaseWrites:
+        return SqlLeaseWrites(self._connection, self._clock)
 
     def savepoint(self) -> None:
         """Mark the state that `roll_back` returns to."""

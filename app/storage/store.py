@@ -7,12 +7,15 @@ from typing import Final, TypeVar
 
 from sqlalchemy import Engine, select
 
+from app.call_keys import CallKey, Outcome, answering
 from app.clock import Clock
 from app.limits import Limits
+from app.metastore.fencing import fenced
 from app.metastore.ports import EventId, Snapshot, StoredEvent, StoreUnavailable, Transaction
 from app.storage.engines import parse_url, reading_engine, watching_connection, writing_engine
 from app.storage.errors import Retryable, is_worth_another_try, translated
 from app.storage.events import change_headers
+from app.storage.outcomes import find_outcome
 from app.storage.partition_list import Lease
 from app.storage.revisions import check_revision, migrate_engine
 from app.storage.schema import CATALOG
@@ -70,8 +73,8 @@ class SqlStore:
         raise AssertionError("unreachable")
 
     def write(self, work: Callable[[Transaction], T]) -> T:
-        """See `ports.Store.write`."""
-        return self._writer.write(work)
+        """See `ports.Store.write`. Under the lease that the caller presents, if any."""
+        return self._writer.write(fenced(work))
 
     def ready(self) -> None:
         """Raises StoreUnavailable when the database cannot be reached."""
@@ -100,6 +103,20 @@ class SqlStore:
         """The events after `event_id` in order, with empty messages. Raises StoreUnavailable."""
         with translated(self._reading), self._reading.connect() as connection:
             return change_headers(connection, event_id)
+
+    def find(self, principal: str, key: str) -> Outcome | None:
+        """See `call_keys.Outcomes.find`."""
+        with translated(self._reading), self._reading.connect() as connection:
+            return find_outcome(connection, principal, key)
+
+    def complete(self, key: CallKey, codec_name: str, payload: bytes) -> None:
+        """See `call_keys.Outcomes.complete`."""
+        with answering(None):
+            self._writer.write(lambda tx: tx.complete_outcome(key, codec_name, payload))
+
+    def forget_outcomes(self, before_seconds: int) -> int:
+        """Delete the outcomes of calls concluded before that time; how many."""
+        return self._writer.write(lambda tx: tx.delete_outcomes_before(before_seconds))
 
     def close(self) -> None:
         """Finish the writes that are waiting, then close every connection that is not lent to a list."""

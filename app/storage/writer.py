@@ -13,8 +13,9 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from sqlalchemy import Connection, Engine, select, update
 from sqlalchemy.exc import DBAPIError
 
+from app.call_keys import CallKey, current_call_key
 from app.clock import Clock
-from app.metastore.ports import EventId, OutcomeUnknown, StoreUnavailable, Transaction
+from app.metastore.ports import EventId, OutcomeUnknown, StoreUnavailable
 from app.storage.errors import Retryable, is_disconnect, is_worth_another_try, translated
 from app.storage.schema import CATALOG
 from app.storage.snapshot import SqlTransaction
@@ -29,8 +30,9 @@ _LOCK: Final = select(CATALOG.c.last_event_id).with_for_update()
 
 
 class Job(NamedTuple):
-    work: Callable[[Transaction], Any]
+    work: Callable[[SqlTransaction], Any]
     outcome: "Future[Any]"
+    key: CallKey | None
 
 
 class Success(NamedTuple):
@@ -57,7 +59,7 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
         self._thread.start()
 
-    def write(self, work: Callable[[Transaction], T]) -> T:
+    def write(self, work: Callable[[SqlTransaction], T]) -> T:
         """Run `work` and return its result when it is committed. Raises what `work` raises, and StoreError."""
         assert threading.current_thread() is not self._thread, "a unit of work cannot wait for another one"
         outcome: Future[T] = Future()
@@ -66,7 +68,7 @@ class Writer:
                 raise StoreUnavailable("the store is closed")
             if self._jobs.qsize() >= self._waiting_max:
                 raise StoreUnavailable(f"more than {self._waiting_max} writes are waiting (limit write_queue_max)")
-            self._jobs.put(Job(work, outcome))
+            self._jobs.put(Job(work, outcome, current_call_key()))
         return outcome.result()
 
     def close(self) -> None:
@@ -106,8 +108,10 @@ class Writer:
             for job, outcome in zip(batch, outcomes, strict=True):
                 if isinstance(outcome, Failure):
                     job.outcome.set_exception(outcome.reason)
-                else:
-                    job.outcome.set_result(outcome.value)
+                    continue
+                if job.key is not None:
+                    job.key.is_concluded = True
+                job.outcome.set_result(outcome.value)
             return
 
 
@@ -135,6 +139,8 @@ class _Batch:
     def _run_job(self, job: Job, transaction: SqlTransaction) -> Outcome:
         transaction.savepoint()
         try:
+            if job.key is not None and not job.key.is_concluded:
+                transaction.conclude(job.key, self._clock.seconds())
             value = job.work(transaction)
             transaction.write_events()
         except BaseException as error:

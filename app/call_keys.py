@@ -1,0 +1,66 @@
+"""Keys by which callers mark a call they may have to repeat, and what is kept of such a call (design D11).
+
+A reply can be lost after the change was committed, and then a client repeats the call. With a key the outcome is stored
+in the same unit of work as the change, so that the repetition is told what happened instead of doing it again.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+CALL_KEY_CHARACTERS_MAX = 128
+
+
+@dataclass(slots=True)
+class CallKey:
+    """One call that may be repeated. Keys of different users never meet.
+
+    `is_concluded` becomes true with the commit of the call's change; a call has one unit of work that counts.
+    """
+
+    principal: str
+    text: str
+    method: str
+    is_concluded: bool = False
+
+
+class Outcome(NamedTuple):
+    """What became of a call: its encoded result, or None where only the fact is known that it was done."""
+
+    method: str
+    codec_name: str | None
+    payload: bytes | None
+
+
+class Outcomes(Protocol):
+    """Where outcomes are kept; they are made by the units of work themselves."""
+
+    def find(self, principal: str, key: str) -> Outcome | None:
+        """The outcome of an earlier call with this key. Raises StoreUnavailable."""
+
+    def complete(self, key: CallKey, codec_name: str, payload: bytes) -> None:
+        """Add the result to the outcome of a call whose change is committed. Raises StoreError."""
+
+
+class AlreadyConcluded(Exception):
+    """The change of this call was committed before, by an earlier call with the same key. Nothing was changed now."""
+
+
+_current: ContextVar[CallKey | None] = ContextVar("call_key", default=None)
+
+
+def current_call_key() -> CallKey | None:
+    """The key of the call this thread is answering, None when its caller gave none."""
+    return _current.get()
+
+
+@contextmanager
+def answering(key: CallKey | None) -> Iterator[None]:
+    """Units of work inside belong to the call with `key`; with None to no call, as preparations and repairs do."""
+    token = _current.set(key)
+    try:
+        yield
+    finally:
+        _current.reset(token)

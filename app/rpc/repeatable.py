@@ -1,0 +1,96 @@
+"""Calls that take effect once however often they are sent: the outcome of a marked call is kept and replayed.
+
+A client whose connection broke cannot know whether its change was made, and Hive's clients then simply repeat the call
+(clients §4.3). The bridge marks each changing call with a key; the store notes the key in the unit of work that makes
+the change, so that a repetition finds what happened (design D11).
+"""
+
+import logging
+from typing import Any
+
+from app.call_keys import CALL_KEY_CHARACTERS_MAX, AlreadyConcluded, CallKey, Outcome, Outcomes, answering
+from app.idl import BaseType
+from app.rpc.call import Call
+from app.rpc.dialects import methods_of
+from app.rpc.processor import Processor, Reply, Unavailable
+from app.structs import METHODS, MetaException, Method
+from app.wire import ApplicationError, ApplicationErrorType, Codec, Codecs, Message, MessageType
+
+_log = logging.getLogger(__name__)
+
+_RESULT_IS_LOST = "This call was made before and has taken effect; what it answered is not known any more"
+
+
+class RepeatableProcessor:
+    """Stands where a `Processor` may stand."""
+
+    def __init__(self, processor: Processor, outcomes: Outcomes, codecs: Codecs) -> None:
+        self._processor = processor
+        self._outcomes = outcomes
+        self._codecs = {codec.name: codec for codec in (codecs.tjson, codecs.binary, codecs.compact)}
+
+    def process(self, codec: Codec, message: Message, call: Call) -> Reply:
+        """As `Processor.process`; a call with a key that was used before is answered with its first outcome."""
+        if call.key is None:
+            return self._processor.process(codec, message, call)
+        if not 0 < len(call.key) <= CALL_KEY_CHARACTERS_MAX:
+            return _refusal(codec, f"the call's key must have 1 to {CALL_KEY_CHARACTERS_MAX} characters")
+        found = self._find(call.principal, call.key)
+        if found is not None:
+            return self._replay(codec, message, call, found)
+        key = CallKey(call.principal, call.key, message.name)
+        try:
+            with answering(key):
+                reply = self._processor.process(codec, message, call)
+        except AlreadyConcluded:
+            # The same call came in twice at once; the other one has just made the change.
+            raise Unavailable("The same call is being answered already; try again") from None
+        self._keep(codec, key, reply)
+        return reply
+
+    def _find(self, principal: str, key: str) -> Outcome | None:
+        try:
+            return self._outcomes.find(principal, key)
+        except Exception as error:
+            # Without knowing whether the call was made before it must not be made.
+            raise Unavailable("The database cannot be asked about an earlier call with this key") from error
+
+    def _keep(self, codec: Codec, key: CallKey, reply: Reply) -> None:
+        """Add the answer to the stored outcome, unless the outcome alone says it all."""
+        if not key.is_concluded or reply.outcome != "ok" or not isinstance(reply.payload, bytes):
+            return
+        if METHODS[key.method].definition.returns is None:
+            return
+        try:
+            self._outcomes.complete(key, codec.name, reply.payload)
+        except Exception:
+            _log.warning("the answer to %s could not be kept for a repetition", key.method, exc_info=True)
+
+    def _replay(self, codec: Codec, message: Message, call: Call, found: Outcome) -> Reply:
+        if found.method != message.name:
+            return _refusal(codec, f"the call's key was used for {found.method} before")
+        method = methods_of(call.dialect)[message.name]
+        if found.payload is not None and found.codec_name == codec.name:
+            return Reply(MessageType.REPLY, found.payload, "replayed")
+        if found.payload is not None and found.codec_name is not None:
+            result = self._codecs[found.codec_name].decode(method.result, found.payload)
+        else:
+            result = _result_without_payload(method)
+        return Reply(MessageType.REPLY, codec.encode(result), "replayed")
+
+
+def _result_without_payload(method: Method) -> Any:
+    result: Any = method.result
+    if method.definition.returns is None:
+        return result()
+    if method.definition.returns is BaseType.BOOL:
+        return result(success=True)
+    slots = {getattr(field.type, "name", ""): field.name for field in method.definition.throws}
+    if "MetaException" in slots:
+        return result(**{slots["MetaException"]: MetaException(_RESULT_IS_LOST)})
+    return result()
+
+
+def _refusal(codec: Codec, text: str) -> Reply:
+    error = ApplicationError(text, ApplicationErrorType.PROTOCOL_ERROR)
+    return Reply(MessageType.EXCEPTION, codec.encode(error.payload()), error.type.name)

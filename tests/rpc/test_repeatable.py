@@ -1,0 +1,173 @@
+import threading
+
+import pytest
+
+from app.clock import ManualClock
+from app.limits import Limits
+from app.metastore.ports import DuplicateKey, StoreUnavailable
+from app.rpc import Call, Processor, RepeatableProcessor, Unavailable
+from app.storage import open_store
+from app.structs import METHODS, AlreadyExistsException, Database, MetaException
+from app.wire import MessageType, make_codecs
+
+CODECS = make_codecs(Limits())
+CLOCK = ManualClock()
+
+
+class Databases:
+    """Two changes and a read over a real store, and what went wrong in between."""
+
+    def __init__(self, store):
+        self.store = store
+        self.calls = 0
+
+    def create_database(self, call, database):
+        self.calls += 1
+        try:
+            self.store.write(lambda tx: tx.insert_database(database))
+        except DuplicateKey as error:
+            raise AlreadyExistsException(f"Database {database.name} already exists") from error
+
+    def add_master_key(self, call, key):
+        self.calls += 1
+        return self.store.write(lambda tx: tx.tokens.insert_master_key(key))
+
+    def get_all_databases(self, call):
+        self.calls += 1
+        return self.store.read(lambda snapshot: snapshot.database_names())
+
+    def drop_role(self, call, role_name):
+        raise MetaException("refused")
+
+
+@pytest.fixture
+def world(tmp_path):
+    store = open_store(f"sqlite:///{tmp_path / 'metastore.db'}", CLOCK, Limits())
+    handlers = Databases(store)
+    handled = {"create_database", "add_master_key", "get_all_databases", "drop_role"}
+    processor = Processor([handlers], dict.fromkeys(METHODS.keys() - handled, "not here"))
+    yield handlers, RepeatableProcessor(processor, store, CODECS)
+    store.close()
+
+
+def send(processor, method, *values, key=None, principal="ann", codec=CODECS.tjson):
+    before, after = codec.envelope(method, MessageType.CALL, 1)
+    message = codec.read_message(before + codec.encode(METHODS[method].arguments(*values)) + after)
+    return processor.process(codec, message, Call(principal, key=key))
+
+
+def test_a_repeated_call_is_told_its_first_outcome_and_changes_nothing(world):
+    handlers, processor = world
+    first = send(processor, "create_database", Database("sales", None, "file:/x"), key="k1")
+    again = send(processor, "create_database", Database("sales", None, "file:/x"), key="k1")
+    assert (first.payload, first.outcome) == (b"{}", "ok")
+    assert (again.payload, again.outcome) == (b"{}", "replayed")
+    assert handlers.calls == 1
+
+
+def test_without_a_key_or_with_another_one_a_call_is_made_again(world):
+    handlers, processor = world
+    for key in (None, "k1", "k2"):
+        reply = send(processor, "create_database", Database("sales", None, "file:/x"), key=key)
+    assert reply.outcome == "AlreadyExistsException"
+    assert handlers.calls == 3
+
+
+def test_a_result_is_replayed_as_it_was_in_every_protocol(world):
+    _, processor = world
+    first = send(processor, "add_master_key", "secret", key="k1")
+    assert send(processor, "add_master_key", "secret", key="k1").payload == first.payload
+    binary = send(processor, "add_master_key", "secret", key="k1", codec=CODECS.binary)
+    result = CODECS.tjson.decode(METHODS["add_master_key"].result, first.payload)
+    assert CODECS.binary.decode(METHODS["add_master_key"].result, binary.payload) == result
+
+
+def test_a_call_that_failed_is_tried_again(world):
+    handlers, processor = world
+    send(processor, "create_database", Database("sales", None, "file:/x"))
+    failed = send(processor, "create_database", Database("sales", None, "file:/x"), key="k1")
+    assert failed.outcome == "AlreadyExistsException"
+    handlers.store.write(lambda tx: tx.delete_database(tx.database("sales").database_id))
+    assert send(processor, "create_database", Database("sales", None, "file:/x"), key="k1").outcome == "ok"
+    assert send(processor, "drop_role", "r", key="k2").outcome == "MetaException"
+
+
+def test_reads_are_answered_anew(world):
+    _, processor = world
+    assert send(processor, "get_all_databases", key="k1").payload == b'{"0":{"lst":["str",0]}}'
+    send(processor, "create_database", Database("sales", None, "file:/x"))
+    assert send(processor, "get_all_databases", key="k1").payload == b'{"0":{"lst":["str",1,"sales"]}}'
+
+
+def test_keys_of_different_users_do_not_meet(world):
+    handlers, processor = world
+    send(processor, "create_database", Database("sales", None, "file:/x"), key="k1", principal="ann")
+    reply = send(processor, "create_database", Database("hr", None, "file:/x"), key="k1", principal="bob")
+    assert (reply.outcome, handlers.calls) == ("ok", 2)
+
+
+def test_a_key_belongs_to_one_method(world):
+    _, processor = world
+    send(processor, "create_database", Database("sales", None, "file:/x"), key="k1")
+    reply = send(processor, "add_master_key", "secret", key="k1")
+    assert reply.outcome == "PROTOCOL_ERROR"
+    assert b"create_database" in reply.payload
+
+
+@pytest.mark.parametrize("key", ["", "k" * 129])
+def test_a_key_has_a_bounded_length(world, key):
+    assert send(world[1], "get_all_databases", key=key).outcome == "PROTOCOL_ERROR"
+
+
+def test_the_change_of_a_call_that_never_got_to_answer_is_known(world):
+    """The process may end between the commit and the answer: only the fact is stored then."""
+    handlers, processor = world
+    original, handlers.store.complete = (
+        handlers.store.complete,
+        lambda *_: (_ for _ in ()).throw(StoreUnavailable("gone")),
+    )
+    send(processor, "add_master_key", "secret", key="k1")
+    handlers.store.complete = original
+    reply = send(processor, "add_master_key", "secret", key="k1")
+    assert b"has taken effect" in reply.payload
+    assert handlers.calls == 1
+
+
+def test_two_at_once_make_one_change(world):
+    handlers, processor = world
+    start = threading.Barrier(8)
+    outcomes = []
+
+    def one():
+        start.wait()
+        try:
+            outcomes.append(send(processor, "create_database", Database("sales", None, "file:/x"), key="k1").outcome)
+        except Unavailable:
+            outcomes.append("try again")
+
+    threads = [threading.Thread(target=one) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert outcomes.count("ok") == 1
+    assert set(outcomes) <= {"ok", "replayed", "try again"}
+    assert handlers.store.read(lambda snapshot: snapshot.database_names()) == ["sales"]
+
+
+def test_outcomes_are_forgotten_after_a_while(world):
+    handlers, processor = world
+    send(processor, "create_database", Database("sales", None, "file:/x"), key="k1")
+    assert handlers.store.forget_outcomes(CLOCK.seconds()) == 0
+    assert handlers.store.forget_outcomes(CLOCK.seconds() + 1) == 1
+    again = send(processor, "create_database", Database("sales", None, "file:/x"), key="k1")
+    assert again.outcome == "AlreadyExistsException"
+
+
+def test_when_the_database_cannot_be_asked_nothing_is_tried(world):
+    handlers, processor = world
+    handlers.store.close()
+    handlers.store.find = lambda *_: (_ for _ in ()).throw(StoreUnavailable("gone"))
+    with pytest.raises(Unavailable):
+        send(processor, "create_database", Database("sales", None, "file:/x"), key="k1")
+    assert handlers.calls == 0
