@@ -373,7 +373,7 @@ def _part_name(name: str | None) -> str:
 def _stored_part_name(table: StoredTable, name: str | None) -> str:
     """The name of the partition a request names, whose keys may come in any order and case."""
     try:
-        values = parse_name(table.key_names, _part_name(name) if name else name)
+        values = parse_name(table.key_names, name and (_part_name(name) or name))
     except InvalidPartitionName as error:
         raise MetaException(str(error)) from error
     except IncompletePartitionName as error:
