@@ -102,7 +102,6 @@ class Settings(BaseSettings):
     credentials_remembered_seconds: float = Field(
         default=300.0, ge=0, description="How long a verified password is not hashed again."
     )
-    kerberos: bool = Field(default=False, description="Reserved for SPNEGO; this version refuses to start with it.")
 
     trusted_proxies: list[Network] = Field(
         default=[], description="Addresses or networks of proxies whose word on the user's name is taken (Knox)."

@@ -20,7 +20,7 @@ from app.gateway.trusted_proxy import ImpersonationRule, Networks, TrustedProxyA
 from app.gateway.user_file import UserFile
 from app.gateway.users import add_user
 from app.rpc.processor import MessageProcessor
-from app.settings import ProxyUser, Settings, SettingsError
+from app.settings import ProxyUser, Settings
 from app.wire import Codecs
 
 FIRST_USER = "admin"
@@ -64,12 +64,7 @@ def server_options(settings: Settings) -> ServerOptions:
 
 
 def build_authenticator(settings: Settings) -> Authenticator:
-    """Passwords, in front of them trusted proxies where some are configured. Raises SettingsError."""
-    if settings.kerberos:
-        raise SettingsError(
-            "kerberos: SPNEGO is not part of this version; put a proxy that does it in front (trusted_proxies), "
-            "or hand an Authenticator to build_gateway"
-        )
+    """Passwords, in front of them trusted proxies where some are configured."""
     passwords = BasicAuthenticator(
         UserFile(settings.users_path, time.monotonic),
         realm=settings.realm,
