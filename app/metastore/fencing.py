@@ -1,0 +1,90 @@
+"""Fencing: a change that presents a lease is made only while the lease is live and covers what is changed.
+
+A holder that was stopped past the end of its lease does not know that others have the object now. The lease is checked
+within the change's own unit of work, twice: before anything is done, so that nothing happens under a lease that has
+ended, and on the events the change has made, since only they say what it touched (semantics §7.2 hole 12).
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+from app.metastore.partition_names import make_name
+from app.metastore.ports import Event, EventId, Transaction
+from app.structs import InvalidOperationException
+from app.txn.leases import refusal
+from app.txn.names import Target, target
+
+T = TypeVar("T")
+
+_presented: ContextVar[int | None] = ContextVar("presented_lease", default=None)
+
+
+@contextmanager
+def presenting(lease_id: int) -> Iterator[None]:
+    """Units of work that this thread starts inside are made under the lease."""
+    token = _presented.set(lease_id)
+    try:
+        yield
+    finally:
+        _presented.reset(token)
+
+
+def fenced(work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
+    """`work` under the lease that is presented now; `work` itself where none is.
+
+    What is returned raises InvalidOperationException, and nothing is changed, when the lease has ended or does not
+    hold what was changed.
+    """
+    lease_id = _presented.get()
+    if lease_id is None:
+        return work
+    fence = _Fence(lease_id)
+
+    def fenced_work(transaction: Transaction) -> T:
+        fence.check(transaction, [])
+        before = EventId(transaction.current_event_id())
+        result = work(transaction)
+        made = transaction.events_after(before)
+        fence.check(transaction, [each for stored in made for each in changed(stored.event)])
+        return result
+
+    return fenced_work
+
+
+class _Fence:
+    def __init__(self, lease_id: int) -> None:
+        self._lease_id = lease_id
+
+    def check(self, transaction: Transaction, targets: list[Target]) -> None:
+        leases = transaction.leases
+        reason = refusal(self._lease_id, leases.lease(self._lease_id), leases.now_ms(), targets)
+        if reason is not None:
+            raise InvalidOperationException(f"Refused: {reason}")
+
+
+def changed(event: Event) -> list[Target]:
+    """What the change behind an event needs an exclusive lease on: the partitions it names, else the table or database.
+
+    A table that is renamed counts under its old name, as in Hive's table of locks (semantics §8.2).
+    """
+    db_name, table_name = event.renamed_from or (event.db_name, event.table_name)
+    if table_name is None:
+        return [target(db_name)]
+    partitions = _partitions(event)
+    if not partitions:
+        return [target(db_name, table_name)]
+    return [target(db_name, table_name, name) for name in partitions]
+
+
+def _partitions(event: Event) -> list[str]:
+    """The names of the partitions in a message: by what keys they are listed differs (semantics §2.20)."""
+    if "PART" not in event.event_type:
+        return []
+    message: dict[str, Any] = json.loads(event.message)
+    if "partName" in message:
+        return [message["partName"]]
+    listed = [message["keyValues"]] if "keyValues" in message else message.get("partitions", ())
+    return [make_name(list(each), list(each.values())) for each in listed if isinstance(each, dict) and each]
