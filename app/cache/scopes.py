@@ -101,6 +101,8 @@ _OF_ONE_TABLE = frozenset(
     }
 )
 _OF_FUNCTIONS = frozenset({"CREATE_FUNCTION", "ALTER_FUNCTION", "DROP_FUNCTION"})
+# No reply about indexes is kept, and their tables have events of their own.
+_OF_NOTHING_KEPT = frozenset({"CREATE_INDEX", "ALTER_INDEX", "DROP_INDEX"})
 _OF_TABLE_LISTS = frozenset({"CREATE_TABLE", "ALTER_TABLE", "DROP_TABLE"})
 
 
@@ -133,4 +135,4 @@ def scopes_changed(stored: StoredEvent) -> tuple[Scope, ...] | None:
     if event.event_type in _OF_FUNCTIONS:
         old_db, _ = event.renamed_from or (db_name, "")
         return (FUNCTIONS, ("functions", db_name), ("functions", old_db))
-    return None
+    return () if event.event_type in _OF_NOTHING_KEPT else None

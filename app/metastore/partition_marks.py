@@ -7,7 +7,7 @@ from app.metastore.errors import required
 from app.metastore.partition_tables import TableName
 from app.metastore.ports import Snapshot, Store, StoredTable, Transaction
 from app.metastore.settings import MetastoreSettings
-from app.structs import InvalidPartitionException, UnknownTableException
+from app.structs import InvalidPartitionException, MetaException, PartitionEventType, UnknownTableException
 
 
 class PartitionMarkService:
@@ -23,7 +23,7 @@ class PartitionMarkService:
 
         Raises UnknownTableException, InvalidPartitionException, MetaException.
         """
-        kind = required(event_type, "event type")
+        kind = _known(event_type)
 
         def work(tx: Transaction) -> None:
             table = _load(name, tx)
@@ -33,7 +33,7 @@ class PartitionMarkService:
 
     def is_marked(self, name: TableName, spec: Mapping[str, str] | None, event_type: int | None) -> bool:
         """Raises as `mark`."""
-        kind = required(event_type, "event type")
+        kind = _known(event_type)
 
         def work(snapshot: Snapshot) -> bool:
             table = _load(name, snapshot)
@@ -48,6 +48,12 @@ class PartitionMarkService:
             return 0
         before = self._clock.seconds() - seconds_max
         return self._store.write(lambda tx: tx.partition_marks.delete_before(before))
+
+
+def _known(event_type: int | None) -> int:
+    if required(event_type, "event type") != PartitionEventType.LOAD_DONE:
+        raise MetaException(f"unknown partition event type {event_type}")
+    return PartitionEventType.LOAD_DONE
 
 
 def _load(name: TableName, snapshot: Snapshot) -> StoredTable:

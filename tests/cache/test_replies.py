@@ -19,10 +19,15 @@ class Log:
         self.may_answer = threading.Event()
         self.may_answer.set()
         self._asks_the_database = asks_the_database
+        self._forgotten = 0
 
     def append(self, event_type: str, db_name: str, table_name: str | None = None, renamed_from=None) -> None:
         event = Event(event_type, db_name, table_name, "", renamed_from)
         self.events.append(StoredEvent(EventId(len(self.events) + 1), 0, event))
+
+    def forget(self, count: int) -> None:
+        """Let the oldest events expire."""
+        self._forgotten = count
 
     def data_version(self) -> int | None:
         return None if self._asks_the_database else len(self.events)
@@ -32,7 +37,7 @@ class Log:
 
     def changes_since(self, event_id: int) -> list[StoredEvent]:
         self.reads += 1
-        found = self.events[event_id:]
+        found = self.events[max(event_id, self._forgotten) :]
         self.may_answer.wait(10)
         return found
 
@@ -71,6 +76,15 @@ def test_a_remembered_reply_is_found_again():
         ("get_table_objects_by_name", ("sales", ["a", "b"]), ("ALTER_TABLE", "sales", "b"), True),
         ("get_all_databases", (), ("CREATE_TABLE", "sales", "orders"), False),
         ("get_all_databases", (), ("DROP_DATABASE", "sales"), True),
+        ("get_function", ("sales", "f"), ("CREATE_FUNCTION", "sales"), True),
+        ("get_function", ("@hive#Sales", "f"), ("DROP_FUNCTION", "sales"), True),
+        ("get_function", ("sales", "f"), ("DROP_FUNCTION", "hr"), False),
+        ("get_functions", ("sales", "*"), ("ALTER_FUNCTION", "hr", None, ("sales", "")), True),
+        ("get_functions", ("sales", "*"), ("CREATE_TABLE", "sales", "orders"), False),
+        ("get_all_functions", (), ("ALTER_FUNCTION", "hr"), True),
+        ("get_table", ("sales", "orders"), ("CREATE_FUNCTION", "sales"), False),
+        ("get_table", ("sales", "orders"), ("RELOAD", "sales", "orders"), True),
+        ("get_table", ("sales", "orders"), ("CREATE_INDEX", "sales"), False),
         ("get_all_databases", (), ("SOMETHING_NEW", "sales", "orders"), True),
     ],
 )
@@ -80,6 +94,25 @@ def test_an_event_drops_what_was_read_from_the_thing_it_changed(method, values, 
     remember(cache, method, *values)
     log.append(*event)
     assert cache.lookup(key(method, *values)) == (None if is_dropped else b"reply")
+
+
+@pytest.mark.parametrize(("forgotten", "is_dropped"), [(0, False), (1, False), (2, True), (3, True)])
+def test_events_that_expired_unseen_may_have_been_about_anything(forgotten, is_dropped):
+    log = Log()
+    cache = ReplyCache(log, Limits())
+    log.append("CREATE_TABLE", "hr", "people")
+    assert cache.lookup(key("get_table", "hr", "people")) is None
+    remember(cache, "get_table", "sales", "orders")
+    remember(cache, "get_table", "sales", "returns")
+    assert cache.lookup(key("get_table", "sales", "orders")) == b"reply"  # the cache has seen the event now
+    before = cache.ticket()
+    for _ in range(3):
+        log.append("ALTER_TABLE", "hr", "people")
+    log.forget(forgotten)
+    assert cache.lookup(key("get_table", "sales", "orders")) == (None if is_dropped else b"reply")
+    remember(cache, "get_table", "sales", "lines", ticket=before)
+    assert cache.lookup(key("get_table", "sales", "lines")) == (None if is_dropped else b"reply")
+    assert cache.ticket() == 4
 
 
 def test_a_reply_read_before_a_change_is_not_remembered_after_it():
@@ -109,7 +142,9 @@ def test_memory_is_bounded_and_the_oldest_unused_reply_goes_first():
 
 
 def test_methods_that_change_things_are_never_remembered():
-    assert not any(is_cacheable(name) for name in METHODS if name.startswith(("create", "alter", "drop", "add", "lock")))
+    assert not any(
+        is_cacheable(name) for name in METHODS if name.startswith(("create", "alter", "drop", "add", "lock"))
+    )
     assert scopes_read("get_table", METHODS["get_table"].arguments("@broken", "t")) == ()
 
 

@@ -1,8 +1,11 @@
 """Notification events, the version they make, and announced moves."""
 
+import pytest
+
 from app.clock import ManualClock
-from app.metastore.ports import Event, StoredEvent, Transaction
+from app.metastore.ports import Event, EventId, EventSelection, StoredEvent, Transaction
 from app.storage import SqlStore
+from app.storage.events import COMPRESSED_FROM_CHARACTERS
 from tests.contract.objects import create, database
 
 ONE = Event("CREATE_DATABASE", "sales", None, '{"words":"Größe \\u0000"}')
@@ -64,3 +67,90 @@ def test_pending_moves_stay_until_they_are_deleted(store: SqlStore) -> None:
     store.write(lambda transaction: transaction.delete_table(of.table_id))
     store.write(lambda transaction: transaction.delete_pending_move(first))
     assert [move.move_id for move in store.read(lambda snapshot: snapshot.pending_moves())] == [second]
+
+
+def append(store: SqlStore, *events: Event) -> None:
+    store.write(lambda transaction: [transaction.append_event(one) for one in events])
+
+
+def ids(store: SqlStore, selection: EventSelection) -> list[int]:
+    found = [one.event_id for one in store.read(lambda snapshot: snapshot.events(selection))]
+    assert store.read(lambda snapshot: snapshot.count_events(selection)) == len(found)
+    return [int(one) for one in found]
+
+
+NONE = EventId(0)
+
+
+@pytest.mark.parametrize(
+    ("selection", "expected"),
+    [
+        (EventSelection(NONE), [1, 2, 3, 4]),
+        (EventSelection(EventId(2)), [3, 4]),
+        (EventSelection(EventId(-(2**63))), [1, 2, 3, 4]),
+        (EventSelection(EventId(2**63 - 1)), []),
+        (EventSelection(EventId(1), up_to=3), [2, 3]),
+        (EventSelection(NONE, up_to=0), []),
+        (EventSelection(NONE, limit=2), [1, 2]),
+        (EventSelection(NONE, db_name="sales"), [1, 2, 3]),
+        (EventSelection(NONE, db_name="SALES"), []),
+        (EventSelection(NONE, db_name="a\0"), []),
+        (EventSelection(NONE, table_names=["orders", "people"]), [2, 3, 4]),
+        (EventSelection(NONE, db_name="sales", table_names=["people", "a\0", "\ud800"]), []),
+        (EventSelection(NONE, table_names=[]), []),
+        (EventSelection(NONE, types=["INSERT", "CREATE_DATABASE", "OTHER"]), [1, 3, 4]),
+        (EventSelection(NONE, skipped_types=["INSERT", "a\0"]), [1, 2]),
+        (EventSelection(NONE, types=["INSERT"], skipped_types=["INSERT"]), []),
+        (EventSelection(EventId(1), db_name="sales", types=["INSERT"], limit=1), [3]),
+    ],
+)
+def test_selected_events(store: SqlStore, selection: EventSelection, expected: list[int]) -> None:
+    append(store, ONE, TWO, Event("INSERT", "sales", "orders", "{}"), Event("INSERT", "hr", "people", "{}"))
+    assert ids(store, selection) == expected
+
+
+@pytest.mark.parametrize("length", [COMPRESSED_FROM_CHARACTERS - 1, COMPRESSED_FROM_CHARACTERS, 300_000])
+def test_long_messages_come_back_whole(store: SqlStore, length: int) -> None:
+    message = ("größe☃ " * length)[:length]
+    append(store, Event("ADD_PARTITION", "sales", "orders", message), ONE)
+    found = store.read(lambda snapshot: snapshot.events_after(NONE))
+    assert [one.event.message for one in found] == [message, ONE.message]
+    assert [one.event.message for one in store.changes_since(NONE)] == ["", ""]
+
+
+def expire(store: SqlStore, seconds: int, count_max: int = 100) -> int:
+    return store.write(lambda transaction: transaction.delete_events_before(seconds, count_max))
+
+
+def test_old_events_are_forgotten_and_the_newest_stays(store: SqlStore, clock: ManualClock) -> None:
+    start = clock.seconds()
+    assert expire(store, start + 1) == 0
+    for _ in range(4):
+        append(store, ONE)
+        clock.advance(10)
+    assert expire(store, start) == 0
+    assert expire(store, start + 11) == 2
+    assert ids(store, EventSelection(NONE)) == [3, 4]
+    assert expire(store, start + 1000) == 1
+    assert expire(store, start + 1000) == 0
+    assert ids(store, EventSelection(NONE)) == [4]
+    assert store.version() == 4
+    append(store, ONE)
+    assert [int(one.event_id) for one in store.changes_since(EventId(1))] == [4, 5]
+
+
+def test_so_many_are_forgotten_at_once(store: SqlStore, clock: ManualClock) -> None:
+    append(store, *[ONE] * 7)
+    later = clock.seconds() + 1
+    assert [expire(store, later, 3) for _ in range(4)] == [3, 3, 0, 0]
+    assert ids(store, EventSelection(NONE)) == [7]
+
+
+def test_a_clock_that_went_back_leaves_no_hole(store: SqlStore, clock: ManualClock) -> None:
+    """Another replica's clock may be behind; then an old event lies between younger ones."""
+    start = clock.seconds()
+    for step in (0, 20, -15, 20):
+        clock.advance(step)
+        append(store, ONE)
+    assert expire(store, start + 10) == 1
+    assert ids(store, EventSelection(NONE)) == [2, 3, 4]

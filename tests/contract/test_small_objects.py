@@ -1,0 +1,97 @@
+"""Types, marks of partitions, tokens, master keys and properties: what goes in comes out."""
+
+import pytest
+
+from app.metastore.ports import DuplicateKey, UnstorableText
+from app.storage import SqlStore
+from app.structs import FieldSchema, Type
+from tests.contract.objects import create
+
+ODD = '\0"\\☃\ud800'
+LONG = "n" * 10_000
+
+
+def test_a_type_comes_back_until_it_is_deleted(store: SqlStore) -> None:
+    whole = Type("T1", "a", ODD.replace("\ud800", ""), [FieldSchema("f", "int", "c")])
+    for new in (whole, Type("t1")):
+        store.write(lambda transaction, new=new: transaction.types.insert(new))
+    assert store.read(lambda snapshot: snapshot.types.find("T1")) == whole
+    assert store.read(lambda snapshot: snapshot.types.find("t1")) == Type("t1")
+    with pytest.raises(DuplicateKey):
+        store.write(lambda transaction: transaction.types.insert(Type("T1")))
+    for name in ("T1", "missing", "a\0"):
+        store.write(lambda transaction, name=name: transaction.types.delete(name))
+        assert store.read(lambda snapshot, name=name: snapshot.types.find(name)) is None
+    for name in ("a\0", LONG):
+        with pytest.raises(UnstorableText):
+            store.write(lambda transaction, name=name: transaction.types.insert(Type(name)))
+
+
+def test_a_mark_holds_for_its_table_values_and_event(store: SqlStore) -> None:
+    table_id = create(store).table_id
+
+    def is_marked(values: list[str], event_type: int = 1, of: int = table_id) -> bool:
+        return store.read(lambda snapshot: snapshot.partition_marks.has(of, values, event_type))
+
+    for values in (["a,b", "c"], ["a,b", "c"], [ODD.replace("\ud800", ""), LONG]):
+        store.write(lambda transaction, values=values: transaction.partition_marks.insert(table_id, values, 1, 100))
+        assert is_marked(values)
+    assert not is_marked(["a", "b,c"])
+    assert not is_marked(["a,b", "c"], event_type=2)
+    assert not is_marked(["a,b", "c"], of=table_id + 1)
+    store.write(lambda transaction: transaction.delete_table(table_id))
+    assert not is_marked(["a,b", "c"])
+
+
+def test_old_marks_are_forgotten(store: SqlStore) -> None:
+    table_id = create(store).table_id
+    for value, seconds in (("a", 100), ("b", 200)):
+        store.write(
+            lambda transaction, value=value, seconds=seconds: transaction.partition_marks.insert(
+                table_id, [value], 1, seconds
+            )
+        )
+    assert store.write(lambda transaction: transaction.partition_marks.delete_before(200)) == 1
+    assert not store.read(lambda snapshot: snapshot.partition_marks.has(table_id, ["a"], 1))
+    assert store.read(lambda snapshot: snapshot.partition_marks.has(table_id, ["b"], 1))
+
+
+def test_tokens(store: SqlStore) -> None:
+    for identifier in ("b", "a", "", "\0☃", LONG):
+        assert store.write(lambda tx, identifier=identifier: tx.tokens.insert_token(identifier, f"token {identifier}"))
+        assert store.read(lambda snapshot, identifier=identifier: snapshot.tokens.token(identifier)) == (
+            f"token {identifier}"
+        )
+    assert store.read(lambda snapshot: snapshot.tokens.identifiers()) == ["", "\0☃", "a", "b", LONG]
+    assert not store.write(lambda transaction: transaction.tokens.insert_token("a", "other"))
+    assert store.read(lambda snapshot: snapshot.tokens.token("a")) == "token a"
+    assert store.read(lambda snapshot: snapshot.tokens.token("A")) is None
+    assert [store.write(lambda transaction: transaction.tokens.delete_token("a")) for _ in range(2)] == [True, False]
+    assert store.read(lambda snapshot: snapshot.tokens.token("a")) is None
+
+
+def test_numbers_of_master_keys_are_never_given_twice(store: SqlStore) -> None:
+    assert [store.write(lambda tx, key=key: tx.tokens.insert_master_key(key)) for key in ("k1", "\0k2")] == [1, 2]
+    assert store.write(lambda transaction: transaction.tokens.delete_master_key(2))
+    assert not store.write(lambda transaction: transaction.tokens.delete_master_key(2))
+    assert store.write(lambda transaction: transaction.tokens.insert_master_key("k3")) == 3
+    assert store.write(lambda transaction: transaction.tokens.update_master_key(1, "new"))
+    assert not store.write(lambda transaction: transaction.tokens.update_master_key(2, "new"))
+    assert store.read(lambda snapshot: snapshot.tokens.master_keys()) == ["new", "k3"]
+
+
+def test_properties(store: SqlStore) -> None:
+    long_path = f"db.{LONG}"
+    for path, value in (("db.t.b", "1"), ("db.t.a", "2"), ("d", "3"), (long_path, "4"), ("db.t.b", "5")):
+        store.write(lambda tx, path=path, value=value: tx.properties.put("ns", path, value))
+    store.write(lambda transaction: transaction.properties.put("other", "db.t.b", "6"))
+    assert store.read(lambda snapshot: snapshot.properties.get("ns", "db.t.b")) == "5"
+    assert store.read(lambda snapshot: snapshot.properties.get("ns", "db.t.c")) is None
+    found = store.read(lambda snapshot: snapshot.properties.under("ns", "db."))
+    assert list(found.items()) == [(long_path, "4"), ("db.t.a", "2"), ("db.t.b", "5")]
+    for _ in range(2):
+        store.write(lambda transaction: transaction.properties.delete("ns", "db.t.b"))
+    assert list(store.read(lambda snapshot: snapshot.properties.under("ns", ""))) == ["d", long_path, "db.t.a"]
+    assert store.read(lambda snapshot: snapshot.properties.under("a\0", "")) == {}
+    with pytest.raises(UnstorableText):
+        store.write(lambda transaction: transaction.properties.put("ns", "a\0", "v"))

@@ -1,0 +1,192 @@
+"""Indexes, row by row of semantics §2.17."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from app.metastore.partition_tables import TableName
+from app.structs import (
+    AlreadyExistsException,
+    Database,
+    Index,
+    InvalidObjectException,
+    MetaException,
+    NoSuchObjectException,
+    StorageDescriptor,
+    Table,
+    ThriftException,
+)
+from tests.catalog import NOW, Catalog, columns, new_table
+
+BASE = TableName("Default", " T ")
+INDEX_TABLE = "default__t_i1__"
+
+
+def refusal(action: Callable[[], object]) -> ThriftException:
+    with pytest.raises(ThriftException) as raised:
+        action()
+    return raised.value
+
+
+def index(name: str | None = "I1", **fields: Any) -> Index:
+    return Index(
+        **{
+            "indexName": name,
+            "indexHandlerClass": "org.example.Handler",
+            "dbName": "default",
+            "origTableName": "t",
+            "indexTableName": INDEX_TABLE,
+            "sd": StorageDescriptor(cols=columns("a int")),
+            "parameters": {"k": "v"},
+            "deferredRebuild": True,
+            **fields,
+        }
+    )
+
+
+def table_of_index(name: str = INDEX_TABLE) -> Table:
+    return new_table(name, table_type="INDEX_TABLE")
+
+
+@pytest.fixture
+def base(catalog: Catalog) -> Catalog:
+    catalog.tables.create(new_table())
+    return catalog
+
+
+def test_an_index_is_made_with_its_table(base: Catalog) -> None:
+    returned = base.indexes.add(index(createTime=5), table_of_index())
+    expected = index("i1", createTime=NOW, lastAccessTime=0, parameters={"k": "v", "transient_lastDdlTime": str(NOW)})
+    assert returned == expected
+    assert base.indexes.get(BASE, " i1") == expected
+    assert base.indexes.of_table(BASE) == [expected]
+    table = base.tables.get(TableName("default", INDEX_TABLE))
+    assert table.tableType == "INDEX_TABLE"
+    assert base.path(table.sd.location).is_dir()
+    assert [stored.event.event_type for stored in base.events()[-2:]] == ["CREATE_TABLE", "CREATE_INDEX"]
+    event_type, db_name, table_name, message = base.last_event()
+    assert (db_name, table_name) == ("default", None)
+    assert list(message) == ["server", "servicePrincipal", "db", "indexObjJson", "timestamp"]
+
+
+def test_an_index_may_do_without_a_table(base: Catalog) -> None:
+    base.indexes.add(index(indexTableName=None, sd=None, parameters=None, deferredRebuild=None), None)
+    found = base.indexes.get(BASE, "i1")
+    assert (found.indexTableName, found.sd, found.deferredRebuild) == (None, None, False)
+    assert found.parameters == {"transient_lastDdlTime": str(NOW)}
+    base.indexes.drop(BASE, "i1", True)
+    assert base.indexes.of_table(BASE) == []
+
+
+def test_what_cannot_be_added(base: Catalog) -> None:
+    base.indexes.add(index(), table_of_index())
+    error = refusal(lambda: base.indexes.add(index(), table_of_index("other")))
+    assert isinstance(error, AlreadyExistsException)
+    assert error.message.startswith("Index already exists:Index(indexName:I1, indexHandlerClass:org.example.Handler")
+    no_table = "Unable to add index because database or the orginal table do not exist"
+    for given in (index(origTableName="missing"), index(dbName="missing"), index(dbName="a\0")):
+        error = refusal(lambda given=given: base.indexes.add(given, table_of_index("other")))
+        assert error == InvalidObjectException(no_table)
+    error = refusal(lambda: base.indexes.add(index("i2"), table_of_index()))
+    assert error == InvalidObjectException("Unable to add index because index table already exists")
+    for given in (None, index(None), index(dbName=None), index(origTableName=None), index("n" * 3000), index("a\0b")):
+        error = refusal(lambda given=given: base.indexes.add(given, None))
+        assert isinstance(error, MetaException)
+    assert base.tables.names("default") == [INDEX_TABLE, "t"]
+
+
+def test_neither_index_nor_table_when_one_of_them_cannot_be(base: Catalog) -> None:
+    refused = index("n" * 3000)
+    assert isinstance(refusal(lambda: base.indexes.add(refused, table_of_index())), MetaException)
+    bad_table = new_table(INDEX_TABLE, cols=columns("a nonsense"))
+    assert isinstance(refusal(lambda: base.indexes.add(index(), bad_table)), InvalidObjectException)
+    assert base.indexes.of_table(BASE) == []
+    assert base.tables.names("default") == ["t"]
+    assert not (base.warehouse / INDEX_TABLE).exists()
+
+
+def test_alter_changes_parameters_only(base: Catalog) -> None:
+    added = base.indexes.add(index(), table_of_index())
+    base.clock.advance(7)
+    base.indexes.alter(BASE, "I1", Index("other", "x", "d", "o", 1, 2, "z", None, {"new": "1"}, False))
+    added.parameters = {"new": "1", "transient_lastDdlTime": str(NOW + 7)}
+    assert base.indexes.get(BASE, "i1") == added
+    event_type, _, _, message = base.last_event()
+    assert event_type == "ALTER_INDEX"
+    assert list(message)[2:] == ["db", "beforeIndexObjJson", "afterIndexObjJson", "timestamp"]
+    base.indexes.alter(BASE, "I1", Index())
+    assert base.indexes.get(BASE, "i1").parameters == {"transient_lastDdlTime": str(NOW + 7)}
+
+
+def test_an_index_that_is_missing(base: Catalog) -> None:
+    for name, index_name in ((BASE, "Ix"), (BASE, ""), (BASE, "a\0"), (TableName("d", "missing"), "i1")):
+        text = f"{name} index={index_name} not found"
+        for action in (
+            lambda name=name, index_name=index_name: base.indexes.get(name, index_name),
+            lambda name=name, index_name=index_name: base.indexes.drop(name, index_name, True),
+        ):
+            assert refusal(action) == NoSuchObjectException(text)
+        error = refusal(lambda name=name, index_name=index_name: base.indexes.alter(name, index_name, index()))
+        assert error == MetaException(f"NoSuchObjectException(message:{text})")
+    assert base.indexes.of_table(TableName("default", "missing")) == []
+
+
+def test_a_name_left_out_is_a_meta_exception(base: Catalog) -> None:
+    for action in (
+        lambda: base.indexes.get(BASE, None),
+        lambda: base.indexes.get(TableName(None, "t"), "i1"),
+        lambda: base.indexes.drop(TableName("default", None), "i1", True),
+        lambda: base.indexes.of_table(TableName(None, "t")),
+        lambda: base.indexes.alter(BASE, "i1", None),
+        lambda: base.indexes.alter(BASE, None, index()),
+    ):
+        assert isinstance(refusal(action), MetaException)
+
+
+@pytest.mark.parametrize("delete_data", [True, False])
+def test_dropping_an_index_drops_its_table(base: Catalog, delete_data: bool) -> None:
+    base.databases.create(Database(name="away"))
+    base.indexes.add(index(indexTableName="Away.X"), new_table("x", "away", table_type="INDEX_TABLE"))
+    location = base.path(base.tables.get(TableName("away", "x")).sd.location)
+    base.indexes.drop(BASE, "I1", delete_data)
+    assert base.tables.names("away") == []
+    assert base.indexes.of_table(BASE) == []
+    assert location.exists() is not delete_data
+    assert [stored.event.event_type for stored in base.events()[-2:]] == ["DROP_TABLE", "DROP_INDEX"]
+
+
+def test_a_table_of_an_index_cannot_be_dropped_alone(base: Catalog) -> None:
+    base.indexes.add(index(), table_of_index())
+    error = refusal(lambda: base.tables.drop(TableName("default", INDEX_TABLE), True))
+    assert error == MetaException(
+        f"java.lang.RuntimeException: The table {INDEX_TABLE} is an index table. Please do drop index instead."
+    )
+
+
+def test_dropping_a_table_drops_its_indexes_and_their_tables(base: Catalog) -> None:
+    base.indexes.add(index(), table_of_index())
+    base.indexes.add(index("i2", indexTableName="second"), table_of_index("second"))
+    location = base.path(base.tables.get(TableName("default", "second")).sd.location)
+    base.tables.drop(BASE, False)
+    assert base.tables.names("default") == []
+    assert not location.exists()
+    kinds = [stored.event.event_type for stored in base.events()[-5:]]
+    assert kinds == ["DROP_TABLE", "DROP_INDEX", "DROP_TABLE", "DROP_INDEX", "DROP_TABLE"]
+    base.tables.create(new_table())
+    assert base.indexes.of_table(BASE) == []
+
+
+def test_indexes_go_with_the_database(catalog: Catalog) -> None:
+    catalog.databases.create(Database(name="sales"))
+    catalog.tables.create(new_table(db_name="sales"))
+    catalog.indexes.add(index(dbName="sales"), new_table(INDEX_TABLE, "sales", table_type="INDEX_TABLE"))
+    catalog.databases.drop("sales", True, True)
+    assert catalog.indexes.of_table(TableName("sales", "t")) == []
+
+
+def test_indexes_follow_a_renamed_table(base: Catalog) -> None:
+    base.indexes.add(index(), table_of_index())
+    location = base.tables.get(BASE).sd.location
+    base.alterations.alter(BASE, new_table("renamed", location=location))
+    assert base.indexes.get(TableName("default", "renamed"), "i1").origTableName == "renamed"
