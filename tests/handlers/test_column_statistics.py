@@ -1,0 +1,225 @@
+"""The Thrift methods on column statistics, and the two shapes of their structs, through real messages."""
+
+from typing import Any
+
+import pytest
+
+from app.handlers.column_statistics import ColumnStatisticsMethods
+from app.handlers.statistics_shapes import received
+from app.limits import Limits
+from app.metastore.column_statistics import ColumnStatisticsService
+from app.rpc import Processor
+from app.rpc.call import Call, Dialect
+from app.structs import (
+    METHODS,
+    AggrStats,
+    AggrStats_v4,
+    BooleanColumnStatsData,
+    ColumnStatistics,
+    ColumnStatistics_v4,
+    ColumnStatisticsData,
+    ColumnStatisticsDesc,
+    ColumnStatisticsObj,
+    DeleteColumnStatisticsRequest,
+    InvalidInputException,
+    LongColumnStatsData,
+    LongColumnStatsData_v4,
+    MetaException,
+    NoSuchObjectException,
+    PartitionsStatsRequest,
+    PartitionsStatsResult,
+    PartitionsStatsResult_v4,
+    SetPartitionsStatsRequest,
+    SetPartitionsStatsRequest_v4,
+    SetPartitionsStatsResponse,
+    TableStatsRequest,
+    TableStatsResult,
+    TableStatsResult_v4,
+    Timestamp,
+    TimestampColumnStatsData,
+)
+from app.wire import make_codecs
+from tests.catalog import Catalog, to_tjson
+from tests.metastore.statistics_world import P, T, longs, make_service, refusal, statistics
+
+CALL = Call("tester")
+NEWER = Call("tester", dialect=Dialect.HIVE_4)
+CODECS = make_codecs(Limits())
+
+
+@pytest.fixture
+def service(catalog: Catalog) -> ColumnStatisticsService:
+    return make_service(catalog)
+
+
+@pytest.fixture
+def methods(service: ColumnStatisticsService) -> ColumnStatisticsMethods:
+    return ColumnStatisticsMethods(service)
+
+
+def old(part_name: str | None = None, table: str = "t", db_name: str = "default", **sketch: Any) -> ColumnStatistics:
+    """As a client of 2.3 sends them."""
+    data = ColumnStatisticsData(longStats=LongColumnStatsData(1, 2, 3, 4, **sketch))
+    description = ColumnStatisticsDesc(part_name is None, db_name, table, part_name)
+    return ColumnStatistics(description, [ColumnStatisticsObj("a", "int", data)])
+
+
+def test_every_way_to_store_those_of_a_table(methods: ColumnStatisticsMethods) -> None:
+    request = TableStatsRequest("default", "t", ["a"])
+    stored = TableStatsResult(old().statsObj)
+    assert methods.update_table_column_statistics(CALL, old(db_name="@hive#default")) is True
+    assert methods.get_table_statistics_req(CALL, request) == stored
+    methods.delete_table_column_statistics(CALL, "@hive#default", "t", None, None)
+    newer = SetPartitionsStatsRequest_v4([received(old())])
+    assert methods.update_table_column_statistics_req(NEWER, newer) == SetPartitionsStatsResponse(True)
+    assert methods.get_table_statistics_req(CALL, request) == stored
+    methods.delete_table_column_statistics(CALL, "default", "t", "a", "hive")
+    assert methods.set_aggr_stats_for(CALL, SetPartitionsStatsRequest([old()])) is True
+    assert methods.get_table_statistics_req(CALL, request) == stored
+    assert methods.get_table_column_statistics(CALL, "default", "t", "a").statsObj == old().statsObj
+
+
+def test_every_way_to_store_those_of_a_partition(methods: ColumnStatisticsMethods) -> None:
+    given = old("ds=a/hr=1", "p")
+    request = PartitionsStatsRequest("default", "p", ["a"], ["ds=a/hr=1"])
+    stored = PartitionsStatsResult({"ds=a/hr=1": given.statsObj})
+    assert methods.update_partition_column_statistics(CALL, given) is True
+    assert methods.get_partitions_statistics_req(CALL, request) == stored
+    assert methods.delete_partition_column_statistics(CALL, "default", "p", "ds=a/hr=1", "a", None) is True
+    newer = SetPartitionsStatsRequest_v4([received(given)])
+    assert methods.update_partition_column_statistics_req(NEWER, newer) == SetPartitionsStatsResponse(True)
+    assert methods.get_partitions_statistics_req(CALL, request) == stored
+    delete = DeleteColumnStatisticsRequest("hive", "default", "p", ["ds=a/hr=1"])
+    assert methods.delete_column_statistics_req(NEWER, delete) is True
+    assert methods.set_aggr_stats_for(CALL, SetPartitionsStatsRequest([given], needMerge=True)) is True
+    assert methods.get_partitions_statistics_req(CALL, request) == stored
+    assert methods.get_partition_column_statistics(CALL, "default", "p", "ds=a/hr=1", "a").statsObj == given.statsObj
+    given.statsObj[0].statsData.longStats.numDVs = 2  # there are no more values from 1 to 2
+    assert methods.get_aggr_stats_for(CALL, request) == AggrStats(given.statsObj, 1)
+
+
+def test_engine_of_a_request_counts_for_all_it_carries(
+    methods: ColumnStatisticsMethods, service: ColumnStatisticsService
+) -> None:
+    methods.set_aggr_stats_for(NEWER, SetPartitionsStatsRequest_v4([received(old())], engine="impala"))
+    assert service.of_table(T, ["a"]) == []
+    assert methods.get_table_statistics_req(
+        CALL, TableStatsRequest("default", "t", ["a"], engine="impala")
+    ) == TableStatsResult(old().statsObj)
+
+
+def test_another_catalog_has_no_tables(methods: ColumnStatisticsMethods) -> None:
+    given = old()
+    given.statsDesc.catName = "spark"
+    error = NoSuchObjectException("Specified database/table does not exist : @spark#default.t")
+    assert refusal(lambda: methods.update_table_column_statistics(CALL, given)) == error
+    request = TableStatsRequest("default", "t", ["a"], catName="spark")
+    assert refusal(lambda: methods.get_table_statistics_req(CALL, request)) == error
+
+
+def test_sketches_are_text_or_bytes_by_dialect(methods: ColumnStatisticsMethods) -> None:
+    methods.update_table_column_statistics(CALL, old(bitVectors="{1, ü}"))
+    request = TableStatsRequest("default", "t", ["a"])
+    assert methods.get_table_statistics_req(CALL, request).tableStats[0].statsData.longStats.bitVectors == "{1, ü}"
+    newer = methods.get_table_statistics_req(NEWER, request)
+    assert isinstance(newer, TableStatsResult_v4)
+    assert newer.tableStats[0].statsData.longStats == LongColumnStatsData_v4(1, 2, 3, 4, "{1, ü}".encode())
+
+
+def test_a_sketch_that_is_no_text_is_not_sent_to_old_clients(methods: ColumnStatisticsMethods) -> None:
+    given = statistics(P, "ds=a/hr=1", a=longs(1, 2))
+    given.statsObj[0].statsData.longStats.bitVectors = b"\xff\xfe"
+    methods.update_partition_column_statistics(NEWER, given)
+    request = PartitionsStatsRequest("default", "p", ["a"], ["ds=a/hr=1"])
+    shown = methods.get_partitions_statistics_req(CALL, request).partStats["ds=a/hr=1"][0].statsData.longStats
+    assert (type(shown), shown.bitVectors) == (LongColumnStatsData, None)
+    newer = methods.get_partitions_statistics_req(NEWER, request)
+    assert isinstance(newer, PartitionsStatsResult_v4)
+    assert newer.partStats["ds=a/hr=1"][0].statsData.longStats.bitVectors == b"\xff\xfe"
+    assert isinstance(methods.get_aggr_stats_for(NEWER, request), AggrStats_v4)
+    one = methods.get_partition_column_statistics(NEWER, "default", "p", "ds=a/hr=1", "a")
+    assert isinstance(one, ColumnStatistics_v4)
+
+
+def test_timestamps_are_whole_numbers_to_old_clients(methods: ColumnStatisticsMethods) -> None:
+    given = old()
+    given.statsObj[0].statsData = ColumnStatisticsData(
+        timestampStats=TimestampColumnStatsData(Timestamp(5), None, 1, 2)
+    )
+    methods.update_table_column_statistics(CALL, given)
+    request = TableStatsRequest("default", "t", ["a"])
+    assert methods.get_table_statistics_req(CALL, request).tableStats[0].statsData == ColumnStatisticsData(
+        longStats=LongColumnStatsData(5, None, 1, 2)
+    )
+    newer = methods.get_table_statistics_req(NEWER, request).tableStats[0].statsData
+    assert newer.timestampStats == TimestampColumnStatsData(Timestamp(5), None, 1, 2)
+
+
+def test_statistics_of_no_known_kind(methods: ColumnStatisticsMethods) -> None:
+    given = old()
+    given.statsObj[0].statsData = ColumnStatisticsData()
+    assert isinstance(refusal(lambda: methods.update_table_column_statistics(CALL, given)), MetaException)
+    given.statsObj[0].statsData = None
+    assert isinstance(refusal(lambda: methods.update_table_column_statistics(CALL, given)), MetaException)
+
+
+def test_merging_is_for_aggregates_only(methods: ColumnStatisticsMethods) -> None:
+    request = SetPartitionsStatsRequest_v4([received(old())], needMerge=True)
+    for method in (methods.update_table_column_statistics_req, methods.update_partition_column_statistics_req):
+        assert isinstance(refusal(lambda method=method: method(NEWER, request)), InvalidInputException)
+
+
+def test_what_is_left_out_is_a_meta_exception(methods: ColumnStatisticsMethods) -> None:
+    for method in (
+        methods.update_table_column_statistics,
+        methods.update_partition_column_statistics,
+        methods.update_table_column_statistics_req,
+        methods.update_partition_column_statistics_req,
+        methods.get_table_statistics_req,
+        methods.get_partitions_statistics_req,
+        methods.get_aggr_stats_for,
+        methods.set_aggr_stats_for,
+        methods.delete_column_statistics_req,
+    ):
+        assert isinstance(refusal(lambda method=method: method(CALL, None)), MetaException)
+    for arguments in ((None, "t", "a"), ("default", None, "a"), ("default", "t", None)):
+        action = lambda arguments=arguments: methods.get_table_column_statistics(CALL, *arguments)  # noqa: E731
+        assert isinstance(refusal(action), MetaException)
+
+
+@pytest.mark.parametrize("codec_name", ["tjson", "binary", "compact"])
+@pytest.mark.parametrize("dialect", list(Dialect))
+def test_through_every_codec_in_both_dialects(
+    methods: ColumnStatisticsMethods, codec_name: str, dialect: Dialect
+) -> None:
+    handled = [name for name in dir(methods) if not name.startswith("_")]
+    processor = Processor([methods], dict.fromkeys(METHODS.keys() - handled, "elsewhere"))
+    codec = getattr(CODECS, codec_name)
+    call = Call("tester", dialect=dialect)
+    bound = processor._bound[dialect]
+
+    def ask(name: str, *arguments: Any) -> Any:
+        method = bound[name].method
+        before, after = codec.envelope(name, 1, 7)
+        body = before + codec.encode(method.arguments(*arguments)) + after
+        reply = processor.process(codec, codec.read_message(body), call)
+        assert reply.outcome == "ok"
+        return codec.decode(method.result, reply.payload).success
+
+    if dialect is Dialect.HIVE_4:
+        sketch: Any = b"\xff\x00"
+        given: Any = received(old())
+        given.statsObj[0].statsData.longStats.bitVectors = sketch
+    else:
+        sketch = "{1, 2}"
+        given = old(bitVectors=sketch)
+    assert ask("update_table_column_statistics", given) is True
+    result = ask("get_table_statistics_req", TableStatsRequest("default", "t", ["a"]))
+    assert result.tableStats[0].statsData.longStats.bitVectors == sketch
+    assert ask("get_table_column_statistics", "default", "t", "a").statsObj[0].colName == "a"
+
+
+def test_the_json_of_an_event_has_sketches_in_base64(catalog: Catalog, methods: ColumnStatisticsMethods) -> None:
+    methods.update_table_column_statistics(CALL, old(bitVectors="{1}"))
+    assert '"5":{"str":"ezF9"}' in catalog.last_event()[3]["colStatsJson"]
+    assert to_tjson(BooleanColumnStatsData(1, 2, 3, "{1}")).count(b"{1}") == 1
