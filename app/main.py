@@ -54,6 +54,7 @@ from app.settings import Settings
 from app.storage import SqlStore, open_store
 from app.structs import METHODS, MetaException, Struct
 from app.txn.compaction_service import CompactionService
+from app.txn.expiry import Expiry
 from app.txn.lock_service import LockService
 from app.txn.rebuild_service import RebuildService
 from app.txn.settings import TxnSettings
@@ -63,6 +64,8 @@ from app.wire import Codecs, make_codecs
 
 DATABASE_FILE = "metastore.db"
 EXPIRY_SECONDS = 60.0
+# Whoever is stopped by something past its time removes it at once; this is for what stops nobody.
+TXN_EXPIRY_SECONDS = 30.0
 # Clients repeat a call within minutes; an outcome is of no use after that.
 OUTCOME_SECONDS = 86_400
 
@@ -142,6 +145,7 @@ def _chores(store: SqlStore, clock: Clock, rules: MetastoreSettings, events: Eve
     return (
         Chore("forget outcomes", EXPIRY_SECONDS, lambda: store.forget_outcomes(clock.seconds() - OUTCOME_SECONDS)),
         Chore("expire events", EXPIRY_SECONDS, NotificationService(store, clock, rules, events).expire),
+        Chore("expire transactions and locks", TXN_EXPIRY_SECONDS, Expiry(store, TxnSettings()).expire),
         Chore("expire partition marks", EXPIRY_SECONDS, PartitionMarkService(store, clock, rules).expire),
     )
 

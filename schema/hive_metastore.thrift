@@ -1740,6 +1740,8 @@ struct CommitTxnRequest {
   5: optional CommitTxnKeyValue keyValue,
   6: optional bool exclWriteEnabled = true,
   7: optional TxnType txn_type,
+  // A design for caches named it without ever giving it a number, so this one is far from those that Hive gives out.
+  100: optional bool writemanaged,
 }
 
 struct GetAllWriteEventInfoRequest {

@@ -67,7 +67,7 @@ def client(user: str | None, hostname: str | None, agent_info: str | None) -> Cl
 
 
 def _wanted(component: LockComponent, txn_id: TxnId) -> Wanted:
-    place = _target(component.dbname, component.tablename, component.partitionname)
+    place = object_named(component.dbname, component.tablename, component.partitionname)
     if txn_id == NO_TXN:
         return Wanted(place, _lock_type(component.type))
     operation = recorded_operation(
@@ -76,7 +76,8 @@ def _wanted(component: LockComponent, txn_id: TxnId) -> Wanted:
     return Wanted(place, _lock_type(component.type), None if operation is None else Write(place, operation))
 
 
-def _target(db_name: str | None, table_name: str | None = None, partition_name: str | None = None) -> Target:
+def object_named(db_name: str | None, table_name: str | None = None, partition_name: str | None = None) -> Target:
+    """What a request names, its database perhaps as `@hive#name`. Raises MetaException."""
     return target(database_name(db_name), table_name, partition_name)
 
 

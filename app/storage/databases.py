@@ -11,6 +11,7 @@ from app.storage.filter_sql import matches_pattern
 from app.storage.fragments import DATABASE_EXTRA, decode_extra, decode_map, encode_extra, encode_map
 from app.storage.repository import Repository
 from app.storage.schema import DATABASES, FUNCTIONS, OF_TABLES, TABLES
+from app.storage.txn_names import TxnNames
 from app.structs import Database
 
 _BY_NAME = select(DATABASES).where(DATABASES.c.name == bindparam("db_name"))
@@ -41,6 +42,7 @@ class DatabaseWrites(DatabaseReads):
         self._connection.execute(update(DATABASES).where(DATABASES.c.database_id == database_id).values(_row(database)))
 
     def delete_database(self, database_id: DatabaseId) -> None:
+        TxnNames(self._connection).drop_database(database_id)
         tables = select(TABLES.c.table_id).where(TABLES.c.database_id == database_id)
         for child in OF_TABLES:
             self._connection.execute(delete(child).where(child.c.table_id.in_(tables)))

@@ -24,6 +24,7 @@ from app.storage.schema import (
     PRIVILEGES,
     TABLES,
 )
+from app.storage.txn_names import TxnNames
 from app.structs import FieldSchema, Partition
 
 Row: TypeAlias = dict[str, Any]
@@ -61,6 +62,7 @@ class PartitionWrites(PartitionReads):
             row["partition_id"] = partition_id
         renamed = [row for row in rows if row["part_name"] != old[row["partition_id"]][0]]
         self._replace_rows(table, renamed)
+        self._rename_in_txns(table, {old[row["partition_id"]][0]: row["part_name"] for row in renamed})
         self._update_rows([row for row in rows if row["part_name"] == old[row["partition_id"]][0]])
         difference = Counter(row["descriptor_id"] for row in rows)
         difference.subtract(descriptor_id for _, descriptor_id in old.values())
@@ -80,6 +82,7 @@ class PartitionWrites(PartitionReads):
             of_table = dependent.c.table_id == table.table_id
             self._connection.execute(delete(dependent).where(of_table, dependent.c.partition_id.in_(ids)))
         self._connection.execute(delete(PARTITIONS).where(condition))
+        TxnNames(self._connection).drop_partitions(table.table.dbName or "", table.table.tableName or "", names)
         self._add_to_count(table.table_id, sum(counts.values()))
         Descriptors(self._connection).add_to_counts(table.table_id, counts)
 
@@ -88,6 +91,9 @@ class PartitionWrites(PartitionReads):
 
     def move_partition_locations(self, table_id: TableId, old_path: str, new_path: str) -> None:
         PartitionLocations(self._connection).move(table_id, old_path, new_path)
+
+    def _rename_in_txns(self, table: StoredTable, new_names: dict[str, str]) -> None:
+        TxnNames(self._connection).rename_partitions(table.table.dbName or "", table.table.tableName or "", new_names)
 
     def _check_names_free(self, table: StoredTable, names: Sequence[str]) -> None:
         for name in names:

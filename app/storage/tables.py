@@ -26,6 +26,7 @@ from app.storage.fragments import (
 from app.storage.partition_keys import PartitionKeys
 from app.storage.repository import Repository
 from app.storage.schema import DATABASES, OF_TABLES, TABLES
+from app.storage.txn_names import TxnNames
 from app.structs import Table, TableMeta
 
 _ROWS = select(TABLES, DATABASES.c.name.label("db_name")).join(
@@ -116,6 +117,7 @@ class TableWrites(TableReads):
 
     def update_table(self, table_id: TableId, database_id: DatabaseId, table: Table) -> None:
         self._check_table_name_free(database_id, table.tableName or "", except_for=table_id)
+        TxnNames(self._connection).rename_table(table_id, database_id, table.tableName or "")
         key_types = select(TABLES.c.partition_keys).where(TABLES.c.table_id == table_id)
         old_classes = _key_classes(self._connection.execute(key_types).scalar())
         row = {**_row(table), "database_id": database_id}
@@ -125,6 +127,7 @@ class TableWrites(TableReads):
             PartitionKeys(self._connection).rewrite(table_id, new_classes)
 
     def delete_table(self, table_id: TableId) -> None:
+        TxnNames(self._connection).drop_table(table_id)
         for child in (*OF_TABLES, TABLES):
             self._connection.execute(delete(child).where(child.c.table_id == table_id))
 

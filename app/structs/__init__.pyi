@@ -2893,6 +2893,7 @@ class CommitTxnRequest(Struct):
     keyValue: CommitTxnKeyValue | None
     exclWriteEnabled: bool | None
     txn_type: int | None
+    writemanaged: bool | None
     def __init__(
         self,
         txnid: int | None = None,
@@ -2902,6 +2903,7 @@ class CommitTxnRequest(Struct):
         keyValue: CommitTxnKeyValue | Encoded | None = None,
         exclWriteEnabled: bool | None = None,
         txn_type: int | None = None,
+        writemanaged: bool | None = None,
     ) -> None: ...
 
 class GetAllWriteEventInfoRequest(Struct):

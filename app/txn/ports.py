@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from app.structs import TxnType
+from app.txn.compaction import Compaction, CompactionFilter
 from app.txn.locks import Lock, LockId, TxnId
 from app.txn.names import Target
 from app.txn.transactions import CommittedWrite, Txn, Unfinished, Write
@@ -45,6 +46,14 @@ class LockFilter:
     txn_id: TxnId | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Rebuild:
+    """Who rebuilds a materialized view."""
+
+    txn_id: TxnId
+    last_heartbeat_ms: int
+
+
 class TxnReads(Protocol):
     """One consistent state."""
 
@@ -59,6 +68,15 @@ class TxnReads(Protocol):
 
     def shown_locks(self, filter: LockFilter) -> list[ShownLock]:
         """In no particular order."""
+
+    def last_write_id(self, table: Target) -> int | None:
+        """The newest write id the table has given, None before it gave any."""
+
+    def hidden_write_ids(self, table: Target, high_water_mark: int, excepted: Sequence[int]) -> list[tuple[int, int]]:
+        """Transaction and write id of those behind the mark or excepted."""
+
+    def compactions(self, filter: CompactionFilter) -> list[Compaction]:
+        """By id."""
 
 
 class TxnWrites(TxnReads, Protocol):
@@ -112,6 +130,16 @@ class TxnWrites(TxnReads, Protocol):
     def committed_since(self, txn_id: TxnId, targets: Sequence[Target]) -> list[CommittedWrite]:
         """Updates and deletes of `targets` with a commit id of `txn_id` or more; it may return more."""
 
+    # Write ids.
+
+    def write_ids_of(self, table: Target, txn_ids: Sequence[TxnId]) -> dict[int, int]: ...
+
+    def insert_write_ids(self, table: Target, write_ids: Mapping[TxnId, int]) -> None: ...
+
+    def delete_write_ids(self, table: Target, txn_ids: Sequence[TxnId]) -> None: ...
+
+    def set_last_write_id(self, table: Target, write_id: int) -> None: ...
+
     # Locks.
 
     def next_lock_id(self) -> LockId: ...
@@ -139,6 +167,27 @@ class TxnWrites(TxnReads, Protocol):
 
     def delete_locks(self, lock_ids: Sequence[LockId]) -> None: ...
 
+    # Rebuilds of materialized views.
+
+    def rebuild(self, view: Target) -> Rebuild | None: ...
+
+    def set_rebuild(self, view: Target, txn_id: TxnId) -> None:
+        """Whoever had it before has it no more; its heartbeat is now."""
+
+    # Compactions.
+
+    def next_compaction_id(self) -> int: ...
+
+    def save_compactions(self, compactions: Sequence[Compaction]) -> None:
+        """Insert or replace."""
+
+    def delete_compactions(self, compaction_ids: Sequence[int]) -> None: ...
+
+    def forget_compacted(self, target: Target, highest_write_id: int | None) -> None:
+        """Completed writes of the target up to that write id (all of them without one) and those of aborted
+        transactions need no compaction any more.
+        """
+
     # Expiry, at most `limit` at a time, oldest first.
 
     def silent_txns(self, before_ms: int, limit: int) -> list[TxnId]:
@@ -146,6 +195,13 @@ class TxnWrites(TxnReads, Protocol):
 
     def silent_locks(self, before_ms: int, limit: int) -> list[LockId]:
         """Requests without a transaction whose last heartbeat is older."""
+
+    def forget_finished(self, ended_before_ms: int, limit: int) -> int:
+        """Forget transactions that ended before and that nobody can ask about any more; how many.
+
+        Those are committed ones, and aborted ones that wrote nothing and have no write ids. With them go changes and
+        write ids that no open transaction can collide with or needs to hide.
+        """
 
 
 class Snapshot(Protocol):
