@@ -28,7 +28,7 @@ MIB = 1024 * 1024
 
 @contextlib.asynccontextmanager
 async def both(**settings):
-    upstream = CannedUpstream(NAMES)
+    upstream = CannedUpstream(dict(NAMES))
     async with upstream.running(), bridge(upstream.url, **settings) as server:
         yield upstream, server
 
