@@ -20,8 +20,10 @@ class Limits:
     connections_max: int = 10_000
     calls_in_flight_max: int = 1_000
     calls_per_user_max: int = 200
+    waiting_calls_max: int = 1_000
     write_queue_max: int = 10_000
     partitions_per_request_max: int = 1_000_000
+    event_bytes_per_reply_max: int = 64 * 1024 * 1024
     cache_bytes_max: int = 64 * 1024 * 1024
     cached_reply_bytes_max: int = 4 * 1024 * 1024
     drain_seconds_max: float = 30.0

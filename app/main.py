@@ -112,7 +112,7 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         raise
     events = EventMaker(rules, clock, to_tjson)
     repeatable = RepeatableProcessor(processor, store, codecs)
-    return Metastore(store, codecs, repeatable, events, _chores(store, clock, rules, events))
+    return Metastore(store, codecs, repeatable, events, _chores(store, clock, rules, events, settings.limits))
 
 
 def build(settings: Settings) -> Gateway:
@@ -141,10 +141,12 @@ def translated(error: Exception) -> Exception:
     return error
 
 
-def _chores(store: SqlStore, clock: Clock, rules: MetastoreSettings, events: EventMaker) -> Sequence[Chore]:
+def _chores(
+    store: SqlStore, clock: Clock, rules: MetastoreSettings, events: EventMaker, limits: Limits
+) -> Sequence[Chore]:
     return (
         Chore("forget outcomes", EXPIRY_SECONDS, lambda: store.forget_outcomes(clock.seconds() - OUTCOME_SECONDS)),
-        Chore("expire events", EXPIRY_SECONDS, NotificationService(store, clock, rules, events).expire),
+        Chore("expire events", EXPIRY_SECONDS, NotificationService(store, clock, rules, events, limits).expire),
         Chore("expire transactions and locks", TXN_EXPIRY_SECONDS, Expiry(store, TxnSettings()).expire),
         Chore("expire partition marks", EXPIRY_SECONDS, PartitionMarkService(store, clock, rules).expire),
     )
@@ -177,7 +179,7 @@ def _handlers(
         PartitionChanges(partitions),
         Functions(FunctionService(store, clock, events)),
         Indexes(IndexService(store, clock, events, tables)),
-        Notifications(NotificationService(store, clock, rules, events)),
+        Notifications(NotificationService(store, clock, rules, events, limits)),
         PartitionMarks(PartitionMarkService(store, clock, rules)),
         Types(TypeService(store)),
         Tokens(TokenService(store)),

@@ -54,7 +54,7 @@ class Catalog:
         self.event_maker = EventMaker(self.settings, self.clock, to_tjson)
         self.functions = FunctionService(store, self.clock, self.event_maker)
         self.indexes = IndexService(store, self.clock, self.event_maker, self.tables)
-        self.notifications = NotificationService(store, self.clock, self.settings, self.event_maker)
+        self.notifications = NotificationService(store, self.clock, self.settings, self.event_maker, Limits())
         self.partition_marks = PartitionMarkService(store, self.clock, self.settings)
         self.databases.create_default()
 

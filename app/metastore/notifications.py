@@ -1,15 +1,16 @@
 """The notification log as clients read it, events they fire themselves, and its expiry (semantics §2.20)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from app.clock import Clock
+from app.limits import Limits
 from app.metastore.errors import required
 from app.metastore.events import EventMaker
 from app.metastore.partition_names import PartitionNameError, make_name
 from app.metastore.partition_tables import TableName
-from app.metastore.ports import Event, EventId, EventSelection, Store, StoredEvent, StoredTable, Transaction
+from app.metastore.ports import Event, EventId, EventSelection, Snapshot, Store, StoredEvent, StoredTable, Transaction
 from app.metastore.settings import MetastoreSettings
 from app.structs import MetaException
 
@@ -17,6 +18,8 @@ INSERT: Final = "INSERT"
 RELOAD: Final = "RELOAD"
 
 MESSAGE_FORMAT: Final = "json-0.2"
+# Messages may be long, so not all are read before it is known how many fit.
+_PAGE_EVENTS: Final = 50
 # So many in one unit of work, which all other changes wait for.
 _EXPIRED_AT_ONCE_MAX: Final = 1_000
 
@@ -37,15 +40,22 @@ class Insertion:
 class NotificationService:
     """Reads, extends and shortens the log that the other services write."""
 
-    def __init__(self, store: Store, clock: Clock, settings: MetastoreSettings, events: EventMaker) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, settings: MetastoreSettings, events: EventMaker, limits: Limits
+    ) -> None:
         self._store = store
+        self._bytes_max = limits.event_bytes_per_reply_max
         self._clock = clock
         self._settings = settings
         self._events = events
 
     def events(self, selection: EventSelection) -> list[StoredEvent]:
-        """In order of their ids."""
-        return self._store.read(lambda snapshot: snapshot.events(selection))
+        """In order of their ids, at least one if there are any.
+
+        They end early when their messages become too long for one reply (limit event_bytes_per_reply_max). Followers
+        of the log ask again from the last id they got, so nothing is lost to them.
+        """
+        return self._store.read(lambda snapshot: self._within_bounds(snapshot, selection))
 
     def count(self, selection: EventSelection) -> int:
         """How many there are."""
@@ -83,6 +93,21 @@ class NotificationService:
         while count := self._store.write(lambda tx: tx.delete_events_before(before, _EXPIRED_AT_ONCE_MAX)):
             expired += count
         return expired
+
+    def _within_bounds(self, snapshot: Snapshot, selection: EventSelection) -> list[StoredEvent]:
+        found: list[StoredEvent] = []
+        size = 0
+        while True:
+            missing = _PAGE_EVENTS if selection.limit is None else min(_PAGE_EVENTS, selection.limit - len(found))
+            after = found[-1].event_id if found else selection.after
+            page = snapshot.events(replace(selection, after=after, limit=missing))
+            for stored in page:
+                size += len(stored.event.message)
+                if found and size > self._bytes_max:
+                    return found
+                found.append(stored)
+            if len(page) < missing or len(found) == selection.limit:
+                return found
 
     def _insert_event(self, tx: Transaction, table: StoredTable, insertion: Insertion) -> Event:
         fields = self._fields(tx, table, insertion.partition_values) | {

@@ -9,9 +9,9 @@ import pytest
 
 from app.cache import ReplyCache
 from app.limits import Limits
-from app.metastore.notifications import Insertion
+from app.metastore.notifications import Insertion, NotificationService
 from app.metastore.partition_tables import TableName
-from app.metastore.ports import EventId, EventSelection, NewPartition, StoredEvent
+from app.metastore.ports import Event, EventId, EventSelection, NewPartition, StoredEvent
 from app.structs import METHODS, Database, MetaException, NoSuchObjectException, Partition, ThriftException
 from tests.catalog import NOW, Catalog, columns, new_table
 
@@ -90,6 +90,19 @@ def test_a_reload_is_for_the_table_or_for_partitions(catalog: Catalog, partition
         ("RELOAD", "default", "t")
     ] * 3
     assert found[0][3]["refreshEvent"] == "true"
+
+
+@pytest.mark.parametrize(
+    ("bytes_max", "limit", "expected"),
+    [(1200, None, 120), (40, None, 4), (39, None, 3), (1, None, 1), (1200, 7, 7), (1200, 50, 50), (1200, 100, 100)],
+)
+def test_a_reply_ends_before_it_is_too_long(catalog: Catalog, bytes_max: int, limit: int | None, expected: int) -> None:
+    first = catalog.notifications.current_id()
+    catalog.store.write(lambda tx: [tx.append_event(Event("INSERT", "a", "b", "0123456789")) for _ in range(120)])
+    limits = Limits(event_bytes_per_reply_max=bytes_max)
+    notifications = NotificationService(catalog.store, catalog.clock, catalog.settings, catalog.event_maker, limits)
+    found = notifications.events(EventSelection(first, limit=limit))
+    assert [one.event_id for one in found] == list(range(first + 1, first + 1 + expected))
 
 
 def test_events_expire_by_the_setting(catalog: Catalog) -> None:
