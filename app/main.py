@@ -14,16 +14,19 @@ from app.handlers.catalogs import Catalogs
 from app.handlers.column_statistics import ColumnStatisticsMethods
 from app.handlers.compactions import Compactions
 from app.handlers.configuration import Configuration
+from app.handlers.constraints import Constraints
 from app.handlers.databases import Databases
 from app.handlers.fields import Fields
 from app.handlers.file_metadata import FileMetadata
 from app.handlers.functions import Functions
 from app.handlers.indexes import Indexes
+from app.handlers.leases import Leases
 from app.handlers.locks import Locks
 from app.handlers.notifications import Notifications
 from app.handlers.partition_changes import PartitionChanges
 from app.handlers.partition_marks import PartitionMarks
 from app.handlers.partitions import Partitions
+from app.handlers.presented_lease import under_presented_lease
 from app.handlers.properties import Properties
 from app.handlers.service import Service
 from app.handlers.tables import Tables
@@ -34,6 +37,7 @@ from app.housekeeping import Chore, Housekeeping
 from app.limits import Limits
 from app.metastore.alter_table import AlterTableService
 from app.metastore.column_statistics import ColumnStatisticsService
+from app.metastore.constraints import ConstraintService
 from app.metastore.databases import DatabaseService
 from app.metastore.events import EventMaker
 from app.metastore.fields import FieldService
@@ -55,6 +59,8 @@ from app.storage import SqlStore, open_store
 from app.structs import METHODS, MetaException, Struct
 from app.txn.compaction_service import CompactionService
 from app.txn.expiry import Expiry
+from app.txn.lease_service import LeaseService
+from app.txn.lease_settings import LeaseSettings
 from app.txn.lock_service import LockService
 from app.txn.rebuild_service import RebuildService
 from app.txn.settings import TxnSettings
@@ -175,6 +181,7 @@ def _handlers(
         Fields(FieldService(store)),
         Tables(tables, alterations, TruncateService(*parts)),
         Partitions(partitions),
+        Constraints(ConstraintService(store, clock, rules, to_tjson)),
         ColumnStatisticsMethods(ColumnStatisticsService(store, clock, rules, to_tjson)),
         PartitionChanges(partitions),
         Functions(FunctionService(store, clock, events)),

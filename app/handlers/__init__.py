@@ -18,13 +18,6 @@ UNSUPPORTED: Mapping[str, str] = MappingProxyType(
                 "get_materialization_invalidation_info update_creation_metadata",
             ),
             *_because(
-                "constraints: not implemented yet",
-                "get_primary_keys get_foreign_keys get_unique_constraints get_not_null_constraints"
-                " get_default_constraints get_check_constraints get_all_table_constraints add_primary_key"
-                " add_foreign_key add_unique_constraint add_not_null_constraint add_default_constraint"
-                " add_check_constraint drop_constraint",
-            ),
-            *_because(
                 "roles and privileges: not implemented yet",
                 "create_role drop_role get_role_names grant_role revoke_role list_roles grant_revoke_role"
                 " get_principals_in_role get_role_grants_for_principal get_privilege_set list_privileges"
@@ -42,10 +35,6 @@ UNSUPPORTED: Mapping[str, str] = MappingProxyType(
                 "serdes, triggers and schema versions: none of the known clients calls them",
                 "add_serde get_serde get_triggers_for_resourceplan get_schema_latest_version get_schema_all_versions"
                 " get_schemas_by_cols",
-            ),
-            *_because(
-                "leases: not implemented yet",
-                "grab_lease list_lease extend_lease drop_lease force_drop_lease",
             ),
         ]
     )

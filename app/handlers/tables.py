@@ -1,8 +1,9 @@
 """Methods on tables."""
 
-from collections.abc import Sequence
+from typing import Any
 
 from app.handlers.arguments import database_name, in_catalog, is_newer, with_fields
+from app.handlers.constraints import plain
 from app.handlers.table_names import table_in, table_named
 from app.metastore.alter_table import AlterTableService
 from app.metastore.errors import required
@@ -23,7 +24,6 @@ from app.structs import (
     GetTablesExtRequest,
     GetTablesRequest,
     GetTablesResult,
-    MetaException,
     SQLCheckConstraint,
     SQLDefaultConstraint,
     SQLForeignKey,
@@ -63,15 +63,22 @@ class Tables:
         defaultConstraints: list[SQLDefaultConstraint],
         checkConstraints: list[SQLCheckConstraint],
     ) -> None:
-        _refuse_constraints(
+        constraints = _joined(
             primaryKeys, foreignKeys, uniqueConstraints, notNullConstraints, defaultConstraints, checkConstraints
         )
-        self._tables.create(_plain(tbl))
+        self._tables.create(_plain(tbl), constraints=constraints)
 
     def create_table_req(self, call: Call, request: CreateTableRequest) -> None:
         request = required(request, "request")
-        _refuse_constraints(*_constraints_of(request))
-        self._tables.create(_plain(request.table), request.envContext)
+        constraints = _joined(
+            request.primaryKeys,
+            request.foreignKeys,
+            request.uniqueConstraints,
+            request.notNullConstraints,
+            request.defaultConstraints,
+            request.checkConstraints,
+        )
+        self._tables.create(_plain(request.table), request.envContext, constraints=constraints)
 
     def translate_table_dryrun(self, call: Call, request: CreateTableRequest) -> Table:
         return _in_default_catalog(self._tables.preview(_plain(required(request, "request").table)))
@@ -194,18 +201,6 @@ def _in_default_catalog(table: Table) -> Table:
     return with_fields(table, catName=DEFAULT_CATALOG)
 
 
-def _constraints_of(request: CreateTableRequest) -> tuple[Sequence[Struct] | None, ...]:
-    return (
-        request.primaryKeys,
-        request.foreignKeys,
-        request.uniqueConstraints,
-        request.notNullConstraints,
-        request.defaultConstraints,
-        request.checkConstraints,
-    )
-
-
-def _refuse_constraints(*constraints: Sequence[Struct] | None) -> None:
-    """Better no table than one that silently lost what it was declared with."""
-    if any(constraints):
-        raise MetaException("Constraints are not stored yet: create the table without them")
+def _joined(*constraints: Any) -> list[Struct]:
+    """Lists of constraints as one."""
+    return [column for each in constraints for column in plain(each) or ()]

@@ -6,6 +6,8 @@ from typing import Final
 import msgspec
 
 from app.clock import Clock
+from app.metastore.constraints import ConstraintRules, with_table
+from app.metastore.creation_grants import creation_grants
 from app.metastore.errors import database_not_found, required, unstorable_as_meta
 from app.metastore.events import EventMaker
 from app.metastore.filter_grammar import FilterError
@@ -24,6 +26,7 @@ from app.metastore.ports import (
     StoredDatabase,
     StoredTable,
     StoreError,
+    TableId,
     Transaction,
 )
 from app.metastore.settings import MetastoreSettings
@@ -80,30 +83,41 @@ class TableService:
         self._settings = settings
         self._warehouse: Final = Warehouse(settings, files)
         self._events = EventMaker(settings, clock, to_tjson)
+        self._constraints = ConstraintRules(self._events, clock)
 
     def create(
         self,
         table: Table | None,
         environment: EnvironmentContext | None = None,
         also: Callable[[Transaction], None] = lambda tx: None,
+        *,
+        constraints: Sequence[Struct] = (),
     ) -> None:
-        """Raises AlreadyExistsException, InvalidObjectException, MetaException (semantics §2.6, §3.3).
+        """Make a table with the privileges it comes with, and with its constraints.
 
-        `also` runs in the same unit of work, once the table is there; what it raises prevents the table as well.
+        `also` runs in the same unit of work, once the table is there; what it raises prevents the table as well. A
+        constraint that names no table is on this one. Raises AlreadyExistsException, InvalidObjectException,
+        MetaException (semantics §2.6, §3.3).
         """
         given = required(table, "table")
         new, keeps_statistics = self._checked(given)
+
+        def complete(tx: Transaction, table_id: TableId) -> None:
+            self._constraints.add(tx, with_table(constraints, new))
+            tx.grants.insert(list(creation_grants(given.privileges, table_id, self._clock.seconds())))
+            also(tx)
+
         database = self._store.read(lambda snapshot: _room_for(snapshot, new, given))
         new = self._located(new, given, database)
         location = new.sd.location if new.sd else None
         if is_view(new.tableType) or not location:
-            self._insert(new, given, also)
+            self._insert(new, given, complete)
             return
         made = self._warehouse.make_directory(location)
         try:
             if not keeps_statistics:
                 new = self._with_statistics(new, location, environment, directory_existed=not made)
-            self._insert(new, given, also)
+            self._insert(new, given, complete)
         except OutcomeUnknown:
             raise
         except BaseException:
@@ -272,12 +286,12 @@ class TableService:
         properties = environment.properties if environment else None
         return with_parameters(table, with_fast_statistics(parameters, file_count, total_bytes, properties))
 
-    def _insert(self, table: Table, given: Table, also: Callable[[Transaction], None]) -> None:
+    def _insert(self, table: Table, given: Table, complete: Callable[[Transaction, TableId], None]) -> None:
         def work(tx: Transaction) -> None:
             database = _room_for(tx, table, given)
-            tx.insert_table(database.database_id, table)
+            table_id = tx.insert_table(database.database_id, table)
             tx.append_event(self._events.create_table(table))
-            also(tx)
+            complete(tx, table_id)
 
         try:
             with unstorable_as_meta():

@@ -87,7 +87,7 @@ class ConstraintRepository(Repository):
         for owner, column in sides:
             # Of a key of several columns none must stay alone.
             broken = select(CONSTRAINTS.c.table_id, CONSTRAINTS.c.name).where(
-                owner == table_id, ~is_among(column, columns, self._dialect_name)
+                owner == table_id, column != "", ~is_among(column, columns, self._dialect_name)
             )
             for broken_id, name in self._connection.execute(broken.distinct()).all():
                 self._connection.execute(
@@ -140,7 +140,8 @@ def _constraint(row: Any) -> Struct:
         constraint.pkcolumn_name = row.parent_column_name
     else:
         constraint.table_db, constraint.table_name = row.db_name, row.table_name
-        constraint.column_name = row.column_name
+        # Without one it is a check on the table as a whole.
+        constraint.column_name = row.column_name or None
     if kind in (ConstraintKind.PRIMARY_KEY, ConstraintKind.FOREIGN_KEY, ConstraintKind.UNIQUE):
         constraint.key_seq = row.position
     found: Struct = constraint

@@ -51,14 +51,20 @@ def test_every_way_to_create_one(tables: Tables) -> None:
     assert tables.get_all_tables(CALL, "default") == list("abcdefg")
 
 
-def test_constraints_are_refused_rather_than_lost(tables: Tables) -> None:
-    keys = [SQLPrimaryKey(column_name="a")]
-    for create in (
-        lambda: tables.create_table_with_constraints(CALL, new_table(), keys, None, None, None, None, None),
-        lambda: tables.create_table_req(CALL, CreateTableRequest(new_table(), primaryKeys=keys)),
+def test_a_table_comes_with_its_constraints_or_not_at_all(tables: Tables, catalog: Catalog) -> None:
+    keys, wrong = [SQLPrimaryKey(column_name="a")], [SQLPrimaryKey(column_name="x")]
+    for number, create in enumerate(
+        (
+            lambda keys: tables.create_table_with_constraints(CALL, new_table(), keys, None, None, None, None, None),
+            lambda keys: tables.create_table_req(CALL, CreateTableRequest(new_table("u"), primaryKeys=keys)),
+        )
     ):
-        assert refusal(create) == MetaException("Constraints are not stored yet: create the table without them")
-    assert tables.get_all_tables(CALL, "default") == []
+        error = refusal(lambda create=create: create(wrong))
+        assert error == InvalidObjectException("Parent column not found: x")
+        assert len(tables.get_all_tables(CALL, "default")) == number
+        create(keys)
+    names = {event.event.event_type for event in catalog.events()}
+    assert names == {"CREATE_DATABASE", "CREATE_TABLE", "ADD_PRIMARYKEY"}
 
 
 def test_another_catalog_has_nothing(tables: Tables) -> None:
