@@ -72,7 +72,6 @@ def bridge(
 
     if encoding not in ENCODINGS or sasl not in SASL_POLICIES:
         fail(f"--encoding is one of {', '.join(ENCODINGS)}, --sasl one of {', '.join(SASL_POLICIES)}")
-    configure_logging(log_level)
     limits = Limits() if clients is None else dataclasses.replace(Limits(), connections_max=clients)
     settings = BridgeSettings(
         url=url,
@@ -90,6 +89,7 @@ def bridge(
         logs_calls=call_log,
         limits=limits,
     )
+    configure_logging(log_level)
     try:
         run_bridge(settings, lambda thrift_port, side_port: _announce(settings.server.host, thrift_port, side_port))
     except (OSError, ValueError) as error:
