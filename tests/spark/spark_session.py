@@ -13,13 +13,15 @@ from typing import Any, Self
 RUNNER = Path(__file__).with_name("statement_runner.py")
 STOP_SECONDS_MAX = 30
 LOG_CHARACTERS_SHOWN = 4_000
+# The owner of tables should not depend on who runs the tests.
+VARIABLES = {"HADOOP_USER_NAME": "tester", "SPARK_USER": "tester", "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": ""}
 
 
 class SparkSessionProcess:
-    """PySpark against the metastore at `uri`; files, logs and scratch space in `folder`. A context manager."""
+    """PySpark against the metastore at `uri`; logs and scratch space in `folder`. A context manager."""
 
-    def __init__(self, uri: str, folder: Path) -> None:
-        self._uri, self._folder = uri, folder
+    def __init__(self, uri: str, warehouse: Path, folder: Path) -> None:
+        self._arguments, self._folder = [uri, str(warehouse), str(folder)], folder
         self._log = folder / "spark.log"
         self._process: subprocess.Popen[str] | None = None
         folder.mkdir(parents=True, exist_ok=True)
@@ -27,13 +29,13 @@ class SparkSessionProcess:
     def __enter__(self) -> Self:
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, str(RUNNER), self._uri, str(self._folder)],
+                [sys.executable, str(RUNNER), *self._arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
                 cwd=self._folder,
-                env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": "", "PYSPARK_PYTHON": sys.executable},
+                env=os.environ | VARIABLES,
                 # The JVM is a child of the child; as a group they can be ended together.
                 start_new_session=True,
             )

@@ -17,12 +17,12 @@ from pyspark.sql import SparkSession
 SETTINGS = {
     "spark.sql.catalogImplementation": "hive",
     "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "1g",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.session.timeZone": "UTC",
     "spark.log.level": "ERROR",
     "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
@@ -32,22 +32,23 @@ SETTINGS = {
 
 
 def main() -> None:
-    uri, folder = sys.argv[1], Path(sys.argv[2])
+    uri, warehouse, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])
     # Spark and the JVM write what they like to standard output; answers go where nobody else writes.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    spark = start(uri, folder)
+    spark = start(uri, warehouse, folder)
     print(json.dumps({"ready": spark.version}), file=answers, flush=True)
     for line in sys.stdin:
         print(json.dumps(answer(spark, json.loads(line))), file=answers, flush=True)
     spark.stop()
 
 
-def start(uri: str, folder: Path) -> SparkSession:
+def start(uri: str, warehouse: str, folder: Path) -> SparkSession:
     java = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Duser.timezone=UTC -Djava.io.tmpdir={folder}"
     settings = SETTINGS | {
         "spark.hadoop.hive.metastore.uris": uri,
-        "spark.sql.warehouse.dir": f"file:{folder}/unused-warehouse",
+        # Spark, not the metastore, says where a new database lies.
+        "spark.sql.warehouse.dir": f"file:{warehouse}",
         "spark.local.dir": str(folder),
         "spark.hadoop.hive.exec.scratchdir": f"file:{folder}/scratch",
         "spark.hadoop.hive.exec.local.scratchdir": f"{folder}/local-scratch",

@@ -1,0 +1,590 @@
+"""The script of clients §2.3 and §2.4: what people do with Spark's tables, once for every metastore.
+
+Each table is written in three ways: parquet and ORC by Spark's own sources, and Hive's text files.
+"""
+
+from dataclasses import dataclass
+
+from tests.spark.steps import Scenario, Step, at_once, catalog, fails, gives, run, save
+
+FORMATS = ("parquet", "orc", "text")
+UDF = "org.apache.hadoop.hive.ql.udf.UDFHex"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A partition key: SQL literals of its values in order, and the same as they stand in partition names."""
+
+    type: str
+    literals: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+DAYS = tuple(f"2024-0{month}-01" for month in range(1, 8))
+KEYS = {
+    "string": Key("string", tuple(f"'{letter}'" for letter in "abcdefg"), tuple("abcdefg")),
+    "int": Key("int", tuple(str(number) for number in range(8, 15)), tuple(str(number) for number in range(8, 15))),
+    "date": Key("date", tuple(f"DATE '{day}'" for day in DAYS), DAYS),
+}
+
+
+def create(file_format: str, table: str, columns: str, partitions: str = "", rest: str = "") -> str:
+    """CREATE TABLE in one of the formats."""
+    partitioned = f"PARTITIONED BY ({partitions})" if partitions else ""
+    if file_format == "text":
+        return f"CREATE TABLE {table} ({columns}) {partitioned} STORED AS TEXTFILE {rest}"
+    return f"CREATE TABLE {table} ({columns}) USING {file_format} {partitioned} {rest}"
+
+
+def write_files(file_format: str, directory: str, select: str) -> str:
+    """A statement that writes files of the format past the catalog."""
+    stored = "STORED AS TEXTFILE" if file_format == "text" else f"USING {file_format}"
+    return f"INSERT OVERWRITE DIRECTORY '{directory}' {stored} {select}"
+
+
+def partitioned(file_format: str, key_type: str) -> Scenario:
+    """The life of a partitioned table."""
+    key = KEYS[key_type]
+    a, b, c, d, e, f, g = key.literals
+    name = key.names
+    steps = [
+        *run(
+            create(file_format, "t", "id INT COMMENT 'number', name STRING", f"k {key.type}", "COMMENT 'people'"),
+            "SELECT * FROM t",
+            f"INSERT INTO t PARTITION (k = {a}) VALUES (1, 'one')",
+            f"INSERT INTO t PARTITION (k = {a}) VALUES (2, 'two')",
+            f"INSERT INTO t VALUES (3, 'three', {b}), (4, 'four', {c})",
+        ),
+        gives("SELECT id, name FROM t ORDER BY id", (1, "one"), (2, "two"), (3, "three"), (4, "four")),
+        gives("SHOW PARTITIONS t", *[(f"k={value}",) for value in sorted(name[:3])]),
+        gives(f"SHOW PARTITIONS t PARTITION (k = {b})", (f"k={name[1]}",)),
+        *run("DESCRIBE FORMATTED t", f"DESCRIBE FORMATTED t PARTITION (k = {a})"),
+        *run("SHOW TABLE EXTENDED LIKE 't'", f"SHOW TABLE EXTENDED LIKE 't' PARTITION (k = {a})", "SHOW CREATE TABLE t"),
+        *_filters(a, b, c),
+        *_overwriting(file_format, a, b, e),
+        *_partition_changes(a, d, e, f, name),
+        *_found_directories(file_format, g, name[6]),
+        *_column_changes(file_format, a),
+        *_statistics(a),
+        *run("ALTER TABLE t RENAME TO renamed"),
+        gives(f"SELECT count(*), min(id) FROM renamed WHERE k = {g}", (1, 70)),
+        *run("SHOW PARTITIONS renamed", f"TRUNCATE TABLE renamed PARTITION (k = {g})"),
+        gives(f"SELECT count(*) FROM renamed WHERE k = {g}", (0,)),
+        *run("TRUNCATE TABLE renamed"),
+        gives("SELECT count(*) FROM renamed", (0,)),
+        *run("CREATE TABLE kept LIKE renamed", "DROP TABLE renamed"),
+        # A directory left behind would be refused here.
+        *run(create(file_format, "renamed", "id INT, name STRING", f"k {key.type}")),
+        gives("SELECT count(*) FROM renamed", (0,)),
+        *run(f"INSERT INTO renamed VALUES (1, 'again', {c})", "ALTER TABLE renamed SET TBLPROPERTIES ('last' = 'yes')"),
+    ]
+    return Scenario(f"partitioned_{file_format}_{key_type}", tuple(steps))
+
+
+def _filters(a: str, b: str, c: str) -> list[Step]:
+    counted = "SELECT count(*) FROM t WHERE"
+    return [
+        gives(f"{counted} k = {a}", (2,)),
+        gives(f"{counted} {a} = k", (2,)),
+        gives(f"{counted} k IN ({a}, {c})", (3,)),
+        gives(f"{counted} k NOT IN ({a}, {c})", (1,)),
+        gives(f"{counted} k <> {a}", (2,)),
+        gives(f"{counted} k > {a} AND k <= {c}", (2,)),
+        gives(f"{counted} k < {b} OR k >= {c}", (3,)),
+        gives(f"{counted} k IN ({a}, {b}, {c}) AND k <> {b} AND (k < {b} OR k > {b})", (3,)),
+        gives(f"{counted} k IS NULL", (0,)),
+        gives(f"{counted} k = {a} AND id = 2", (1,)),
+        gives(f"{counted} k BETWEEN {b} AND {c}", (2,)),
+        gives(f"{counted} coalesce(k, {a}) = {b}", (1,)),
+    ]
+
+
+def _overwriting(file_format: str, a: str, b: str, e: str) -> list[Step]:
+    return [
+        *run(f"INSERT OVERWRITE t PARTITION (k = {a}) VALUES (10, 'ten')"),
+        gives(f"SELECT id, name FROM t WHERE k = {a}", (10, "ten")),
+        *run(
+            "SET spark.sql.sources.partitionOverwriteMode = dynamic",
+            f"INSERT OVERWRITE t VALUES (30, 'thirty', {b}), (50, 'fifty', {e})",
+            "RESET spark.sql.sources.partitionOverwriteMode",
+        ),
+        gives("SELECT id FROM t ORDER BY id", (4,), (10,), (30,), (50,)),
+        *run("INSERT INTO t VALUES (60, 'nobody', NULL)"),
+        # Spark reads no null back from the partitions of Hive's text tables.
+        *([] if file_format == "text" else [gives("SELECT id, k FROM t WHERE k IS NULL", (60, None))]),
+        *run("SHOW PARTITIONS t", "ALTER TABLE t DROP PARTITION (k = NULL)", "SHOW PARTITIONS t"),
+    ]
+
+
+def _partition_changes(a: str, d: str, e: str, f: str, name: tuple[str, ...]) -> list[Step]:
+    return [
+        *run(f"ALTER TABLE t ADD PARTITION (k = {d})"),
+        gives(f"SELECT count(*) FROM t WHERE k = {d}", (0,)),
+        fails(f"ALTER TABLE t ADD PARTITION (k = {d})", "PARTITIONS_ALREADY_EXIST"),
+        *run(
+            f"ALTER TABLE t ADD IF NOT EXISTS PARTITION (k = {d}) PARTITION (k = {f})",
+            f"ALTER TABLE t DROP PARTITION (k = {f}) PURGE",
+            f"ALTER TABLE t DROP IF EXISTS PARTITION (k = {f})",
+        ),
+        fails(f"ALTER TABLE t DROP PARTITION (k = {f})", "PARTITIONS_NOT_FOUND"),
+        *run(f"ALTER TABLE t PARTITION (k = {e}) RENAME TO PARTITION (k = {f})"),
+        gives(f"SELECT id, name FROM t WHERE k = {f}", (50, "fifty")),
+        fails(f"ALTER TABLE t PARTITION (k = {a}) RENAME TO PARTITION (k = {f})", "PARTITIONS_ALREADY_EXIST"),
+        *run(
+            f"ALTER TABLE t PARTITION (k = {d}) SET LOCATION '{{location}}/elsewhere'",
+            f"INSERT INTO t PARTITION (k = {d}) VALUES (40, 'elsewhere')",
+        ),
+        gives(f"SELECT id, name FROM t WHERE k = {d}", (40, "elsewhere")),
+        *run("SHOW PARTITIONS t", f"DESCRIBE FORMATTED t PARTITION (k = {d})"),
+        *run(f"ALTER TABLE t ADD PARTITION (k = {e}) LOCATION '{{location}}/t/k={name[5]}'"),
+        gives(f"SELECT id FROM t WHERE k = {e}", (50,)),
+        # The two share a directory, so they go together.
+        *run(f"ALTER TABLE t DROP PARTITION (k = {d}), PARTITION (k = {e}), PARTITION (k = {f})"),
+    ]
+
+
+def _found_directories(file_format: str, g: str, name: str) -> list[Step]:
+    return [
+        *run(
+            write_files(file_format, f"{{location}}/t/k={name}", "SELECT 70 AS id, 'found' AS name"),
+            "MSCK REPAIR TABLE t",
+        ),
+        gives(f"SELECT id, name FROM t WHERE k = {g}", (70, "found")),
+        *run("SHOW PARTITIONS t", "ALTER TABLE t RECOVER PARTITIONS"),
+    ]
+
+
+def _column_changes(file_format: str, a: str) -> list[Step]:
+    with_serde = file_format == "text"
+    return [
+        *run(
+            "ALTER TABLE t ADD COLUMNS (added STRING COMMENT 'came later')",
+            "ALTER TABLE t ALTER COLUMN id COMMENT 'the number'",
+            "ALTER TABLE t SET TBLPROPERTIES ('one' = '1', 'two' = '2')",
+            "ALTER TABLE t UNSET TBLPROPERTIES ('two')",
+            "COMMENT ON TABLE t IS 'other people'",
+            "SHOW TBLPROPERTIES t",
+            "SHOW COLUMNS IN t",
+        ),
+        gives(f"SELECT id, name, added FROM t WHERE k = {a}", (10, "ten", None)),
+        *run(*["ALTER TABLE t SET SERDEPROPERTIES ('some.property' = 'é,')"] if with_serde else []),
+        *run(*[f"ALTER TABLE t PARTITION (k = {a}) SET SERDEPROPERTIES ('some.property' = 'é,')"] if with_serde else []),
+        *run("DESCRIBE EXTENDED t"),
+    ]
+
+
+def _statistics(a: str) -> list[Step]:
+    return run(
+        "ANALYZE TABLE t COMPUTE STATISTICS NOSCAN",
+        "ANALYZE TABLE t COMPUTE STATISTICS",
+        "ANALYZE TABLE t COMPUTE STATISTICS FOR COLUMNS id, name",
+        f"ANALYZE TABLE t PARTITION (k = {a}) COMPUTE STATISTICS",
+        "ANALYZE TABLE t PARTITION (k) COMPUTE STATISTICS NOSCAN",
+        "DESCRIBE FORMATTED t id",
+        f"DESCRIBE FORMATTED t PARTITION (k = {a})",
+    )
+
+
+def unpartitioned(file_format: str) -> Scenario:
+    """Tables without partitions: written, overwritten, renamed, moved, dropped and made again."""
+    saved = {"text": "hive"}.get(file_format, file_format)
+    steps = [
+        *run(create(file_format, "t", "id INT, name STRING")),
+        gives("SELECT count(*) FROM t", (0,)),
+        *run("INSERT INTO t VALUES (1, 'one'), (2, 'two')", "INSERT INTO t SELECT id + 10, name FROM t"),
+        gives("SELECT id, name FROM t ORDER BY id", (1, "one"), (2, "two"), (11, "one"), (12, "two")),
+        *run("INSERT OVERWRITE t VALUES (5, 'five')"),
+        gives("SELECT id, name FROM t", (5, "five")),
+        *run("ANALYZE TABLE t COMPUTE STATISTICS", "ANALYZE TABLE t COMPUTE STATISTICS FOR ALL COLUMNS"),
+        *run("DESCRIBE EXTENDED t", "ALTER TABLE t RENAME TO u"),
+        gives("SELECT id, name FROM u", (5, "five")),
+        fails("SELECT * FROM t", "TABLE_OR_VIEW_NOT_FOUND"),
+        *run(f"CREATE TABLE copy {'STORED AS TEXTFILE' if file_format == 'text' else 'USING ' + file_format} AS SELECT * FROM u"),
+        fails("CREATE TABLE copy (a INT) USING parquet", "TABLE_OR_VIEW_ALREADY_EXISTS"),
+        fails("ALTER TABLE u RENAME TO copy", "TABLE_OR_VIEW_ALREADY_EXISTS"),
+        *run("TRUNCATE TABLE u"),
+        gives("SELECT count(*) FROM u", (0,)),
+        *run("ALTER TABLE copy SET LOCATION '{location}/moved'", "INSERT INTO copy VALUES (7, 'seven')"),
+        gives("SELECT id, name FROM copy", (7, "seven")),
+        save("SELECT 1 AS id, 'one' AS name", "saved", saved),
+        save("SELECT 2 AS id, 'two' AS name", "saved", saved),
+        gives("SELECT id, name FROM saved ORDER BY id", (1, "one"), (2, "two")),
+        save("SELECT 3 AS id, 'three' AS name", "saved", saved, "overwrite"),
+        gives("SELECT id, name FROM saved", (3, "three")),
+        save("SELECT 4 AS id, 'four' AS name, 'x' AS k", "saved_partitioned", saved, partitions=["k"]),
+        save("SELECT 5 AS id, 'five' AS name, 'y' AS k", "saved_partitioned", saved, partitions=["k"]),
+        gives("SELECT id, k FROM saved_partitioned ORDER BY id", (4, "x"), (5, "y")),
+        *run("CREATE TABLE alike LIKE saved_partitioned", "DROP TABLE u PURGE", create(file_format, "u", "other DATE")),
+        gives("SELECT * FROM u"),
+        *run("DROP TABLE IF EXISTS nothing"),
+        fails("DROP TABLE nothing", "TABLE_OR_VIEW_NOT_FOUND"),
+    ]
+    return Scenario(f"unpartitioned_{file_format}", tuple(steps))
+
+
+def external(file_format: str) -> Scenario:
+    """External tables leave their files alone."""
+    location = "LOCATION '{location}/outside'"
+    make = create(file_format, "t", "id INT", "k STRING", location).replace("CREATE TABLE", "CREATE EXTERNAL TABLE", 1)
+    if file_format != "text":
+        make = make.replace("EXTERNAL ", "", 1)
+    steps = [
+        *run(make, "INSERT INTO t VALUES (1, 'a'), (2, 'b')", "ALTER TABLE t DROP PARTITION (k = 'b')", "DROP TABLE t"),
+        *run(make, "MSCK REPAIR TABLE t"),
+        gives("SELECT id, k FROM t ORDER BY id", (1, "a"), (2, "b")),
+        *run("ALTER TABLE t RENAME TO u"),
+        gives("SELECT id FROM u ORDER BY id", (1,), (2,)),
+        *run("ALTER TABLE u PARTITION (k = 'b') RENAME TO PARTITION (k = 'c')", "SHOW PARTITIONS u"),
+        gives("SELECT id, k FROM u ORDER BY id", (1, "a"), (2, "c")),
+        *run("DESCRIBE EXTENDED u"),
+    ]
+    return Scenario(f"external_{file_format}", tuple(steps))
+
+
+FILTERED = (
+    ("ds = '2024-01-01' AND hr = 2", 1),
+    ("hr > 0 OR ds >= '2024-01-02'", 8),
+    ("ds LIKE '2024%' AND hr IN (1, 2)", 4),
+    ("ds NOT IN ('a', 'b')", 8),
+    ("hr IN (1, 2, 3) AND hr <> 2 AND (hr < 100 OR hr > 200)", 2),
+    ("d > DATE '2024-02-01'", 3),
+    ("d = '2024-02-01' OR d IN (DATE '2024-03-01')", 7),
+    ("ds LIKE '%24-01%'", 6),
+    ("ds LIKE '%-02' OR ds LIKE 'a%'", 4),
+    ("'a' = ds", 1),
+    ("ds = '\"quoted\"'", 1),
+    ('ds = "o\'q"', 1),
+    ("hr = '1'", 2),
+    ("hr <=> 1", 2),
+    ("NOT (hr = 1)", 7),
+    ("hr = 1 AND NOT (ds = '2024-01-01')", 1),
+    ("ds LIKE '2024-01-0_'", 6),
+    ("ds LIKE 'a'", 1),
+    ("upper(ds) = 'A'", 1),
+    ("d IS NULL", 0),
+    ("year(d) = 2024 AND hr < 1", 2),
+    ("hr = 2147483648", 0),
+    ("startswith(ds, '2024') AND endswith(ds, '02') AND contains(ds, '-')", 3),
+    ("ds IN (" + ", ".join(f"'v{number}'" for number in range(40)) + ", 'a')", 1),
+)
+
+
+def filters(file_format: str) -> Scenario:
+    """Every filter that Spark sends to the metastore, and some it keeps to itself (clients §2.4)."""
+    rows = [
+        *[f"({number}, '2024-01-0{1 + number % 2}', {number // 2}, DATE '2024-0{2 + number % 2}-01')" for number in range(6)],
+        "(6, 'a', 7, DATE '2024-02-01')",
+        "(7, '\"quoted\"', 8, DATE '2023-02-01')",
+        "(8, 'o\\'q', 9, DATE '2023-02-01')",
+    ]
+    steps = [
+        *run(create(file_format, "t", "id INT", "ds STRING, hr INT, d DATE" if file_format == "text" else "ds, hr, d").replace(
+            "(id INT)", "(id INT)" if file_format == "text" else "(id INT, ds STRING, hr INT, d DATE)"
+        )),
+        *run(f"INSERT INTO t VALUES {', '.join(rows)}", "SHOW PARTITIONS t"),
+        *[gives(f"SELECT count(*) FROM t WHERE {condition}", (count,)) for condition, count in FILTERED],
+        *run(
+            "SHOW PARTITIONS t PARTITION (ds = '2024-01-01')",
+            "SHOW PARTITIONS t PARTITION (hr = 1)",
+            "SHOW PARTITIONS t PARTITION (ds = '2024-01-01', hr = 0, d = '2024-02-01')",
+            "ALTER TABLE t DROP PARTITION (ds = '2024-01-02')",
+            "ALTER TABLE t DROP PARTITION (hr = 8)",
+        ),
+        gives("SELECT id FROM t ORDER BY id", (0,), (2,), (4,), (6,), (8,)),
+    ]
+    return Scenario(f"filters_{file_format}", tuple(steps))
+
+
+SPECIAL_VALUES = (
+    "a/b=c%20 d", '"quoted"', "o\\'q", "10:30", "é☃😀", "back\\\\slash", "tab\\tinside", "line\\nbreak", "#?*[]{}^",
+    "trailing ", " leading", "..", "%", "__HIVE_DEFAULT_PARTITION__x", "semi;colon", "dollar$1",
+)  # fmt: skip
+
+
+def special_characters(file_format: str) -> Scenario:
+    """Characters that names of directories, JSON and SQL treat specially."""
+    inserts = [
+        f"INSERT INTO t PARTITION (k = '{value}') VALUES ({number})" for number, value in enumerate(SPECIAL_VALUES)
+    ]
+    found = [gives(f"SELECT id FROM t WHERE k = '{value}'", (number,)) for number, value in enumerate(SPECIAL_VALUES)]
+    text = "q\"uo\\'te back\\\\slash tab\\t line\\n é☃😀 \\u0001 {{}} %s <&>"
+    steps = [
+        *run(create(file_format, "t", f"id INT COMMENT '{text}'", "k STRING", f"COMMENT '{text}'")),
+        *run(f"ALTER TABLE t SET TBLPROPERTIES ('{text}' = '{text}', 'empty' = '', 'long' = '{'x' * 3000}')"),
+        *run(*inserts, "SHOW PARTITIONS t", "SHOW TBLPROPERTIES t", "DESCRIBE t"),
+        *found,
+        *run(
+            "ALTER TABLE t PARTITION (k = 'a/b=c%20 d') RENAME TO PARTITION (k = 'a%2Fb')",
+            "ALTER TABLE t PARTITION (k = 'é☃😀') RENAME TO PARTITION (k = 'ü/ü')",
+            "ALTER TABLE t DROP PARTITION (k = '10:30'), PARTITION (k = '\"quoted\"')",
+            "SHOW TABLE EXTENDED LIKE 't' PARTITION (k = 'ü/ü')",
+            "INSERT INTO t VALUES (99, '')",
+            "SHOW PARTITIONS t",
+        ),
+        gives("SELECT id FROM t WHERE k = 'ü/ü'", (4,)),
+        gives("SELECT id FROM t WHERE k = 'a%2Fb'", (0,)),
+        *run("SELECT id, k FROM t WHERE id = 99"),
+    ]
+    return Scenario(f"special_characters_{file_format}", tuple(steps))
+
+
+def concurrent_inserts(file_format: str) -> Scenario:
+    """Many writers, each in partitions of its own; the rows of all of them are there.
+
+    Writers of parquet and ORC need the dynamic mode, else Spark lets them share one temporary folder.
+    """
+    insert = "INSERT INTO t" if file_format == "text" else "INSERT OVERWRITE t"
+    steps = [
+        *run(create(file_format, "t", "id INT", "k INT"), "SET spark.sql.sources.partitionOverwriteMode = dynamic"),
+        at_once(*[f"{insert} VALUES ({number}, {number})" for number in range(8)]),
+        at_once(*[f"{insert} VALUES ({number}, {100 + number}), ({number}, {200 + number})" for number in range(4)]),
+        *run("RESET spark.sql.sources.partitionOverwriteMode"),
+        gives("SELECT count(*), sum(id), count(DISTINCT k) FROM t", (16, 40, 16)),
+        *run("SHOW PARTITIONS t"),
+    ]
+    return Scenario(f"concurrent_inserts_{file_format}", tuple(steps))
+
+
+def many_partitions(file_format: str) -> Scenario:
+    """250 new partitions leave Spark in three requests."""
+    keys = "p INT"
+    steps = [
+        *run(create(file_format, "t", "id INT", keys), "INSERT INTO t SELECT CAST(id AS INT), CAST(id AS INT) FROM range(250)"),
+        gives("SELECT count(*), max(p) FROM t", (250, 249)),
+        gives("SELECT count(*) FROM t WHERE p BETWEEN 100 AND 119 OR p = 7", (21,)),
+        *run("ALTER TABLE t ADD COLUMNS (b STRING)", "ALTER TABLE t RENAME TO u", "ALTER TABLE u DROP PARTITION (p = 249)"),
+        gives("SELECT count(*), max(p) FROM u", (249, 248)),
+    ]
+    return Scenario(f"many_partitions_{file_format}", tuple(steps))
+
+
+COLUMN_TYPES = (
+    "a BOOLEAN, b TINYINT, c SMALLINT, d INT, e BIGINT, f FLOAT, g DOUBLE, h DECIMAL(20, 4), i STRING, j VARCHAR(10), "
+    "k CHAR(3), l DATE, m TIMESTAMP, n BINARY, o ARRAY<INT>, p MAP<STRING, ARRAY<INT>>, "
+    "q STRUCT<x: INT, y: STRUCT<z: STRING>>"
+)
+VALUES_OF_TYPES = (
+    "true, 1, 2, 3, 4, 1.5, 2.5, 12.3456, 's', 'v', 'c', DATE '2024-01-01', TIMESTAMP '2024-01-01 01:02:03', X'00FF', "
+    "array(1, 2), map('k', array(3)), named_struct('x', 1, 'y', named_struct('z', 'deep'))"
+)
+
+
+def column_types(file_format: str) -> Scenario:
+    """Every type a column may have, mixed case, and a schema that needs several parameters."""
+    wide = ", ".join(f"column_number_{number} STRING COMMENT 'what column {number} holds'" for number in range(300))
+    steps = [
+        *run(create(file_format, "t", COLUMN_TYPES), f"INSERT INTO t VALUES ({VALUES_OF_TYPES})", "SELECT * FROM t", "DESCRIBE t"),
+        *run(create(file_format, "MixedCase", "Id INT, `Name with space` STRING, `sélect` INT")),
+        *run("INSERT INTO mixedcase VALUES (1, 'x', 2)", "SELECT * FROM MIXEDCASE", "DESCRIBE mixedCase"),
+        *run(create(file_format, "wide", wide), "DESCRIBE wide", "SHOW COLUMNS IN wide"),
+    ]
+    return Scenario(f"column_types_{file_format}", tuple(steps))
+
+
+def databases() -> Scenario:
+    """Databases: made, listed, described, altered, refused and dropped."""
+    steps = [
+        *run("CREATE DATABASE other COMMENT 'an \"other\" one' LOCATION '{location}/other' WITH DBPROPERTIES ('a' = 'b')"),
+        fails("CREATE DATABASE other", "SCHEMA_ALREADY_EXISTS"),
+        *run("CREATE DATABASE IF NOT EXISTS other", "DESCRIBE DATABASE EXTENDED other", "CREATE DATABASE plain"),
+        *run("DESCRIBE DATABASE EXTENDED plain", "SHOW DATABASES LIKE 'oth*|plain'", "SHOW DATABASES LIKE 'nothing*'"),
+        *run(
+            "ALTER DATABASE other SET DBPROPERTIES ('a' = 'c', 'd' = 'é☃')",
+            "COMMENT ON DATABASE other IS 'changed'",
+            "DESCRIBE DATABASE EXTENDED other",
+            "DESCRIBE DATABASE EXTENDED plain",
+            "CREATE TABLE plain.t (a INT) USING parquet",
+            "INSERT INTO plain.t VALUES (1)",
+            "CREATE TABLE other.t (a INT) STORED AS TEXTFILE",
+            "CREATE VIEW other.v AS SELECT 1 AS one",
+            "INSERT INTO other.t VALUES (1)",
+            "DESCRIBE EXTENDED plain.t",
+        ),
+        # The metastore of Hive 2.3 keeps a database where it is.
+        fails("ALTER DATABASE plain SET LOCATION '{location}/plain'", "_LEGACY_ERROR_TEMP_1219"),
+        fails("DROP DATABASE other", "SCHEMA_NOT_EMPTY"),
+        fails("DROP DATABASE nothing", "SCHEMA_NOT_FOUND"),
+        fails("DESCRIBE DATABASE nothing", "SCHEMA_NOT_FOUND"),
+        *run("DROP DATABASE IF EXISTS nothing", "DROP DATABASE other CASCADE", "DROP DATABASE plain CASCADE"),
+        gives("SHOW DATABASES LIKE 'other|plain'"),
+        catalog("databaseExists", "other"),
+        catalog("currentDatabase"),
+        *run("USE default", "SELECT current_database()", "USE databases"),
+    ]
+    return Scenario("databases", tuple(steps))
+
+
+def listings() -> Scenario:
+    """The ways to ask what is there."""
+    steps = [
+        *run(
+            "CREATE TABLE apples (a INT COMMENT 'first', b STRING) USING parquet PARTITIONED BY (b)",
+            "CREATE TABLE pears (a INT) STORED AS TEXTFILE",
+            "CREATE VIEW fruit AS SELECT a FROM apples UNION ALL SELECT a FROM pears",
+            "SHOW TABLES",
+            "SHOW TABLES LIKE '*p*'",
+            "SHOW TABLES LIKE 'apples|fruit'",
+            "SHOW TABLES IN default LIKE 'nothing'",
+            "SHOW VIEWS",
+            "SHOW VIEWS LIKE 'f*'",
+            "SHOW TABLE EXTENDED LIKE '*'",
+            "SHOW CREATE TABLE apples",
+            "SHOW CREATE TABLE pears AS SERDE",
+            "SHOW CREATE TABLE fruit",
+            "SHOW COLUMNS IN apples",
+        ),
+        catalog("listTables"),
+        catalog("listTables", "listings", "pe*"),
+        catalog("listColumns", "apples"),
+        catalog("tableExists", "pears"),
+        catalog("tableExists", "plums"),
+        catalog("getTable", "fruit"),
+        catalog("getDatabase", "listings"),
+        catalog("refreshTable", "apples"),
+        fails("SHOW TABLES IN nothing", "SCHEMA_NOT_FOUND"),
+        fails("DESCRIBE plums", "TABLE_OR_VIEW_NOT_FOUND"),
+    ]
+    return Scenario("listings", tuple(steps))
+
+
+def views() -> Scenario:
+    """Views: made, replaced, altered, renamed and dropped."""
+    steps = [
+        *run(
+            "CREATE TABLE t (a INT, b STRING) USING parquet",
+            "INSERT INTO t VALUES (1, 'x'), (2, 'y')",
+            "CREATE VIEW v (number COMMENT 'é \"q\"', letter) COMMENT 'looks' TBLPROPERTIES ('p' = 'q') AS SELECT * FROM t",
+        ),
+        gives("SELECT number, letter FROM v ORDER BY number", (1, "x"), (2, "y")),
+        fails("CREATE VIEW v AS SELECT 1", "TABLE_OR_VIEW_ALREADY_EXISTS"),
+        *run("CREATE VIEW IF NOT EXISTS v AS SELECT 1", "CREATE OR REPLACE VIEW v AS SELECT a FROM t WHERE b = 'y'"),
+        gives("SELECT * FROM v", (2,)),
+        *run("ALTER VIEW v AS SELECT b FROM t WHERE a = 1"),
+        gives("SELECT * FROM v", ("x",)),
+        *run(
+            "ALTER VIEW v SET TBLPROPERTIES ('r' = 's')",
+            "ALTER VIEW v RENAME TO w",
+            "DESCRIBE EXTENDED w",
+            "SHOW CREATE TABLE w",
+            "SHOW VIEWS",
+        ),
+        gives("SELECT * FROM w", ("x",)),
+        *run("CREATE VIEW gone AS SELECT 1 AS one", "DROP VIEW gone", "DROP VIEW IF EXISTS gone"),
+        fails("DROP VIEW gone", "TABLE_OR_VIEW_NOT_FOUND"),
+    ]
+    return Scenario("views", tuple(steps))
+
+
+def functions() -> Scenario:
+    """Functions of Java classes and of SQL."""
+    steps = [
+        *run(f"CREATE FUNCTION to_hex AS '{UDF}'"),
+        gives("SELECT to_hex(255)", ("FF",)),
+        fails(f"CREATE FUNCTION to_hex AS '{UDF}'", "ROUTINE_ALREADY_EXISTS"),
+        *run(
+            f"CREATE FUNCTION IF NOT EXISTS to_hex AS '{UDF}'",
+            "CREATE OR REPLACE FUNCTION to_hex AS 'org.apache.hadoop.hive.ql.udf.UDFBin'",
+        ),
+        *run(
+            "DESCRIBE FUNCTION EXTENDED functions.to_hex",
+            "SHOW USER FUNCTIONS",
+            "SHOW USER FUNCTIONS LIKE 'to*'",
+            "CREATE FUNCTION add_one(x INT) RETURNS INT COMMENT 'é \"one\" more' RETURN x + 1",
+            "CREATE FUNCTION pair(a STRING, n INT DEFAULT 2) RETURNS TABLE(l STRING, m INT) RETURN SELECT a, n",
+        ),
+        gives("SELECT functions.add_one(41)", (42,)),
+        gives("SELECT * FROM pair('x')", ("x", 2)),
+        *run("DESCRIBE FUNCTION EXTENDED add_one", "SHOW USER FUNCTIONS", "DROP FUNCTION to_hex"),
+        fails("DROP FUNCTION to_hex", "ROUTINE_NOT_FOUND"),
+        *run("DROP FUNCTION IF EXISTS to_hex"),
+        fails("SELECT to_hex(1)", "UNRESOLVED_ROUTINE"),
+    ]
+    return Scenario("functions", tuple(steps))
+
+
+def buckets() -> Scenario:
+    """Bucketed and sorted tables."""
+    steps = [
+        *run(
+            "CREATE TABLE own (a INT, b STRING) USING parquet CLUSTERED BY (a) SORTED BY (b) INTO 4 BUCKETS",
+            "CREATE TABLE hives (a INT, b STRING) CLUSTERED BY (a, b) SORTED BY (b ASC) INTO 3 BUCKETS STORED AS ORC",
+            "INSERT INTO own VALUES (1, 'x'), (2, 'y')",
+            "DESCRIBE EXTENDED own",
+            "DESCRIBE EXTENDED hives",
+            "ALTER TABLE hives SET TBLPROPERTIES ('x' = 'y')",
+        ),
+        save("SELECT 1 AS a, 2 AS b", "saved", "parquet", buckets="a"),
+        gives("SELECT a FROM own ORDER BY a", (1,), (2,)),
+        *run("DESCRIBE EXTENDED saved"),
+    ]
+    return Scenario("buckets", tuple(steps))
+
+
+def hive_text() -> Scenario:
+    """What only Hive's own tables know: delimiters, LOAD DATA, other serdes, partitions of two keys."""
+    steps = [
+        *run(
+            "CREATE TABLE plain (a INT, b STRING) ROW FORMAT DELIMITED FIELDS TERMINATED BY ',' STORED AS TEXTFILE",
+            "INSERT INTO plain VALUES (1, 'x'), (2, 'y')",
+            "CREATE TABLE staged (a INT, b STRING) ROW FORMAT DELIMITED FIELDS TERMINATED BY ','",
+            "INSERT OVERWRITE DIRECTORY '{location}/files' ROW FORMAT DELIMITED FIELDS TERMINATED BY ',' SELECT * FROM plain",
+            "LOAD DATA INPATH '{location}/files' INTO TABLE staged",
+        ),
+        gives("SELECT * FROM staged ORDER BY a", (1, "x"), (2, "y")),
+        *run(
+            "CREATE TABLE days (a INT, b STRING) PARTITIONED BY (y INT, m STRING) "
+            "ROW FORMAT DELIMITED FIELDS TERMINATED BY ','",
+            "INSERT OVERWRITE DIRECTORY '{location}/files' ROW FORMAT DELIMITED FIELDS TERMINATED BY ',' SELECT * FROM plain",
+            "LOAD DATA INPATH '{location}/files' OVERWRITE INTO TABLE days PARTITION (y = 2024, m = 'may')",
+            "INSERT OVERWRITE DIRECTORY '{location}/files' ROW FORMAT DELIMITED FIELDS TERMINATED BY ',' SELECT * FROM plain",
+            "LOAD DATA INPATH '{location}/files' INTO TABLE days PARTITION (y = 2024, m = 'may')",
+            "INSERT INTO days PARTITION (y = 2024, m) SELECT 3, 'z', 'june'",
+            "INSERT OVERWRITE TABLE days PARTITION (y, m) SELECT 4, 'w', 2025, 'june'",
+            "SHOW PARTITIONS days",
+            "SHOW PARTITIONS days PARTITION (m = 'june')",
+        ),
+        gives("SELECT count(*) FROM days WHERE m = 'may'", (4,)),
+        gives("SELECT a, y FROM days WHERE m = 'june' ORDER BY y", (3, 2024), (4, 2025)),
+        *run(
+            "ALTER TABLE days DROP PARTITION (y = 2024)",
+            "CREATE TABLE quoted (a STRING) ROW FORMAT SERDE 'org.apache.hadoop.hive.serde2.OpenCSVSerde' "
+            "WITH SERDEPROPERTIES ('separatorChar' = ';') STORED AS TEXTFILE",
+            "INSERT INTO quoted VALUES ('x;y')",
+            "CREATE TABLE columns STORED AS PARQUET AS SELECT 1 AS a",
+            "CREATE TABLE rows STORED AS ORC AS SELECT 1 AS a",
+            "CREATE TABLE avros (a INT) STORED AS AVRO",
+            "ALTER TABLE plain SET SERDE 'org.apache.hadoop.hive.serde2.OpenCSVSerde'",
+            "DESCRIBE EXTENDED plain",
+        ),
+        gives("SELECT * FROM quoted", ("x;y",)),
+        gives("SELECT r.a + c.a FROM rows r JOIN columns c ON r.a = c.a", (2,)),
+    ]
+    return Scenario("hive_text", tuple(steps))
+
+
+def cascade() -> Scenario:
+    """DROP DATABASE … CASCADE with everything in it, and the same name again."""
+    fill = run(
+        "CREATE DATABASE full",
+        "CREATE TABLE full.t (a INT, k STRING) USING orc PARTITIONED BY (k)",
+        "INSERT INTO full.t VALUES (1, 'x'), (2, 'y')",
+        "CREATE TABLE full.outside (a INT) USING parquet LOCATION '{location}/outside'",
+        "INSERT INTO full.outside VALUES (1)",
+        "CREATE VIEW full.v AS SELECT * FROM full.t",
+        f"CREATE FUNCTION full.f AS '{UDF}'",
+    )
+    steps = [*fill, *run("DROP DATABASE full CASCADE"), *fill, gives("SELECT count(*) FROM full.t", (2,))]
+    return Scenario("cascade", (*steps, *run("DROP DATABASE full CASCADE", "SHOW TABLES")))
+
+
+PER_FORMAT = (
+    unpartitioned, external, filters, special_characters, concurrent_inserts, many_partitions, column_types,
+)  # fmt: skip
+SCENARIOS: dict[str, Scenario] = {
+    scenario.name: scenario
+    for scenario in (
+        *(partitioned(file_format, key) for file_format in FORMATS for key in KEYS),
+        *(make(file_format) for make in PER_FORMAT for file_format in FORMATS),
+        *(make() for make in (databases, listings, views, functions, buckets, hive_text, cascade)),
+    )
+}
