@@ -116,7 +116,7 @@ class Constraints:
 
 def plain(columns: Any) -> list[Any] | None:
     """Constraints sent by a client, their databases under the names they have within the one catalog."""
-    return None if columns is None else [_plain(column) for column in columns]
+    return None if columns is None else [_plain(required(column, "constraint")) for column in columns]
 
 
 def _plain(column: Any) -> Any:
