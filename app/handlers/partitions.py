@@ -172,9 +172,10 @@ class Partitions:
         return GetPartitionsResponse(partitionSpec=self._reads.projected_specs(table, request.filterSpec, projection))
 
     def partition_name_has_valid_characters(self, call: Call, part_vals: list[str], throw_exception: bool) -> bool:
+        values = part_vals or []
         if throw_exception:
-            self._values.check(part_vals)
-        return self._values.are_valid(part_vals)
+            self._values.check(values)
+        return self._values.are_valid(values)
 
     def partition_name_to_vals(self, call: Call, part_name: str) -> list[str]:
         return name_to_values(required(part_name, "partition name"))

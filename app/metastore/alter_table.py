@@ -344,14 +344,14 @@ def decide(
         _check_columns(request, before, settings)
         _check_partition_keys(before, given)
     after = _merged(before, given)
-    files = FileWork()
-    if renames:
-        if not is_view(before.tableType):
-            files = FileWork(move=_move_of_rename(request, before, around, target.database, warehouse))
-    else:
+    move = None
+    if renames and not is_view(before.tableType):
+        move = _move_of_rename(request, before, around, target.database, warehouse)
+    if move is None:
         files = FileWork(counted_location=_counted_location(request, after, warehouse))
-    if files.move is not None:
-        after = with_location(after, files.move[1])
+    else:
+        files = FileWork(move=move)
+        after = with_location(after, move[1])
     return Alteration(old, after, target.database_id, files)
 
 

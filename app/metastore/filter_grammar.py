@@ -288,7 +288,7 @@ class _Parser:
     def _mirrored_comparison(self) -> Comparison:
         literal = self._literal()
         if self._takes_keyword("LIKE"):
-            raise FilterError(f"Value should be on the RHS for LIKE operator : Key {self._key()}")
+            raise FilterError(f"Value should be on the RHS for LIKE operator : Key <{self._key()}>")
         if self._peek().kind is not _TokenKind.OPERATOR:
             self._fail("a comparison")
         operator = _OPERATORS[self._next().text]

@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Final
 
 from app.clock import Clock
 from app.limits import Limits
@@ -56,8 +56,13 @@ from app.structs import (
     StorageDescriptor,
 )
 
-# Makes the exception for a partition that is not there, out of its values.
-_Missing: TypeAlias = Callable[[Sequence[str]], InvalidOperationException]
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """How a call words what is missing: `what` it was to alter, and an exception out of a partition's values."""
+
+    what: str
+    missing: Callable[[Sequence[str]], InvalidOperationException]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +102,7 @@ class PartitionChanges:
     ) -> None:
         """Replace the partition that has the same values. Raises InvalidOperationException and MetaException."""
         given = required(partition, "partition")
-        self._alter(table_name, [given], properties(environment), _alter_not_possible)
+        self._alter(table_name, [given], properties(environment), _OF_ONE)
 
     def alter_all(
         self,
@@ -108,7 +113,7 @@ class PartitionChanges:
         """The same for many at once, all or none. Raises as `alter`."""
         given = [required(partition, "partition") for partition in required(partitions, "partitions")]
         check_count(given, self._limits)
-        self._alter(table_name, given, properties(environment), _alter_failed)
+        self._alter(table_name, given, properties(environment), _OF_MANY)
 
     def rename(self, table_name: TableName, values: Sequence[str] | None, partition: Partition | None) -> None:
         """Give a partition new values, and move its directory where the table owns it; without old values, `alter`.
@@ -126,35 +131,35 @@ class PartitionChanges:
         table_name: TableName,
         partitions: Sequence[Partition],
         environment: Mapping[str, str],
-        missing: _Missing,
+        texts: _Texts,
     ) -> None:
-        until_not_overtaken(lambda: self._attempt_alter(table_name, partitions, environment, missing))
+        until_not_overtaken(lambda: self._attempt_alter(table_name, partitions, environment, texts))
 
     def _attempt_alter(
         self,
         table_name: TableName,
         partitions: Sequence[Partition],
         environment: Mapping[str, str],
-        missing: _Missing,
+        texts: _Texts,
     ) -> None:
-        table, changes = self._store.read(lambda snapshot: self._load(snapshot, table_name, partitions, missing))
+        table, changes = self._store.read(lambda snapshot: self._load(snapshot, table_name, partitions, texts))
         if changes:
             changes = self._counted(table, changes, environment)
             events = self._events_of(table, changes)
             write(self._store, lambda transaction: _apply(transaction, table, changes, events))
 
     def _load(
-        self, snapshot: Snapshot, table_name: TableName, partitions: Sequence[Partition], missing: _Missing
+        self, snapshot: Snapshot, table_name: TableName, partitions: Sequence[Partition], texts: _Texts
     ) -> tuple[StoredTable, list[_Change]]:
         table = table_name.find(snapshot)
         if table is None:
-            raise InvalidOperationException("Unable to alter partition because table or database does not exist.")
+            raise InvalidOperationException(f"Unable to alter {texts.what} because table or database does not exist.")
         # Of two changes of one partition the later counts.
         wanted = {values_name(table, partition.values): partition for partition in partitions}
         stored = {one.name: one for one in snapshot.partitions(table, Selection(names=list(wanted)))}
         for name, partition in wanted.items():
             if name not in stored:
-                raise missing(partition.values or ())
+                raise texts.missing(partition.values or ())
         return table, [
             _Change(stored[name], replace(stored[name], partition=self._altered(table, stored[name], partition)))
             for name, partition in wanted.items()
@@ -224,7 +229,7 @@ class PartitionChanges:
     ) -> tuple[StoredTable, _Change]:
         table = table_name.find(snapshot)
         if table is None:
-            raise InvalidOperationException("Unable to rename partition because table or database do not exist")
+            raise InvalidOperationException("Unable to alter partition because table or database does not exist.")
         self._values.check(sent.values)
         old_name, new_name = values_name(table, values), values_name(table, sent.values)
         before = snapshot.partition(table, old_name)
@@ -232,6 +237,8 @@ class PartitionChanges:
             raise InvalidOperationException("Unable to rename partition because old partition does not exist")
         if snapshot.partition(table, new_name) is not None:
             raise InvalidOperationException(f"Partition already exists:{table_name}.{java_list(sent.values or ())}")
+        if table.table.tableType == TableType.EXTERNAL_TABLE:
+            sent = _staying_at(sent, location_of(before.partition))
         after = replace(before, name=new_name, partition=self._altered(table, before, sent))
         return table, _Change(before, after)
 
@@ -282,6 +289,10 @@ def _alter_failed(values: Sequence[str]) -> InvalidOperationException:
     return InvalidOperationException(f"Alter partition operation failed: {inner}")
 
 
+_OF_ONE: Final = _Texts("partition", _alter_not_possible)
+_OF_MANY: Final = _Texts("partitions", _alter_failed)
+
+
 def _check_owner(table: StoredTable, sent: Partition) -> None:
     """A partition sent with another table's name cannot be meant for this one; without a name it can."""
     db_name, tbl_name = table.table.dbName or "", table.table.tableName or ""
@@ -317,6 +328,14 @@ def _with_statistics(
     partition = copy.copy(change.after.partition)
     partition.parameters = with_fast_statistics(partition.parameters or {}, *statistics, environment)
     return replace(change, after=replace(change.after, partition=partition))
+
+
+def _staying_at(sent: Partition, location: str | None) -> Partition:
+    """`sent` at the place where it is: of a partition of an external table only the values change."""
+    staying = copy.copy(sent)
+    if staying.sd is not None:
+        staying.sd = with_location(staying.sd, location)
+    return staying
 
 
 def _at(change: _Change, location: str) -> _Change:

@@ -1,7 +1,7 @@
 """Partition names (`year=2024/month=01`): made from values, taken apart again, and partial specs."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 DEFAULT_PARTITION_NAME: Final = "__HIVE_DEFAULT_PARTITION__"
@@ -51,8 +51,8 @@ def canonical_value(value: str) -> str:
 
 
 def check_value_count(keys: Sequence[str], values: Sequence[str]) -> None:
-    """Raise PartitionCountMismatch unless there is one value for every key (semantics §2.8)."""
-    if len(keys) != len(values):
+    """Raise PartitionCountMismatch unless there is one value for every key, and a key at all (semantics §2.8)."""
+    if not keys or len(keys) != len(values):
         raise PartitionCountMismatch(
             f"Invalid partition key & values; keys [{_listed(keys)}], values [{_listed(values)}]"
         )
@@ -69,12 +69,12 @@ def make_name(keys: Sequence[str], values: Sequence[str]) -> str:
 def parse_name(keys: Sequence[str], name: str | None) -> list[str]:
     """The values of `keys` in a name given by a client, for the calls "by name" (semantics §2.8, §2.13).
 
-    Components may come in any order, further ones are ignored, key names must be lower-case. Raises
-    InvalidPartitionName and IncompletePartitionName.
+    Components may come in any order, further ones are ignored, key names must be lower-case. The name is split as
+    `name_to_spec` does it: `ds=a=b` is about a key `ds=a`. Raises InvalidPartitionName and IncompletePartitionName.
     """
     if not name:
         raise InvalidPartitionName(f"Partition name is invalid. {'null' if name is None else name}")
-    found = dict(_components(name))
+    found = name_to_spec(name)
     missing = next((key for key in keys if key not in found), None)
     if missing is not None:
         raise IncompletePartitionName(f"incomplete partition name - missing {missing}")
@@ -133,13 +133,6 @@ def partial_spec(key_count: int, values: Sequence[str]) -> list[str | None]:
 def matches_partial_spec(wanted: Sequence[str | None], values: Sequence[str]) -> bool:
     """Whether a partition has the values asked for, position by position; keys beyond `wanted` are free."""
     return all(asked is None or asked == canonical_value(value) for asked, value in zip(wanted, values, strict=False))
-
-
-def _components(name: str) -> Iterator[tuple[str, str]]:
-    for component in name.split("/"):
-        key, _, value = component.partition("=")
-        if key and value:
-            yield unescape(key), unescape(value)
 
 
 def _listed(items: Iterable[str]) -> str:

@@ -28,8 +28,7 @@ def is_grouping(table: Table) -> bool:
 
 def list_spec(table: Table, partitions: EncodedList | Sequence[Partition]) -> PartitionSpec:
     """One spec with all of `partitions`, which may still be encoded."""
-    composing = PartitionListComposingSpec(partitions=cast(list[Partition], partitions))
-    return PartitionSpec(dbName=table.dbName, tableName=table.tableName, rootPath=_root(table), partitionList=composing)
+    return _spec_of_list(table, _root(table), partitions)
 
 
 def grouped_specs(table: Table, partitions: Sequence[Partition]) -> list[PartitionSpec]:
@@ -44,7 +43,7 @@ def grouped_specs(table: Table, partitions: Sequence[Partition]) -> list[Partiti
             outside.append(partition)
     specs = [_shared_spec(table, root or "", group) for group in groups.values()]
     if outside or not specs:
-        specs.append(list_spec(table, outside))
+        specs.append(_spec_of_list(table, None, outside))
     return specs
 
 
@@ -62,6 +61,11 @@ def partitions_of(specs: Sequence[PartitionSpec] | None) -> list[Partition]:
         for spec in given
         for partition in _spec_partitions(required(spec, "partition spec"), first.dbName, first.tableName)
     ]
+
+
+def _spec_of_list(table: Table, root: str | None, partitions: EncodedList | Sequence[Partition]) -> PartitionSpec:
+    composing = PartitionListComposingSpec(partitions=cast(list[Partition], partitions))
+    return PartitionSpec(dbName=table.dbName, tableName=table.tableName, rootPath=root, partitionList=composing)
 
 
 def _root(table: Table) -> str | None:

@@ -297,6 +297,14 @@ def test_a_rename_that_leaves_the_directory(
     assert before.startswith("hdfs:") or catalog.path(before).is_dir()
 
 
+def test_a_rename_that_leaves_the_directory_counts_its_files(catalog: Catalog) -> None:
+    catalog.tables.create(new_table(parameters=EXTERNAL, table_type="EXTERNAL_TABLE"))
+    location = catalog.tables.get(T).sd.location
+    catalog.alterations.alter(T, new_table("u", location=location, parameters=EXTERNAL))
+    parameters = catalog.tables.get(TableName("default", "u")).parameters
+    assert (parameters["numFiles"], parameters["totalSize"]) == ("0", "0")
+
+
 def test_a_renamed_view_has_no_directory(catalog: Catalog) -> None:
     catalog.tables.create(new_table(table_type="VIRTUAL_VIEW"))
     catalog.alterations.alter(T, new_table("u", table_type="VIRTUAL_VIEW"))

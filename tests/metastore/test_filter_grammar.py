@@ -172,7 +172,7 @@ def test_anything_else_is_an_error_with_the_known_beginning(written: str) -> Non
 def test_like_with_its_sides_exchanged_has_a_text_of_its_own() -> None:
     with pytest.raises(FilterError) as refused:
         parse_filter("'a.*' like ds")
-    assert str(refused.value) == "Value should be on the RHS for LIKE operator : Key ds"
+    assert str(refused.value) == "Value should be on the RHS for LIKE operator : Key <ds>"
 
 
 def test_an_error_says_where() -> None:

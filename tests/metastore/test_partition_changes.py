@@ -130,6 +130,7 @@ def test_alter_needs_a_location(world: World, location: str | None, text: str) -
 def test_alter_in_a_missing_table(world: World) -> None:
     error = InvalidOperationException("Unable to alter partition because table or database does not exist.")
     assert refusal(lambda: world.service.changes.alter(MISSING, world.partition("a", "1"))) == error
+    error = InvalidOperationException("Unable to alter partitions because table or database does not exist.")
     assert refusal(lambda: world.service.changes.alter_all(MISSING, [])) == error
 
 
@@ -259,7 +260,7 @@ def test_rename_without_old_values_alters(world: World, values: Any) -> None:
             MISSING,
             ["a", "1"],
             {},
-            InvalidOperationException("Unable to rename partition because table or database do not exist"),
+            InvalidOperationException("Unable to alter partition because table or database does not exist."),
         ),
         (
             SALES,
@@ -348,11 +349,13 @@ def test_partitions_of_external_tables_stay_where_they_are(world: World) -> None
     foreign = TableName("shop", "foreign")
     world.add("a", "1", table="foreign")
     sent = world.service.reads.get(foreign, ["a", "1"])
-    sent.values = ["b", "1"]
-    world.service.changes.rename(foreign, ["a", "1"], sent)
-    renamed = world.service.reads.get(foreign, ["b", "1"])
-    assert renamed.sd is not None
-    assert renamed.sd.location == world.location("shop.db/foreign/ds=a/hr=1")
+    assert sent.sd is not None
+    for number, location in enumerate((sent.sd.location, "", "file:/elsewhere"), start=1):
+        sent.values, sent.sd.location = ["b", str(number)], location
+        world.service.changes.rename(foreign, ["a", "1"] if number == 1 else ["b", str(number - 1)], sent)
+        renamed = world.service.reads.get(foreign, ["b", str(number)])
+        assert renamed.sd is not None
+        assert renamed.sd.location == world.location("shop.db/foreign/ds=a/hr=1")
 
 
 def test_partitions_on_unmanaged_file_systems_stay_where_they_are(world: World) -> None:
