@@ -10,7 +10,7 @@ import structlog
 
 from app.bridge.call_log import CallRecord
 from app.bridge.connection import ThriftConnection
-from app.bridge.errors import CallFailed, NotTried, ReplyBroken, Unspeakable
+from app.bridge.errors import BridgeError, CallFailed, NotTried, ReplyBroken, Unspeakable
 from app.bridge.exception_replies import application_exception, codec_of, failure_reply
 from app.bridge.local_answers import LOCAL_METHODS, answer_locally
 from app.bridge.messages import ThriftMessage
@@ -201,7 +201,14 @@ class ClientConnection(asyncio.Protocol):
         session.credentials = self._thrift.credentials
         if message.name in LOCAL_METHODS:
             return answer_locally(self._server.codecs, message, session)
-        return await self._server.relay.call(message, session)
+        try:
+            return await self._server.relay.call(message, session)
+        except BridgeError:
+            raise
+        except Exception as error:
+            # Closing the connection would make the client repeat a call that may have happened.
+            _log.exception("call failed in the bridge", method=message.name, address=session.address)
+            raise CallFailed(f"The bridge failed at {message.name}; its log says why", "internal_error") from error
 
     async def _send(self, reply: Reply) -> int:
         """Write the reply as fast as the client takes it; the bytes written."""
@@ -209,11 +216,12 @@ class ClientConnection(asyncio.Protocol):
             await self._write(self._thrift.wrap(reply.body or b""))
             return len(reply.body or b"")
         sent = 0
+        head = b"" if reply.length is None else self._thrift.wrap_head(reply.length)
         async with contextlib.aclosing(reply.chunks) as chunks:
-            if reply.length is not None:
-                await self._write(self._thrift.wrap_head(reply.length))
+            # Nothing is written before the first chunk is there: chunks that were not begun cannot be closed either.
             async for chunk in chunks:
-                await self._write(self._thrift.wrap_chunk(chunk))
+                await self._write(head + self._thrift.wrap_chunk(chunk))
+                head = b""
                 sent += len(chunk)
         return sent
 

@@ -8,6 +8,7 @@ import asyncio
 import ssl
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, cast
@@ -130,12 +131,12 @@ class Answer:
         """The body, None when it is longer than `bytes_max`. Raises UpstreamError."""
         if self.body is None:
             parts, size = [], 0
-            async for chunk in self.chunks():
-                parts.append(chunk)
-                size += len(chunk)
-                if size > bytes_max:
-                    self._connection.abort()
-                    return None
+            async with aclosing(self.chunks()) as chunks:
+                async for chunk in chunks:
+                    parts.append(chunk)
+                    size += len(chunk)
+                    if size > bytes_max:
+                        return None
             self.body = b"".join(parts)
         return self.body
 
@@ -168,6 +169,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._is_whole = False
         self._ends_with_connection = False
         self._may_stay_open = False
+        self._is_session_known = False
         self._is_reading = True
         self._is_returned = True
         self._failure: Exception | None = None
@@ -359,7 +361,8 @@ class UpstreamConnection(asyncio.Protocol):
         """Tickets of TLS 1.3 come with the first data, not with the handshake."""
         assert self._transport is not None
         tls = self._transport.get_extra_info("ssl_object")
-        if tls is not None and isinstance(tls.context, ResumingContext) and tls.context.last_session is None:
+        if tls is not None and not self._is_session_known and isinstance(tls.context, ResumingContext):
+            self._is_session_known = True
             tls.context.last_session = tls.session
 
     def _resume_reading(self) -> None:

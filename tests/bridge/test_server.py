@@ -444,6 +444,20 @@ def test_health_and_metrics_on_the_side():
     uvloop.run(work())
 
 
+def test_a_bug_of_ours_is_answered_and_not_repeated(monkeypatch):
+    def broken(*_):
+        raise LookupError("a bug")
+
+    async def work():
+        async with both() as (_, server), client(server) as peer:
+            with monkeypatch.context() as patched:
+                patched.setattr(server.relay, "call", broken)
+                assert "The bridge failed at get_all_databases" in (await peer.ask(GET)).o1.message
+            assert (await peer.ask(GET)).success == ["default"]
+
+    uvloop.run(work())
+
+
 def test_set_ugi_that_cannot_be_read():
     async def work():
         async with both() as (_, server), client(server) as peer:
