@@ -1,7 +1,7 @@
 """The composition root: settings in, a gateway that can be served out. Nothing imports it but the command line."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from app.cache import ReplyCache
 from app.clock import Clock, SystemClock
@@ -53,7 +53,7 @@ from app.metastore.tables import TableService
 from app.metastore.tokens import TokenService
 from app.metastore.truncate_table import TruncateService
 from app.metastore.types import TypeService
-from app.rpc import MessageProcessor, Processor, RepeatableProcessor, Unavailable
+from app.rpc import MessageProcessor, Processor, Releases, RepeatableProcessor, Unavailable
 from app.settings import Settings
 from app.storage import SqlStore, open_store
 from app.structs import METHODS, MetaException, Struct
@@ -85,6 +85,7 @@ class Metastore:
     processor: MessageProcessor
     events: EventMaker
     chores: Sequence[Chore] = ()
+    releases: Releases = field(default_factory=Releases)
 
 
 def database_url(settings: Settings) -> str:
@@ -109,16 +110,20 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         assert isinstance(encoded, bytes)
         return encoded
 
+    releases = Releases()
     try:
         parts = (store, _directories(settings), clock, rules, to_tjson)
-        handlers = [Service(clock, counters), *_handlers(*parts, settings.limits)]
-        processor = Processor(handlers, UNSUPPORTED, translated, settings.limits.cached_reply_bytes_max)
+        leases = LeaseService(store, _lease_settings(settings), releases.announce)
+        handlers = [Service(clock, counters), *_handlers(*parts, settings.limits), Leases(leases)]
+        bytes_max = settings.limits.cached_reply_bytes_max
+        processor = Processor(handlers, UNSUPPORTED, translated, bytes_max, under_presented_lease)
     except BaseException:
         store.close()
         raise
     events = EventMaker(rules, clock, to_tjson)
     repeatable = RepeatableProcessor(processor, store, codecs)
-    return Metastore(store, codecs, repeatable, events, _chores(store, clock, rules, events, settings.limits))
+    chores = _chores(store, clock, rules, events, settings.limits)
+    return Metastore(store, codecs, repeatable, events, chores, releases)
 
 
 def build(settings: Settings) -> Gateway:
@@ -134,6 +139,7 @@ def build(settings: Settings) -> Gateway:
         cache=ReplyCache(metastore.store, settings.limits),
         ready=metastore.store.ready,
         metrics=metrics,
+        releases=metastore.releases,
         on_stop=[housekeeping.stop, metastore.store.close],
     )
 
@@ -205,6 +211,14 @@ def _txn_handlers(store: SqlStore) -> list[object]:
         Transactions(transactions, WriteIdService(store, settings), RebuildService(store, settings)),
         Compactions(CompactionService(store)),
     ]
+
+
+def _lease_settings(settings: Settings) -> LeaseSettings:
+    return LeaseSettings(
+        administrators=frozenset(settings.administrators),
+        duration_seconds_max=settings.lease_seconds_max,
+        wait_seconds_max=settings.lease_wait_seconds_max,
+    )
 
 
 def _directories(settings: Settings) -> Directories:

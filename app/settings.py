@@ -118,6 +118,16 @@ class Settings(BaseSettings):
     )
     cors_origins: list[str] = Field(default=["*"], description='Origins of web pages that may call; ["*"] is any.')
 
+    administrators: list[str] = Field(
+        default=["admin"], description="Users who may take the leases and locks of others away."
+    )
+    lease_seconds_max: int = Field(
+        default=86_400, ge=1, le=10**9, description="The longest time a lease may last, extensions included."
+    )
+    lease_wait_seconds_max: int = Field(
+        default=300, ge=0, le=3600, description="The longest time a request for a lease may wait."
+    )
+
     warehouse_dir: str | None = Field(
         default=None, description="Location of new databases, with scheme; unset is data_dir/warehouse as file:."
     )

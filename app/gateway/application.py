@@ -59,6 +59,7 @@ class Gateway:
     def stop_being_ready(self) -> None:
         """Make /readyz say no, so that load balancers look elsewhere while calls in flight finish."""
         self._pages.is_stopping = True
+        self._endpoint.stop_waiting()
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()

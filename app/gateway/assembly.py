@@ -20,6 +20,7 @@ from app.gateway.trusted_proxy import ImpersonationRule, Networks, TrustedProxyA
 from app.gateway.user_file import UserFile
 from app.gateway.users import add_user
 from app.rpc.processor import MessageProcessor
+from app.rpc.releases import Releases
 from app.settings import ProxyUser, Settings
 from app.wire import Codecs
 
@@ -89,13 +90,15 @@ def build_gateway(
     cache: ReplyCache | None,
     ready: Callable[[], None],
     metrics: Metrics,
+    releases: Releases | None = None,
     authenticator: Authenticator | None = None,
     on_stop: Sequence[Callable[[], None]] = (),
 ) -> Gateway:
     """The application that one process serves.
 
     `ready` raises while calls cannot be answered; `on_stop` are called in order after the last call, so closing the
-    store belongs there. `authenticator` replaces the one that the settings describe.
+    store belongs there. `authenticator` replaces the one that the settings describe. Calls that wait are tried again
+    after each of `releases`.
     """
     access_log = AccessLog(settings.log_format) if settings.access_log else None
     authenticator = authenticator or build_authenticator(settings)
@@ -108,6 +111,7 @@ def build_gateway(
         metrics=metrics,
         access_log=access_log,
         cross_origin=CrossOrigin(settings.cors_origins),
+        releases=releases,
         threads=settings.threads,
         streams_max=settings.streams_max,
         call_seconds_max=settings.call_seconds_max,

@@ -20,9 +20,11 @@ from app.gateway.identity import Authenticator, HeaderList, Identity, Refused
 from app.gateway.metrics import Metrics
 from app.gateway.request_body import NOT_TRIED, SLOW_BODY, BodyReader, ClientGone, Receive, Scope, Send
 from app.gateway.streaming import StreamFailed, compress, compressed, enclosed
+from app.gateway.waiting import WaitingCalls
 from app.limits import Limits
 from app.rpc.call import Call, Dialect
 from app.rpc.processor import MessageProcessor, Unavailable
+from app.rpc.releases import Releases
 from app.wire import (
     ApplicationError,
     ApplicationErrorType,
@@ -63,6 +65,7 @@ class Endpoint:
         metrics: Metrics,
         access_log: AccessLog | None,
         cross_origin: CrossOrigin,
+        releases: Releases | None = None,
         threads: int = 32,
         streams_max: int = 100,
         call_seconds_max: float = 600.0,
@@ -84,6 +87,7 @@ class Endpoint:
         self._calls = CallRunner(
             limits, metrics, threads=threads, streams_max=streams_max, call_seconds_max=call_seconds_max
         )
+        self._waiting = WaitingCalls(limits, metrics, releases or Releases())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, dialect: Dialect) -> None:
         """Answer one request. `dialect` belongs to the path it came by (design D2)."""
@@ -103,6 +107,10 @@ class Endpoint:
             _log.error("reply not finished", method=exchange.method, request=exchange.request_id, exc_info=error)
         finally:
             self._record(exchange)
+
+    def stop_waiting(self) -> None:
+        """Answer the calls that wait, so that the server can stop."""
+        self._waiting.stop()
 
     def close(self) -> None:
         """Give back the threads. Call it when no request is being answered any more."""
@@ -165,9 +173,15 @@ class Endpoint:
         is_compressed = _accepts_gzip(exchange)
         wrap = partial(_wrap, codec, message, is_compressed)
         try:
-            answered = await self._calls.run(
-                identity.user, partial(self._processor.process, codec, message, call), wrap
+            answered = await self._waiting.answer(
+                call,
+                lambda call: self._calls.run(
+                    identity.user, partial(self._processor.process, codec, message, call), wrap
+                ),
+                exchange.until_gone,
             )
+        except ClientGone:
+            raise
         except Unavailable as error:
             _log.warning("call not possible", method=message.name, request=call.request_id, problem=str(error))
             await self._failed(exchange, codec, message, 503, f"The metastore is not available: {error}", "unavailable")

@@ -117,7 +117,7 @@ class Exchange:
 
     async def respond_stream(self, content_type: bytes, stream: ReplyStream, headers: HeaderList = ()) -> None:
         """Send the chunks as they come. Raises ClientGone and StreamFailed; both have cut the connection off."""
-        watch = asyncio.create_task(self._until_gone())
+        watch = asyncio.create_task(self.until_gone())
         try:
             await self._start(200, content_type, None, headers)
             async for chunk in stream.chunks():
@@ -192,7 +192,8 @@ class Exchange:
         except TimeoutError:
             return
 
-    async def _until_gone(self) -> None:
+    async def until_gone(self) -> None:
+        """Returns when the client has closed the connection; for a request whose body is read."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
 

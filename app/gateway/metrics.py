@@ -40,6 +40,7 @@ class Metrics:
         self.cache_hits = 0
         self.cache_misses = 0
         self.calls_in_flight = 0
+        self.calls_waiting = 0
         self.streams_in_flight = 0
         self.connections_refused = 0
         self._registry = CollectorRegistry(auto_describe=False)
@@ -89,6 +90,7 @@ class Metrics:
         ):
             yield CounterMetricFamily(f"hms_gateway_{name}", text, value=value)
         yield GaugeMetricFamily("hms_gateway_calls_in_flight", "Calls being worked on", value=self.calls_in_flight)
+        yield GaugeMetricFamily("hms_gateway_calls_waiting", "Calls that wait for others", value=self.calls_waiting)
         yield GaugeMetricFamily("hms_gateway_streams_in_flight", "Replies being streamed", value=self.streams_in_flight)
 
     def _seconds_family(self) -> Metric:

@@ -38,6 +38,7 @@ from app.metastore.statistics_ports import (
     StatisticsWrites,
 )
 from app.structs import Database, EncodedList, FieldSchema, Partition, Table, TableMeta
+from app.txn.lease_ports import LeaseWrites
 from app.txn.ports import TxnReads, TxnWrites
 
 T = TypeVar("T")
@@ -268,6 +269,9 @@ class Transaction(Snapshot, Protocol):
 
     @property
     def txns(self) -> TxnWrites: ...
+
+    @property
+    def leases(self) -> LeaseWrites: ...
 
     @property
     def functions(self) -> FunctionWrites: ...

@@ -1,8 +1,9 @@
 """A message in, a message out: names bound to handlers, results and exceptions put where the IDL wants them."""
 
 from app.rpc.binding import BindingError, bind
-from app.rpc.call import Call, Dialect
+from app.rpc.call import Call, Dialect, Waiting
 from app.rpc.processor import MessageProcessor, Processor, Reply, Unavailable
+from app.rpc.releases import Releases
 from app.rpc.repeatable import RepeatableProcessor
 
 __all__ = [
@@ -11,8 +12,10 @@ __all__ = [
     "Dialect",
     "MessageProcessor",
     "Processor",
+    "Releases",
     "RepeatableProcessor",
     "Reply",
     "Unavailable",
+    "Waiting",
     "bind",
 ]

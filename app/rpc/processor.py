@@ -2,13 +2,14 @@
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from app.call_keys import AlreadyConcluded
 from app.idl import StructType
 from app.rpc.binding import Bound, bind
-from app.rpc.call import Call, Dialect
+from app.rpc.call import Call, Dialect, Waiting
 from app.rpc.dialects import methods_of
 from app.structs import MetaException, Method, Struct, ThriftException
 from app.wire import ApplicationError, ApplicationErrorType, Codec, Message, MessageType
@@ -36,11 +37,14 @@ class Reply:
     arguments: Struct | None = None
 
 
+Around = Callable[[Method, Call, Struct], AbstractContextManager[None]]
+
+
 class MessageProcessor(Protocol):
     """What the edges call, in a worker thread."""
 
     def process(self, codec: Codec, message: Message, call: Call) -> Reply:
-        """Answer `message`. Raises Unavailable."""
+        """Answer `message`. Raises Unavailable, and Waiting when it is to be asked again."""
 
 
 class Processor:
@@ -52,18 +56,20 @@ class Processor:
         unsupported: Mapping[str, str],
         translate: Callable[[Exception], Exception] = lambda error: error,
         whole_reply_bytes_max: int = 1 << 20,
+        around: Around = lambda method, call, arguments: nullcontext(),
     ) -> None:
         """`translate` turns what handlers raise besides Thrift exceptions into one, or into Unavailable.
 
         Replies that are read while they are sent stay whole up to `whole_reply_bytes_max`, so that they carry a
-        length and can be cached. Raises BindingError.
+        length and can be cached. Handlers are called inside of what `around` gives. Raises BindingError.
         """
         self._bound = {dialect: bind(handlers, unsupported, methods_of(dialect)) for dialect in Dialect}
         self._translate = translate
         self._whole_reply_bytes_max = whole_reply_bytes_max
+        self._around = around
 
     def process(self, codec: Codec, message: Message, call: Call) -> Reply:
-        """Answer `message`. Raises Unavailable and AlreadyConcluded; every other failure becomes a reply."""
+        """Answer `message`. Raises Unavailable, AlreadyConcluded, Waiting; every other failure becomes a reply."""
         arguments = None
         try:
             bound = self._find(message, call.dialect)
@@ -75,7 +81,7 @@ class Processor:
             return Reply(MessageType.REPLY, payload, outcome, arguments)
         except ApplicationError as error:
             return self._application_exception(codec, message, error, arguments)
-        except (Unavailable, AlreadyConcluded):
+        except (Unavailable, AlreadyConcluded, Waiting):
             raise
         except Exception:
             _log.exception("internal error in %s, request %s", message.name, call.request_id)
@@ -96,8 +102,9 @@ class Processor:
         """The result struct and the outcome."""
         result: Any = bound.method.result
         try:
-            value = bound.invoke(call, arguments)
-        except (ApplicationError, AlreadyConcluded):
+            with self._around(bound.method, call, arguments):
+                value = bound.invoke(call, arguments)
+        except (ApplicationError, AlreadyConcluded, Waiting):
             raise
         except Exception as error:
             raised = error if isinstance(error, ThriftException) else self._translate(error)
