@@ -27,8 +27,7 @@ class WaitingCalls:
         self._metrics = metrics
         self._loop: asyncio.AbstractEventLoop | None = None
         self._pauses: set[asyncio.Event] = set()
-        # Counts releases, so that one between an attempt and the pause after it is not missed.
-        self._releases = 0
+        self._releases = releases
         self._is_stopped = False
         releases.subscribe(self._announced)
 
@@ -40,7 +39,7 @@ class WaitingCalls:
         `until_gone` returns when the client is gone. Raises what `attempt` raises, ClientGone, and Refused (503) when
         too many calls wait or the server stops.
         """
-        seen = self._releases
+        seen = self._releases.count
         try:
             return await attempt(call)
         except Waiting as waiting:
@@ -66,7 +65,7 @@ class WaitingCalls:
         try:
             while True:
                 await self._pause(waiting, gone, seen)
-                seen = self._releases
+                seen = self._releases.count
                 waited_seconds = self._loop.time() - started
                 try:
                     return await attempt(replace(call, waited_seconds=waited_seconds, resume=waiting.resume))
@@ -80,7 +79,8 @@ class WaitingCalls:
         """Until it is time for another attempt. Raises ClientGone and Refused, when nobody wants one."""
         try:
             self._check()
-            if seen == self._releases:
+            # One between the attempt and the pause after it would otherwise be missed.
+            if seen == self._releases.count:
                 await self._sleep(waiting.seconds, gone)
             self._check()
             if gone.done():
@@ -119,6 +119,5 @@ class WaitingCalls:
                 loop.call_soon_threadsafe(self._wake)
 
     def _wake(self) -> None:
-        self._releases += 1
         for pause in self._pauses:
             pause.set()

@@ -12,6 +12,8 @@ class Releases:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._listeners: list[Listener] = []
+        # How many there were, for whoever looks before and after.
+        self.count = 0
 
     def subscribe(self, listener: Listener) -> None:
         with self._lock:
@@ -20,6 +22,7 @@ class Releases:
     def announce(self) -> None:
         """Whatever it was is released and committed."""
         with self._lock:
+            self.count += 1
             listeners = list(self._listeners)
         for listener in listeners:
             listener()

@@ -53,9 +53,7 @@ def test_nothing_around_an_object_is_missed(store, clock, target):
     now_ms = store.write(lambda tx: tx.leases.now_ms())
     everywhere(store, now_ms)
     related = {
-        number
-        for number, other in enumerate(TARGETS, 1)
-        if other in containers(target) or target in containers(other)
+        number for number, other in enumerate(TARGETS, 1) if other in containers(target) or target in containers(other)
     }
     found = store.write(lambda tx: tx.leases.leases_around([target]))
     assert related <= {one.lease_id for one in found}

@@ -25,7 +25,7 @@ SCENARIOS = {
         list                     -> a:x d.t, b:s d.u
         after 60
         list                     -> b:s d.u
-        after 539 
+        after 539
         list                     -> b:s d.u
         after 1
         list                     -> nothing
