@@ -1,0 +1,162 @@
+"""Who gets which lock: every cell of the compatibility matrix, and the rules around it."""
+
+import pytest
+
+from app.structs import LockType
+from app.txn.locks import (
+    STRENGTH,
+    Lock,
+    LockId,
+    TxnId,
+    block_of,
+    blockers,
+    circle_through,
+    conflicts,
+    has_expired,
+    victim_of,
+    weakest_conflicting,
+)
+from app.txn.names import target
+
+TYPES = {"SR": LockType.SHARED_READ, "SW": LockType.SHARED_WRITE, "EW": LockType.EXCL_WRITE, "X": LockType.EXCLUSIVE}
+
+# Semantics §5.8; "4" is ok between clients of Hive 4 only.
+MATRIX = """
+        SR    SW    EW    X
+    SR  ok    ok    ok    wait
+    SW  ok    4     wait  wait
+    EW  ok    wait  wait  wait
+    X   wait  wait  wait  wait
+"""
+
+
+def lock(
+    text: str, lock_id: int, *, txn: int = 0, waits: bool = False, number: int = 1, shares: bool = False, beat: int = 0
+) -> Lock:
+    """`lock("X sales.orders/ds=1", 1)`."""
+    type_name, name = text.split(" ")
+    table, _, partition = name.partition("/")
+    db_name, _, table_name = table.partition(".")
+    place = target(db_name, table_name, partition)
+    return Lock(LockId(lock_id), number, TxnId(txn), place, TYPES[type_name], not waits, shares, beat)
+
+
+def cells() -> list[tuple[str, str, str]]:
+    header, *rows = (line.split() for line in MATRIX.strip().splitlines())
+    return [(row[0], held, cell) for row in rows for held, cell in zip(header, row[1:], strict=True)]
+
+
+@pytest.mark.parametrize(("requested", "held", "cell"), cells())
+@pytest.mark.parametrize("place", ["d.t", "d.t/p=1", "d"])
+def test_every_cell_of_the_matrix(requested: str, held: str, cell: str, place: str) -> None:
+    request, existing = lock(f"{requested} {place}", 2, waits=True), lock(f"{held} {place}", 1)
+    assert (block_of([request], [existing]) is None) == (cell == "ok")
+    newer = lock(f"{requested} {place}", 2, waits=True, shares=True), lock(f"{held} {place}", 1, shares=True)
+    assert (block_of([newer[0]], [newer[1]]) is None) == (cell != "wait")
+    assert conflicts(existing, request) == conflicts(request, existing)
+
+
+@pytest.mark.parametrize(("mine", "theirs"), [(False, True), (True, False)])
+def test_one_old_client_is_enough_to_exclude_writers(mine: bool, theirs: bool) -> None:
+    request, held = lock("SW d.t", 2, waits=True, shares=mine), lock("SW d.t", 1, shares=theirs)
+    assert block_of([request], [held]) is not None
+
+
+@pytest.mark.parametrize(
+    ("held", "requested", "result"),
+    [
+        ("SR db1.t", "X db1.t", "wait"),
+        ("X db1.t/p=1", "SR db1.t", "wait"),
+        ("X db1.t/p=1", "SR db1.t/p=2", "ok"),
+        ("X db1.t/p=1", "SR db1.t/p=1", "wait"),
+        ("X db1.t", "SR db1", "ok"),
+        ("X db1.t/p=1", "SR db1", "ok"),
+        ("SR db1", "X db1.t", "ok"),
+        ("SR db1", "X db1.t/p=1", "ok"),
+        ("SW db1", "X db1.t", "wait"),
+        ("SR db1", "X db1", "wait"),
+        ("X db1", "SR db1.t", "wait"),
+        ("X db1", "SR db1.t/p=1", "wait"),
+        ("X db1", "X db2", "ok"),
+        ("X db1.t", "X db1.u", "ok"),
+        ("SR db1.t", "SW db1.t", "ok"),
+        ("EW db1", "SW db1.t/p=1", "wait"),
+        ("X DB1.T/P=a", "X db1.t/p=a", "wait"),
+        ("X db1.t/p=A", "X db1.t/p=a", "ok"),
+    ],
+)
+def test_objects_that_overlap(held: str, requested: str, result: str) -> None:
+    assert (block_of([lock(requested, 2, waits=True)], [lock(held, 1)]) is None) == (result == "ok")
+
+
+def test_a_transaction_does_not_wait_for_itself() -> None:
+    held = lock("SW d.t", 1, txn=5)
+    assert block_of([lock("X d.t", 2, txn=5, waits=True)], [held]) is None
+    assert block_of([lock("X d.t", 2, txn=6, waits=True)], [held]) is not None
+    assert block_of([lock("X d.t", 2, waits=True)], [lock("SR d.t", 1)]) is not None
+
+
+def test_components_of_a_request_do_not_wait_for_each_other() -> None:
+    request = [lock("X d.t", 2, waits=True), lock("X d.t", 2, waits=True, number=2)]
+    assert block_of(request, request) is None
+
+
+def test_nobody_overtakes_a_waiting_request() -> None:
+    reading, changing = lock("SR d.t", 1), lock("X d.t", 2, waits=True)
+    assert block_of([lock("SR d.t", 3, waits=True)], [reading, changing]) is not None
+    assert block_of([changing], [lock("SR d.t", 3, waits=True)]) is None
+
+
+def test_an_acquired_lock_counts_however_late_it_came() -> None:
+    """Hive 2.3 grants the writer beside a reader that came later (semantics §5.8)."""
+    assert block_of([lock("X d.t", 2, waits=True)], [lock("SR d.t", 3)]) is not None
+
+
+def test_all_or_nothing_and_the_first_blocker_of_the_first_blocked_component() -> None:
+    request = [lock("X d.a", 9, waits=True), lock("X d.b", 9, waits=True, number=2), lock("X d.c", 9, number=3)]
+    others = [lock("SR d.c", 1), lock("SR d.b", 3), lock("SR d.b", 2), lock("SR d.z", 4)]
+    block = block_of(request, others)
+    assert block is not None
+    assert (block.component.number, block.blocker.lock_id) == (2, 2)
+    assert {one.lock_id for one in blockers(request, others)} == {1, 2, 3}
+
+
+def test_many_components_against_many_locks_find_the_same_as_one_by_one() -> None:
+    places = ["d", "d.t", "d.u", "d.t/p=1", "d.t/p=2", "d.u/p=1", "e", "e.t"]
+    request = [lock(f"X {place}", 100, waits=True, number=n) for n, place in enumerate(places[:6], 1)]
+    for number, place in enumerate(places, 1):
+        other = lock(f"X {place}", number)
+        singly = [part.number for part in request if conflicts(part, other)]
+        block = block_of(request, [other])
+        assert (block.component.number if block else None) == min(singly, default=None)
+
+
+@pytest.mark.parametrize("type", list(LockType))
+def test_what_is_not_loaded_cannot_be_in_the_way(type: LockType) -> None:
+    least = weakest_conflicting(type)
+    names = {value: key for key, value in TYPES.items()}
+    for other in LockType:
+        if STRENGTH[other] < least:
+            assert not conflicts(lock(f"{names[type]} d.t", 1), lock(f"{names[other]} d.t", 2))
+
+
+def test_a_circle_and_its_youngest_transaction() -> None:
+    a, b, c, free = ("txnid", 1), ("txnid", 2), ("lockid", 9), ("txnid", 4)
+    edges = {a: [free, b], b: [c], c: [a]}
+    assert circle_through(a, edges) == [a, b, c]
+    assert victim_of([a, b, c]) == 2
+    assert circle_through(a, {a: [b], b: [c]}) is None
+    assert circle_through(free, edges) is None
+    assert circle_through(a, {a: [b], b: [c], c: [b]}) is None
+
+
+def test_exactly_the_time_out_is_not_too_late() -> None:
+    held = lock("X d.t", 1, beat=1_000)
+    assert not has_expired(held, 301_000, 300_000)
+    assert has_expired(held, 301_001, 300_000)
+
+
+def test_a_lock_as_exceptions_show_it() -> None:
+    assert str(lock("X d.t", 3, txn=7)) == (
+        "lockid:3 intLockId:1 txnid:7 db:d table:t partition:null state:ACQUIRED type:EXCLUSIVE"
+    )
