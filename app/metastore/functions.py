@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from app.clock import Clock
-from app.metastore.errors import database_not_found, required, unstorable_as_meta
+from app.metastore.errors import required, unstorable_as_meta
 from app.metastore.events import EventMaker
 from app.metastore.names import InvalidName, check_function_name, display_name, normalize
 from app.metastore.patterns import parse_pattern
@@ -48,7 +48,7 @@ class FunctionService:
         def work(tx: Transaction) -> None:
             database = _find_database(tx, given.dbName)
             if database is None:
-                raise database_not_found(given.dbName)
+                raise NoSuchObjectException(given.dbName)
             new = _stored(given, database.database.name or "", now)
             tx.functions.insert(database.database_id, new)
             tx.append_event(self._created(new))
@@ -74,7 +74,7 @@ class FunctionService:
                 raise MetaException(f"function {name} doesn't exist")
             database = _find_database(tx, given.dbName)
             if database is None:
-                raise InvalidObjectException(database_not_found(given.dbName).message)
+                raise InvalidObjectException(given.dbName)
             new = _stored(given, database.database.name or "", found.function.createTime)
             new = msgspec.structs.replace(new, resourceUris=found.function.resourceUris)
             tx.functions.update(found.function_id, database.database_id, new)

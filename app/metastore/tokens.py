@@ -9,19 +9,19 @@ class TokenService:
         self._store = store
 
     def add(self, identifier: str | None, token: str | None) -> bool:
-        """False when the identifier is taken. Raises MetaException."""
-        key, value = required(identifier, "token identifier"), required(token, "token")
-        return self._store.write(lambda tx: tx.tokens.insert_token(key, value))
+        """False when the identifier is taken. Raises MetaException without one."""
+        key = required(identifier, "token identifier")
+        return self._store.write(lambda tx: tx.tokens.insert_token(key, token or ""))
 
     def remove(self, identifier: str | None) -> bool:
-        """Whether it was there. Raises MetaException."""
-        key = required(identifier, "token identifier")
-        return self._store.write(lambda tx: tx.tokens.delete_token(key))
+        """Whether it was there."""
+        return identifier is not None and self._store.write(lambda tx: tx.tokens.delete_token(identifier))
 
     def get(self, identifier: str | None) -> str | None:
-        """None for an unknown identifier. Raises MetaException."""
-        key = required(identifier, "token identifier")
-        return self._store.read(lambda snapshot: snapshot.tokens.token(key))
+        """None for an unknown identifier."""
+        if identifier is None:
+            return None
+        return self._store.read(lambda snapshot: snapshot.tokens.token(identifier))
 
     def identifiers(self) -> list[str]:
         """Sorted."""

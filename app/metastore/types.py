@@ -1,5 +1,7 @@
 """Types of the old type registry, which no client uses (semantics §2.4)."""
 
+import msgspec
+
 from app.metastore.errors import required, unstorable_as_meta
 from app.metastore.names import InvalidName, check_type_name, trim
 from app.metastore.ports import DuplicateKey, Store
@@ -15,6 +17,8 @@ class TypeService:
     def create(self, given: Type | None) -> None:
         """Raises InvalidObjectException, AlreadyExistsException, MetaException."""
         new = required(given, "type")
+        if new.fields is None:
+            new = msgspec.structs.replace(new, fields=[])
         try:
             check_type_name(required(new.name, "type name"))
         except InvalidName as error:

@@ -45,7 +45,7 @@ def refusal(action: Callable[[], object]) -> ThriftException:
 def test_types(catalog: Catalog) -> None:
     types = Types(TypeService(catalog.store))
     assert types.create_type(CALL, Type("t")) is True
-    assert types.get_type(CALL, "t") == Type("t")
+    assert types.get_type(CALL, "t") == Type("t", fields=[])
     assert [types.drop_type(CALL, "t") for _ in range(2)] == [True, True]
     assert refusal(lambda: types.get_type_all(CALL, "t")) == MetaException("Not yet implemented")
     for action in (
@@ -64,11 +64,10 @@ def test_tokens_are_kept_as_they_come(catalog: Catalog) -> None:
     assert tokens.get_token(CALL, "missing") is None
     assert tokens.get_all_token_identifiers(CALL) == ["id"]
     assert [tokens.remove_token(CALL, "id") for _ in range(2)] == [True, False]
+    assert (tokens.add_token(CALL, "id", None), tokens.get_token(CALL, "id")) == (True, "")
+    assert (tokens.get_token(CALL, None), tokens.remove_token(CALL, None)) == (None, False)
     for action in (
         lambda: tokens.add_token(CALL, None, "t"),
-        lambda: tokens.add_token(CALL, "i", None),
-        lambda: tokens.get_token(CALL, None),
-        lambda: tokens.remove_token(CALL, None),
         lambda: tokens.add_master_key(CALL, None),
         lambda: tokens.update_master_key(CALL, 1, None),
     ):

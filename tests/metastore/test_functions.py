@@ -76,7 +76,7 @@ def test_names_are_lower_cased_and_found_however_they_are_spelled(catalog: Catal
         (function(className=None), InvalidObjectException("Function class name cannot be null")),
         (function("a/b", className=None), InvalidObjectException("a/b is not a valid object name")),
         (function(dbName="missing"), NoSuchObjectException("missing")),
-        (function(dbName=""), NoSuchObjectException()),
+        (function(dbName=""), NoSuchObjectException("")),
         (function(dbName="a\0"), NoSuchObjectException("a\0")),
     ],
 )
