@@ -114,7 +114,8 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
     try:
         parts = (store, _directories(settings), clock, rules, to_tjson)
         leases = LeaseService(store, _lease_settings(settings), releases.announce)
-        handlers = [Service(clock, counters), *_handlers(*parts, settings.limits), Leases(leases)]
+        handlers = [Service(clock, counters), *_handlers(*parts, settings.limits), *_txn_handlers(store, settings)]
+        handlers.append(Leases(leases))
         bytes_max = settings.limits.cached_reply_bytes_max
         processor = Processor(handlers, UNSUPPORTED, translated, bytes_max, under_presented_lease)
     except BaseException:
@@ -122,7 +123,7 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         raise
     events = EventMaker(rules, clock, to_tjson)
     repeatable = RepeatableProcessor(processor, store, codecs)
-    chores = _chores(store, clock, rules, events, settings.limits)
+    chores = _chores(store, clock, rules, events, settings)
     return Metastore(store, codecs, repeatable, events, chores, releases)
 
 
@@ -154,12 +155,13 @@ def translated(error: Exception) -> Exception:
 
 
 def _chores(
-    store: SqlStore, clock: Clock, rules: MetastoreSettings, events: EventMaker, limits: Limits
+    store: SqlStore, clock: Clock, rules: MetastoreSettings, events: EventMaker, settings: Settings
 ) -> Sequence[Chore]:
+    notifications = NotificationService(store, clock, rules, events, settings.limits)
     return (
         Chore("forget outcomes", EXPIRY_SECONDS, lambda: store.forget_outcomes(clock.seconds() - OUTCOME_SECONDS)),
-        Chore("expire events", EXPIRY_SECONDS, NotificationService(store, clock, rules, events, limits).expire),
-        Chore("expire transactions and locks", TXN_EXPIRY_SECONDS, Expiry(store, TxnSettings()).expire),
+        Chore("expire events", EXPIRY_SECONDS, notifications.expire),
+        Chore("expire transactions and locks", TXN_EXPIRY_SECONDS, Expiry(store, _txn_settings(settings)).expire),
         Chore("expire partition marks", EXPIRY_SECONDS, PartitionMarkService(store, clock, rules).expire),
     )
 
@@ -198,19 +200,22 @@ def _handlers(
         Tokens(TokenService(store)),
         Properties(PropertyService(store)),
         FileMetadata(),
-        *_txn_handlers(store),
     ]
 
 
-def _txn_handlers(store: SqlStore) -> list[object]:
-    settings = TxnSettings()
-    locks = LockService(store, settings)
-    transactions = TransactionService(store, locks, settings)
+def _txn_handlers(store: SqlStore, settings: Settings) -> list[object]:
+    txn_settings = _txn_settings(settings)
+    locks = LockService(store, txn_settings)
+    transactions = TransactionService(store, locks, txn_settings)
     return [
         Locks(locks),
-        Transactions(transactions, WriteIdService(store, settings), RebuildService(store, settings)),
+        Transactions(transactions, WriteIdService(store, txn_settings), RebuildService(store, txn_settings)),
         Compactions(CompactionService(store)),
     ]
+
+
+def _txn_settings(settings: Settings) -> TxnSettings:
+    return TxnSettings(timeout_ms=round(settings.txn_timeout_seconds * 1000))
 
 
 def _lease_settings(settings: Settings) -> LeaseSettings:

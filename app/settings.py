@@ -118,6 +118,9 @@ class Settings(BaseSettings):
     )
     cors_origins: list[str] = Field(default=["*"], description='Origins of web pages that may call; ["*"] is any.')
 
+    txn_timeout_seconds: float = Field(
+        default=300.0, gt=0, le=10**9, description="A transaction or lock without a heartbeat for longer is lost."
+    )
     administrators: list[str] = Field(
         default=["admin"], description="Users who may take the leases and locks of others away."
     )
