@@ -28,6 +28,7 @@ from app.handlers.partition_marks import PartitionMarks
 from app.handlers.partitions import Partitions
 from app.handlers.presented_lease import under_presented_lease
 from app.handlers.properties import Properties
+from app.handlers.roles import Privileges, Roles
 from app.handlers.service import Service
 from app.handlers.tables import Tables
 from app.handlers.tokens import Tokens
@@ -47,7 +48,9 @@ from app.metastore.notifications import NotificationService
 from app.metastore.partition_marks import PartitionMarkService
 from app.metastore.partitions import PartitionService
 from app.metastore.ports import FileSystemError, StoreError, StoreUnavailable
+from app.metastore.privileges import PrivilegeService
 from app.metastore.properties import PropertyService
+from app.metastore.roles import RoleService
 from app.metastore.settings import MetastoreSettings
 from app.metastore.tables import TableService
 from app.metastore.tokens import TokenService
@@ -180,17 +183,23 @@ def _handlers(
     tables = TableService(*parts)
     alterations = AlterTableService(*parts)
     partitions = PartitionService(*parts, limits)
+    statistics = ColumnStatisticsService(store, clock, rules, to_tjson)
+    privileges = PrivilegeService(store, clock)
+    roles = RoleService(store, clock, rules)
     databases.create_default()
+    roles.create_defaults()
     alterations.recover_pending_moves()
     return [
         Configuration(rules),
         Catalogs(rules.warehouse_location),
         Databases(databases),
         Fields(FieldService(store)),
-        Tables(tables, alterations, TruncateService(*parts)),
-        Partitions(partitions),
+        Tables(tables, alterations, TruncateService(*parts), statistics),
+        Partitions(partitions, privileges, statistics),
+        Roles(roles),
+        Privileges(privileges),
         Constraints(ConstraintService(store, clock, rules, to_tjson)),
-        ColumnStatisticsMethods(ColumnStatisticsService(store, clock, rules, to_tjson)),
+        ColumnStatisticsMethods(statistics),
         PartitionChanges(partitions),
         Functions(FunctionService(store, clock, events)),
         Indexes(IndexService(store, clock, events, tables)),

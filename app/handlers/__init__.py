@@ -18,12 +18,6 @@ UNSUPPORTED: Mapping[str, str] = MappingProxyType(
                 "get_materialization_invalidation_info update_creation_metadata",
             ),
             *_because(
-                "roles and privileges: not implemented yet",
-                "create_role drop_role get_role_names grant_role revoke_role list_roles grant_revoke_role"
-                " get_principals_in_role get_role_grants_for_principal get_privilege_set list_privileges"
-                " grant_privileges revoke_privileges grant_revoke_privileges refresh_privileges",
-            ),
-            *_because(
                 "write notifications and statistics of transactions: not implemented yet",
                 "get_all_write_event_info update_transaction_statistics",
             ),

@@ -3,11 +3,14 @@
 from typing import cast
 
 from app.handlers.table_names import table_in, table_named
+from app.metastore.column_statistics import ColumnStatisticsService
 from app.metastore.errors import required
 from app.metastore.partition_names import name_to_spec, name_to_values
 from app.metastore.partition_projections import Projection
 from app.metastore.partition_reads import PartitionList
+from app.metastore.partition_tables import TableName, partitions_of
 from app.metastore.partitions import PartitionService
+from app.metastore.privileges import PrivilegeService
 from app.rpc.call import Call, Dialect
 from app.structs import (
     GetPartitionNamesPsRequest,
@@ -37,9 +40,17 @@ from app.structs import (
 class Partitions:
     """`max_parts` below zero means all."""
 
-    def __init__(self, partitions: PartitionService) -> None:
+    def __init__(
+        self,
+        partitions: PartitionService,
+        privileges: PrivilegeService | None = None,
+        statistics: ColumnStatisticsService | None = None,
+    ) -> None:
+        """`privileges` and `statistics` go out with the partitions where a call asks for them."""
         self._reads = partitions.reads
         self._values = partitions.values
+        self._privileges = privileges
+        self._statistics = statistics
 
     def get_partition(self, call: Call, db_name: str, tbl_name: str, part_vals: list[str]) -> Partition:
         return self._reads.get(table_named(db_name, tbl_name), part_vals)
@@ -52,7 +63,9 @@ class Partitions:
     def get_partition_with_auth(
         self, call: Call, db_name: str, tbl_name: str, part_vals: list[str], user_name: str, group_names: list[str]
     ) -> Partition:
-        return self._reads.get(table_named(db_name, tbl_name), part_vals)
+        table = table_named(db_name, tbl_name)
+        found = self._authorized(table, [self._reads.get(table, part_vals)], user_name, group_names)
+        return partitions_of(found)[0]
 
     def get_partition_by_name(self, call: Call, db_name: str, tbl_name: str, part_name: str) -> Partition:
         return self._reads.get_by_name(table_named(db_name, tbl_name), part_name)
@@ -69,7 +82,8 @@ class Partitions:
     def get_partitions_with_auth(
         self, call: Call, db_name: str, tbl_name: str, max_parts: int, user_name: str, group_names: list[str]
     ) -> PartitionList:
-        return self._reads.list_all(table_named(db_name, tbl_name), max_parts)
+        table = table_named(db_name, tbl_name)
+        return self._authorized(table, self._reads.list_all(table, max_parts), user_name, group_names)
 
     def get_partitions_pspec(self, call: Call, db_name: str, tbl_name: str, max_parts: int) -> list[PartitionSpec]:
         return self._reads.specs(table_named(db_name, tbl_name), max_parts)
@@ -102,7 +116,9 @@ class Partitions:
         user_name: str,
         group_names: list[str],
     ) -> PartitionList:
-        return self._reads.list_by_partial_values(table_named(db_name, tbl_name), part_vals, max_parts)
+        table = table_named(db_name, tbl_name)
+        found = self._reads.list_by_partial_values(table, part_vals, max_parts)
+        return self._authorized(table, found, user_name, group_names)
 
     def get_partitions_ps_with_auth_req(
         self, call: Call, req: GetPartitionsPsWithAuthRequest
@@ -115,6 +131,7 @@ class Partitions:
             found = self._reads.list_by_partial_values(table, req.partVals, limit, projection)
         else:
             found = self._reads.list_all(table, limit, projection)
+        found = self._authorized(table, found, req.userName, req.groupNames)
         return GetPartitionsPsWithAuthResponse(partitions=_as_list(found))
 
     def get_partition_names_ps(
@@ -163,7 +180,10 @@ class Partitions:
         return self._reads.list_by_names(table_named(db_name, tbl_name), names)
 
     def get_partitions_by_names_req(self, call: Call, req: GetPartitionsByNamesRequest) -> GetPartitionsByNamesResult:
-        found = self._reads.list_by_names(table_named(req.db_name, req.tbl_name), req.names, _projection(req))
+        table = table_named(req.db_name, req.tbl_name)
+        found = self._reads.list_by_names(table, req.names, _projection(req))
+        if req.get_col_stats and self._statistics is not None:
+            found = self._statistics.with_statistics(table, found, req.engine)
         return GetPartitionsByNamesResult(partitions=_as_list(found))
 
     def get_partitions_with_specs(self, call: Call, request: GetPartitionsRequest) -> GetPartitionsResponse:
@@ -182,6 +202,11 @@ class Partitions:
 
     def partition_name_to_spec(self, call: Call, part_name: str) -> dict[str, str]:
         return name_to_spec(required(part_name, "partition name"))
+
+    def _authorized(
+        self, table: TableName, found: PartitionList, user: str | None, groups: list[str] | None
+    ) -> PartitionList:
+        return found if self._privileges is None else self._privileges.with_privileges(table, found, user, groups)
 
 
 _ProjectingRequest = (

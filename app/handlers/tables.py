@@ -6,6 +6,7 @@ from app.handlers.arguments import database_name, in_catalog, is_newer, with_fie
 from app.handlers.constraints import plain
 from app.handlers.table_names import table_in, table_named
 from app.metastore.alter_table import AlterTableService
+from app.metastore.column_statistics import ColumnStatisticsService
 from app.metastore.errors import required
 from app.metastore.names import DEFAULT_CATALOG
 from app.metastore.tables import TableService
@@ -39,7 +40,15 @@ from app.structs import (
 
 
 class Tables:
-    def __init__(self, tables: TableService, alterations: AlterTableService, truncations: TruncateService) -> None:
+    def __init__(
+        self,
+        tables: TableService,
+        alterations: AlterTableService,
+        truncations: TruncateService,
+        statistics: ColumnStatisticsService | None = None,
+    ) -> None:
+        """`statistics` go out with a table where a call asks for them."""
+        self._statistics = statistics
         self._tables = tables
         self._alterations = alterations
         self._truncations = truncations
@@ -137,7 +146,10 @@ class Tables:
 
     def get_table_req(self, call: Call, req: GetTableRequest) -> GetTableResult:
         request = required(req, "req")
-        table = self._tables.get(table_in(request.catName, request.dbName, request.tblName))
+        name = table_in(request.catName, request.dbName, request.tblName)
+        table = self._tables.get(name)
+        if request.getColumnStats and self._statistics is not None:
+            table = self._statistics.with_table_statistics(name, table, request.engine)
         newer = is_newer(call, request.dbName) or request.catName is not None
         return GetTableResult(_in_default_catalog(table) if newer else table)
 

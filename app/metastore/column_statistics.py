@@ -20,7 +20,7 @@ from app.metastore.partition_names import (
     name_to_spec,
     parse_name,
 )
-from app.metastore.partition_tables import TableName
+from app.metastore.partition_tables import TableName, partitions_of
 from app.metastore.ports import Selection, Snapshot, Store, StoredTable, Transaction
 from app.metastore.settings import MetastoreSettings
 from app.metastore.statistics_aggregation import aggregate
@@ -35,12 +35,14 @@ from app.structs import (
     ColumnStatisticsDesc,
     ColumnStatisticsObj_v4,
     Decimal,
+    EncodedList,
     InvalidInputException,
     InvalidObjectException,
     MetaException,
     NoSuchObjectException,
     Partition,
     Struct,
+    Table,
 )
 
 DEFAULT_ENGINE: Final = "hive"
@@ -242,18 +244,30 @@ class ColumnStatisticsService:
 
         self._store.write(work)
 
+    def with_table_statistics(self, name: TableName, table: Table, engine: str | None = None) -> Table:
+        """A copy of a table that carries what is known about its columns."""
+
+        def work(snapshot: Snapshot) -> Table:
+            stored = _loaded(snapshot, name)
+            figures = snapshot.statistics.of_table(stored.table_id, _engine(engine))
+            found = _statistics(stored, None, figures, _engine(engine)) if figures else None
+            return msgspec.structs.replace(table, colStats=found)
+
+        return self._store.read(work)
+
     def with_statistics(
-        self, name: TableName, partitions: Sequence[Partition], engine: str | None = None
-    ) -> list[Partition]:
+        self, name: TableName, partitions: list[Partition] | EncodedList, engine: str | None = None
+    ) -> list[Partition] | EncodedList:
         """Copies of a table's partitions that carry what is known about their columns."""
+        each = partitions_of(partitions)
 
         def work(snapshot: Snapshot) -> list[Partition]:
             table = _loaded(snapshot, name)
-            names = [make_name(table.key_names, one.values or []) for one in partitions]
+            names = [make_name(table.key_names, one.values or []) for one in each]
             found = snapshot.statistics.of_partitions(table, _engine(engine), names)
             return [
                 _with_figures(table, partition, part_name, found.get(part_name, ()), _engine(engine))
-                for partition, part_name in zip(partitions, names, strict=True)
+                for partition, part_name in zip(each, names, strict=True)
             ]
 
         return self._store.read(work)

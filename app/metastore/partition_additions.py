@@ -51,6 +51,7 @@ from app.metastore.ports import (
     StoreError,
     Transaction,
 )
+from app.metastore.privileges import has_partition_privileges
 from app.metastore.settings import MetastoreSettings
 from app.metastore.table_types import is_view
 from app.structs import (
@@ -368,5 +369,9 @@ def _counted(planned: _Planned, statistics: tuple[int, int] | None, environment:
 
 
 def _insert(transaction: Transaction, table: StoredTable, partitions: Sequence[NewPartition], event: Event) -> None:
-    transaction.insert_partitions(still(transaction, table), partitions)
+    current = still(transaction, table)
+    transaction.insert_partitions(current, partitions)
+    if has_partition_privileges(current) and partitions:
+        created = partitions[0].partition.createTime or 0
+        transaction.grants.copy_to_partitions(current, [one.name for one in partitions], created)
     transaction.append_event(event)

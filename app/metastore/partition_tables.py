@@ -8,7 +8,7 @@ from app.metastore.filters import BoundFilter, FilterError, bind, parse_filter
 from app.metastore.names import display_name, normalize
 from app.metastore.partition_names import PartitionNameError, make_name, partial_spec
 from app.metastore.ports import Selection, Snapshot, StoredTable
-from app.structs import MetaException
+from app.structs import EncodedList, MetaException, Partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +74,10 @@ def matching_filter(table: StoredTable, text: str | None, limit: int | None = No
 def java_list(values: Sequence[str]) -> str:
     """A list as Java prints it, which is how Hive's texts show partition values."""
     return f"[{', '.join(values)}]"
+
+
+def partitions_of(found: Sequence[Partition] | EncodedList) -> list[Partition]:
+    """All of a list at once, also of one that would be read while it is sent."""
+    if not isinstance(found, EncodedList):
+        return list(found)
+    return [one for chunk in found.struct_chunks() for one in chunk if isinstance(one, Partition)]

@@ -209,6 +209,9 @@ class GrantReads(Protocol):
 class GrantWrites(GrantReads, Protocol):
     def insert(self, grants: Sequence[Grant]) -> None: ...
 
+    def copy_to_partitions(self, table: "StoredTable", names: Sequence[str], now_seconds: int) -> None:
+        """Grant on these partitions, and on their columns, what is granted on their table."""
+
     def delete(self, grant_ids: Sequence[GrantId]) -> None: ...
 
     def clear_grant_options(self, grant_ids: Sequence[GrantId]) -> None: ...

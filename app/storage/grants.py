@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, delete, false, insert, or_, select, update
+from sqlalchemy import ColumnElement, Row, Select, case, delete, false, insert, literal, or_, select, update
 
 from app.metastore.ids import DatabaseId, PartitionId, TableId
+from app.metastore.ports import StoredTable
 from app.metastore.statistics_ports import Grant, GrantId, GrantObject, Principal, StoredGrant
 from app.storage.errors import check_name, check_text, is_storable
-from app.storage.filter_sql import has_id_among
+from app.storage.filter_sql import has_id_among, is_among
 from app.storage.fragments import decode_texts
 from app.storage.repository import Repository
 from app.storage.schema import DATABASES, PARTITIONS, PRIVILEGES, TABLES
@@ -44,6 +45,28 @@ class GrantRepository(Repository):
     def insert(self, grants: Sequence[Grant]) -> None:
         if grants:
             self._connection.execute(insert(PRIVILEGES), [_row(grant) for grant in grants])
+
+    def copy_to_partitions(self, table: StoredTable, names: Sequence[str], now_seconds: int) -> None:
+        on_table = int(HiveObjectType.TABLE)
+        object_type = case(
+            (PRIVILEGES.c.object_type == on_table, int(HiveObjectType.PARTITION)), else_=PRIVILEGES.c.object_type
+        )
+        copied = [column.name for column in PRIVILEGES.c if column.name != "privilege_id"]
+        changed = {
+            "object_type": object_type,
+            "partition_id": PARTITIONS.c.partition_id,
+            "create_time": literal(now_seconds),
+        }
+        source = (
+            select(*(changed.get(name, PRIVILEGES.c[name]) for name in copied))
+            .select_from(PRIVILEGES.join(PARTITIONS, PARTITIONS.c.table_id == PRIVILEGES.c.table_id))
+            .where(
+                PRIVILEGES.c.table_id == table.table_id,
+                PRIVILEGES.c.partition_id.is_(None),
+                is_among(PARTITIONS.c.part_name, names, self._dialect_name),
+            )
+        )
+        self._connection.execute(insert(PRIVILEGES).from_select(copied, source))
 
     def delete(self, grant_ids: Sequence[GrantId]) -> None:
         among = has_id_among(PRIVILEGES.c.privilege_id, grant_ids, self._dialect_name)
