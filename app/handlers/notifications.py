@@ -123,13 +123,16 @@ def _event(stored: StoredEvent, catalog: str | None) -> NotificationEvent:
 def _insertion(
     data: InsertEventRequestData | InsertEventRequestData_v4, partition_values: Sequence[str] | None
 ) -> Insertion:
-    """Both shapes of the data; the older one may hold the newer, one field on (semantics §10.1)."""
-    files, checksums, replaces = data.filesAdded, data.filesAddedChecksum, False
+    """Both shapes of the data; the older one may hold the newer, one field on (semantics §10.1).
+
+    Checksums go no further: messages of the format we write have none.
+    """
+    files, replaces = data.filesAdded, False
     if isinstance(data, InsertEventRequestData_v4):
         replaces = bool(data.replace)
     elif files is None:
-        files, checksums = data.filesAddedChecksum, data.checksumsOfNewer
-    return Insertion(files or (), checksums or (), replaces, partition_values or ())
+        files = data.filesAddedChecksum
+    return Insertion(files or (), replaces, partition_values or ())
 
 
 def _written(request: WriteNotificationLogRequest) -> Insertion:

@@ -23,7 +23,7 @@ def remove_index(
     table = index_table(tx, stored.index)
     tx.indexes.delete(stored.index_id)
     locations = [] if table is None else tables.remove(tx, table, delete_data=delete_data)
-    tx.append_event(index_event(events, DROP_INDEX, stored.index, {"indexObjJson": events.object_json(stored.index)}))
+    tx.append_event(_dropped(events, stored.index))
     return locations
 
 
@@ -36,6 +36,16 @@ def index_table(snapshot: Snapshot, index: Index) -> StoredTable | None:
 
 
 def index_event(events: EventMaker, event_type: str, index: Index, fields: dict[str, Any]) -> Event:
-    """An event about an index; like Hive's it is filed under the database."""
+    """An event about an index, filed under the table it is for."""
     db_name = index.dbName or ""
-    return events.event(event_type, db_name, None, {"db": db_name, **fields, "timestamp": events.timestamp()})
+    message = {"db": db_name, **fields, "timestamp": events.timestamp()}
+    return events.event(event_type, db_name, index.origTableName, message)
+
+
+def _dropped(events: EventMaker, index: Index) -> Event:
+    fields = {
+        "indexName": index.indexName,
+        "origTableName": index.origTableName,
+        "indexTableName": index.indexTableName,
+    }
+    return index_event(events, DROP_INDEX, index, fields)

@@ -14,6 +14,7 @@ from app.metastore.object_ports import StoredIndex
 from app.metastore.parameters import with_new_ddl_time, without_nulls
 from app.metastore.partition_tables import TableName
 from app.metastore.ports import DuplicateKey, Snapshot, Store, StoredTable, Transaction
+from app.metastore.table_shape import stored_descriptor
 from app.metastore.tables import TableService
 from app.structs import (
     AlreadyExistsException,
@@ -63,7 +64,8 @@ class IndexService:
                     self._tables.create(table, also=insert)
         except DuplicateKey as error:
             raise _taken(given) from error
-        return self.get(_base(given), new.indexName)
+        # The name comes back as it was sent, as in Hive.
+        return msgspec.structs.replace(self.get(_base(given), new.indexName), indexName=given.indexName)
 
     def alter(self, name: TableName, index_name: str | None, index: Index | None) -> None:
         """Replace the parameters, nothing else. Raises MetaException."""
@@ -113,6 +115,7 @@ class IndexService:
             indexTableName=None if given.indexTableName is None else normalize(given.indexTableName),
             createTime=self._clock.seconds(),
             lastAccessTime=given.lastAccessTime or 0,
+            sd=None if given.sd is None else stored_descriptor(given.sd),
             parameters=self._parameters(given),
             deferredRebuild=bool(given.deferredRebuild),
         )

@@ -8,8 +8,7 @@ from app.clock import Clock
 from app.limits import Limits
 from app.metastore.errors import required
 from app.metastore.events import EventMaker
-from app.metastore.partition_names import PartitionNameError, make_name
-from app.metastore.partition_tables import TableName
+from app.metastore.partition_tables import TableName, values_name
 from app.metastore.ports import Event, EventId, EventSelection, Snapshot, Store, StoredEvent, StoredTable, Transaction
 from app.metastore.settings import MetastoreSettings
 from app.structs import MetaException
@@ -26,13 +25,12 @@ _EXPIRED_AT_ONCE_MAX: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Insertion:
-    """What a client says it wrote: files, their checksums where it knows them, and whether they replace all others.
+    """What a client says it wrote: files, and whether they replace all others.
 
-    partition_values   of the partition written to; none for the table itself
+    partition_values   of the partition written to, perhaps of the leading keys only; none for the table itself
     """
 
     files: Sequence[str] = ()
-    checksums: Sequence[str] = ()
     replaces: bool = False
     partition_values: Sequence[str] = ()
 
@@ -113,7 +111,7 @@ class NotificationService:
         fields = self._fields(tx, table, insertion.partition_values) | {
             "timestamp": self._events.timestamp(),
             "replace": "true" if insertion.replaces else "false",
-            "files": _with_checksums(insertion.files, insertion.checksums),
+            "files": list(insertion.files),
             "partKeyVals": _key_values(table, insertion.partition_values),
         }
         return self._events.event(INSERT, table.table.dbName or "", table.table.tableName, fields)
@@ -125,25 +123,16 @@ class NotificationService:
     def _fields(self, tx: Transaction, table: StoredTable, values: Sequence[str]) -> dict[str, Any]:
         """How the message names what it is about; the partition itself only where it is there already."""
         fields = self._events.table_fields(table.table) | {"tableObjJson": self._events.object_json(table.table)}
-        if values:
-            found = tx.partition(table, _partition_name(table, values))
+        if values and len(values) == len(table.key_names):
+            found = tx.partition(table, values_name(table, values))
             if found is not None:
                 fields["ptnObjJson"] = self._events.object_json(found.partition)
         return fields
 
 
-def _partition_name(table: StoredTable, values: Sequence[str]) -> str:
-    try:
-        return make_name(table.key_names, [required(value, "partition value") for value in values])
-    except PartitionNameError as error:
-        raise MetaException(str(error)) from error
-
-
 def _key_values(table: StoredTable, values: Sequence[str]) -> dict[str, str]:
-    return dict(zip(table.key_names, values, strict=True)) if values else {}
-
-
-def _with_checksums(files: Sequence[str], checksums: Sequence[str]) -> list[str]:
-    """As Hive writes them: the checksum behind a `#`, where there is one."""
-    known = [*checksums, *[""] * len(files)]
-    return [f"{file}#{checksum}" if checksum else file for file, checksum in zip(files, known, strict=False)]
+    """Raises MetaException for more values than there are keys."""
+    if len(values) > len(table.key_names):
+        raise MetaException(f"{len(values)} partition values for {len(table.key_names)} keys")
+    given = [required(value, "partition value") for value in values]
+    return dict(zip(table.key_names, given, strict=False))

@@ -64,8 +64,8 @@ def _load(name: TableName, snapshot: Snapshot) -> StoredTable:
 
 
 def _values(table: StoredTable, spec: Mapping[str, str] | None) -> Sequence[str]:
-    """In the order of the table's keys, whose names the caller may spell in any case."""
-    given = {key.lower(): value for key, value in required(spec, "partition values").items()}
+    """In the order of the table's keys."""
+    given = required(spec, "partition values")
     if len(given) != len(table.key_names):
         raise InvalidPartitionException(
             f"Number of partition columns in table: {len(table.key_names)}"
@@ -73,7 +73,7 @@ def _values(table: StoredTable, spec: Mapping[str, str] | None) -> Sequence[str]
         )
     values = []
     for key in table.key_names:
-        value = given.get(key.lower())
+        value = given.get(key)
         if value is None:
             raise InvalidPartitionException(f"No value found for partition column: {key}")
         values.append(value)

@@ -141,7 +141,7 @@ def test_an_insert_of_2_3(notifications: Notifications) -> None:
     request = FireEventRequest(True, data, "Sales", "T", ["2024"])
     assert notifications.fire_listener_event(CALL, request) == FireEventResponse()
     event_type, message = newest(notifications)
-    assert (event_type, message["files"], message["replace"]) == ("INSERT", ["file:/a#1"], "false")
+    assert (event_type, message["files"], message["replace"]) == ("INSERT", ["file:/a"], "false")
     assert message["partKeyVals"] == {"ds": "2024"}
 
 
@@ -150,7 +150,7 @@ def test_an_insert_of_4(notifications: Notifications) -> None:
     request: Any = FireEventRequest_v4(True, data, "sales", "t", catName="hive")
     assert notifications.fire_listener_event(NEWER, request) == FireEventResponse([5])
     _, message = newest(notifications)
-    assert (message["files"], message["replace"]) == (["file:/a#1"], "true")
+    assert (message["files"], message["replace"]) == (["file:/a"], "true")
 
 
 def test_inserts_and_reloads_of_several_partitions(notifications: Notifications) -> None:
@@ -172,7 +172,7 @@ def test_a_newer_shape_where_the_older_is_expected(notifications: Notifications,
     newer = methods_of(Dialect.HIVE_4)["fire_listener_event"].arguments(sent)
     received: Any = decoded(codec, "fire_listener_event", newer)
     notifications.fire_listener_event(CALL, received.rqst)
-    assert newest(notifications)[1]["files"] == ["file:/a#1"]
+    assert newest(notifications)[1]["files"] == ["file:/a"]
 
 
 def test_what_cannot_be_fired(notifications: Notifications) -> None:

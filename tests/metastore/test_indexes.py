@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from app.metastore.partition_tables import TableName
@@ -57,16 +58,18 @@ def base(catalog: Catalog) -> Catalog:
 
 def test_an_index_is_made_with_its_table(base: Catalog) -> None:
     returned = base.indexes.add(index(createTime=5), table_of_index())
-    expected = index("i1", createTime=NOW, lastAccessTime=0, parameters={"k": "v", "transient_lastDdlTime": str(NOW)})
-    assert returned == expected
+    assert (returned.indexName, returned.createTime, returned.lastAccessTime) == ("I1", NOW, 0)
+    expected = msgspec.structs.replace(returned, indexName="i1")
+    assert (expected.sd.cols, expected.sd.bucketCols, expected.sd.compressed) == (columns("a int"), [], False)
+    assert expected.parameters == {"k": "v", "transient_lastDdlTime": str(NOW)}
     assert base.indexes.get(BASE, " i1") == expected
     assert base.indexes.of_table(BASE) == [expected]
     table = base.tables.get(TableName("default", INDEX_TABLE))
     assert table.tableType == "INDEX_TABLE"
     assert base.path(table.sd.location).is_dir()
     assert [stored.event.event_type for stored in base.events()[-2:]] == ["CREATE_TABLE", "CREATE_INDEX"]
-    event_type, db_name, table_name, message = base.last_event()
-    assert (db_name, table_name) == ("default", None)
+    _, db_name, table_name, message = base.last_event()
+    assert (db_name, table_name) == ("default", "t")
     assert list(message) == ["server", "servicePrincipal", "db", "indexObjJson", "timestamp"]
 
 
@@ -107,7 +110,7 @@ def test_neither_index_nor_table_when_one_of_them_cannot_be(base: Catalog) -> No
 
 
 def test_alter_changes_parameters_only(base: Catalog) -> None:
-    added = base.indexes.add(index(), table_of_index())
+    added = base.indexes.add(index("i1"), table_of_index())
     base.clock.advance(7)
     base.indexes.alter(BASE, "I1", Index("other", "x", "d", "o", 1, 2, "z", None, {"new": "1"}, False))
     added.parameters = {"new": "1", "transient_lastDdlTime": str(NOW + 7)}
@@ -154,6 +157,9 @@ def test_dropping_an_index_drops_its_table(base: Catalog, delete_data: bool) -> 
     assert base.indexes.of_table(BASE) == []
     assert location.exists() is not delete_data
     assert [stored.event.event_type for stored in base.events()[-2:]] == ["DROP_TABLE", "DROP_INDEX"]
+    _, db_name, table_name, message = base.last_event()
+    assert (db_name, table_name) == ("default", "t")
+    assert list(message)[2:] == ["db", "indexName", "origTableName", "indexTableName", "timestamp"]
 
 
 def test_a_table_of_an_index_cannot_be_dropped_alone(base: Catalog) -> None:

@@ -31,10 +31,10 @@ def partitioned(catalog: Catalog) -> Catalog:
     return catalog
 
 
-def test_a_mark_is_found_by_values_however_keys_are_spelled(partitioned: Catalog) -> None:
+def test_a_mark_is_found_by_values(partitioned: Catalog) -> None:
     marks = partitioned.partition_marks
     assert not marks.is_marked(TABLE, SPEC, DONE)
-    marks.mark(TABLE, {"HR": "1", "DS": "2024"}, DONE)
+    marks.mark(TABLE, {"hr": "1", "ds": "2024"}, DONE)
     marks.mark(TABLE, SPEC, DONE)
     assert marks.is_marked(TABLE, SPEC, DONE)
     assert not marks.is_marked(TABLE, {"ds": "2024", "hr": "01"}, DONE)
@@ -49,6 +49,7 @@ def test_what_is_refused(partitioned: Catalog) -> None:
         (TableName("default", "\0"), SPEC, UnknownTableException("Table: \0 is not found.")),
         (TABLE, {}, InvalidPartitionException(f"{count}0")),
         (TABLE, {**SPEC, "x": "1"}, InvalidPartitionException(f"{count}3")),
+        (TABLE, {"DS": "1", "HR": "1"}, InvalidPartitionException("No value found for partition column: ds")),
         (TABLE, {"ds": "1", "x": "1"}, InvalidPartitionException("No value found for partition column: hr")),
     ]:
         for method in (marks.mark, marks.is_marked):
