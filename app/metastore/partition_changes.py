@@ -231,10 +231,10 @@ class PartitionChanges:
         if table is None:
             raise InvalidOperationException("Unable to alter partition because table or database does not exist.")
         self._values.check(sent.values)
-        old_name, new_name = values_name(table, values), values_name(table, sent.values)
-        before = snapshot.partition(table, old_name)
+        before = snapshot.partition(table, values_name(table, values))
         if before is None:
             raise InvalidOperationException("Unable to rename partition because old partition does not exist")
+        new_name = values_name(table, sent.values)
         if snapshot.partition(table, new_name) is not None:
             raise InvalidOperationException(f"Partition already exists:{table_name}.{java_list(sent.values or ())}")
         if table.table.tableType == TableType.EXTERNAL_TABLE:
@@ -269,9 +269,10 @@ class PartitionChanges:
         return _at(change, target), move
 
     def _counted_source(self, table: StoredTable, change: _Change) -> _Change:
-        """With the files counted where they still are."""
+        """With the files counted where they still are; those of external tables are not counted here."""
         source = location_of(change.before.partition)
-        if source is None or not self._settings.gathers_statistics:
+        is_external = table.table.tableType == TableType.EXTERNAL_TABLE
+        if source is None or is_external or not self._settings.gathers_statistics:
             return change
         before, after = _parameters(change.before), _parameters(change.after)
         if not alter_partition_counts_files(table.table.tableType, before, after, {}):
