@@ -30,7 +30,7 @@ def prepared_folder() -> Path:
     """The folder with jars and compiled classes, prepared when it was not. Raises PeerUnavailable."""
     folder = Path(os.environ.get("HMS_PEER_DIR") or Path(tempfile.gettempdir()) / "hms-peer")
     if os.name != "posix" or shutil.which("java") is None:
-        raise PeerUnavailable("no Java (commands java and javac)")
+        raise PeerUnavailable("no Java")
     finished = _run("hms-setup.sh", str(folder), environment={}, seconds_max=PREPARE_SECONDS_MAX)
     if finished.returncode == NOTHING_TO_RUN:
         raise PeerUnavailable(finished.stderr.strip())

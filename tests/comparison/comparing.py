@@ -1,0 +1,63 @@
+"""Judges two answers to one call: equal, differing as declared, or a finding."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tests.comparison.differences import DIFFERENCES, Answers, Difference
+from tests.comparison.replies import Reply, different_places
+from tests.comparison.servers import Metastore, Step, ask_both
+
+SHOWN_CHARACTERS = 1_000
+PLACES_SHOWN = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """An undeclared difference, as text for people."""
+
+    position: int
+    step: Step
+    theirs: Reply
+    ours: Reply
+
+    def __str__(self) -> str:
+        places = list(different_places(self.theirs, self.ours))[:PLACES_SHOWN]
+        shown = "\n".join(
+            f"    {place}\n      Hive: {_short(hive)}\n      ours: {_short(us)}" for place, hive, us in places
+        )
+        return f"call {self.position}: {str(self.step)[:SHOWN_CHARACTERS]}\n{shown}"
+
+
+class Comparison:
+    """Runs calls on both sides and counts which declared differences were seen."""
+
+    def __init__(self) -> None:
+        self.seen: Counter[str] = Counter()
+        self.calls = 0
+
+    def judge(self, position: int, step: Step, theirs: Reply, ours: Reply) -> Difference | Finding | None:
+        """None when equal, the entry of the table that explains the difference, or the finding."""
+        self.calls += 1
+        if theirs == ours:
+            return None
+        answers = Answers(step.method, step.arguments, theirs, ours)
+        for difference in DIFFERENCES:
+            if difference.explains(answers):
+                self.seen[difference.name] += 1
+                return difference
+        return Finding(position, step, theirs, ours)
+
+    def run(self, theirs: Metastore, ours: Metastore, steps: Iterable[Step]) -> Iterator[Finding]:
+        """The findings of one script on two clean metastores. Ends where a declared difference parts the catalogs."""
+        for position, step in enumerate(steps):
+            verdict = self.judge(position, step, *ask_both(theirs, ours, step))
+            if isinstance(verdict, Finding):
+                yield verdict
+            elif verdict is not None and verdict.parts_catalogs:
+                return
+
+
+def _short(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)[:SHOWN_CHARACTERS]

@@ -1,0 +1,54 @@
+"""Both metastores, each started once for all comparisons."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.comparison.servers import Metastore
+from tests.oracle.peer import PeerUnavailable, RealMetastore
+from tests.private_postgres import PrivatePostgres
+from tests.server import GatewayServer, migrate
+
+
+@pytest.fixture(scope="session")
+def real_metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealMetastore]:
+    """The real metastore 2.3.10 over a database of its own. Skips where it cannot run."""
+    peer = RealMetastore(tmp_path_factory.mktemp("real") / "metastore")
+    try:
+        peer.start()
+    except PeerUnavailable as reason:
+        pytest.skip(f"no real metastore: {reason}")
+    yield peer
+    peer.stop()
+
+
+@pytest.fixture(scope="session")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
+    with GatewayServer(tmp_path_factory.mktemp("gateway")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def gateway_on_postgres(
+    tmp_path_factory: pytest.TempPathFactory, postgres_server: PrivatePostgres
+) -> Iterator[GatewayServer]:
+    folder = tmp_path_factory.mktemp("gateway_on_postgres")
+    migrate(postgres_server.url(), folder)
+    with GatewayServer(folder, database=postgres_server.url()) as server:
+        yield server
+
+
+@pytest.fixture
+def theirs(real_metastore: RealMetastore) -> Iterator[Metastore]:
+    yield from _clean(Metastore.real(real_metastore))
+
+
+@pytest.fixture
+def ours(gateway: GatewayServer) -> Iterator[Metastore]:
+    yield from _clean(Metastore.ours(gateway))
+
+
+def _clean(metastore: Metastore) -> Iterator[Metastore]:
+    metastore.clean()
+    yield metastore
+    metastore.close()

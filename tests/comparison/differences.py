@@ -1,0 +1,474 @@
+"""Every deliberate difference between Apache Hive Metastore 2.3 and this one, in one table that the comparison reads.
+
+`docs/differences.md` is written from it (`python -m tests.comparison.document`).
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tests.comparison.replies import Reply, different_places
+
+INTERNAL_ERROR, PROTOCOL_ERROR = 6, 7
+JAVA_NULLS = (
+    "java.lang.NullPointerException",
+    "Cannot invoke",
+    "Cannot read field",
+    "java.lang.RuntimeException: Cannot",
+)
+DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """One call and what both servers answered."""
+
+    method: str
+    arguments: Mapping[str, Any]
+    theirs: Reply
+    ours: Reply
+
+    @property
+    def exceptions(self) -> tuple[str | None, str | None]:
+        """The names of both exceptions, None for an answer that is none."""
+        return _exception(self.theirs), _exception(self.ours)
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """Both exceptions' texts, empty where there is none."""
+        return _text(self.theirs), _text(self.ours)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One line of the table. `applies` says whether it accounts for these answers, whole as they are.
+
+    After one that `parts_catalogs` the two hold different things, so nothing later in the same script can be compared.
+    """
+
+    name: str
+    methods: str
+    hive: str
+    ours: str
+    why: str
+    applies: Callable[[Answers], bool]
+    parts_catalogs: bool = False
+
+    def explains(self, answers: Answers) -> bool:
+        return (self.methods == "*" or answers.method in self.methods.split()) and self.applies(answers)
+
+
+def _exception(reply: Reply) -> str | None:
+    name = next(iter(reply), "")
+    return name if name.endswith("Exception") else None
+
+
+def _text(reply: Reply) -> str:
+    name = _exception(reply)
+    return "" if name is None else str(reply[name].get("message") or "")
+
+
+def _internal_error(reply: Reply) -> bool:
+    return "closed" in reply or reply.get("TApplicationException", {}).get("type") == INTERNAL_ERROR
+
+
+def _declared(reply: Reply) -> bool:
+    return _exception(reply) not in (None, "TApplicationException")
+
+
+def _other_text(*beginnings: str) -> Callable[[Answers], bool]:
+    """The same exception; Hive's text begins like one of these."""
+
+    def applies(answers: Answers) -> bool:
+        theirs, ours = answers.exceptions
+        return theirs is not None and theirs == ours and answers.texts[0].startswith(beginnings)
+
+    return applies
+
+
+def _reordered(answers: Answers) -> bool:
+    """The same values in another order."""
+    theirs, ours = answers.theirs.get("success"), answers.ours.get("success")
+    return isinstance(theirs, list) and isinstance(ours, list) and _sorted(theirs) == _sorted(ours)
+
+
+def _sorted(values: list[Any]) -> list[str]:
+    return sorted(json.dumps(value, sort_keys=True) for value in values)
+
+
+def _breaks_where_we_explain(answers: Answers) -> bool:
+    return _internal_error(answers.theirs) and _declared(answers.ours)
+
+
+def _malformed(answers: Answers) -> bool:
+    ours = answers.ours.get("TApplicationException", {})
+    return _internal_error(answers.theirs) and ours.get("type") == PROTOCOL_ERROR
+
+
+def _null_pointer(answers: Answers) -> bool:
+    theirs, ours = answers.exceptions
+    return theirs == ours == "MetaException" and answers.texts[0].startswith(JAVA_NULLS)
+
+
+def _empty_text_is_none(answers: Answers) -> bool:
+    theirs, ours = answers.exceptions
+    return theirs is not None and theirs == ours and answers.texts == ("", "")
+
+
+def _nothing_between_bars(answers: Answers) -> bool:
+    return answers.texts[0].startswith("Method/Identifier expected") and answers.ours == {"success": []}
+
+
+def _owners_beside(answers: Answers) -> bool:
+    ours = [{name: value for name, value in table.items() if name != "ownerName"} for table in answers.ours["success"]]
+    return _reordered(Answers(answers.method, answers.arguments, answers.theirs, {"success": ours}))
+
+
+def _only_untyped_more(answers: Answers) -> bool:
+    """We list tables of type null as managed ones."""
+    theirs, ours = (reply.get("success") for reply in (answers.theirs, answers.ours))
+    if not isinstance(theirs, list) or not isinstance(ours, list):
+        return False
+    wanted = answers.arguments.get("tableType") or answers.arguments.get("tbl_types")
+    names = [entry["tableName"] if isinstance(entry, dict) else entry for entry in ours]
+    hives = {entry["tableName"] if isinstance(entry, dict) else entry for entry in theirs}
+    return "MANAGED_TABLE" in wanted and all("no_type" in name for name in {*names} - hives)
+
+
+def _succeeds_without_location(answers: Answers) -> bool:
+    return answers.texts[0].startswith("java.lang.IllegalArgumentException: Can not create a Path from a") and (
+        answers.ours == {}
+    )
+
+
+def _missing_database(answers: Answers) -> bool:
+    return answers.exceptions == ("MetaException", "NoSuchObjectException") and answers.texts[0].startswith(
+        "java.lang.NullPointerException"
+    )
+
+
+def _only_at(accounts_for: Callable[[str, Any, Any], bool]) -> Callable[[Answers], bool]:
+    """Both succeed, and every place that differs is accounted for: path, Hive's value, ours."""
+
+    def applies(answers: Answers) -> bool:
+        if "success" not in answers.theirs or "success" not in answers.ours:
+            return False
+        return all(accounts_for(*place) for place in different_places(answers.theirs, answers.ours))
+
+    return applies
+
+
+def _creation_forgotten(place: str, theirs: Any, ours: Any) -> bool:
+    if place.endswith(".createTime"):
+        return bool(theirs == 0)
+    return place.endswith(".parameters.transient_lastDdlTime") and theirs is None
+
+
+def _left_directory(place: str, theirs: Any, ours: Any) -> bool:
+    return place.endswith((".parameters.numFiles", ".parameters.totalSize")) and (theirs, ours) == ("0", None)
+
+
+def _asked_spelling(place: str, theirs: Any, ours: Any) -> bool:
+    return ".values[" in place and {theirs, ours} == {"", DEFAULT_PARTITION}
+
+
+def _name_as_sent(place: str, theirs: Any, ours: Any) -> bool:
+    return place in ("reply.success.dbName", "reply.success.tableName") and str(theirs).lower() == ours
+
+
+def _succeeds_here(*beginnings: str) -> Callable[[Answers], bool]:
+    """Hive refuses with a text that begins like one of these, we answer."""
+    return lambda answers: answers.texts[0].startswith(beginnings) and answers.exceptions[1] is None
+
+
+def _text_behind_filter(answers: Answers) -> bool:
+    return "success" in answers.theirs and "expected AND, OR or the end" in answers.texts[1]
+
+
+def _more_by_prefix(answers: Answers) -> bool:
+    """All we find is among what Hive finds; with a limit, it may have taken others."""
+    theirs, ours = answers.theirs.get("success"), answers.ours.get("success")
+    if not isinstance(theirs, list) or not isinstance(ours, list):
+        return False
+    if answers.arguments["max_parts"] >= 0:
+        return len(ours) <= len(theirs) <= answers.arguments["max_parts"]
+    return all(one in theirs for one in ours)
+
+
+def _partitions_of_the_default_one(answers: Answers) -> bool:
+    theirs, ours = answers.theirs.get("success"), answers.ours.get("success")
+    if not isinstance(theirs, list) or not isinstance(ours, list):
+        return False
+    unlike = [one for one in theirs if one not in ours] + [one for one in ours if one not in theirs]
+    return all({"", DEFAULT_PARTITION} & {*one["values"]} for one in unlike)
+
+
+def _empty_for_missing_table(answers: Answers) -> bool:
+    return answers.theirs == {"success": []} and answers.exceptions[1] == "NoSuchObjectException"
+
+
+def _no_error_at_all(exception: str) -> Callable[[Answers], bool]:
+    return lambda answers: answers.theirs == {} and answers.exceptions[1] == exception
+
+
+DIFFERENCES: tuple[Difference, ...] = (
+    Difference(
+        "malformed arguments",
+        "*",
+        "A required field that is missing ends the connection, or the HTTP request with status 500.",
+        "Answers with the application exception PROTOCOL_ERROR (7), which names the field.",
+        "A client learns what was wrong, and its connection stays usable.",
+        _malformed,
+    ),
+    Difference(
+        "internal errors",
+        "*",
+        "Some exceptions inside Hive are not declared for the method, or are Java's own: the client gets "
+        "INTERNAL_ERROR (6) with no reason.",
+        "Answers with a declared exception that says what is wrong.",
+        "Nothing a client sends is our internal error.",
+        _breaks_where_we_explain,
+    ),
+    Difference(
+        "null arguments",
+        "*",
+        "MetaException with the text of Java's NullPointerException, which differs between Java versions.",
+        "MetaException that names what must not be null.",
+        "The text helps; no client can rely on Java's.",
+        _null_pointer,
+    ),
+    Difference(
+        "texts that are empty",
+        "*",
+        "An exception about the name '' has an empty text or none, depending on the database behind it.",
+        "Such an exception has no text.",
+        "Both read the same in every client.",
+        _empty_text_is_none,
+    ),
+    Difference(
+        "database to drop is missing",
+        "drop_database",
+        "With a listener configured: MetaException of a NullPointerException, from its cleaning up.",
+        "NoSuchObjectException with the name.",
+        "The IDL declares it, Hive 3 and later do it, and every client expects it.",
+        _missing_database,
+    ),
+    Difference(
+        "database to alter is missing",
+        "alter_database",
+        "Nothing happens, and it counts as success.",
+        "NoSuchObjectException with the name, as Hive 3 and later.",
+        "A change that is lost must not look done.",
+        _no_error_at_all("NoSuchObjectException"),
+    ),
+    Difference(
+        "database to alter is null",
+        "alter_database",
+        "Nothing happens, and it counts as success.",
+        "MetaException that says so.",
+        "A change that is lost must not look done.",
+        _no_error_at_all("MetaException"),
+    ),
+    Difference(
+        "patterns without alternatives",
+        "get_databases get_tables get_tables_by_type get_functions get_table_meta",
+        "A pattern of bars only, such as '|', is an error of its query language.",
+        "Matches nothing.",
+        "It asks for the names that match none of no alternatives.",
+        _nothing_between_bars,
+    ),
+    Difference(
+        "owners in get_table_meta",
+        "get_table_meta",
+        "Hive 2.3 knows no ownerName there, and the order of the answer is not defined.",
+        "ownerName is set as Hive 4 does; ordered by name.",
+        "Older clients skip the field.",
+        _owners_beside,
+    ),
+    Difference(
+        "tables without a type",
+        "get_tables_by_type get_table_meta",
+        "A table created without tableType is found under no type, though it reads as MANAGED_TABLE.",
+        "It is found under the type that it reads as.",
+        "A listing of managed tables must have all of them.",
+        _only_untyped_more,
+    ),
+    Difference(
+        "undefined order",
+        "get_table_names_by_filter get_table_objects_by_name get_table_objects_by_name_req get_table_meta"
+        " get_all_functions get_role_names list_roles",
+        "The order is the database's.",
+        "Ordered by name.",
+        "The same question gets the same answer everywhere.",
+        _reordered,
+    ),
+    Difference(
+        "texts of the filter parser",
+        "get_table_names_by_filter get_partitions_by_filter get_num_partitions_by_filter get_part_specs_by_filter",
+        "MetaException 'Error parsing partition filter …' with the names of its parser's internal classes.",
+        "The same beginning, then what was expected where.",
+        "No client reads further than the beginning.",
+        _other_text("Error parsing partition filter"),
+    ),
+    Difference(
+        "texts made of sets",
+        "get_table_names_by_filter",
+        "Lists the operators in the order of a Java hash set.",
+        "Lists them in one order.",
+        "The order means nothing.",
+        _other_text("Only [!=, LIKE, =, <>] are supported"),
+    ),
+    Difference(
+        "null filter for tables",
+        "get_table_names_by_filter",
+        "InvalidOperationException 'null cannot apply null filter': meant was the database's name.",
+        "InvalidOperationException with the database's name.",
+        "A slip.",
+        _other_text("null cannot apply null filter"),
+    ),
+    Difference(
+        "names that come twice in one list",
+        "create_table create_table_with_environment_context create_table_with_constraints alter_table"
+        " alter_table_with_environment_context alter_table_with_cascade add_partition",
+        "MetaException with the SQL statement that failed.",
+        "MetaException that names the column.",
+        "The statement is that of another schema.",
+        _other_text("Add request failed : INSERT INTO"),
+    ),
+    Difference(
+        "columns without a type",
+        "create_table alter_table",
+        "MetaException with the text of Java's StringIndexOutOfBoundsException.",
+        "MetaException that says it.",
+        "The text helps; no client can rely on Java's.",
+        _other_text("java.lang.StringIndexOutOfBoundsException"),
+    ),
+    Difference(
+        "tables altered without a location",
+        "alter_table alter_table_with_environment_context alter_table_with_cascade",
+        "A null or empty location is an error for unpartitioned tables, whose files are counted. For others it is stored "
+        "as it is, and the table's database can no longer be dropped.",
+        "The table keeps its location.",
+        "A location nobody named is not a wish to lose the old one.",
+        _succeeds_without_location,
+    ),
+    Difference(
+        "rename into a database that is missing",
+        "alter_table alter_table_with_environment_context alter_table_with_cascade",
+        "InvalidOperationException 'Unable to change partition or table. …'; its end depends on the database behind it.",
+        "The text that Hive has over PostgreSQL.",
+        "The exception and its beginning are the same.",
+        _other_text("Unable to change partition or table."),
+    ),
+    Difference(
+        "partitions in texts",
+        "append_partition append_partition_by_name append_partition_with_environment_context"
+        " append_partition_by_name_with_environment_context add_partitions add_partitions_req",
+        "AlreadyExistsException and MetaException quote the partition with the location it was to get.",
+        "They quote it as it was sent.",
+        "The exception and the text's beginning are the same.",
+        _other_text("Partition already exists:", "java.io.IOException: Duplicate partitions in the list"),
+    ),
+    Difference(
+        "creation times of partitions",
+        "get_partition get_partition_by_name get_partitions get_partitions_by_names get_partitions_ps"
+        " get_partitions_by_filter get_partitions_pspec get_part_specs_by_filter get_partition_with_auth"
+        " get_partitions_ps_with_auth get_partitions_with_auth",
+        "add_partitions_pspec stores no times, and alter_partition resets createTime to 0 for clients that send none.",
+        "The creation time is set once and stays.",
+        "Clients that do not know a field must not erase it.",
+        _only_at(_creation_forgotten),
+    ),
+    Difference(
+        "spelling of the default partition",
+        "get_partition get_partition_with_auth get_partition_by_name",
+        "'' and __HIVE_DEFAULT_PARTITION__ are the same partition; the answer has the spelling that was asked for.",
+        "The answer has the spelling that is stored.",
+        "A partition reads the same whoever asks.",
+        _only_at(_asked_spelling),
+    ),
+    Difference(
+        "names in an appended partition",
+        "append_partition append_partition_by_name append_partition_with_environment_context"
+        " append_partition_by_name_with_environment_context",
+        "The names of database and table as the request spells them.",
+        "The names as they are stored.",
+        "The next read says so too.",
+        _only_at(_name_as_sent),
+    ),
+    Difference(
+        "partial partition values",
+        "get_partitions_ps get_partitions_ps_with_auth get_partition_names_ps",
+        "Matches the last value that is given by its beginning (ds=p finds ds=p2), a dot in a value as any character; "
+        "in no defined order, so a limit takes any.",
+        "Compares value by value; ordered by name.",
+        "Nobody who asks for ds=p wants ds=p2.",
+        _more_by_prefix,
+    ),
+    Difference(
+        "partitions of a missing table, with privileges",
+        "get_partitions_with_auth",
+        "An empty list.",
+        "NoSuchObjectException as get_partitions.",
+        "The IDL declares it, and the twin method does it.",
+        _empty_for_missing_table,
+    ),
+    Difference(
+        "partitions altered without names",
+        "alter_partition",
+        "MetaException of a NullPointerException when the partition does not name its database and table.",
+        "The request names them already.",
+        "There is nothing to doubt.",
+        _succeeds_here("java.lang.NullPointerException"),
+    ),
+    Difference(
+        "exchange over a partition that exists",
+        "exchange_partition exchange_partitions",
+        "MetaException with the SQL statement that failed.",
+        "MetaException 'Partition already exists:…'.",
+        "The statement is that of another schema.",
+        _other_text("Insert of object"),
+    ),
+    Difference(
+        "filters on keys of every type",
+        "get_partitions_by_filter get_num_partitions_by_filter get_part_specs_by_filter",
+        "MetaException 'Filtering is supported only on partition keys of type string' unless key and literal are both "
+        "strings, integers or dates, and for LIKE beside any other condition.",
+        "Every comparison of the grammar works on every type of key, converting literals.",
+        "Spark reads the whole table where a filter is refused.",
+        _succeeds_here("Filtering is supported only"),
+    ),
+    Difference(
+        "newer filter grammar",
+        "get_partitions_by_filter get_num_partitions_by_filter get_part_specs_by_filter",
+        "Decimals, DATE '…' and names in backquotes are parse errors.",
+        "They work as in Hive 4.",
+        "Newer clients send them.",
+        _succeeds_here("Error parsing partition filter"),
+    ),
+    Difference(
+        "text behind a filter",
+        "get_partitions_by_filter get_num_partitions_by_filter get_part_specs_by_filter",
+        "What follows a complete filter is ignored, a second quoted string or a closing bracket too.",
+        "MetaException 'Error parsing partition filter …', as Hive 4.",
+        "Half a filter selects, and drops, the wrong partitions.",
+        _text_behind_filter,
+    ),
+    Difference(
+        "default partition in filters",
+        "get_partitions_by_filter",
+        "A partition stored as '' compares as '' in one kind of query and as __HIVE_DEFAULT_PARTITION__ in another.",
+        "Both spellings compare as __HIVE_DEFAULT_PARTITION__.",
+        "They are the same partition.",
+        _partitions_of_the_default_one,
+    ),
+    Difference(
+        "integers too long for a filter",
+        "get_partitions_by_filter get_num_partitions_by_filter get_part_specs_by_filter",
+        "MetaException with the text of Java's NumberFormatException.",
+        "MetaException 'Error parsing partition filter …'.",
+        "The text helps; no client can rely on Java's.",
+        _other_text("java.lang.NumberFormatException"),
+    ),
+)

@@ -1,0 +1,32 @@
+"""Writes docs/differences.md from the table of differences: `python -m tests.comparison.document`."""
+
+from pathlib import Path
+
+from tests.comparison.differences import DIFFERENCES, Difference
+
+FILE = Path(__file__).parents[2] / "docs" / "differences.md"
+OPENING = """\
+# Differences from Apache Hive Metastore
+
+Written by `python -m tests.comparison.document` from `tests/comparison/differences.py`; do not edit.
+
+Every call answers as Apache Hive Metastore 2.3.10 answers it, exceptions and their texts included. The tests compare
+the two call by call: recorded answers, the same scripts on both, and random calls. What is listed here is what we do
+otherwise on purpose; the comparison reads the same table, so any other difference fails.
+"""
+
+
+def text() -> str:
+    """The whole document."""
+    return "\n".join([OPENING, *(_section(entry) for entry in DIFFERENCES)])
+
+
+def _section(entry: Difference) -> str:
+    methods = "every method" if entry.methods == "*" else ", ".join(f"`{name}`" for name in entry.methods.split())
+    lines = [f"## {entry.name[0].upper()}{entry.name[1:]}", "", f"{methods}", ""]
+    lines += [f"* Hive: {entry.hive}", f"* Here: {entry.ours}", f"* Why: {entry.why}", ""]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    FILE.write_text(text())

@@ -1,0 +1,179 @@
+"""Reads TJSON replies with the IDL's names and without what differs between two runs: times and folders.
+
+This reader knows nothing of the gateway's own codecs, and is strict: a type tag that is not the IDL's is an error.
+"""
+
+import json
+import re
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from app.idl import BaseType, EnumType, Field, ListType, MapType, SetType, StructType, Type
+from app.structs import IDL, METHODS
+
+REPLY, EXCEPTION = 2, 3
+TAGS = {
+    BaseType.BOOL: "tf",
+    BaseType.I8: "i8",
+    BaseType.I16: "i16",
+    BaseType.I32: "i32",
+    BaseType.I64: "i64",
+    BaseType.DOUBLE: "dbl",
+    BaseType.STRING: "str",
+    BaseType.BINARY: "str",
+}
+# A clock that two processes share may still be read a moment apart.
+SECONDS_AROUND = 5
+NUMBERS = re.compile(r"(?<![\d.])\d{10}(?:\d{3})?(?![\d.])")
+
+Reply = dict[str, Any]
+
+
+class NotAsDeclared(Exception):
+    """The bytes are no TJSON reply as the IDL declares it."""
+
+
+class Surroundings:
+    """What is different for each server: its folders, and the time since when it runs."""
+
+    def __init__(self, warehouse: Path, elsewhere: Path) -> None:
+        self._since = time.time()
+        self._folders = [
+            (f"file:{warehouse}", "{warehouse}"),
+            (f"file:{elsewhere}", "{elsewhere}"),
+            (str(warehouse), "{warehouse path}"),
+            (str(elsewhere), "{elsewhere path}"),
+        ]
+
+    def fill_in(self, text: str) -> str:
+        """A request with the placeholders replaced by this server's folders."""
+        for folder, name in self._folders:
+            text = text.replace(name, folder)
+        return text
+
+    def text(self, text: str) -> str:
+        """A text of a reply with placeholders in place of this server's folders and of the time."""
+        for folder, name in self._folders:
+            text = text.replace(folder, name)
+        return NUMBERS.sub(lambda found: str(self.number(int(found[0]))), text)
+
+    def number(self, number: int) -> int | str:
+        now = time.time()
+        if self._since - SECONDS_AROUND <= number <= now + SECONDS_AROUND:
+            return "{now}"
+        if (self._since - SECONDS_AROUND) * 1000 <= number <= (now + SECONDS_AROUND) * 1000:
+            return "{now in milliseconds}"
+        return number
+
+
+def read_reply(body: bytes, method: str, around: Surroundings) -> Reply:
+    """The normalised reply: `{"success": value}`, `{}` of a void method, or `{exception: fields}`."""
+    message = json.loads(body.decode(), strict=False)
+    if message[0] != 1 or message[1] != method:
+        raise NotAsDeclared(f"{message[:4]} in answer to {method}")
+    if message[2] == EXCEPTION:
+        fields = message[4]
+        text = around.text(fields.get("1", {}).get("str", ""))
+        return {"TApplicationException": {"type": fields["2"]["i32"], "message": text}}
+    if message[2] != REPLY:
+        raise NotAsDeclared(f"message type {message[2]} in answer to {method}")
+    result = _Reader(around).struct(METHODS[method].result.definition.fields, message[4])
+    if len(result) > 1:
+        raise NotAsDeclared(f"{method} answers with {', '.join(result)} at once")
+    exceptions = {field.name: field.type for field in METHODS[method].definition.throws}
+    return {_exception_name(exceptions[name]) if name in exceptions else name: value for name, value in result.items()}
+
+
+def read_arguments(method: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a request by name, for people and for the table of differences."""
+    reader = _Reader(None)
+    try:
+        return reader.struct(METHODS[method].arguments.definition.fields, request)
+    except (NotAsDeclared, KeyError, TypeError, ValueError, AttributeError):
+        return {"unreadable": request}
+
+
+def different_places(one: Any, other: Any, place: str = "reply") -> Iterator[tuple[str, Any, Any]]:
+    """Where two values differ: the path, and what each has there; of lists of unlike length what only one has."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in sorted({*one, *other}):
+            yield from different_places(one.get(key), other.get(key), f"{place}.{key}")
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for index, (left, right) in enumerate(zip(one, other, strict=True)):
+            yield from different_places(left, right, f"{place}[{index}]")
+    elif isinstance(one, list) and isinstance(other, list):
+        yield place, _without(one, other), _without(other, one)
+    elif one != other:
+        yield place, one, other
+
+
+def _without(some: list[Any], others: list[Any]) -> list[Any]:
+    return [one for one in some if one not in others]
+
+
+def _exception_name(type: Type) -> str:
+    assert isinstance(type, StructType)
+    return type.name
+
+
+class _Reader:
+    def __init__(self, around: Surroundings | None) -> None:
+        self._around = around
+
+    def struct(self, fields: tuple[Field, ...], value: Mapping[str, Any]) -> dict[str, Any]:
+        by_id = {str(field.id): field for field in fields}
+        found = {}
+        for number, tagged in value.items():
+            field = by_id.get(number)
+            if field is None:
+                raise NotAsDeclared(f"field {number} is not declared: {tagged}")
+            tag = _tag(field.type)
+            if list(tagged) != [tag]:
+                raise NotAsDeclared(f"field {field.name} should be {tag}: {tagged}")
+            found[field.name] = self.value(field.type, tagged[tag])
+        return found
+
+    def value(self, type: Type, value: Any) -> Any:
+        match type:
+            case StructType(name):
+                return self.struct(IDL.structs[name].fields, value)
+            case ListType(element) | SetType(element):
+                tag, count, *elements = value
+                if tag != _tag(element) or count != len(elements):
+                    raise NotAsDeclared(f"list of {count} {tag}: {str(value)[:200]}")
+                return [self.value(element, one) for one in elements]
+            case MapType(key, element):
+                key_tag, tag, count, entries = value
+                # A map without entries is free to name any types.
+                if count != len(entries) or (count and (key_tag, tag) != (_tag(key), _tag(element))):
+                    raise NotAsDeclared(f"map of {count} {key_tag} to {tag}: {str(value)[:200]}")
+                return {self._text(one): self.value(element, other) for one, other in sorted(entries.items())}
+            case BaseType.STRING:
+                return self._text(value)
+            case BaseType.I32 | BaseType.I64 if self._around is not None:
+                return self._around.number(value)
+            case BaseType.BOOL:
+                return bool(value)
+            case _:
+                return value
+
+    def _text(self, text: str) -> str:
+        return text if self._around is None else self._around.text(text)
+
+
+def _tag(type: Type) -> str:
+    match type:
+        case StructType():
+            return "rec"
+        case ListType():
+            return "lst"
+        case SetType():
+            return "set"
+        case MapType():
+            return "map"
+        case EnumType():
+            return "i32"
+        case _:
+            return TAGS[type]

@@ -1,0 +1,21 @@
+"""Names and patterns that go wrong somewhere."""
+
+ODD_NAMES = (
+    "",
+    " ",
+    "a-b",
+    "x.y",
+    "ünï",
+    "😀",
+    "tab\tbed",
+    "nul\0name",
+    "new\nline",
+    "quo'te",
+    'quo"te',
+    "back\\slash",
+    "%",
+    "1",
+    "_",
+)
+OVERLONG_NAME = "n" * 300
+PATTERNS = ("*", ".*", "**", "", "|", "||", "x?", "%", "(", "[ab]*", "\\", "'", ".", "..", " * ", "a|", "|a")

@@ -1,0 +1,139 @@
+"""One interface to both metastores: the same TJSON bytes are posted to the real one and to ours."""
+
+import http.client
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from app.limits import Limits
+from app.structs import METHODS
+from app.wire import make_codecs
+from tests.comparison.replies import NotAsDeclared, Reply, Surroundings, read_arguments, read_reply
+from tests.oracle.peer import RealMetastore
+from tests.server import API_PATH, GatewayServer, basic, trusting
+
+TJSON = make_codecs(Limits()).tjson
+CALL = 1
+ANSWER_SECONDS_MAX = 120
+BUILT_IN_ROLES = ("admin", "public")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call: the method and its arguments as TJSON, folders as placeholders."""
+
+    method: str
+    request: Mapping[str, Any]
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        return read_arguments(self.method, self.request)
+
+    def __str__(self) -> str:
+        return f"{self.method} {json.dumps(self.request, ensure_ascii=False)}"
+
+
+def call(method: str, *values: Any, **fields: Any) -> Step:
+    """The step that calls `method` with these arguments, None for those not sent."""
+    arguments = METHODS[method].arguments(*values, **fields)
+    encoded = TJSON.encode(arguments)
+    assert isinstance(encoded, bytes)
+    return Step(method, json.loads(encoded))
+
+
+class Metastore:
+    """A running metastore behind a connection that is kept."""
+
+    def __init__(
+        self,
+        connection: http.client.HTTPConnection,
+        path: str,
+        headers: Mapping[str, str],
+        warehouse: Path,
+        elsewhere: Path,
+    ) -> None:
+        self._connection, self._path = connection, path
+        self._headers = {"Content-Type": "application/x-thrift", **headers}
+        self._folders = (warehouse, elsewhere)
+        self._around = Surroundings(*self._folders)
+        self._waiting = ""
+
+    @classmethod
+    def real(cls, peer: RealMetastore) -> Self:
+        connection = http.client.HTTPConnection("127.0.0.1", peer.http_port, timeout=ANSWER_SECONDS_MAX)
+        return cls(connection, "/", {}, peer.warehouse, peer.folder / "elsewhere")
+
+    @classmethod
+    def ours(cls, server: GatewayServer) -> Self:
+        connection = http.client.HTTPSConnection(
+            "127.0.0.1", server.port, timeout=ANSWER_SECONDS_MAX, context=trusting()
+        )
+        headers = basic(server.user, server.password)
+        return cls(connection, API_PATH, headers, server.data_dir / "warehouse", server.data_dir / "elsewhere")
+
+    def ask(self, step: Step) -> Reply:
+        self.send(step)
+        return self.receive()
+
+    def send(self, step: Step) -> None:
+        """Post the call; `receive` waits for its answer, so that both servers work at the same time."""
+        assert not self._waiting
+        text = json.dumps(step.request, ensure_ascii=False, separators=(",", ":"))
+        body = f'[1,"{step.method}",{CALL},1,{self._around.fill_in(text)}]'.encode()
+        self._connection.request("POST", self._path, body, self._headers)
+        self._waiting = step.method
+
+    def receive(self) -> Reply:
+        """The normalised reply. A server that has none (the real one may drop the connection) answered `closed`."""
+        method, self._waiting = self._waiting, ""
+        answer = self._connection.getresponse()
+        body = answer.read()
+        if answer.status != 200:
+            return {"closed": f"{answer.status} {self._around.text(body.decode(errors='replace')).strip()}"}
+        if not body and METHODS[method].oneway:
+            return {}
+        try:
+            return read_reply(body, method, self._around)
+        except (NotAsDeclared, ValueError) as problem:
+            return {"unreadable": f"{type(problem).__name__}: {problem}", "body": body.decode(errors="replace")}
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def clean(self) -> None:
+        """Remove everything a script may have left: objects first, then directories."""
+        for step in self._removals():
+            self.ask(step)
+        for folder in self._folders:
+            folder.mkdir(exist_ok=True)
+            for left in folder.iterdir():
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+
+    def _removals(self) -> Iterator[Step]:
+        for name in self._names(call("get_all_databases")):
+            if name != "default":
+                yield call("drop_database", name, True, True)
+        for name in self._names(call("get_all_tables", "default")):
+            yield call("drop_table", "default", name, True)
+        for name in self._names(call("get_functions", "default", "*")):
+            yield call("drop_function", "default", name)
+        for name in self._names(call("get_role_names")):
+            if name not in BUILT_IN_ROLES:
+                yield call("drop_role", name)
+        for name in self._names(call("get_all_token_identifiers")):
+            yield call("remove_token", name)
+
+    def _names(self, step: Step) -> list[str]:
+        names = self.ask(step).get("success", [])
+        assert isinstance(names, list)
+        return names
+
+
+def ask_both(theirs: Metastore, ours: Metastore, step: Step) -> tuple[Reply, Reply]:
+    """Both answers to one call, asked at the same time."""
+    theirs.send(step)
+    ours.send(step)
+    return theirs.receive(), ours.receive()
