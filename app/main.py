@@ -135,8 +135,7 @@ def build(settings: Settings) -> Gateway:
     metrics = Metrics(METHODS.keys())
     metastore = build_metastore(settings, metrics.calls_by_method)
     housekeeping = Housekeeping(metastore.chores)
-    housekeeping.start()
-    return build_gateway(
+    gateway = build_gateway(
         settings,
         codecs=metastore.codecs,
         processor=metastore.processor,
@@ -146,6 +145,8 @@ def build(settings: Settings) -> Gateway:
         releases=metastore.releases,
         on_stop=[housekeeping.stop, metastore.store.close],
     )
+    housekeeping.start()
+    return gateway
 
 
 def translated(error: Exception) -> Exception:

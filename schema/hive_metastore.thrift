@@ -2140,7 +2140,6 @@ struct NotificationEventsCountResponse {
 struct InsertEventRequestData {
   1: optional list<string> filesAdded,
   2: optional list<string> filesAddedChecksum,
-  3: optional list<string> checksumsOfNewer,
 }
 
 // `replace` moved the others by one. Read as the older shape, field 1 has the wrong type and is skipped, and the files

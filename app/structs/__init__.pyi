@@ -3537,12 +3537,10 @@ class NotificationEventsCountResponse(Struct):
 class InsertEventRequestData(Struct):
     filesAdded: list[str] | None
     filesAddedChecksum: list[str] | None
-    checksumsOfNewer: list[str] | None
     def __init__(
         self,
         filesAdded: list[str] | None = None,
         filesAddedChecksum: list[str] | None = None,
-        checksumsOfNewer: list[str] | None = None,
     ) -> None: ...
 
 class InsertEventRequestData_v4(Struct):
