@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from app.handlers.column_statistics import ColumnStatisticsMethods
+from app.handlers.partitions import Partitions
 from app.handlers.statistics_shapes import received
+from app.handlers.tables import Tables
 from app.limits import Limits
 from app.metastore.column_statistics import ColumnStatisticsService
 from app.rpc import Processor
@@ -21,6 +23,8 @@ from app.structs import (
     ColumnStatisticsDesc,
     ColumnStatisticsObj,
     DeleteColumnStatisticsRequest,
+    GetPartitionsByNamesRequest,
+    GetTableRequest,
     InvalidInputException,
     LongColumnStatsData,
     LongColumnStatsData_v4,
@@ -40,7 +44,7 @@ from app.structs import (
 )
 from app.wire import make_codecs
 from tests.catalog import Catalog, to_tjson
-from tests.metastore.statistics_world import P, T, longs, make_service, refusal, statistics
+from tests.metastore.statistics_world import P, T, longs, make_service, partitions, refusal, statistics
 
 CALL = Call("tester")
 NEWER = Call("tester", dialect=Dialect.HIVE_4)
@@ -223,3 +227,20 @@ def test_the_json_of_an_event_has_sketches_in_base64(catalog: Catalog, methods: 
     methods.update_table_column_statistics(CALL, old(bitVectors="{1}"))
     assert '"5":{"str":"ezF9"}' in catalog.last_event()[3]["colStatsJson"]
     assert to_tjson(BooleanColumnStatsData(1, 2, 3, "{1}")).count(b"{1}") == 1
+
+
+def test_tables_and_partitions_that_carry_their_statistics(
+    catalog: Catalog, service: ColumnStatisticsService, methods: ColumnStatisticsMethods
+) -> None:
+    methods.update_table_column_statistics(CALL, old())
+    methods.update_partition_column_statistics(CALL, old("ds=a/hr=1", "p"))
+    tables = Tables(catalog.tables, catalog.alterations, catalog.truncations, service)
+    found = tables.get_table_req(NEWER, GetTableRequest("default", "t", getColumnStats=True)).table
+    assert found.colStats.statsObj[0].statsData == longs(1, 2, 3, 4)
+    assert tables.get_table_req(NEWER, GetTableRequest("default", "t")).table.colStats is None
+    assert tables.get_table_req(NEWER, GetTableRequest("default", "p", getColumnStats=True)).table.colStats is None
+    by_names = Partitions(partitions(catalog), None, service).get_partitions_by_names_req
+    request = GetPartitionsByNamesRequest("default", "p", ["ds=a/hr=1", "ds=b/hr=1"], get_col_stats=True)
+    first, second = by_names(NEWER, request).partitions
+    assert first.colStats.statsObj[0].statsData == longs(1, 2, 3, 4)
+    assert second.colStats is None
