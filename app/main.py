@@ -105,7 +105,9 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
     clock = SystemClock()
     store = open_store(database_url(settings), clock, settings.limits, settings.database_connections_max)
     rules = MetastoreSettings(
-        warehouse_location=settings.warehouse_location, event_seconds_max=settings.event_seconds_max
+        warehouse_location=settings.warehouse_location,
+        event_seconds_max=settings.event_seconds_max,
+        partition_mark_seconds_max=settings.partition_mark_seconds_max,
     )
 
     def to_tjson(struct: Struct) -> bytes:

@@ -151,6 +151,9 @@ class Settings(BaseSettings):
     event_seconds_max: int = Field(
         default=86_400, ge=60, description="Notification events are kept so long for clients that follow the log."
     )
+    partition_mark_seconds_max: int = Field(
+        default=0, ge=0, description="What markPartitionForEvent notes is kept so long; 0 is for ever."
+    )
 
     limits: Annotated[Limits, BeforeValidator(_limits)] = Field(
         default=Limits(), description="Bounds by name, such as body_bytes_max."

@@ -2,10 +2,13 @@
 
 import logging
 import threading
+from pathlib import Path
 
 import pytest
 
 from app.housekeeping import Chore, Housekeeping
+from app.main import build_metastore
+from app.settings import Settings
 
 
 class Time:
@@ -69,3 +72,13 @@ def test_it_stops_while_it_waits_for_the_next_chore() -> None:
 def test_it_may_be_stopped_before_it_starts_and_have_nothing_to_do() -> None:
     Housekeeping([]).stop()
     assert Housekeeping([], Time()).do_what_is_due() == 60
+
+
+def test_the_chores_of_a_server_can_be_done_at_any_time(tmp_path: Path) -> None:
+    metastore = build_metastore(Settings(data_dir=tmp_path, file_systems={"file": "ignore"}))
+    try:
+        assert {"expire events", "expire partition marks"} <= {chore.name for chore in metastore.chores}
+        for chore in metastore.chores:
+            chore.do()
+    finally:
+        metastore.store.close()
