@@ -9,11 +9,13 @@ import msgspec
 from app.clock import Clock
 from app.metastore.errors import database_not_found, required, unstorable_as_meta
 from app.metastore.events import EventMaker
+from app.metastore.index_drops import index_table
 from app.metastore.locations import is_under
 from app.metastore.names import DEFAULT_DATABASE, InvalidName, check_database_name, is_default_database, normalize
 from app.metastore.parameters import without_nulls
 from app.metastore.patterns import parse_pattern
 from app.metastore.ports import (
+    DatabaseId,
     DirectoryNotMade,
     DuplicateKey,
     FileSystem,
@@ -225,16 +227,20 @@ class DatabaseService:
                 raise InvalidOperationException(f"Database {stored_name} is not empty. One or more tables exist.")
             if tx.functions.names(stored_name):
                 raise InvalidOperationException(f"Database {stored_name} is not empty. One or more functions exist.")
-        doomed = self._doomed(tx, found.database) if delete_data else None
+        elsewhere = list(_index_tables_elsewhere(tx, found.database_id))
+        doomed = self._doomed(tx, found.database, elsewhere) if delete_data else None
+        for table in elsewhere:
+            tx.delete_table(table.table_id)
+            tx.append_event(self._events.drop_table(table.table))
         tx.delete_database(found.database_id)
         tx.append_event(self._events.drop_database(stored_name))
         return doomed
 
-    def _doomed(self, tx: Transaction, database: Database) -> _Doomed:
+    def _doomed(self, tx: Transaction, database: Database, elsewhere: Iterable[StoredTable]) -> _Doomed:
         location = self._warehouse.path_of(database)
         owned: list[str] = []
         kept = [self._warehouse.root, *self._other_databases(tx, database, location)]
-        for table in tx.tables(database.name or ""):
+        for table in (*tx.tables(database.name or ""), *elsewhere):
             (owned if drop_deletes_data(table.table.parameters or {}) else kept).extend(_locations(tx, table))
         return _Doomed(location, tuple(owned), tuple(kept))
 
@@ -262,6 +268,14 @@ class DatabaseService:
 def _find(snapshot: Snapshot, key: str) -> StoredDatabase | None:
     # No database has such a name, and not every store can be asked for it.
     return None if "\0" in key else snapshot.database(key)
+
+
+def _index_tables_elsewhere(tx: Transaction, database_id: DatabaseId) -> Iterable[StoredTable]:
+    """What indexes of the database keep in tables of other databases; nobody could drop it without them."""
+    for stored in tx.indexes.of_database(database_id):
+        table = index_table(tx, stored.index)
+        if table is not None and table.database_id != database_id:
+            yield table
 
 
 def _locations(tx: Transaction, table: StoredTable) -> list[str]:

@@ -67,6 +67,9 @@ class IndexReads(Protocol):
     def of_table(self, table_id: TableId) -> list[StoredIndex]:
         """Ordered by name."""
 
+    def of_database(self, database_id: DatabaseId) -> list[StoredIndex]:
+        """Those on tables of the database, in no order."""
+
 
 class IndexWrites(IndexReads, Protocol):
     def insert(self, table_id: TableId, index: Index) -> None:

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from sqlalchemy import Row, bindparam, delete, insert, select, update
 
-from app.metastore.ids import IndexId, TableId
+from app.metastore.ids import DatabaseId, IndexId, TableId
 from app.metastore.object_ports import StoredIndex
 from app.metastore.ports import DuplicateKey
 from app.storage.errors import check_name, check_text, is_storable
@@ -20,10 +20,10 @@ _ROWS = (
     select(TABLE_INDEXES, TABLES.c.name.label("tbl_name"), DATABASES.c.name.label("db_name"))
     .join(TABLES, TABLES.c.table_id == TABLE_INDEXES.c.table_id)
     .join(DATABASES, DATABASES.c.database_id == TABLES.c.database_id)
-    .where(TABLE_INDEXES.c.table_id == bindparam("table_id"))
 )
-_OF_TABLE = _ROWS.order_by(TABLE_INDEXES.c.name)
-_BY_NAME = _ROWS.where(TABLE_INDEXES.c.name == bindparam("name"))
+_OF_DATABASE = _ROWS.where(TABLES.c.database_id == bindparam("database_id"))
+_OF_TABLE = _ROWS.where(TABLE_INDEXES.c.table_id == bindparam("table_id")).order_by(TABLE_INDEXES.c.name)
+_BY_NAME = _OF_TABLE.where(TABLE_INDEXES.c.name == bindparam("name"))
 
 
 class IndexRepository(Repository):
@@ -37,6 +37,9 @@ class IndexRepository(Repository):
 
     def of_table(self, table_id: TableId) -> list[StoredIndex]:
         return [_stored_index(row) for row in self._connection.execute(_OF_TABLE, {"table_id": table_id})]
+
+    def of_database(self, database_id: DatabaseId) -> list[StoredIndex]:
+        return [_stored_index(row) for row in self._connection.execute(_OF_DATABASE, {"database_id": database_id})]
 
     def insert(self, table_id: TableId, index: Index) -> None:
         name = index.indexName or ""

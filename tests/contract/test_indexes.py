@@ -69,6 +69,8 @@ def test_indexes_go_alone_with_their_table_or_with_the_database(store: SqlStore)
     assert found is not None
     store.write(lambda transaction: transaction.indexes.delete(found.index_id))
     assert [index.indexName for index in all_of(store, stored.table_id)] == ["i2"]
+    found_all = store.read(lambda snapshot: snapshot.indexes.of_database(stored.database_id))
+    assert [one.index.indexName for one in found_all] == ["i2"]
     store.write(lambda transaction: transaction.delete_table(stored.table_id))
     assert all_of(store, stored.table_id) == []
 

@@ -191,6 +191,20 @@ def test_indexes_go_with_the_database(catalog: Catalog) -> None:
     assert catalog.indexes.of_table(TableName("sales", "t")) == []
 
 
+@pytest.mark.parametrize("delete_data", [True, False])
+def test_an_index_table_in_another_database_goes_with_its_index(catalog: Catalog, delete_data: bool) -> None:
+    for name in ("sales", "away"):
+        catalog.databases.create(Database(name=name))
+    catalog.tables.create(new_table(db_name="sales"))
+    new = index(dbName="sales", indexTableName="away.x")
+    catalog.indexes.add(new, new_table("x", "away", table_type="INDEX_TABLE"))
+    location = catalog.path(catalog.tables.get(TableName("away", "x")).sd.location)
+    catalog.databases.drop("sales", delete_data, True)
+    assert catalog.tables.names("away") == []
+    assert location.exists() is not delete_data
+    catalog.databases.drop("away", True, False)
+
+
 def test_indexes_follow_a_renamed_table(base: Catalog) -> None:
     base.indexes.add(index(), table_of_index())
     location = base.tables.get(BASE).sd.location
