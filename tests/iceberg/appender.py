@@ -1,14 +1,11 @@
 """A writer in a process of its own: appends rows to a table, or stops for ever while it holds the lock.
 
-    appender.py URI TABLE FIRST COUNT          appends COUNT rows from FIRST on, each in a commit of its own
-    appender.py URI TABLE FIRST stop           takes the lock, says "locked" and waits to be killed
+appender.py URI TABLE FIRST COUNT          appends COUNT rows from FIRST on, each in a commit of its own
+appender.py URI TABLE FIRST stop           takes the lock, says "locked" and waits to be killed
 """
 
 import signal
 import sys
-import warnings
-
-warnings.simplefilter("ignore")
 
 import pyarrow as pa
 from pyiceberg.catalog.hive import HiveCatalog

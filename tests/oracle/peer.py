@@ -42,7 +42,7 @@ def prepared_folder() -> Path:
 class RealMetastore:
     """One metastore over an embedded Derby of its own below `folder`. Usable as a context manager.
 
-    With a notification log (`notifies`) it cannot add 100 partitions at once: Derby's column is too short for the event.
+    With a notification log (`notifies`) it cannot add 100 partitions at once: Derby's column for events is too short.
     """
 
     def __init__(self, folder: Path, *, settings: Mapping[str, str] | None = None, notifies: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""All that a metastore and its warehouse hold of one database, as plain values that two metastores can be compared by."""
+"""All that a metastore and its warehouse hold of one database, as plain values by which two can be compared."""
 
 import re
 from collections.abc import Iterator

@@ -5,7 +5,7 @@ Each table is written in three ways: parquet and ORC by Spark's own sources, and
 
 from dataclasses import dataclass
 
-from tests.spark.steps import Scenario, Step, at_once, catalog, fails, gives, run, save
+from tests.spark.steps import Scenario, Step, at_once, catalog, fails, gives, look, run, save
 
 FORMATS = ("parquet", "orc", "text")
 UDF = "org.apache.hadoop.hive.ql.udf.UDFHex"
@@ -59,14 +59,18 @@ def partitioned(file_format: str, key_type: str) -> Scenario:
         gives("SHOW PARTITIONS t", *[(f"k={value}",) for value in sorted(name[:3])]),
         gives(f"SHOW PARTITIONS t PARTITION (k = {b})", (f"k={name[1]}",)),
         *run("DESCRIBE FORMATTED t", f"DESCRIBE FORMATTED t PARTITION (k = {a})"),
-        *run("SHOW TABLE EXTENDED LIKE 't'", f"SHOW TABLE EXTENDED LIKE 't' PARTITION (k = {a})", "SHOW CREATE TABLE t"),
+        *run("SHOW TABLE EXTENDED LIKE 't'", f"SHOW TABLE EXTENDED LIKE 't' PARTITION (k = {a})"),
+        *run("SHOW CREATE TABLE t"),
         *_filters(a, b, c),
         *_overwriting(file_format, a, b, e),
+        look(),
         *_partition_changes(a, d, e, f, name),
         *_found_directories(file_format, g, name[6]),
         *_column_changes(file_format, a),
+        look(),
         *_statistics(a),
         *run("ALTER TABLE t RENAME TO renamed"),
+        look(),
         gives(f"SELECT count(*), min(id) FROM renamed WHERE k = {g}", (1, 70)),
         *run("SHOW PARTITIONS renamed", f"TRUNCATE TABLE renamed PARTITION (k = {g})"),
         gives(f"SELECT count(*) FROM renamed WHERE k = {g}", (0,)),
@@ -136,6 +140,7 @@ def _partition_changes(a: str, d: str, e: str, f: str, name: tuple[str, ...]) ->
         ),
         gives(f"SELECT id, name FROM t WHERE k = {d}", (40, "elsewhere")),
         *run("SHOW PARTITIONS t", f"DESCRIBE FORMATTED t PARTITION (k = {d})"),
+        look(),
         *run(f"ALTER TABLE t ADD PARTITION (k = {e}) LOCATION '{{location}}/t/k={name[5]}'"),
         gives(f"SELECT id FROM t WHERE k = {e}", (50,)),
         # The two share a directory, so they go together.
@@ -155,7 +160,8 @@ def _found_directories(file_format: str, g: str, name: str) -> list[Step]:
 
 
 def _column_changes(file_format: str, a: str) -> list[Step]:
-    with_serde = file_format == "text"
+    set_serde = "SET SERDEPROPERTIES ('some.property' = 'é,')"
+    of_hive = [f"ALTER TABLE t {set_serde}", f"ALTER TABLE t PARTITION (k = {a}) {set_serde}"]
     return [
         *run(
             "ALTER TABLE t ADD COLUMNS (added STRING COMMENT 'came later')",
@@ -167,8 +173,7 @@ def _column_changes(file_format: str, a: str) -> list[Step]:
             "SHOW COLUMNS IN t",
         ),
         gives(f"SELECT id, name, added FROM t WHERE k = {a}", (10, "ten", None)),
-        *run(*["ALTER TABLE t SET SERDEPROPERTIES ('some.property' = 'é,')"] if with_serde else []),
-        *run(*[f"ALTER TABLE t PARTITION (k = {a}) SET SERDEPROPERTIES ('some.property' = 'é,')"] if with_serde else []),
+        *run(*of_hive if file_format == "text" else []),
         *run("DESCRIBE EXTENDED t"),
     ]
 
@@ -187,7 +192,8 @@ def _statistics(a: str) -> list[Step]:
 
 def unpartitioned(file_format: str) -> Scenario:
     """Tables without partitions: written, overwritten, renamed, moved, dropped and made again."""
-    saved = {"text": "hive"}.get(file_format, file_format)
+    saved = "hive" if file_format == "text" else file_format
+    stored = "STORED AS TEXTFILE" if file_format == "text" else f"USING {file_format}"
     steps = [
         *run(create(file_format, "t", "id INT, name STRING")),
         gives("SELECT count(*) FROM t", (0,)),
@@ -196,10 +202,11 @@ def unpartitioned(file_format: str) -> Scenario:
         *run("INSERT OVERWRITE t VALUES (5, 'five')"),
         gives("SELECT id, name FROM t", (5, "five")),
         *run("ANALYZE TABLE t COMPUTE STATISTICS", "ANALYZE TABLE t COMPUTE STATISTICS FOR ALL COLUMNS"),
+        look(),
         *run("DESCRIBE EXTENDED t", "ALTER TABLE t RENAME TO u"),
         gives("SELECT id, name FROM u", (5, "five")),
         fails("SELECT * FROM t", "TABLE_OR_VIEW_NOT_FOUND"),
-        *run(f"CREATE TABLE copy {'STORED AS TEXTFILE' if file_format == 'text' else 'USING ' + file_format} AS SELECT * FROM u"),
+        *run(f"CREATE TABLE copy {stored} AS SELECT * FROM u"),
         fails("CREATE TABLE copy (a INT) USING parquet", "TABLE_OR_VIEW_ALREADY_EXISTS"),
         fails("ALTER TABLE u RENAME TO copy", "TABLE_OR_VIEW_ALREADY_EXISTS"),
         *run("TRUNCATE TABLE u"),
@@ -271,16 +278,16 @@ FILTERED = (
 
 def filters(file_format: str) -> Scenario:
     """Every filter that Spark sends to the metastore, and some it keeps to itself (clients §2.4)."""
+    keys = "ds STRING, hr INT, d DATE"
+    columns = "id INT" if file_format == "text" else f"id INT, {keys}"
     rows = [
-        *[f"({number}, '2024-01-0{1 + number % 2}', {number // 2}, DATE '2024-0{2 + number % 2}-01')" for number in range(6)],
+        *[f"({n}, '2024-01-0{1 + n % 2}', {n // 2}, DATE '2024-0{2 + n % 2}-01')" for n in range(6)],
         "(6, 'a', 7, DATE '2024-02-01')",
         "(7, '\"quoted\"', 8, DATE '2023-02-01')",
         "(8, 'o\\'q', 9, DATE '2023-02-01')",
     ]
     steps = [
-        *run(create(file_format, "t", "id INT", "ds STRING, hr INT, d DATE" if file_format == "text" else "ds, hr, d").replace(
-            "(id INT)", "(id INT)" if file_format == "text" else "(id INT, ds STRING, hr INT, d DATE)"
-        )),
+        *run(create(file_format, "t", columns, keys if file_format == "text" else "ds, hr, d")),
         *run(f"INSERT INTO t VALUES {', '.join(rows)}", "SHOW PARTITIONS t"),
         *[gives(f"SELECT count(*) FROM t WHERE {condition}", (count,)) for condition, count in FILTERED],
         *run(
@@ -293,6 +300,27 @@ def filters(file_format: str) -> Scenario:
         gives("SELECT id FROM t ORDER BY id", (0,), (2,), (4,), (6,), (8,)),
     ]
     return Scenario(f"filters_{file_format}", tuple(steps))
+
+
+def odd_keys(file_format: str) -> Scenario:
+    """Partition keys whose values Spark never filters by in the metastore."""
+    keys = "a BOOLEAN, b DECIMAL(7, 2), c TIMESTAMP, d BIGINT, e CHAR(3)"
+    rows = (
+        "(1, true, 1.50, TIMESTAMP '2024-01-01 10:20:30', 9223372036854775807, 'x')",
+        "(2, false, -20.25, TIMESTAMP '2024-01-01 10:20:30.5', -1, 'yz')",
+    )
+    columns = "id INT" if file_format == "text" else f"id INT, {keys}"
+    steps = [
+        *run(create(file_format, "t", columns, keys if file_format == "text" else "a, b, c, d, e")),
+        *run(f"INSERT INTO t VALUES {', '.join(rows)}", "SHOW PARTITIONS t"),
+        gives("SELECT id FROM t WHERE a", (1,)),
+        gives("SELECT id FROM t WHERE b < 0", (2,)),
+        gives("SELECT id FROM t WHERE c = TIMESTAMP '2024-01-01 10:20:30'", (1,)),
+        gives("SELECT id FROM t WHERE d > 5", (1,)),
+        gives("SELECT id FROM t WHERE d = 9223372036854775807 AND a", (1,)),
+        gives("SELECT id FROM t WHERE e = 'x'", (1,)),
+    ]
+    return Scenario(f"odd_keys_{file_format}", tuple(steps))
 
 
 SPECIAL_VALUES = (
@@ -347,12 +375,13 @@ def concurrent_inserts(file_format: str) -> Scenario:
 
 def many_partitions(file_format: str) -> Scenario:
     """250 new partitions leave Spark in three requests."""
-    keys = "p INT"
     steps = [
-        *run(create(file_format, "t", "id INT", keys), "INSERT INTO t SELECT CAST(id AS INT), CAST(id AS INT) FROM range(250)"),
+        *run(create(file_format, "t", "id INT", "p INT")),
+        *run("INSERT INTO t SELECT CAST(id AS INT), CAST(id AS INT) FROM range(250)"),
         gives("SELECT count(*), max(p) FROM t", (250, 249)),
         gives("SELECT count(*) FROM t WHERE p BETWEEN 100 AND 119 OR p = 7", (21,)),
-        *run("ALTER TABLE t ADD COLUMNS (b STRING)", "ALTER TABLE t RENAME TO u", "ALTER TABLE u DROP PARTITION (p = 249)"),
+        *run("ALTER TABLE t ADD COLUMNS (b STRING)", "ALTER TABLE t RENAME TO u"),
+        *run("ALTER TABLE u DROP PARTITION (p = 249)"),
         gives("SELECT count(*), max(p) FROM u", (249, 248)),
     ]
     return Scenario(f"many_partitions_{file_format}", tuple(steps))
@@ -373,7 +402,8 @@ def column_types(file_format: str) -> Scenario:
     """Every type a column may have, mixed case, and a schema that needs several parameters."""
     wide = ", ".join(f"column_number_{number} STRING COMMENT 'what column {number} holds'" for number in range(300))
     steps = [
-        *run(create(file_format, "t", COLUMN_TYPES), f"INSERT INTO t VALUES ({VALUES_OF_TYPES})", "SELECT * FROM t", "DESCRIBE t"),
+        *run(create(file_format, "t", COLUMN_TYPES), f"INSERT INTO t VALUES ({VALUES_OF_TYPES})"),
+        *run("SELECT * FROM t", "DESCRIBE t"),
         *run(create(file_format, "MixedCase", "Id INT, `Name with space` STRING, `sélect` INT")),
         *run("INSERT INTO mixedcase VALUES (1, 'x', 2)", "SELECT * FROM MIXEDCASE", "DESCRIBE mixedCase"),
         *run(create(file_format, "wide", wide), "DESCRIBE wide", "SHOW COLUMNS IN wide"),
@@ -384,11 +414,13 @@ def column_types(file_format: str) -> Scenario:
 def databases() -> Scenario:
     """Databases: made, listed, described, altered, refused and dropped."""
     steps = [
-        *run("CREATE DATABASE other COMMENT 'an \"other\" one' LOCATION '{location}/other' WITH DBPROPERTIES ('a' = 'b')"),
+        *run("CREATE DATABASE other COMMENT 'an \"other\"' LOCATION '{location}/other' WITH DBPROPERTIES ('a' = 'b')"),
         fails("CREATE DATABASE other", "SCHEMA_ALREADY_EXISTS"),
         *run("CREATE DATABASE IF NOT EXISTS other", "DESCRIBE DATABASE EXTENDED other", "CREATE DATABASE plain"),
         *run("DESCRIBE DATABASE EXTENDED plain", "SHOW DATABASES LIKE 'oth*|plain'", "SHOW DATABASES LIKE 'nothing*'"),
         *run(
+            "CREATE DATABASE temporary WITH DBPROPERTIES ('x' = 'y')",
+            "DROP DATABASE temporary RESTRICT",
             "ALTER DATABASE other SET DBPROPERTIES ('a' = 'c', 'd' = 'é☃')",
             "COMMENT ON DATABASE other IS 'changed'",
             "DESCRIBE DATABASE EXTENDED other",
@@ -453,7 +485,7 @@ def views() -> Scenario:
         *run(
             "CREATE TABLE t (a INT, b STRING) USING parquet",
             "INSERT INTO t VALUES (1, 'x'), (2, 'y')",
-            "CREATE VIEW v (number COMMENT 'é \"q\"', letter) COMMENT 'looks' TBLPROPERTIES ('p' = 'q') AS SELECT * FROM t",
+            "CREATE VIEW v (number COMMENT 'é \"q\"', letter) COMMENT 'l' TBLPROPERTIES ('p' = 'q') AS SELECT * FROM t",
         ),
         gives("SELECT number, letter FROM v ORDER BY number", (1, "x"), (2, "y")),
         fails("CREATE VIEW v AS SELECT 1", "TABLE_OR_VIEW_ALREADY_EXISTS"),
@@ -522,21 +554,21 @@ def buckets() -> Scenario:
 
 def hive_text() -> Scenario:
     """What only Hive's own tables know: delimiters, LOAD DATA, other serdes, partitions of two keys."""
+    commas = "ROW FORMAT DELIMITED FIELDS TERMINATED BY ','"
     steps = [
         *run(
-            "CREATE TABLE plain (a INT, b STRING) ROW FORMAT DELIMITED FIELDS TERMINATED BY ',' STORED AS TEXTFILE",
+            f"CREATE TABLE plain (a INT, b STRING) {commas} STORED AS TEXTFILE",
             "INSERT INTO plain VALUES (1, 'x'), (2, 'y')",
-            "CREATE TABLE staged (a INT, b STRING) ROW FORMAT DELIMITED FIELDS TERMINATED BY ','",
-            "INSERT OVERWRITE DIRECTORY '{location}/files' ROW FORMAT DELIMITED FIELDS TERMINATED BY ',' SELECT * FROM plain",
+            f"CREATE TABLE staged (a INT, b STRING) {commas}",
+            f"INSERT OVERWRITE DIRECTORY '{{location}}/files' {commas} SELECT * FROM plain",
             "LOAD DATA INPATH '{location}/files' INTO TABLE staged",
         ),
         gives("SELECT * FROM staged ORDER BY a", (1, "x"), (2, "y")),
         *run(
-            "CREATE TABLE days (a INT, b STRING) PARTITIONED BY (y INT, m STRING) "
-            "ROW FORMAT DELIMITED FIELDS TERMINATED BY ','",
-            "INSERT OVERWRITE DIRECTORY '{location}/files' ROW FORMAT DELIMITED FIELDS TERMINATED BY ',' SELECT * FROM plain",
+            f"CREATE TABLE days (a INT, b STRING) PARTITIONED BY (y INT, m STRING) {commas}",
+            f"INSERT OVERWRITE DIRECTORY '{{location}}/files' {commas} SELECT * FROM plain",
             "LOAD DATA INPATH '{location}/files' OVERWRITE INTO TABLE days PARTITION (y = 2024, m = 'may')",
-            "INSERT OVERWRITE DIRECTORY '{location}/files' ROW FORMAT DELIMITED FIELDS TERMINATED BY ',' SELECT * FROM plain",
+            f"INSERT OVERWRITE DIRECTORY '{{location}}/files' {commas} SELECT * FROM plain",
             "LOAD DATA INPATH '{location}/files' INTO TABLE days PARTITION (y = 2024, m = 'may')",
             "INSERT INTO days PARTITION (y = 2024, m) SELECT 3, 'z', 'june'",
             "INSERT OVERWRITE TABLE days PARTITION (y, m) SELECT 4, 'w', 2025, 'june'",
@@ -578,7 +610,7 @@ def cascade() -> Scenario:
 
 
 PER_FORMAT = (
-    unpartitioned, external, filters, special_characters, concurrent_inserts, many_partitions, column_types,
+    unpartitioned, external, filters, odd_keys, special_characters, concurrent_inserts, many_partitions, column_types,
 )  # fmt: skip
 SCENARIOS: dict[str, Scenario] = {
     scenario.name: scenario

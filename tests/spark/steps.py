@@ -46,8 +46,18 @@ def catalog(method: str, *arguments: str) -> Step:
     return Step({"catalog": method, "arguments": list(arguments)})
 
 
+def look() -> Step:
+    """The whole content of the catalog at this moment, which must be that of the real metastore."""
+    return Step({"look": True})
+
+
 def save(
-    select: str, table: str, file_format: str, mode: str = "append", partitions: list[str] | None = None, buckets: str = ""
+    select: str,
+    table: str,
+    file_format: str,
+    mode: str = "append",
+    partitions: list[str] | None = None,
+    buckets: str = "",
 ) -> Step:
     """`saveAsTable` of what `select` gives."""
     request = {"save": select, "table": table, "format": file_format, "mode": mode}
