@@ -1,0 +1,133 @@
+"""Roles, who has them, and privileges on every kind of object."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from app.metastore.ports import DuplicateKey, UnstorableText
+from app.metastore.statistics_ports import Grant, GrantObject, Principal
+from app.storage import SqlStore
+from app.structs import HiveObjectType, PrincipalType, Role, RolePrincipalGrant
+from tests.contract.objects import create
+
+ANNA, STAFF = Principal("anna", PrincipalType.USER), Principal("staff", PrincipalType.GROUP)
+
+
+def grant(on: GrantObject, to: Principal = ANNA, **fields: Any) -> Grant:
+    return Grant(on, to, **{"privilege": "SELECT", "create_time": 5, "grant_option": False, **fields})
+
+
+def test_roles_and_their_members(store: SqlStore) -> None:
+    role_id = store.write(lambda tx: tx.roles.insert(Role("R", 5, "owner")))
+    other_id = store.write(lambda tx: tx.roles.insert(Role("r", None, None)))
+    with pytest.raises(DuplicateKey):
+        store.write(lambda tx: tx.roles.insert(Role("r", 6)))
+    given = RolePrincipalGrant("R", "anna", PrincipalType.USER, True, 7, "root", PrincipalType.ROLE)
+    inner = RolePrincipalGrant("R", "r", PrincipalType.ROLE, False, 0, None, None)
+    for each in (given, inner):
+        store.write(lambda tx, each=each: tx.roles.insert_grant(role_id, each))
+
+    def read(ask: Callable[[Any], Any]) -> Any:
+        return store.read(lambda snapshot: ask(snapshot.roles))
+
+    assert read(lambda roles: (roles.find("R"), roles.find("x"), roles.find("x\0y"))) == (role_id, None, None)
+    assert read(lambda roles: roles.names()) == ["R", "r"]
+    assert read(lambda roles: roles.of_principal("anna", PrincipalType.USER)) == [Role("R", 5, "owner")]
+    assert read(lambda roles: roles.of_principal("anna", PrincipalType.GROUP)) == []
+    assert read(lambda roles: roles.grants_of_principal("anna", PrincipalType.USER)) == [given]
+    assert read(lambda roles: roles.grants_of_role(role_id)) == [given, inner]
+    assert read(lambda roles: roles.all_grants_between_roles()) == [("R", "r")]
+    cleared = store.write(lambda tx: tx.roles.clear_grant_option(role_id, "anna", PrincipalType.USER))
+    again = store.write(lambda tx: tx.roles.clear_grant_option(role_id, "anna", PrincipalType.USER))
+    assert (cleared, again) == (True, False)
+    assert store.write(lambda tx: tx.roles.delete_grant(role_id, "x\0y", PrincipalType.USER)) is False
+    store.write(lambda tx: tx.roles.delete(other_id))
+    assert store.read(lambda snapshot: len(snapshot.roles.grants_of_role(role_id))) == 1
+    assert store.write(lambda tx: tx.roles.delete_grant(role_id, "anna", PrincipalType.USER)) is True
+    store.write(lambda tx: tx.roles.delete(role_id))
+    assert store.read(lambda snapshot: snapshot.roles.names()) == []
+
+
+def test_grants_on_every_kind_of_object(store: SqlStore) -> None:
+    stored = create(store, values=[["a", "1"], ["b", "2"]])
+    ids = store.read(lambda snapshot: snapshot.statistics.partition_ids(stored, ["k0=a/k1=1", "k0=b/k1=2"]))
+    table_id, partition_id = stored.table_id, ids["k0=a/k1=1"]
+    objects = {
+        GrantObject(HiveObjectType.GLOBAL): (None, None, None),
+        GrantObject(HiveObjectType.DATABASE, database_id=stored.database_id): ("sales", None, None),
+        GrantObject(HiveObjectType.TABLE, table_id=table_id): ("sales", "orders", None),
+        GrantObject(HiveObjectType.PARTITION, table_id=table_id, partition_id=partition_id): (
+            *("sales", "orders"),
+            ("a", "1"),
+        ),
+        GrantObject(HiveObjectType.COLUMN, table_id=table_id, column="id"): ("sales", "orders", None),
+        GrantObject(HiveObjectType.COLUMN, None, table_id, partition_id, "id"): ("sales", "orders", ("a", "1")),
+    }
+    given = [
+        grant(on, grantor="root", grantor_type=1, authorizer="x", grant_option=True, create_time=2**31 - 1)
+        for on in objects
+    ]
+    store.write(lambda tx: tx.grants.insert(given))
+    for one, (on, names) in zip(given, objects.items(), strict=True):
+        [found] = store.read(lambda snapshot, on=on: snapshot.grants.on(on))
+        assert found.grant == one
+        assert (found.db_name, found.table_name, found.partition_values) == names
+    everything = store.read(lambda snapshot: snapshot.grants.of_principal(ANNA))
+    assert [found.grant for found in everything] == given
+    assert store.read(lambda snapshot: snapshot.grants.of_principal(STAFF)) == []
+    assert len(store.read(lambda snapshot: snapshot.grants.of_kind(HiveObjectType.COLUMN))) == 2
+    assert len(store.read(lambda snapshot: snapshot.grants.of_kind())) == 6
+    any_column = GrantObject(HiveObjectType.COLUMN, table_id=table_id)
+    assert len(store.read(lambda snapshot: snapshot.grants.on(any_column, of_any_column=True))) == 1
+    assert store.read(lambda snapshot: snapshot.grants.on_partitions(table_id)) == {partition_id: [given[3]]}
+    store.write(lambda tx: tx.grants.clear_grant_options([found.grant_id for found in everything[:1]]))
+    [first] = store.read(lambda snapshot: snapshot.grants.of_kind(HiveObjectType.GLOBAL))
+    assert first.grant == replace(given[0], grant_option=False)
+    store.write(lambda tx: tx.grants.delete([first.grant_id]))
+    store.write(lambda tx: tx.delete_partitions(stored, ["k0=a/k1=1"]))
+    assert len(store.read(lambda snapshot: snapshot.grants.of_kind())) == 3
+    store.write(lambda tx: tx.delete_table(table_id))
+    assert len(store.read(lambda snapshot: snapshot.grants.of_kind())) == 1
+    store.write(lambda tx: tx.delete_database(stored.database_id))
+    assert store.read(lambda snapshot: snapshot.grants.of_kind()) == []
+
+
+def test_partitions_inherit(store: SqlStore) -> None:
+    stored = create(store, values=[["a", "1"], ["b", "2"]])
+    on_table = GrantObject(HiveObjectType.TABLE, table_id=stored.table_id)
+    on_column = GrantObject(HiveObjectType.COLUMN, table_id=stored.table_id, column="id")
+    store.write(lambda tx: tx.grants.insert([grant(on_table, STAFF), grant(on_column)]))
+    for _ in range(2):
+        # What partitions have is not inherited by others.
+        store.write(lambda tx: tx.grants.copy_to_partitions(stored, ["k0=a/k1=1"], 9))
+    ids = store.read(lambda snapshot: snapshot.statistics.partition_ids(stored, ["k0=a/k1=1"]))
+    [partition_id] = ids.values()
+    on_partition = GrantObject(HiveObjectType.PARTITION, table_id=stored.table_id, partition_id=partition_id)
+    inherited = grant(on_partition, STAFF, create_time=9)
+    assert store.read(lambda snapshot: snapshot.grants.on_partitions(stored.table_id)) == {
+        partition_id: [inherited] * 2
+    }
+    assert len(store.read(lambda snapshot: snapshot.grants.of_kind(HiveObjectType.COLUMN))) == 3
+
+
+@pytest.mark.parametrize("text", ["x\0y", "\udfff"])
+def test_texts_nobody_can_keep(store: SqlStore, text: str) -> None:
+    on = GrantObject(HiveObjectType.GLOBAL)
+    for wrong in (
+        grant(on, Principal(text, 1)),
+        grant(on, privilege=text),
+        grant(on, grantor=text),
+        grant(on, authorizer=text),
+        grant(replace(on, column=text)),
+    ):
+        with pytest.raises(UnstorableText):
+            store.write(lambda tx, wrong=wrong: tx.grants.insert([wrong]))
+    for role in (Role(text), Role("r", 1, text)):
+        with pytest.raises(UnstorableText):
+            store.write(lambda tx, role=role: tx.roles.insert(role))
+    assert store.read(lambda snapshot: snapshot.grants.of_principal(Principal(text, 1))) == []
+    assert store.read(lambda snapshot: snapshot.roles.grants_of_principal(text, 1)) == []
+    assert store.read(lambda snapshot: snapshot.grants.on(replace(on, column=text))) == []
+    store.write(lambda tx: tx.grants.insert([]))
