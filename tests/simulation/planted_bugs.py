@@ -1,0 +1,175 @@
+"""Mistakes one could make, to show that the simulation sees them. Each replaces one function by a wrong one."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from app.structs import NoSuchTxnException
+from app.txn import lock_service, locks, transaction_service, write_id_service
+from app.txn.locks import Lock, LockId, TxnId
+from app.txn.transactions import State, Txn
+from tests.simulation.txn_memory import MemoryTxns
+
+Bug: TypeAlias = tuple[Any, str, Callable[..., Any]]
+"""Where, what, and by what it is replaced."""
+
+_block_of = locks.block_of
+_collision = transaction_service.collision
+_needs_commit = transaction_service.needs_commit
+_open_txn = transaction_service.open_txn
+_abort_txns = MemoryTxns.abort_txns
+_commit_txn = MemoryTxns.commit_txn
+_forget = MemoryTxns.forget_finished
+_hidden = MemoryTxns.hidden_write_ids
+_unlock = lock_service._unlock
+
+
+def _skips_waiting(request: Any, others: Any) -> Any:
+    return _block_of(request, [lock for lock in others if lock.is_acquired])
+
+
+def _skips_waiting_and_later_ones(request: Any, others: Any) -> Any:
+    """Hive 2.3 (semantics §5.8). Skipping later ones alone does no harm while nobody overtakes."""
+    return _block_of(request, [lock for lock in others if lock.is_acquired and lock.lock_id < request[0].lock_id])
+
+
+def _looks_at_one_component(request: Any, others: Any) -> Any:
+    return _block_of(request[:1], others)
+
+
+def _exempts_everything(reader: Lock, changer: Lock) -> bool:
+    return reader.type is locks._SR and changer.type is locks._X
+
+
+def _owner_is_the_transaction(lock: Lock) -> tuple[str, int]:
+    return "txnid", lock.txn_id
+
+
+def _finds_no_deadlock(self: Any, txns: Any, request: Any, block: Any) -> Any:
+    return block, None
+
+
+def _takes_nothing_away(txns: Any, expired: Any) -> None:
+    pass
+
+
+def _always_grants(self: Any, txns: Any, request: Any) -> None:
+    return None
+
+
+def _keeps_locks_of_aborted(self: MemoryTxns, txn_ids: Any, reason: Any, refused_lock: Any = None) -> None:
+    kept = self.locks
+    _abort_txns(self, txn_ids, reason, refused_lock)
+    self.locks = kept
+
+
+def _keeps_locks_of_committed(self: MemoryTxns, txn_id: Any, *rest: Any) -> None:
+    kept = self.locks
+    _commit_txn(self, txn_id, *rest)
+    self.locks = kept
+
+
+def _finds_no_collision(*_: Any, **__: Any) -> None:
+    return None
+
+
+def _forgets_the_boundary(txn_id: Any, changes: Any, committed: Any, **rest: Any) -> Any:
+    return _collision(txn_id, changes, [one for one in committed if one.commit_id > txn_id], **rest)
+
+
+def _commits_aborted(txn_id: int, txn: Txn | None) -> bool:
+    is_aborted = txn is not None and txn.state is State.ABORTED
+    return True if is_aborted else _needs_commit(txn_id, txn)
+
+
+def _refuses_to_commit_twice(txn_id: int, txn: Txn | None) -> bool:
+    if txn is not None and txn.state is State.COMMITTED:
+        raise NoSuchTxnException(f"No such transaction txnid:{txn_id}")
+    return _needs_commit(txn_id, txn)
+
+
+def _takes_aborted_for_open(txn_id: int, txn: Txn | None) -> Txn:
+    is_aborted = txn is not None and txn.state is State.ABORTED
+    return txn if is_aborted and txn is not None else _open_txn(txn_id, txn)
+
+
+def _counts_from_the_start(self: MemoryTxns, before_ms: int, limit: int) -> list[TxnId]:
+    return [one.txn_id for one in self.known.values() if one.state is State.OPEN and one.started_ms < before_ms]
+
+
+def _uses_the_servers_clock(self: MemoryTxns) -> int:
+    skew_ms: int = self._store.local_skew_ms  # type: ignore[attr-defined]
+    return self._store.clock_ms + skew_ms
+
+
+def _uses_lock_ids_again(self: MemoryTxns) -> LockId:
+    return LockId(max(self.locks, default=0) + 1)
+
+
+def _uses_txn_ids_again(self: MemoryTxns, count: int, *rest: Any) -> list[TxnId]:
+    self.last_txn = TxnId(max(self.known, default=0))
+    return _insert_txns(self, count, *rest)
+
+
+_insert_txns = MemoryTxns.insert_txns
+
+
+def _forgets_at_once(self: MemoryTxns, ended_before_ms: int, limit: int) -> int:
+    return _forget(self, self.now_ms() + 1, limit)
+
+
+def _shows_aborted_writes(self: MemoryTxns, table: Any, high_water_mark: int, excepted: Any) -> Any:
+    aborted = {one.txn_id for one in self.known.values() if one.state is State.ABORTED}
+    return [row for row in _hidden(self, table, high_water_mark, excepted) if row[0] not in aborted]
+
+
+def _allocates_anew(txn_ids: Any, known: Any, last: int) -> Any:
+    given = {txn_id: last + number for number, txn_id in enumerate(sorted(set(txn_ids)), 1)}
+    return given, last + len(given)
+
+
+def _unlocks_anything(txns: Any, lock_id: int) -> None:
+    txns.delete_locks([LockId(lock_id)])
+
+
+def _grants_half(self: MemoryTxns, lock_id: LockId) -> None:
+    first, *rest = self.locks[lock_id]
+    self.locks[lock_id] = [replace(first, lock=replace(first.lock, is_acquired=True)), *rest]
+
+
+def _forgets_the_heartbeat_of_check_lock(txns: Any, request: Any) -> None:
+    pass
+
+
+def _loses_the_listing(self: MemoryTxns) -> Any:
+    return [txn for _, txn in sorted(self.known.items()) if txn.state is State.OPEN]
+
+
+BUGS: dict[str, Bug] = {
+    "waiting requests are skipped": (lock_service, "block_of", _skips_waiting),
+    "waiting requests and later locks are skipped": (lock_service, "block_of", _skips_waiting_and_later_ones),
+    "only one component is looked at": (lock_service, "block_of", _looks_at_one_component),
+    "readers are exempt from everything": (locks, "_is_exempt", _exempts_everything),
+    "requests without a transaction have one owner": (locks.Lock, "owner", property(_owner_is_the_transaction)),  # type: ignore[dict-item]
+    "deadlocks are not looked for": (lock_service.LockService, "_without_deadlock", _finds_no_deadlock),
+    "expired locks are passed over": (lock_service, "remove_expired", _takes_nothing_away),
+    "everything is granted": (lock_service.LockService, "_block", _always_grants),
+    "an abort leaves locks": (MemoryTxns, "abort_txns", _keeps_locks_of_aborted),
+    "a commit leaves locks": (MemoryTxns, "commit_txn", _keeps_locks_of_committed),
+    "write sets are not compared": (transaction_service, "collision", _finds_no_collision),
+    "write sets are compared one id too late": (transaction_service, "collision", _forgets_the_boundary),
+    "aborted ones can commit": (transaction_service, "needs_commit", _commits_aborted),
+    "a commit cannot be repeated": (transaction_service, "needs_commit", _refuses_to_commit_twice),
+    "heartbeats of aborted ones are fine": (transaction_service, "open_txn", _takes_aborted_for_open),
+    "expiry forgets heartbeats": (MemoryTxns, "silent_txns", _counts_from_the_start),
+    "time is the server's": (MemoryTxns, "now_ms", _uses_the_servers_clock),
+    "lock ids are used again": (MemoryTxns, "next_lock_id", _uses_lock_ids_again),
+    "transaction ids are used again": (MemoryTxns, "insert_txns", _uses_txn_ids_again),
+    "finished ones are forgotten at once": (MemoryTxns, "forget_finished", _forgets_at_once),
+    "writes of aborted ones are visible": (MemoryTxns, "hidden_write_ids", _shows_aborted_writes),
+    "write ids are given again": (write_id_service, "allocate", _allocates_anew),
+    "locks of transactions can be unlocked": (lock_service, "_unlock", _unlocks_anything),
+    "half a request is granted": (MemoryTxns, "grant", _grants_half),
+    "check_lock is no heartbeat": (lock_service, "_refresh", _forgets_the_heartbeat_of_check_lock),
+    "aborted ones are not listed": (MemoryTxns, "unfinished_txns", _loses_the_listing),
+}

@@ -1,0 +1,460 @@
+"""A small world of clients, servers and one database, played under a seed, with everything checked after each step.
+
+The clock is the database's and jumps; the database may be lost before or after a commit; clients die and leave things
+behind; servers die and start again; who does what next is drawn. What must hold (semantics §5.14) is checked by plain
+code that shares nothing with the code under test.
+"""
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, TypeVar
+
+from app.metastore.ports import OutcomeUnknown, StoreUnavailable
+from app.structs import LockState, LockType, ThriftException
+from app.txn.expiry import Expiry
+from app.txn.lock_service import TIMED_OUT, LockCall, LockService, Wanted
+from app.txn.locks import Lock, TxnId
+from app.txn.names import Target
+from app.txn.ports import Client, LockFilter, Transaction
+from app.txn.settings import TxnSettings
+from app.txn.transaction_service import TransactionService
+from app.txn.transactions import Operation, State, Write
+from app.txn.write_id_service import WriteIdService
+from tests.simulation.txn_memory import MemoryStore
+
+T = TypeVar("T")
+
+TIMEOUT_MS = 300_000
+REMEMBERED_MS = 900_000
+CLIENTS = 5
+SERVERS = 2
+PLACES = [Target("d"), Target("d", "t"), Target("d", "u"), Target("d", "t", "p=1"), Target("d", "t", "p=2")]
+TABLES = [Target("d", "t"), Target("d", "u")]
+WHO = Client("u", "h", "a")
+
+# What goes beside what, written down again so that a mistake in the rules cannot hide in the check.
+EXCLUDES = {
+    frozenset({LockType.SHARED_READ, LockType.EXCLUSIVE}),
+    frozenset({LockType.SHARED_WRITE}),
+    frozenset({LockType.SHARED_WRITE, LockType.EXCL_WRITE}),
+    frozenset({LockType.SHARED_WRITE, LockType.EXCLUSIVE}),
+    frozenset({LockType.EXCL_WRITE}),
+    frozenset({LockType.EXCL_WRITE, LockType.EXCLUSIVE}),
+    frozenset({LockType.EXCLUSIVE}),
+}
+
+
+class Violation(AssertionError):
+    """Something that must hold does not; the text says what, with seed and step."""
+
+
+class FaultyStore:
+    """One server's connection to the shared database."""
+
+    def __init__(self, store: MemoryStore, random: Random, skew_ms: int) -> None:
+        self.store = store
+        self.skew_ms = skew_ms
+        self._random = random
+        self.faults = 0.0
+
+    def read(self, work: Callable[[Any], T]) -> T:
+        return self.store.read(work)
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        fault = self._random.random()
+        if fault < self.faults / 2:
+            raise StoreUnavailable("lost before the commit")
+        self.store.local_skew_ms = self.skew_ms  # type: ignore[attr-defined]
+        result = self.store.write(work)  # type: ignore[arg-type]
+        if fault < self.faults:
+            raise OutcomeUnknown("lost after the commit")
+        return result
+
+
+class Server:
+    def __init__(self, store: FaultyStore) -> None:
+        settings = TxnSettings(timeout_ms=TIMEOUT_MS, remembered_ms=REMEMBERED_MS, expiry_batch=3)
+        self.locks = LockService(store, settings)
+        self.transactions = TransactionService(store, self.locks, settings)
+        self.write_ids = WriteIdService(store, settings)
+        self.expiry = Expiry(store, settings)
+
+
+@dataclass
+class ClientState:
+    txns: list[int] = field(default_factory=list)
+    locks: list[int] = field(default_factory=list)
+
+
+class Simulation:
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.step_number = 0
+        self.random = Random(seed)
+        self.store = MemoryStore()
+        self._connections = [FaultyStore(self.store, self.random, skew) for skew in (0, 400_000)]
+        self._servers = [Server(connection) for connection in self._connections]
+        self._clients = [ClientState() for _ in range(CLIENTS)]
+        # What clients were told, and what was seen to be so.
+        self.txn_ids: list[int] = []
+        self.lock_ids: set[int] = set()
+        self.newest_lock = 0
+        self.alive_ms: dict[tuple[str, int], int] = {}
+        self.given_up: set[int] = set()
+        self.acquired: dict[int, int] = {}
+        self.committed: dict[int, int] = {}
+        self.seen_committed: dict[int, int] = {}
+        self.aborted: set[int] = set()
+        self.changed: dict[int, set[tuple[Target, str]]] = {}
+        self.write_ids: dict[tuple[Target, int], int] = {}
+
+    def run(self, steps: int) -> None:
+        """Raises Violation."""
+        actions = [action for action, weight in self._actions() for _ in range(weight)]
+        for _ in range(steps):
+            self.step_number += 1
+            action = self.random.choice(actions)
+            faults = 0.05 if self.random.random() < 0.5 else 0.0
+            for connection in self._connections:
+                connection.faults = faults
+            with contextlib.suppress(ThriftException, StoreUnavailable, OutcomeUnknown):
+                action()
+            self._check()
+
+    def fail(self, text: str) -> None:
+        raise Violation(f"seed {self.seed}, step {self.step_number}: {text}")
+
+    def _actions(self) -> list[tuple[Callable[[], None], int]]:
+        return [
+            (self._open, 6),
+            (self._lock, 14),
+            (self._check_lock, 16),
+            (self._unlock, 5),
+            (self._commit, 6),
+            (self._abort, 2),
+            (self._heartbeat, 10),
+            (self._add_writes, 6),
+            (self._allocate, 4),
+            (self._see, 3),
+            (self._die, 1),
+            (self._restart_server, 1),
+            (self._wait, 8),
+            (self._expire, 3),
+        ]
+
+    # What clients do.
+
+    @property
+    def _server(self) -> Server:
+        return self.random.choice(self._servers)
+
+    @property
+    def _client(self) -> ClientState:
+        return self.random.choice(self._clients)
+
+    def _open(self) -> None:
+        client = self._client
+        if len(client.txns) < 2:
+            given = self._server.transactions.open(self.random.randint(1, 2), WHO)
+            for txn_id in given:
+                if self.txn_ids and txn_id <= self.txn_ids[-1]:
+                    self.fail(f"txnid:{txn_id} given after {self.txn_ids[-1]}")
+                self.txn_ids.append(txn_id)
+                self.alive_ms["txn", txn_id] = self.store.clock_ms
+            client.txns += given
+
+    def _lock(self) -> None:
+        client = self._client
+        txn_id = self.random.choice([*client.txns, 0])
+        if len(client.locks) >= 4:
+            return
+        places = self.random.sample(PLACES, self.random.choice([1, 1, 1, 2]))
+        wanted = [Wanted(place, self.random.choice(list(LockType))) for place in places]
+        call = LockCall(wanted, WHO, TxnId(txn_id), self.random.random() < 0.3, self.random.random() < 0.1)
+        now_ms = self.store.clock_ms
+        answer = self._server.locks.lock(call)
+        if answer.lock_id in self.lock_ids or answer.lock_id < self.newest_lock:
+            self.fail(f"lockid:{answer.lock_id} given twice")
+        self.lock_ids.add(answer.lock_id)
+        if answer.state is not LockState.NOT_ACQUIRED:
+            client.locks.append(answer.lock_id)
+            self.alive_ms["lock", answer.lock_id] = now_ms
+        if answer.state is LockState.ACQUIRED:
+            self.acquired[answer.lock_id] = txn_id
+
+    def _check_lock(self) -> None:
+        client = self._client
+        if not client.locks:
+            return
+        lock_id = self.random.choice(client.locks)
+        before = self.store.txns.request(lock_id)
+        try:
+            answer = self._server.locks.check_lock(lock_id)
+        except ThriftException:
+            client.locks.remove(lock_id)
+            if before and before[0].txn_id == 0:
+                self.fail(f"lockid:{lock_id} is there and was not found")
+            raise
+        if before[0].txn_id:
+            self.alive_ms["txn", before[0].txn_id] = self.store.clock_ms
+        else:
+            self.alive_ms["lock", lock_id] = self.store.clock_ms
+        if answer.state is LockState.ACQUIRED:
+            self.acquired[lock_id] = before[0].txn_id
+        elif not self._is_blocked(self.store.txns.request(lock_id)):
+            self.fail(f"lockid:{lock_id} waits for nothing")
+
+    def _unlock(self) -> None:
+        client = self._client
+        if client.locks:
+            lock_id = self.random.choice(client.locks)
+            self.given_up.add(lock_id)
+            txn_id = self.acquired.get(lock_id, 0)
+            try:
+                self._server.locks.unlock(lock_id)
+            except ThriftException:
+                self.given_up.discard(lock_id)
+                raise
+            if txn_id and self._is_open(txn_id):
+                self.fail(f"lockid:{lock_id} of an open transaction was unlocked")
+            client.locks.remove(lock_id)
+
+    def _commit(self) -> None:
+        client = self._client
+        if not client.txns:
+            return
+        txn_id = self.random.choice(client.txns)
+        is_strict = self.random.random() < 0.2
+        commit_id = self.store.txns.last_txn
+        try:
+            self._server.transactions.commit(txn_id, checks_writes=True, is_strict=is_strict)
+        except OutcomeUnknown:
+            if self.random.random() < 0.5:
+                raise
+            self._repeat_commit(txn_id)
+        except ThriftException:
+            client.txns.remove(txn_id)
+            if self.store.clock_ms - self.seen_committed.get(txn_id, 0) <= REMEMBERED_MS:
+                self.fail(f"the repeated commit of txnid:{txn_id} was refused")
+            if self._state(txn_id) is State.OPEN:
+                self.fail(f"txnid:{txn_id} was refused and is open")
+            raise
+        if self._state(txn_id) is not State.COMMITTED:
+            self.fail(f"txnid:{txn_id} was told to be committed")
+        client.txns.remove(txn_id)
+        self._note_commit(txn_id, commit_id)
+
+    def _repeat_commit(self, txn_id: int) -> None:
+        """As clients do whose answer was lost."""
+        for connection in self._connections:
+            connection.faults = 0.0
+        state = self._state(txn_id)
+        try:
+            self._server.transactions.commit(txn_id, checks_writes=True)
+        except ThriftException:
+            if state is State.COMMITTED:
+                self.fail(f"the repeated commit of txnid:{txn_id} was refused")
+            raise
+
+    def _note_commit(self, txn_id: int, commit_id: int) -> None:
+        mine = {place for place, operation in self.changed.get(txn_id, ()) if operation == "u"}
+        for other, its_commit in self.committed.items():
+            theirs = {place for place, operation in self.changed.get(other, ()) if operation == "u"}
+            if mine & theirs and other != txn_id and its_commit >= txn_id and commit_id >= other:
+                self.fail(f"txnid:{txn_id} and txnid:{other} both changed {mine & theirs}")
+        self.committed[txn_id] = commit_id
+
+    def _abort(self) -> None:
+        client = self._client
+        if client.txns:
+            txn_id = self.random.choice(client.txns)
+            client.txns.remove(txn_id)
+            self._server.transactions.abort(txn_id)
+            if self._state(txn_id) is State.OPEN:
+                self.fail(f"txnid:{txn_id} was aborted and is open")
+
+    def _heartbeat(self) -> None:
+        client = self._client
+        now_ms = self.store.clock_ms
+        if client.txns and self.random.random() < 0.7:
+            txn_id = self.random.choice(client.txns)
+            self._server.transactions.heartbeat(0, txn_id)
+            if not self._is_open(txn_id):
+                self.fail(f"a heartbeat of txnid:{txn_id} was fine, and it is not open")
+            self.alive_ms["txn", txn_id] = now_ms
+        elif client.locks:
+            lock_id = self.random.choice(client.locks)
+            request = self.store.txns.request(lock_id)
+            self._server.transactions.heartbeat(lock_id, 0)
+            txn_id = request[0].txn_id if request else 0
+            self.alive_ms[("txn", txn_id) if txn_id else ("lock", lock_id)] = now_ms
+
+    def _add_writes(self) -> None:
+        client = self._client
+        if client.txns:
+            txn_id = self.random.choice(client.txns)
+            write = Write(self.random.choice(PLACES[1:]), self.random.choice([Operation.UPDATE, *Operation]))
+            self._server.transactions.add_writes(txn_id, [write.target], write.operation, None)
+            self.changed.setdefault(txn_id, set()).add((write.target, write.operation.value))
+
+    def _allocate(self) -> None:
+        client = self._client
+        if not client.txns:
+            return
+        table = self.random.choice(TABLES)
+        txn_ids = self.random.sample(client.txns, self.random.randint(1, len(client.txns)))
+        for txn_id, write_id in self._server.write_ids.allocate(table, txn_ids).items():
+            if self.write_ids.setdefault((table, txn_id), write_id) != write_id:
+                self.fail(f"txnid:{txn_id} has two write ids of {table}")
+        of_table = [given for (place, _), given in self.write_ids.items() if place == table]
+        if len(of_table) != len(set(of_table)):
+            self.fail(f"a write id of {table} was given twice")
+
+    def _see(self) -> None:
+        """A snapshot must show exactly the committed ones, now and whenever it is asked for again."""
+        server = self._server
+        found = server.transactions.open_txns()
+        listed = {txn.txn_id for txn in found.unfinished}
+        for txn_id in self.aborted - listed:
+            if self.changed.get(txn_id):
+                self.fail(f"txnid:{txn_id} is aborted and not listed")
+        table = self.random.choice(TABLES)
+        (seen,) = server.write_ids.valid_write_ids([("t", table)], None)
+        for (place, txn_id), write_id in self.write_ids.items():
+            if place == table and seen.ids.is_valid(write_id) != (self._state(txn_id) in (State.COMMITTED, None)):
+                self.fail(f"write id {write_id} of txnid:{txn_id} in {table} is seen wrongly")
+
+    # What happens to everybody.
+
+    def _die(self) -> None:
+        self._clients[self.random.randrange(CLIENTS)] = ClientState()
+
+    def _restart_server(self) -> None:
+        number = self.random.randrange(SERVERS)
+        self._servers[number] = Server(self._connections[number])
+
+    def _wait(self) -> None:
+        self.store.clock_ms += self.random.choice([10, 1_000, 20_000, 100_000, 301_000])
+
+    def _expire(self) -> None:
+        for connection in self._connections:
+            connection.faults = 0.0
+        self._server.expiry.expire()
+        before_ms = self.store.clock_ms - TIMEOUT_MS
+        for txn in self.store.txns.unfinished_txns():
+            if txn.state is State.OPEN and txn.last_heartbeat_ms < before_ms:
+                self.fail(f"txnid:{txn.txn_id} is silent for too long and open")
+
+    # What must hold.
+
+    def _check(self) -> None:
+        txns = self.store.txns
+        locks = [shown.lock for request in txns.locks.values() for shown in request]
+        self.newest_lock = max([self.newest_lock, *txns.locks])
+        self._check_txns()
+        for lock in locks:
+            if lock.txn_id and not self._is_open(lock.txn_id):
+                self.fail(f"{lock} of a transaction that is over")
+        for number, one in enumerate(locks):
+            for other in locks[number + 1 :]:
+                self._check_pair(one, other)
+        self._check_kept()
+        if self.step_number % 5 == 0:
+            self._check_circles(locks)
+
+    def _check_txns(self) -> None:
+        for txn_id, txn in self.store.txns.known.items():
+            if txn.state is State.OPEN:
+                if txn_id in self.aborted or txn_id in self.committed:
+                    self.fail(f"txnid:{txn_id} was over and is open")
+            elif txn.state is State.COMMITTED:
+                self.seen_committed.setdefault(txn_id, self.store.clock_ms)
+                if txn_id in self.aborted:
+                    self.fail(f"txnid:{txn_id} was aborted and is committed")
+            elif txn_id not in self.aborted:
+                self.aborted.add(txn_id)
+                if txn_id in self.committed:
+                    self.fail(f"txnid:{txn_id} was committed and is aborted")
+                silent_ms = self.store.clock_ms - self.alive_ms.get(("txn", txn_id), 0)
+                if txn.reason == TIMED_OUT and silent_ms <= TIMEOUT_MS:
+                    self.fail(f"txnid:{txn_id} timed out {silent_ms} ms after its heartbeat")
+
+    def _check_pair(self, one: Lock, other: Lock) -> None:
+        if one.lock_id == other.lock_id:
+            if one.is_acquired != other.is_acquired:
+                self.fail(f"{one} and {other} are of one request")
+        elif self._exclude(one, other):
+            if one.is_acquired and other.is_acquired:
+                self.fail(f"{one} beside {other}")
+            first, second = sorted((one, other), key=lambda lock: lock.lock_id)
+            if second.is_acquired and not first.is_acquired:
+                self.fail(f"{second} overtook {first}")
+
+    def _check_kept(self) -> None:
+        """Acquired locks stay until they are given up, or their owner was silent or is over."""
+        for lock_id, txn_id in list(self.acquired.items()):
+            if lock_id in self.store.txns.locks:
+                continue
+            del self.acquired[lock_id]
+            silent_ms = self.store.clock_ms - self.alive_ms.get(("lock", lock_id), 0)
+            if txn_id:
+                if self._is_open(txn_id):
+                    self.fail(f"lockid:{lock_id} of open txnid:{txn_id} is gone")
+            elif lock_id not in self.given_up and silent_ms <= TIMEOUT_MS:
+                self.fail(f"lockid:{lock_id} is gone {silent_ms} ms after its heartbeat")
+
+    def _check_circles(self, locks: list[Lock]) -> None:
+        """Somebody must be able to go on: no transaction waits, through others, for itself."""
+        edges: dict[tuple[int, int], set[tuple[int, int]]] = {}
+        for waiting in locks:
+            if not waiting.is_acquired:
+                edges.setdefault(_owner(waiting), set()).update(
+                    _owner(other)
+                    for other in locks
+                    if (other.is_acquired or other.lock_id < waiting.lock_id) and self._exclude(waiting, other)
+                )
+        for start in edges:
+            seen: set[tuple[int, int]] = set()
+            front = set(edges[start])
+            while front:
+                seen |= front
+                front = {following for owner in front for following in edges.get(owner, ())} - seen
+            if start in seen:
+                self.fail(f"{start} waits for itself")
+
+    def _is_blocked(self, request: list[Lock]) -> bool:
+        others = [shown.lock for shown in self.store.txns.shown_locks(LockFilter())]
+        return any(
+            (other.is_acquired or other.lock_id < mine.lock_id) and self._exclude(mine, other)
+            for mine in request
+            for other in others
+        )
+
+    def _exclude(self, one: Lock, other: Lock) -> bool:
+        if _owner(one) == _owner(other) or frozenset({one.type, other.type}) not in EXCLUDES:
+            return False
+        if one.target[0] != other.target[0]:
+            return False
+        for mine, theirs in zip(one.target[1:], other.target[1:], strict=True):
+            if mine is not None and theirs is not None and mine != theirs:
+                return False
+        if one.type is other.type is LockType.SHARED_WRITE and one.shares_writes and other.shares_writes:
+            return False
+        for whole, part in ((one, other), (other, one)):
+            is_database = whole.target.table_name is None and whole.type is LockType.SHARED_READ
+            if is_database and part.target.table_name is not None and part.type is LockType.EXCLUSIVE:
+                return False
+        return True
+
+    def _state(self, txn_id: int) -> State | None:
+        txn = self.store.txns.known.get(txn_id)
+        return None if txn is None else txn.state
+
+    def _is_open(self, txn_id: int) -> bool:
+        return self._state(txn_id) is State.OPEN
+
+
+def _owner(lock: Lock) -> tuple[int, int]:
+    return (1, lock.txn_id) if lock.txn_id else (0, lock.lock_id)
