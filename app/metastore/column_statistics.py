@@ -15,6 +15,7 @@ from app.metastore.parameters import with_accurate_columns
 from app.metastore.partition_names import (
     IncompletePartitionName,
     InvalidPartitionName,
+    PartitionCountMismatch,
     escape,
     make_name,
     name_to_spec,
@@ -387,12 +388,11 @@ def _part_name(name: str | None) -> str:
 def _stored_part_name(table: StoredTable, name: str | None) -> str:
     """The name of the partition a request names, whose keys may come in any order and case."""
     try:
-        values = parse_name(table.key_names, name and (_part_name(name) or name))
-    except InvalidPartitionName as error:
+        return make_name(table.key_names, parse_name(table.key_names, name and (_part_name(name) or name)))
+    except (InvalidPartitionName, PartitionCountMismatch) as error:
         raise MetaException(str(error)) from error
     except IncompletePartitionName as error:
         raise InvalidObjectException(str(error)) from error
-    return make_name(table.key_names, values)
 
 
 def _check_columns(stored: StoredTable, columns: Sequence[str]) -> None:
