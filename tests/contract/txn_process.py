@@ -1,0 +1,70 @@
+"""One of several processes that lock, write and commit on the same database; prints its history as JSON."""
+
+import json
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+
+from app.clock import SystemClock
+from app.limits import Limits
+from app.storage import open_store
+from app.structs import LockState, LockType, ThriftException
+from app.txn.lock_service import LockCall, LockService, Wanted
+from app.txn.locks import NO_TXN, TxnId
+from app.txn.ports import Client
+from app.txn.settings import TxnSettings
+from app.txn.transaction_service import TransactionService
+from app.txn.transactions import Operation
+from app.txn.write_id_service import WriteIdService
+from tests.txn.scenario import place_of
+
+WHO = Client("u", "h", "a")
+
+
+def main(url: str, seed: int, threads: int, rounds: int, register: str) -> None:
+    """`register` is a file that only the holder of the exclusive lock writes: a lost update there is a broken lock."""
+    store = open_store(url, SystemClock(), Limits(), 4)
+    settings = TxnSettings()
+    locks = LockService(store, settings)
+    transactions = TransactionService(store, locks, settings)
+    write_ids = WriteIdService(store, settings)
+
+    def add_one() -> None:
+        with open(register, "r+", encoding="ascii") as file:
+            number = int(file.read())
+            file.seek(0)
+            file.write(f"{number + 1:08d}")
+
+    def client(number: int) -> dict[str, list[int]]:
+        random = Random(seed * 1000 + number)
+        told: dict[str, list[int]] = {"txns": [], "locks": [], "writes": [], "held": [], "victims": []}
+        for _ in range(rounds):
+            answer = locks.lock(LockCall([Wanted(place_of("d.register"), LockType.EXCLUSIVE)], WHO))
+            told["locks"].append(answer.lock_id)
+            while answer.state is LockState.WAITING:
+                answer = locks.check_lock(answer.lock_id)
+            add_one()
+            told["held"].append(1)
+            locks.unlock(answer.lock_id)
+            (txn_id,) = transactions.open(1, WHO)
+            told["txns"].append(txn_id)
+            try:
+                for table in random.sample(["d.a", "d.b", "d.c"], 2):
+                    wanted = LockCall([Wanted(place_of(table), LockType.EXCLUSIVE)], WHO, TxnId(txn_id or NO_TXN))
+                    answer = locks.lock(wanted)
+                    while answer.state is LockState.WAITING:
+                        answer = locks.check_lock(answer.lock_id)
+                told["writes"].append(write_ids.allocate(place_of("d.a"), [txn_id])[txn_id])
+                transactions.add_writes(txn_id, [place_of("d.a")], Operation.INSERT, None)
+                transactions.commit(txn_id, checks_writes=True)
+            except ThriftException:
+                told["victims"].append(txn_id)
+        return told
+
+    with ThreadPoolExecutor(threads) as pool:
+        print(json.dumps(list(pool.map(client, range(threads)))))
+    store.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]), sys.argv[5])
