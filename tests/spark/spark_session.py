@@ -61,6 +61,9 @@ class SparkSessionProcess:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+        finally:
+            assert process.stdout is not None
+            process.stdout.close()
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """One request of `statement_runner`; its answer."""
