@@ -334,15 +334,15 @@ def decide(
     renames = request.renames(before)
     if renames and around.target_is_taken:
         raise _taken(given)
+    if not is_view(before.tableType):
+        _check_columns(request, before, settings)
+        _check_partition_keys(before, given)
     target = around.target_database
     if target is None:
         raise InvalidOperationException(
             "Unable to change partition or table. Check metastore logs for detailed stack."
             f"Database {given.dbName} doesn't exist."
         )
-    if not is_view(before.tableType):
-        _check_columns(request, before, settings)
-        _check_partition_keys(before, given)
     after = _merged(before, given)
     move = None
     if renames and not is_view(before.tableType):

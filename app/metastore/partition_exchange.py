@@ -98,15 +98,15 @@ class PartitionExchange:
 
 def _load(snapshot: Snapshot, spec: Mapping[str, str], source_name: TableName, target_name: TableName) -> _Exchange:
     source, target = source_name.find(snapshot), target_name.find(snapshot)
-    if target is None:
-        raise MetaException(f"The destination table {target_name} not found")
     if source is None:
         raise MetaException(f"The source table {source_name} not found")
-    if not _same_schema(source, target):
-        raise MetaException("The tables have different schemas. Their partitions cannot be exchanged.")
     wanted = {key.lower(): value for key, value in spec.items()}
     values = [wanted.get(key, "") for key in source.key_names]
     directory = _spec_directory(source.key_names, values)
+    if target is None:
+        raise MetaException(f"The destination table {target_name} not found")
+    if not _same_schema(source, target):
+        raise MetaException("The tables have different schemas. Their partitions cannot be exchanged.")
     leaving = snapshot.partitions(source, Selection(partial_values=partial_spec(len(values), values)))
     names = [one.name for one in leaving]
     taken = snapshot.partitions(target, Selection(names=names, limit=1)) if names else []

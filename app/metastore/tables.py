@@ -211,7 +211,7 @@ class TableService:
         return self._store.read(lambda snapshot: snapshot.table_metas(databases, tables, table_types or None))
 
     def objects(self, db_name: str | None, tbl_names: Sequence[str] | None) -> list[Table]:
-        """The tables of these names, each once; unknown ones are left out.
+        """The tables of these names, each once; unknown ones are left out. Of no names there are none, in any database.
 
         Raises UnknownDBException for a database that is missing or not named, InvalidOperationException without names.
         """
@@ -219,6 +219,8 @@ class TableService:
             raise UnknownDBException("DB name is null or empty")
         if tbl_names is None:
             raise InvalidOperationException(f"{db_name} cannot find null tables")
+        if not tbl_names:
+            return []
         wanted = [name for name in map(normalize, dict.fromkeys(tbl_names)) if "\0" not in name]
 
         def work(snapshot: Snapshot) -> list[Table]:

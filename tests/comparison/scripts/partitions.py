@@ -89,6 +89,8 @@ def _add_several() -> Iterator[Step]:
     yield call("add_partitions", some(("q", "1"), tbl_name="Part"))
     yield call("add_partitions", [partition("sales", "part", ["n", "1"]), partition("other", "part", ["n", "2"])])
     yield call("add_partitions", [partition("sales", "part", ["n", "1"]), partition("sales", "part", ["n"])])
+    yield call("add_partition", partition("sales", "part", ["twice", "1"]))
+    yield call("drop_partition", "sales", "part", ["twice", "1"], True)
     for parts in ([], None):
         yield call("add_partitions", parts)
     yield call("add_partitions", some(("q", "1"), tbl_name="nosuch"))
@@ -192,6 +194,8 @@ def _read() -> Iterator[Step]:
         None,
     ):
         yield call("get_partition_by_name", "sales", "part", name)
+    yield call("get_partitions_pspec", "SALES", "NOSUCH", -1)
+    yield call("get_num_partitions_by_filter", "SALES", "NOSUCH", 'ds = "x"')
     for limit in LIMITS:
         yield call("get_partitions", "sales", "part", limit)
         yield call("get_partition_names", "sales", "part", limit)
@@ -271,6 +275,7 @@ def _alter() -> Iterator[Step]:
     for tbl_name, altered_list in (
         ("part", [same, partition("sales", "part", ["p", "2"], location="{elsewhere}/p2")]),
         ("part", [same, missing]),
+        ("part", [missing, partition("sales", "part", ["p"], location="{elsewhere}/x")]),
         ("part", []),
         ("part", None),
         ("nosuch", [same]),

@@ -202,6 +202,7 @@ def _list() -> Iterator[Step]:
         yield call("get_table_objects_by_name", "sales", names)
     for db_name in ("nosuch", "", None):
         yield call("get_table_objects_by_name", db_name, ["plain"])
+        yield call("get_table_objects_by_name", db_name, [])
     yield call("get_table_objects_by_name_req", GetTablesRequest("sales", ["plain", "seen"]))
     yield call("get_table_objects_by_name_req", GetTablesRequest("sales", None))
     yield call("get_table_objects_by_name_req", GetTablesRequest("nosuch", ["plain"]))
