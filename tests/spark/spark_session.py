@@ -54,16 +54,14 @@ class SparkSessionProcess:
         process, self._process = self._process, None
         if process is None:
             return
-        assert process.stdin is not None
-        process.stdin.close()
-        try:
-            process.wait(STOP_SECONDS_MAX)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        finally:
-            assert process.stdout is not None
-            process.stdout.close()
+        # Popen's own end closes the pipes and waits.
+        with process:
+            assert process.stdin is not None
+            process.stdin.close()
+            try:
+                process.wait(STOP_SECONDS_MAX)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """One request of `statement_runner`; its answer."""
