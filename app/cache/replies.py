@@ -51,6 +51,7 @@ class ReplyCache:
         self._keys_of: dict[Scope, set[ReplyKey]] = {}
         self._bytes = 0
         self._data_version = feed.data_version()
+        self._is_watched = self._data_version is not None
         self._version = feed.version()
         # When each scope last changed; older tickets than the floor cannot be judged any more.
         self._changed_at: dict[Scope, int] = {}
@@ -73,9 +74,13 @@ class ReplyCache:
         """The encoded result for `key` if it is known and current."""
         if key not in self._entries:
             return None
+        return self.current(key) if self._is_watched else self._lookup_after_refresh(key)
+
+    def current(self, key: ReplyKey) -> bytes | None:
+        """As `lookup`, but None too where finding out takes waiting, as it does without a data version."""
+        if not self._is_watched or key not in self._entries:
+            return None
         data_version = self._feed.data_version()
-        if data_version is None:
-            return self._lookup_after_refresh(key)
         if data_version != self._data_version:
             self._apply(self._feed.changes_since(self._version))
             self._data_version = data_version

@@ -27,8 +27,20 @@ def take_body(scope: Scope) -> bytes | None:
     return body
 
 
-def write_whole(scope: Scope, status: int, fields: bytes, body: bytes) -> bool:
-    """Send a response; False if it has to be sent the long way. `fields` are complete header lines.
+def response(status: int, date: bytes, request_id: bytes, content_type: bytes, body: bytes) -> bytes:
+    """A whole response; `date` as uvicorn keeps it, the values of the others free of line ends."""
+    return b"%bdate: %b\r\nx-request-id: %b\r\ncontent-type: %b\r\ncontent-length: %d\r\n\r\n%b" % (
+        STATUS_LINE[status],
+        date,
+        request_id,
+        content_type,
+        len(body),
+        body,
+    )
+
+
+def write_whole(scope: Scope, status: int, request_id: bytes, content_type: bytes, body: bytes) -> bool:
+    """Send a response; False if it has to be sent the long way.
 
     Does what uvicorn does for the first and last message of a response. A client that is slow to read, and a
     connection that ends with this response, are left to uvicorn.
@@ -41,7 +53,7 @@ def write_whole(scope: Scope, status: int, fields: bytes, body: bytes) -> bool:
     cycle.response_started = True
     cycle.waiting_for_100_continue = False
     date = cycle.default_headers[0][1] if cycle.default_headers else b""
-    cycle.transport.write(b"%bdate: %b\r\n%b\r\n%b" % (STATUS_LINE[status], date, fields, body))
+    cycle.transport.write(response(status, date, request_id, content_type, body))
     cycle.response_complete = True
     cycle.message_event.set()
     cycle.on_response()

@@ -6,20 +6,21 @@ clients §10, row by row. A call that the reply cache can answer never leaves th
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 import structlog
 
 from app.cache import ReplyCache, ReplyKey
 from app.gateway.access_log import AccessLog, AccessRecord
+from app.gateway.cached_answers import CachedAnswers
 from app.gateway.calls import Answered, CallRunner
 from app.gateway.cors import ALLOWED_METHODS, CrossOrigin
 from app.gateway.exchange import TEXT, Exchange
 from app.gateway.identity import Authenticator, HeaderList, Identity, Refused
 from app.gateway.metrics import Metrics
 from app.gateway.request_body import NOT_TRIED, SLOW_BODY, BodyReader, ClientGone, Receive, Scope, Send
-from app.gateway.streaming import StreamFailed, compress, compressed, enclosed
+from app.gateway.streaming import COMPRESSED_FROM_BYTES, StreamFailed, compress, compressed, enclosed
 from app.gateway.waiting import WaitingCalls
 from app.limits import Limits
 from app.rpc.call import Call, Dialect
@@ -38,7 +39,6 @@ from app.wire import (
 from app.wire.errors import TApplicationException
 
 GZIPPED: HeaderList = ((b"content-encoding", b"gzip"), (b"vary", b"accept-encoding"))
-COMPRESSED_FROM_BYTES = 16 * 1024
 COMPRESSED_IN_THREAD_BYTES = 256 * 1024
 RETRY_SOON = NOT_TRIED
 # Headers that handlers have no business with.
@@ -107,6 +107,19 @@ class Endpoint:
             _log.error("reply not finished", method=exchange.method, request=exchange.request_id, exc_info=error)
         finally:
             self._record(exchange)
+
+    def cached_answers(self, dialects: Mapping[str, Dialect]) -> CachedAnswers | None:
+        """The short cut for calls that the cache can answer at once, on these paths; None without a cache."""
+        if self._cache is None:
+            return None
+        return CachedAnswers(
+            dialects,
+            codecs=self._codecs,
+            cache=self._cache,
+            authenticator=self._authenticator,
+            metrics=self._metrics,
+            access_log=self._access_log,
+        )
 
     def stop_waiting(self) -> None:
         """Answer the calls that wait, so that the server can stop."""

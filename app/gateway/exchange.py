@@ -1,15 +1,13 @@
 """One HTTP request and its response: what was read and sent, and the few ways to answer."""
 
 import asyncio
-import re
-import secrets
 import time
-from itertools import count
 
 from app.gateway.cors import CrossOrigin
 from app.gateway.direct import write_whole
 from app.gateway.identity import HeaderList, Identity, RequestHead
 from app.gateway.request_body import KEPT_BYTES_MAX, ClientGone, Receive, Scope, Send
+from app.gateway.request_id import request_id_of
 from app.gateway.streaming import ReplyStream, StreamFailed
 
 TEXT = b"text/plain; charset=utf-8"
@@ -19,10 +17,6 @@ ABORT = "hms_gateway.abort"
 # How much of a refused body is read, so that a client that reads the answer only after it has sent everything sees it.
 DRAINED_BYTES_MAX = 8 * 1024 * 1024
 DRAIN_SECONDS_MAX = 2.0
-
-_SANE_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,128}").fullmatch
-_process = secrets.token_hex(4)
-_numbers = count(1)
 
 
 class Exchange:
@@ -60,7 +54,7 @@ class Exchange:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         client = scope.get("client")
         self.head = RequestHead(self.headers, scope["headers"], scope["query_string"], client[0] if client else "")
-        self.request_id = self._request_id()
+        self.request_id = request_id_of(self.headers)
         self.identity: Identity | None = None
         self.method = ""
         self.outcome = "ok"
@@ -69,12 +63,6 @@ class Exchange:
         self.body_is_read = False
         self.bytes_in = 0
         self.bytes_out = 0
-
-    def _request_id(self) -> bytes:
-        given = self.headers.get(b"x-request-id")
-        if given is not None and _SANE_REQUEST_ID(given):
-            return given
-        return b"%b-%x" % (_process.encode(), next(_numbers))
 
     async def respond(self, status: int, content_type: bytes | None, body: bytes, headers: HeaderList = ()) -> None:
         """Send a whole response with its length."""
@@ -86,12 +74,7 @@ class Exchange:
     def _write_directly(self, status: int, content_type: bytes | None, body: bytes, headers: HeaderList) -> bool:
         if headers or content_type is None or b"origin" in self.headers or self.scope["method"] == "HEAD":
             return False
-        fields = b"x-request-id: %b\r\ncontent-type: %b\r\ncontent-length: %d\r\n" % (
-            self.request_id,
-            content_type,
-            len(body),
-        )
-        if not write_whole(self.scope, status, fields, body):
+        if not write_whole(self.scope, status, self.request_id, content_type, body):
             return False
         self.status = status
         self.bytes_out += len(body)

@@ -2,6 +2,10 @@
 
 uvicorn never times out a connection that says nothing or sends its headers one byte a minute, and its limit on
 connections refuses requests of everybody instead of closing those that are silent.
+
+A request that came whole and can be answered out of the cache is answered here, before uvicorn makes scope, cycle and
+task for it. So nothing of uvicorn's is begun for a request that may be such a one until its last byte is there, or the
+end of what was received; then the request is either answered or handed over to uvicorn as if it had arrived just now.
 """
 
 import asyncio
@@ -13,8 +17,10 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from app.gateway.cached_answers import CachedAnswers
 from app.gateway.direct import CYCLE
 from app.gateway.exchange import ABORT
+from app.gateway.identity import RequestHead
 from app.gateway.metrics import Metrics
 from app.gateway.request_body import Scope
 
@@ -32,12 +38,20 @@ class BoundedConfig(Config):
     """uvicorn's configuration and our bounds, which it hands to every connection."""
 
     def __init__(
-        self, app: Any, *, connections_max: int, header_seconds_max: float, metrics: Metrics | None, **others: Any
+        self,
+        app: Any,
+        *,
+        connections_max: int,
+        header_seconds_max: float,
+        metrics: Metrics | None,
+        cached_answers: CachedAnswers | None,
+        **others: Any,
     ) -> None:
         super().__init__(app, http=BoundedHttpProtocol, **others)
         self.connections_max = connections_max
         self.header_seconds_max = header_seconds_max
         self.metrics = metrics
+        self.cached_answers = cached_answers
 
 
 class BoundedHttpProtocol(HttpToolsProtocol):
@@ -56,6 +70,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._header_timer: asyncio.TimerHandle | None = None
         self._header_bytes = 0
         self._reads_headers = True
+        # A request that may be answered at once: its headers, and the body as far as it has come.
+        self._held_headers: dict[bytes, bytes] | None = None
+        self._held_body = b""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         is_welcome = len(self.connections) < self.config.connections_max or self._make_room()
@@ -77,27 +94,44 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         if is_first and _looks_like_binary_thrift(data):
             _log.warning("a Thrift client without HTTP transport called; it needs the bridge", peer=self.client)
         super().data_received(data)
+        if self._held_headers is not None:
+            self._hand_over()
         if self._reads_headers:
             self._still_reading_headers(len(data))
-        elif self.cycle.response_complete and self.timeout_keep_alive_task is None:
+        elif self.timeout_keep_alive_task is None and self.is_silent():
             # Line ends between requests, or the body of a request that was answered already: no time without end.
             self._reads_headers = True
             self._still_reading_headers(0)
 
     def on_message_begin(self) -> None:
-        super().on_message_begin()
         self._reads_headers = True
-        # The scope is made for the application; its type knows only what ASGI defines.
-        cast(Scope, self.scope)[ABORT] = self.transport.abort
+        self.url = b""
+        self.headers = []
+        self.expect_100_continue = False
 
     def on_headers_complete(self) -> None:
         self._reads_headers = False
         self._header_bytes = 0
         if self._header_timer is not None:
             self._stop_header_timer()
-        super().on_headers_complete()
+        headers = dict(self.headers)
+        if self._may_be_answered_at_once(headers):
+            self._held_headers = headers
+            self._held_body = b""
+        else:
+            self._begin()
+
+    def on_body(self, body: bytes) -> None:
+        if self._held_headers is None:
+            super().on_body(body)
+        else:
+            self._held_body += body
 
     def on_message_complete(self) -> None:
+        if self._held_headers is not None:
+            if self._answer_at_once(self._held_headers):
+                return
+            self._hand_over()
         super().on_message_complete()
         # When all of a request came at once, the task that answers it starts after this and finds its body there.
         cast(Scope, self.cycle.scope)[CYCLE] = self.cycle
@@ -109,6 +143,51 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def is_silent(self) -> bool:
         """Whether nothing is being done for this connection."""
         return self.cycle is None or self.cycle.response_complete
+
+    def _may_be_answered_at_once(self, headers: dict[bytes, bytes]) -> bool:
+        answers = self.config.cached_answers
+        return (
+            answers is not None
+            and self.is_silent()
+            and answers.may_answer(self.url, headers)
+            and self.parser.get_method() == b"POST"
+            and self.parser.should_keep_alive()
+            # Without this header only 1.1 keeps the connection, and telling the version is slow.
+            and (b"connection" not in headers or self.parser.get_http_version() == "1.1")
+        )
+
+    def _answer_at_once(self, headers: dict[bytes, bytes]) -> bool:
+        answers = self.config.cached_answers
+        # Waiting for a client that is slow to read is uvicorn's business.
+        if answers is None or self.flow.write_paused or self.transport.is_closing():
+            return False
+        head = RequestHead(headers, self.headers, b"", self.client[0] if self.client else "")
+        defaults = self.server_state.default_headers
+        whole = answers.answer(self.url, head, self._held_body, defaults[0][1] if defaults else b"")
+        if whole is None:
+            return False
+        self._held_headers = None
+        self.transport.write(whole)
+        self.on_response_complete()
+        return True
+
+    def _hand_over(self) -> None:
+        """Let uvicorn have the request that was held back."""
+        self._held_headers = None
+        self._begin()
+        if self._held_body:
+            super().on_body(self._held_body)
+
+    def _begin(self) -> None:
+        """What uvicorn does when a request begins and when its headers are complete."""
+        url, headers, expects_continue = self.url, self.headers, self.expect_100_continue
+        super().on_message_begin()
+        # The scope is made for the application; its type knows only what ASGI defines.
+        scope = cast(Scope, self.scope)
+        scope[ABORT] = self.transport.abort
+        scope["headers"] = self.headers = headers
+        self.url, self.expect_100_continue = url, expects_continue
+        super().on_headers_complete()
 
     def _still_reading_headers(self, received: int) -> None:
         self._header_bytes += received

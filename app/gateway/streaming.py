@@ -12,6 +12,8 @@ from collections.abc import AsyncIterator, Iterator
 
 QUEUED_CHUNKS_MAX = 4
 COMPRESSION_LEVEL = 1
+# Whole replies from this size on, when the client asks for it.
+COMPRESSED_FROM_BYTES = 16 * 1024
 GZIP = 16 + zlib.MAX_WBITS
 
 

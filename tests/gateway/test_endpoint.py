@@ -409,6 +409,9 @@ class FakeCache:
 
         return later()
 
+    def current(self, key):
+        return None if self.awaitable else self.known.get(key)
+
     def remember(self, key, arguments, payload, ticket):
         self.remembered.append((key, payload, ticket))
 

@@ -1,0 +1,143 @@
+"""What a cached call costs in CPU time, without sockets: the HTTP protocol class over transports that keep nothing.
+
+Beside it the bare ASGI app of `benchmarks.http` in the same harness. Less noisy than calls a second over sockets, and
+so the place to judge a change of a microsecond.
+"""
+
+import argparse
+import asyncio
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import uvloop
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from app.demo import load_demo
+from app.gateway import Server, ServerOptions, ensure_first_user
+from app.main import build, build_metastore
+from app.settings import Settings, load_settings
+from benchmarks.http import PASSWORD, REQUEST, bare_application, log_to_file
+from benchmarks.report import print_table
+
+CONNECTIONS = 16
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=15)
+    parser.add_argument("--calls", type=int, default=8_000, help="of each run")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        settings = load_settings(data_dir=Path(folder), port=0, tls=False, admin_password=PASSWORD)
+        log_to_file(settings)
+        ensure_first_user(settings)
+        metastore = build_metastore(settings)
+        load_demo(metastore.store, metastore.events)
+        metastore.store.close()
+        uvloop.run(compare(settings, arguments.runs, arguments.calls))
+
+
+async def compare(settings: Settings, runs: int, calls: int) -> None:
+    gateway = build(settings)
+    server = Server(gateway, ServerOptions(), settings.limits, gateway.metrics)
+    server.config.load()
+    server.lifespan = server.config.lifespan_class(server.config)
+    gateway_links = links(server.config, server._connection)
+    answer = await first_answer(gateway_links[0])
+    config = Config(
+        bare_application(answer), ws="none", log_config=None, access_log=False, proxy_headers=False, server_header=False
+    )
+    config.load()
+    bare_links = links(config, lambda: HttpToolsProtocol(config, state(), {}))
+    measured: dict[str, list[float]] = {"bare ASGI app": [], "gateway, reply cache": []}
+    for _ in range(runs):
+        measured["bare ASGI app"].append(await seconds_per_call(bare_links, calls))
+        measured["gateway, reply cache"].append(await seconds_per_call(gateway_links, calls))
+    bare = statistics.median(measured["bare ASGI app"])
+    print_table(
+        f"CPU time of a cached get_table without sockets, {len(answer):,} bytes",
+        ["", "median", "best", "of the bare app's speed"],
+        [
+            [name, *(f"{it * 1e6:.1f} µs" for it in (statistics.median(times), min(times))),
+             f"{bare / statistics.median(times):.0%}"]
+            for name, times in measured.items()
+        ],
+    )  # fmt: skip
+
+
+class Sink(asyncio.Transport):
+    """Takes everything at once and keeps the last piece."""
+
+    def __init__(self) -> None:
+        super().__init__({"peername": ("127.0.0.1", 50000), "sockname": ("127.0.0.1", 30443)})
+        self.count = 0
+        self.last = b""
+
+    def write(self, data: bytes) -> None:  # type: ignore[override]
+        self.count += 1
+        self.last = data
+
+    def is_closing(self) -> bool:
+        return False
+
+    def close(self) -> None: ...
+
+    def abort(self) -> None: ...
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+
+Link = tuple[HttpToolsProtocol, Sink]
+
+
+def state() -> ServerState:
+    made = ServerState()
+    made.default_headers = [(b"date", b"Thu, 01 Jan 1970 00:00:00 GMT")]
+    return made
+
+
+def links(config: Config, connect: Any) -> list[Link]:
+    made = []
+    for _ in range(CONNECTIONS):
+        protocol = connect()
+        protocol.server_state.default_headers = state().default_headers
+        sink = Sink()
+        protocol.connection_made(sink)
+        made.append((protocol, sink))
+    return made
+
+
+async def first_answer(link: Link) -> bytes:
+    """Sent twice: the first call fills the cache."""
+    protocol, sink = link
+    for _ in range(2):
+        sink.count = 0
+        protocol.data_received(REQUEST)
+        while not sink.count:
+            await asyncio.sleep(0.001)
+    assert sink.last.startswith(b"HTTP/1.1 200 "), sink.last
+    body = sink.last.partition(b"\r\n\r\n")[2]
+    assert b"test_table" in body, sink.last
+    return body
+
+
+async def seconds_per_call(links: list[Link], calls: int) -> float:
+    started = time.process_time()
+    for _ in range(calls // len(links)):
+        for protocol, sink in links:
+            sink.count = 0
+            protocol.data_received(REQUEST)
+        while not all(sink.count for _, sink in links):
+            await asyncio.sleep(0)
+    return (time.process_time() - started) / (calls // len(links) * len(links))
+
+
+if __name__ == "__main__":
+    main()
