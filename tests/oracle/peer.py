@@ -40,17 +40,26 @@ def prepared_folder() -> Path:
 
 
 class RealMetastore:
-    """One metastore over an embedded Derby of its own below `folder`. Usable as a context manager.
+    """One metastore over a database of its own below `folder`. Usable as a context manager.
 
+    The database is an embedded Derby, or with `postgres_port` a PostgreSQL that listens there, whose user is `hive`.
     With a notification log (`notifies`) it cannot add 100 partitions at once: Derby's column for events is too short.
     """
 
-    def __init__(self, folder: Path, *, settings: Mapping[str, str] | None = None, notifies: bool = True) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        settings: Mapping[str, str] | None = None,
+        notifies: bool = True,
+        postgres_port: int | None = None,
+    ) -> None:
         self.folder = folder
         self.warehouse = folder / "warehouse"
         self.port, self.http_port = free_port(), free_port()
         self._settings = settings or {}
         self._notifies = notifies
+        self._postgres_port = postgres_port
 
     def start(self) -> Self:
         """Start and return when it answers. Raises PeerUnavailable and PeerDidNotStart."""
@@ -61,8 +70,11 @@ class RealMetastore:
             "HMS_HEAP": "1g",
             "HMS_CONF": "\n".join(f"{name}={value}" for name, value in self._settings.items()),
         }
+        backend = "derby"
+        if self._postgres_port is not None:
+            backend, environment["HMS_PG_PORT"] = "postgres", str(self._postgres_port)
         ports = (str(self.port), str(self.http_port))
-        finished = _run("hms-start.sh", "derby", *ports, environment=environment, seconds_max=START_SECONDS_MAX)
+        finished = _run("hms-start.sh", backend, *ports, environment=environment, seconds_max=START_SECONDS_MAX)
         if finished.returncode:
             raise PeerDidNotStart(f"{finished.stdout}{finished.stderr}\n{self.log_text()}")
         return self
