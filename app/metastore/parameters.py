@@ -119,7 +119,7 @@ def render_accuracy(accuracy: StatisticsAccuracy) -> str | None:
     if accuracy.basic:
         sections[_BASIC_STATS] = "true"
     if accuracy.columns:
-        sections[_COLUMN_STATS] = dict.fromkeys(accuracy.columns, "true")
+        sections[_COLUMN_STATS] = dict.fromkeys(sorted(accuracy.columns), "true")
     return json.dumps(sections, ensure_ascii=False, separators=(",", ":")) if sections else None
 
 

@@ -12,7 +12,7 @@ from tests.comparison.replies import Reply
 from tests.comparison.servers import Step
 
 FOLDER = Path(__file__).parent / "corpus"
-SCRIPTS = ("databases", "tables", "partitions", "filters")
+SCRIPTS = ("databases", "tables", "partitions", "filters", "functions", "privileges", "statistics")
 
 
 def steps_of(script: str) -> list[Step]:

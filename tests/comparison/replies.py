@@ -26,6 +26,8 @@ TAGS = {
 }
 # A clock that two processes share may still be read a moment apart.
 SECONDS_AROUND = 5
+# What a server made when it started is as new as what it makes now; nothing a script sends is from the last hours.
+SECONDS_BEFORE = 4 * 3600
 NUMBERS = re.compile(r"(?<![\d.])\d{10}(?:\d{3})?(?![\d.])")
 
 Reply = dict[str, Any]
@@ -39,7 +41,7 @@ class Surroundings:
     """What is different for each server: its folders, and the time since when it runs."""
 
     def __init__(self, warehouse: Path, elsewhere: Path) -> None:
-        self._since = time.time()
+        self._since = time.time() - SECONDS_BEFORE
         self._folders = [
             (f"file:{warehouse}", "{warehouse}"),
             (f"file:{elsewhere}", "{elsewhere}"),
