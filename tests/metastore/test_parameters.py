@@ -99,7 +99,7 @@ def test_accuracy_is_read_leniently(text: str | None, accuracy: StatisticsAccura
         (StatisticsAccuracy(), None),
         (StatisticsAccuracy(basic=True), '{"BASIC_STATS":"true"}'),
         (StatisticsAccuracy(columns=("é",)), '{"COLUMN_STATS":{"é":"true"}}'),
-        (StatisticsAccuracy(True, ("b", "a")), '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true","b":"true"}}'),
+        (StatisticsAccuracy(True, ("a", "b")), '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true","b":"true"}}'),
     ],
 )
 def test_accuracy_is_written_with_its_sections_in_order(accuracy: StatisticsAccuracy, text: str | None) -> None:
@@ -107,11 +107,15 @@ def test_accuracy_is_written_with_its_sections_in_order(accuracy: StatisticsAccu
     assert parse_accuracy(text) == accuracy
 
 
+def test_accurate_columns_are_written_in_order() -> None:
+    assert render_accuracy(StatisticsAccuracy(columns=("b", "a"))) == '{"COLUMN_STATS":{"a":"true","b":"true"}}'
+
+
 def test_stored_column_statistics_add_accurate_columns() -> None:
     first = with_accurate_columns({"x": "y", COLUMN_STATS_ACCURATE: "true"}, ["a"])
     assert first == {"x": "y", COLUMN_STATS_ACCURATE: '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true"}}'}
     assert with_accurate_columns(first, ["a", "b"])[COLUMN_STATS_ACCURATE] == (
-        '{"BASIC_STATS":"true","COLUMN_STATS":{"b":"true","a":"true"}}'
+        '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true","b":"true"}}'
     )
 
 
