@@ -1,0 +1,74 @@
+// What a client of Hive 4 knows of a table and of open transactions, for the test of both dialects.
+
+namespace py dialect4
+
+struct FieldSchema { 1: string name, 2: string type, 3: string comment }
+struct SerDeInfo {
+  1: string name,
+  2: string serializationLib,
+  3: map<string, string> parameters,
+  4: optional string description,
+}
+struct StorageDescriptor {
+  1: list<FieldSchema> cols,
+  2: string location,
+  3: string inputFormat,
+  4: string outputFormat,
+  5: bool compressed,
+  6: i32 numBuckets,
+  7: SerDeInfo serdeInfo,
+  10: map<string, string> parameters,
+}
+struct Table {
+  1: string tableName,
+  2: string dbName,
+  3: string owner,
+  4: i32 createTime,
+  5: i32 lastAccessTime,
+  6: i32 retention,
+  7: StorageDescriptor sd,
+  8: list<FieldSchema> partitionKeys,
+  9: map<string, string> parameters,
+  12: string tableType,
+  17: optional string catName,
+  18: optional i32 ownerType = 1,
+  19: optional i64 writeId = -1,
+  23: optional list<string> requiredReadCapabilities,
+}
+struct GetTableRequest {
+  1: required string dbName,
+  2: required string tblName,
+  4: optional string catName,
+  8: optional list<string> processorCapabilities,
+  10: optional string engine,
+}
+struct GetTableResult { 1: required Table table, 2: optional bool isStatsCompliant }
+struct AlterTableRequest {
+  1: optional string catName,
+  2: required string dbName,
+  3: required string tableName,
+  4: required Table table,
+  6: optional i64 writeId = -1,
+}
+struct AlterTableResponse {}
+struct GetOpenTxnsResponse {
+  1: required i64 txn_high_water_mark,
+  2: required list<i64> open_txns,
+  3: optional i64 min_open_txn,
+  4: required binary abortedBits,
+}
+
+exception MetaException { 1: string message }
+exception NoSuchObjectException { 1: string message }
+exception InvalidOperationException { 1: string message }
+
+service Metastore {
+  list<string> get_databases(1: string pattern) throws (1: MetaException o1),
+  GetTableResult get_table_req(1: GetTableRequest req) throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  AlterTableResponse alter_table_req(1: AlterTableRequest req)
+      throws (1: InvalidOperationException o1, 2: MetaException o2),
+  Table get_table(1: string dbname, 2: string tbl_name) throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  list<string> get_partition_names(1: string db_name, 2: string tbl_name, 3: i16 max_parts)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  GetOpenTxnsResponse get_open_txns(),
+}

@@ -1,0 +1,135 @@
+"""A client of Hive 2.3 and one of Hive 4, each with bindings of its own IDL, at the same tables at the same time."""
+
+import importlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+from thrift.transport.THttpClient import THttpClient
+
+from tests.server import API_PATH, METASTORE_PATH, GatewayServer, basic, trusting
+
+IDLS = Path(__file__).parent / "idl"
+
+
+class Client:
+    """The generated service and structs of one dialect, connected where its clients connect."""
+
+    def __init__(self, types: ModuleType, service: Any) -> None:
+        self.types: Any = types
+        self.service = service
+
+
+@pytest.fixture(scope="module")
+def bindings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    compiler = shutil.which("thrift")
+    if compiler is None:
+        pytest.skip("no Thrift compiler (command `thrift`, package thrift-compiler)")
+    folder = tmp_path_factory.mktemp("dialects")
+    for idl in IDLS.glob("*.thrift"):
+        subprocess.run([compiler, "--gen", "py", "-out", folder, idl], check=True, capture_output=True)
+    sys.path.insert(0, str(folder))
+    yield folder
+    sys.path.remove(str(folder))
+
+
+@pytest.fixture
+def old(bindings: Path, gateway: GatewayServer) -> Iterator[Client]:
+    with _connected("dialect2", gateway, API_PATH) as client:
+        yield client
+
+
+@pytest.fixture
+def new(bindings: Path, gateway: GatewayServer) -> Iterator[Client]:
+    with _connected("dialect4", gateway, METASTORE_PATH) as client:
+        yield client
+
+
+@contextmanager
+def _connected(package: str, server: GatewayServer, path: str) -> Iterator[Client]:
+    transport = THttpClient(f"https://127.0.0.1:{server.port}{path}", ssl_context=trusting())
+    transport.setCustomHeaders(basic(server.user, server.password))
+    service = importlib.import_module(f"{package}.Metastore")
+    try:
+        yield Client(importlib.import_module(f"{package}.ttypes"), service.Client(TBinaryProtocol(transport)))
+    finally:
+        transport.close()
+
+
+def _make_table(old: Client, db_name: str) -> None:
+    types = old.types
+    old.service.create_database(types.Database(name=db_name))
+    sd = types.StorageDescriptor(
+        cols=[types.FieldSchema("id", "bigint")],
+        inputFormat="in.Format",
+        outputFormat="out.Format",
+        compressed=False,
+        numBuckets=-1,
+        serdeInfo=types.SerDeInfo(serializationLib="a.SerDe", parameters={}),
+        parameters={},
+    )
+    old.service.create_table(
+        types.Table("t", db_name, "somebody", 0, 0, 0, sd, [], {"made by": "2.3"}, tableType="MANAGED_TABLE")
+    )
+
+
+def test_both_see_and_change_one_table(old: Client, new: Client) -> None:
+    _make_table(old, "dialects")
+    table = new.service.get_table_req(new.types.GetTableRequest("dialects", "t", catName="hive")).table
+    assert (table.catName, table.parameters["made by"]) == ("hive", "2.3")
+
+    table.parameters["changed by"] = "4"
+    table.requiredReadCapabilities = ["reading"]
+    table.sd.cols.append(new.types.FieldSchema("more", "string", "new"))
+    new.service.alter_table_req(new.types.AlterTableRequest("hive", "dialects", "t", table))
+    seen = old.service.get_table("dialects", "t")
+    assert [column.name for column in seen.sd.cols] == ["id", "more"]
+    assert (seen.parameters["made by"], seen.parameters["changed by"]) == ("2.3", "4")
+
+    seen.parameters["changed again by"] = "2.3"
+    old.service.alter_table("dialects", "t", seen)
+    table = new.service.get_table("@hive#dialects", "t")
+    assert table.parameters["changed again by"] == "2.3"
+    # The old client knows nothing of the field, so its change must not take it away.
+    assert table.requiredReadCapabilities == ["reading"]
+
+
+def test_names_with_a_catalog_mean_the_same_databases(old: Client, new: Client) -> None:
+    old.service.create_database(old.types.Database(name="with_catalog"))
+    for pattern in ("@hive#with*", "with_*", "@hive#"):
+        assert "with_catalog" in new.service.get_databases(pattern)
+    assert "with_catalog" in old.service.get_all_databases()
+    with pytest.raises(new.types.NoSuchObjectException):
+        new.service.get_table("@hive#with_catalog", "t")
+    with pytest.raises(new.types.NoSuchObjectException):
+        new.service.get_table("@other#dialects", "t")
+
+
+def test_one_field_id_is_two_exceptions(old: Client, new: Client) -> None:
+    with pytest.raises(old.types.MetaException):
+        old.service.get_partition_names("nosuch", "t", -1)
+    with pytest.raises(new.types.NoSuchObjectException):
+        new.service.get_partition_names("nosuch", "t", -1)
+
+
+def test_open_transactions_are_shaped_for_each(old: Client, new: Client) -> None:
+    opened = old.service.open_txns(old.types.OpenTxnRequest(2, "somebody", "somewhere")).txn_ids
+    old.service.abort_txn(old.types.AbortTxnRequest(opened[0]))
+    as_set, as_list = old.service.get_open_txns(), new.service.get_open_txns()
+    assert as_set.open_txns == set(as_list.open_txns) >= set(opened)
+    assert isinstance(as_list.abortedBits, bytes)
+    aborted = [
+        txn
+        for place, txn in enumerate(as_list.open_txns)
+        if place // 8 < len(as_list.abortedBits) and as_list.abortedBits[place // 8] >> place % 8 & 1
+    ]
+    assert opened[0] in aborted
+    assert opened[1] not in aborted
+    old.service.abort_txn(old.types.AbortTxnRequest(opened[1]))
