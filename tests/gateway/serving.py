@@ -75,6 +75,34 @@ class Anybody:
         self.closed = True
 
 
+class FakeCache:
+    """Knows one reply; remembers what it is asked to."""
+
+    def __init__(self, known=None, awaitable=False) -> None:
+        self.known = known or {}
+        self.awaitable = awaitable
+        self.remembered = []
+
+    def ticket(self):
+        return 42
+
+    def lookup(self, key):
+        found = self.known.get(key)
+        if not self.awaitable:
+            return found
+
+        async def later():
+            return found
+
+        return later()
+
+    def current(self, key):
+        return None if self.awaitable else self.known.get(key)
+
+    def remember(self, key, arguments, payload, ticket):
+        self.remembered.append((key, payload, ticket))
+
+
 @dataclass
 class Running:
     """A server that is up: where it is, and what it is made of."""

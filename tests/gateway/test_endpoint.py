@@ -19,6 +19,7 @@ from tests.gateway.serving import (
     PATH,
     Anybody,
     CannedProcessor,
+    FakeCache,
     parse_head,
     post,
     read_response,
@@ -386,34 +387,6 @@ def test_pipelined_requests_are_answered_in_order(server):
             data += piece
     assert data.count(b"HTTP/1.1 200 OK\r\n") == 3
     assert data.index(ANSWER) < data.index(b'"nope"') < data.rindex(ANSWER)
-
-
-class FakeCache:
-    """Knows one reply; remembers what it is asked to."""
-
-    def __init__(self, known=None, awaitable=False) -> None:
-        self.known = known or {}
-        self.awaitable = awaitable
-        self.remembered = []
-
-    def ticket(self):
-        return 42
-
-    def lookup(self, key):
-        found = self.known.get(key)
-        if not self.awaitable:
-            return found
-
-        async def later():
-            return found
-
-        return later()
-
-    def current(self, key):
-        return None if self.awaitable else self.known.get(key)
-
-    def remember(self, key, arguments, payload, ticket):
-        self.remembered.append((key, payload, ticket))
 
 
 KEY = ("tjson", Dialect.HIVE_2_3, "get_all_databases", b"{}")

@@ -1,0 +1,255 @@
+"""What the cache answers at once is what the endpoint would have answered, to the byte."""
+
+import gzip
+import re
+
+import pytest
+
+from app.gateway.cached_answers import CachedAnswers
+from app.gateway.identity import RequestHead
+from app.gateway.metrics import Metrics
+from app.limits import Limits
+from app.rpc.call import Dialect
+from app.wire import make_codecs
+from tests.gateway.serving import (
+    ANSWER,
+    CALL,
+    DATABASES,
+    PATH,
+    Anybody,
+    CannedProcessor,
+    FakeCache,
+    post,
+    read_all,
+    read_response,
+    running,
+)
+
+LARGE = b'{"0":{"str":"' + b"a" * 20_000 + b'"}}'
+KNOWN = {
+    ("tjson", "2.3", "get_all_databases", b"{}"): DATABASES,
+    ("tjson", "4", "get_all_databases", b"{}"): DATABASES,
+    ("binary", "2.3", "get_all_databases", b"\x00"): b"\x00",
+    ("tjson", "2.3", "large", b"{}"): LARGE,
+}
+HEAD = RequestHead({}, [], b"", "127.0.0.1")
+CODECS = make_codecs(Limits())
+BINARY_CALL = b"\x80\x01\x00\x01\x00\x00\x00\x11get_all_databases\x00\x00\x00\x01\x00"
+LARGE_CALL = b'[1,"large",1,1,{}]'
+
+
+def answers(known=KNOWN, *, dialects=None, authenticator=None, metrics=None, access_log=None) -> CachedAnswers:
+    return CachedAnswers(
+        {PATH: Dialect.HIVE_2_3} if dialects is None else dialects,
+        codecs=CODECS,
+        cache=FakeCache(known),
+        authenticator=authenticator or Anybody(),
+        metrics=metrics or Metrics(()),
+        access_log=access_log,
+    )
+
+
+def answer(it: CachedAnswers, body: bytes = CALL, headers: dict[bytes, bytes] | None = None) -> bytes | None:
+    return it.answer(PATH.encode(), HEAD._replace(headers=headers or {}), body, b"today")
+
+
+def test_a_known_reply_is_a_whole_response_and_counted():
+    metrics = Metrics({"get_all_databases"})
+    whole = answer(answers(metrics=metrics), headers={b"x-request-id": b"r-1"})
+    assert whole == (
+        b"HTTP/1.1 200 OK\r\ndate: today\r\nx-request-id: r-1\r\ncontent-type: application/vnd.apache.thrift.json\r\n"
+        b"content-length: %d\r\n\r\n%b" % (len(ANSWER), ANSWER)
+    )
+    assert (metrics.cache_hits, metrics.bytes_in, metrics.bytes_out) == (1, len(CALL), len(ANSWER))
+    assert metrics.calls_by_method() == {"get_all_databases": 1}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"hello",
+        b"[1,",
+        b'[1,"get_table",1,1,{}]',
+        b'[1,"get_all_databases",4,1,{}]',
+        b'[2,"get_all_databases",1,1,{}]',
+        b"%5B1%2C%22get_all_databases%22%2C1%2C1%2C%7B%7D%5D",
+        gzip.compress(CALL),
+    ],
+)
+def test_everything_else_is_left_to_the_endpoint_and_not_counted(body):
+    metrics = Metrics(())
+    assert answer(answers(metrics=metrics), body) is None
+    assert (metrics.cache_hits, metrics.cache_misses, metrics.bytes_in) == (0, 0, 0)
+
+
+def test_who_is_not_known_yet_is_left_to_the_endpoint():
+    class Stranger(Anybody):
+        def remembered(self, head):
+            return None
+
+    assert answer(answers(authenticator=Stranger())) is None
+
+
+def test_what_fails_is_left_to_the_endpoint():
+    class Broken(Anybody):
+        def remembered(self, head):
+            raise OSError("gone")
+
+    assert answer(answers(authenticator=Broken())) is None
+
+
+def test_a_large_reply_is_left_to_the_endpoint_when_it_may_be_compressed():
+    whole = answer(answers(), LARGE_CALL)
+    assert whole is not None
+    assert whole.endswith(LARGE + b"]")
+    assert answer(answers(), LARGE_CALL, {b"accept-encoding": b"gzip"}) is None
+    assert answer(answers(), CALL, {b"accept-encoding": b"gzip"}) is not None
+
+
+def test_only_the_plain_paths_of_the_endpoint_are_answered():
+    it = answers(dialects={PATH: Dialect.HIVE_2_3, "/a%20b": Dialect.HIVE_4, "/é": Dialect.HIVE_4})
+    assert it.may_answer(PATH.encode(), {b"host": b"a"})
+    for url in (b"/", b"/a%20b", "/é".encode(), PATH.encode() + b"?doAs=bob", b"http://a" + PATH.encode()):
+        assert not it.may_answer(url, {})
+
+
+@pytest.mark.parametrize("name", [b"expect", b"upgrade", b"transfer-encoding", b"content-encoding", b"origin"])
+def test_requests_with_unusual_headers_are_not_answered(name):
+    assert not answers().may_answer(PATH.encode(), {name: b"x"})
+
+
+@pytest.fixture(scope="module")
+def at_once():
+    with running(cache=FakeCache(KNOWN)) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def by_the_endpoint():
+    with running(cache=FakeCache(KNOWN, awaitable=True)) as server:
+        yield server
+
+
+def without_date(raw: bytes) -> bytes:
+    return re.sub(rb"\r\ndate: [^\r]*", b"", raw)
+
+
+def http_1_0(*headers: str) -> bytes:
+    return post(CALL, "X-Request-Id: r", *headers).replace(b"HTTP/1.1", b"HTTP/1.0")
+
+
+REQUESTS = {
+    "plain": post(CALL, "X-Request-Id: r"),
+    "hive 4": post(CALL, "X-Request-Id: r", path="/metastore"),
+    "binary": post(BINARY_CALL, "X-Request-Id: r"),
+    "keep-alive": post(CALL, "X-Request-Id: r", "Connection: keep-alive"),
+    "upgrade": post(CALL, "X-Request-Id: r", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c"),
+    "origin": post(CALL, "X-Request-Id: r", "Origin: https://page.example"),
+    "query": post(CALL, "X-Request-Id: r", path=f"{PATH}?a=b"),
+    "escaped path": post(CALL, "X-Request-Id: r", path="/metastor%65"),
+    "large": post(LARGE_CALL, "X-Request-Id: r"),
+    "large, gzip": post(LARGE_CALL, "X-Request-Id: r", "Accept-Encoding: gzip"),
+    "compressed": post(gzip.compress(CALL, mtime=0), "X-Request-Id: r", "Content-Encoding: gzip"),
+    "chunked": post(b"%x\r\n%b\r\n0\r\n\r\n" % (len(CALL), CALL), "X-Request-Id: r", "Transfer-Encoding: chunked"),
+    "expect": post(CALL, "X-Request-Id: r", "Expect: 100-continue"),
+    "form encoded": post(b"%5B1%2C%22get_all_databases%22%2C1%2C1%2C%7B%7D%5D", "X-Request-Id: r"),
+    "1.0": http_1_0(),
+    "1.0 keep-alive": http_1_0("Connection: keep-alive"),
+    "oneway": post(b'[1,"shutdown",4,1,{}]', "X-Request-Id: r"),
+    "unknown method": post(b'[1,"nope",1,1,{}]', "X-Request-Id: r"),
+    "no thrift": post(b"hello", "X-Request-Id: r"),
+    "put": post(CALL, "X-Request-Id: r").replace(b"POST", b"PUT"),
+    "damaged": b"POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+}
+LAST = post(CALL, "X-Request-Id: last", "Connection: close")
+
+
+@pytest.mark.parametrize("request_bytes", REQUESTS.values(), ids=REQUESTS)
+def test_a_response_is_the_same_by_either_way(at_once, by_the_endpoint, request_bytes):
+    raw = at_once.exchange(request_bytes + LAST)
+    assert without_date(raw) == without_date(by_the_endpoint.exchange(request_bytes + LAST))
+    assert raw.count(b"\r\ndate: ") == by_the_endpoint.exchange(request_bytes + LAST).count(b"\r\ndate: ")
+
+
+def test_a_request_in_two_pieces_is_answered_wherever_it_is_cut(at_once):
+    with at_once.connect() as connection:
+        request = post(CALL)
+        for cut in range(1, len(request), 7):
+            connection.sendall(request[:cut])
+            connection.sendall(request[cut:])
+            assert read_response(connection)[2] == ANSWER
+
+
+def test_the_log_lines_are_the_same_by_either_way():
+    logs = []
+    for is_awaitable in (False, True):
+        with running(cache=FakeCache(KNOWN, is_awaitable)) as server:
+            for request in (REQUESTS["plain"], REQUESTS["binary"], REQUESTS["large"], REQUESTS["unknown method"]):
+                server.exchange(request + LAST)
+        lines = server.log_lines()
+        assert all(line.pop("ms") > 0 for line in lines)
+        assert all(line.pop("timestamp") for line in lines)
+        logs.append(lines)
+        assert (server.metrics.cache_hits, server.metrics.cache_misses) == (7, 1)
+    assert logs[0] == logs[1]
+    assert logs[0][0]["cached"] is True
+
+
+def test_a_wrong_password_gets_nothing_of_the_cache():
+    from tests.gateway.test_endpoint import Nobody
+
+    with running(authenticator=Nobody(), cache=FakeCache(KNOWN)) as server, server.connect() as connection:
+        connection.sendall(post(CALL))
+        assert read_response(connection)[0] == 401
+
+
+def test_a_body_over_the_limit_is_413_although_its_reply_is_known():
+    with running(cache=FakeCache(KNOWN), limits=Limits(body_bytes_max=10)) as server:
+        assert server.exchange(post(CALL)).startswith(b"HTTP/1.1 413 ")
+
+
+def test_answers_at_once_and_others_keep_the_order_of_pipelined_requests():
+    processor = CannedProcessor(**{f"slow_{number}": DATABASES for number in range(20)})
+    with running(processor, cache=FakeCache(KNOWN)) as server:
+        requests = []
+        for number in range(20):
+            requests += [
+                CALL.replace(b",1,1,", b",1,%d," % (100 + number)),
+                b'[1,"slow_%d",1,%d,{}]' % (number, number),
+            ]
+        raw = server.exchange(b"".join(map(post, requests)) + LAST)
+    seqids = [int(found) for found in re.findall(rb'\r\n\r\n\[1,"[a-z_0-9]+",2,([0-9]+),', raw)]
+    assert seqids == [it for number in range(20) for it in (100 + number, number)] + [1]
+
+
+def test_a_connection_that_was_answered_at_once_is_closed_when_it_falls_silent():
+    with running(cache=FakeCache(KNOWN), idle_seconds_max=0.05) as server, server.connect() as connection:
+        connection.sendall(post(CALL))
+        read_response(connection)
+        assert connection.recv(1) == b""
+
+
+def test_line_ends_after_an_answer_at_once_do_not_keep_a_connection():
+    with running(cache=FakeCache(KNOWN), header_seconds_max=0.05) as server, server.connect() as connection:
+        connection.sendall(post(CALL))
+        read_response(connection)
+        connection.sendall(b"\r\n")
+        read_all(connection)
+
+
+def test_stopping_closes_a_connection_that_was_answered_at_once_and_finishes_the_call_of_another():
+    import threading
+
+    go = threading.Event()
+    processor = CannedProcessor(slow=lambda message, call: go.wait() and DATABASES)
+    with running(processor, cache=FakeCache(KNOWN)) as server, server.connect() as quick, server.connect() as busy:
+        busy.sendall(post(b'[1,"slow",1,1,{}]'))
+        for _ in range(3):
+            quick.sendall(post(CALL))
+            assert read_response(quick)[2] == ANSWER
+        server.server.stop()
+        assert quick.recv(1) == b""
+        go.set()
+        status, headers, _ = read_response(busy)
+        assert (status, headers["connection"]) == (200, "close")
