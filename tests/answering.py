@@ -38,9 +38,11 @@ def answering(answer: Answer, tls_folder: Path | None = None) -> Iterator[str]:
             server.socket = context.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
-        yield f"{'http' if tls_folder is None else 'https'}://127.0.0.1:{server.server_port}/hms"
-        server.shutdown()
-        thread.join()
+        try:
+            yield f"{'http' if tls_folder is None else 'https'}://127.0.0.1:{server.server_port}/hms"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def always(status: int, content: bytes) -> Answer:
