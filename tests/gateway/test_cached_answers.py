@@ -2,11 +2,12 @@
 
 import gzip
 import re
+import threading
 
 import pytest
 
 from app.gateway.cached_answers import CachedAnswers
-from app.gateway.identity import RequestHead
+from app.gateway.identity import Refused, RequestHead
 from app.gateway.metrics import Metrics
 from app.limits import Limits
 from app.rpc.call import Dialect
@@ -36,6 +37,16 @@ HEAD = RequestHead({}, [], b"", "127.0.0.1")
 CODECS = make_codecs(Limits())
 BINARY_CALL = b"\x80\x01\x00\x01\x00\x00\x00\x11get_all_databases\x00\x00\x00\x01\x00"
 LARGE_CALL = b'[1,"large",1,1,{}]'
+
+
+class Stranger(Anybody):
+    """Knows nobody, and refuses whoever asks."""
+
+    def remembered(self, head):
+        return None
+
+    async def authenticate(self, head):
+        raise Refused(401, "who are you?")
 
 
 def answers(known=KNOWN, *, dialects=None, authenticator=None, metrics=None, access_log=None) -> CachedAnswers:
@@ -84,10 +95,6 @@ def test_everything_else_is_left_to_the_endpoint_and_not_counted(body):
 
 
 def test_who_is_not_known_yet_is_left_to_the_endpoint():
-    class Stranger(Anybody):
-        def remembered(self, head):
-            return None
-
     assert answer(answers(authenticator=Stranger())) is None
 
 
@@ -144,7 +151,6 @@ REQUESTS = {
     "hive 4": post(CALL, "X-Request-Id: r", path="/metastore"),
     "binary": post(BINARY_CALL, "X-Request-Id: r"),
     "keep-alive": post(CALL, "X-Request-Id: r", "Connection: keep-alive"),
-    "upgrade": post(CALL, "X-Request-Id: r", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c"),
     "origin": post(CALL, "X-Request-Id: r", "Origin: https://page.example"),
     "query": post(CALL, "X-Request-Id: r", path=f"{PATH}?a=b"),
     "escaped path": post(CALL, "X-Request-Id: r", path="/metastor%65"),
@@ -167,9 +173,18 @@ LAST = post(CALL, "X-Request-Id: last", "Connection: close")
 
 @pytest.mark.parametrize("request_bytes", REQUESTS.values(), ids=REQUESTS)
 def test_a_response_is_the_same_by_either_way(at_once, by_the_endpoint, request_bytes):
-    raw = at_once.exchange(request_bytes + LAST)
-    assert without_date(raw) == without_date(by_the_endpoint.exchange(request_bytes + LAST))
-    assert raw.count(b"\r\ndate: ") == by_the_endpoint.exchange(request_bytes + LAST).count(b"\r\ndate: ")
+    raw, expected = (server.exchange(request_bytes + LAST) for server in (at_once, by_the_endpoint))
+    assert without_date(raw) == without_date(expected)
+    assert raw.count(b"\r\ndate: ") == expected.count(b"\r\ndate: ")
+
+
+def test_a_request_that_offers_another_protocol_is_answered_as_the_endpoint_does(at_once, by_the_endpoint):
+    bodies = []
+    for server in (at_once, by_the_endpoint):
+        with server.connect() as connection:
+            connection.sendall(post(CALL, "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c"))
+            bodies.append(read_response(connection)[2])
+    assert bodies[0] == bodies[1]
 
 
 def test_a_request_in_two_pieces_is_answered_wherever_it_is_cut(at_once):
@@ -197,16 +212,16 @@ def test_the_log_lines_are_the_same_by_either_way():
 
 
 def test_a_wrong_password_gets_nothing_of_the_cache():
-    from tests.gateway.test_endpoint import Nobody
-
-    with running(authenticator=Nobody(), cache=FakeCache(KNOWN)) as server, server.connect() as connection:
+    with running(authenticator=Stranger(), cache=FakeCache(KNOWN)) as server, server.connect() as connection:
         connection.sendall(post(CALL))
         assert read_response(connection)[0] == 401
 
 
 def test_a_body_over_the_limit_is_413_although_its_reply_is_known():
-    with running(cache=FakeCache(KNOWN), limits=Limits(body_bytes_max=10)) as server:
-        assert server.exchange(post(CALL)).startswith(b"HTTP/1.1 413 ")
+    limits = Limits(body_bytes_max=10)
+    with running(cache=FakeCache(KNOWN), limits=limits) as server, server.connect() as connection:
+        connection.sendall(post(CALL))
+        assert read_response(connection)[0] == 413
 
 
 def test_answers_at_once_and_others_keep_the_order_of_pipelined_requests():
@@ -239,8 +254,6 @@ def test_line_ends_after_an_answer_at_once_do_not_keep_a_connection():
 
 
 def test_stopping_closes_a_connection_that_was_answered_at_once_and_finishes_the_call_of_another():
-    import threading
-
     go = threading.Event()
     processor = CannedProcessor(slow=lambda message, call: go.wait() and DATABASES)
     with running(processor, cache=FakeCache(KNOWN)) as server, server.connect() as quick, server.connect() as busy:
