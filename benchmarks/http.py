@@ -1,15 +1,20 @@
 """Cached get_table over keep-alive connections, beside a bare ASGI app that checks the same password in the same way
-and returns as many bytes, on the same uvicorn. Plain HTTP and TLS, in turns, medians."""
+and returns as many bytes, on the same uvicorn. Plain HTTP and TLS, in turns, medians.
+
+The load comes from one process, so a server that is faster than it waits; what the server's process spends on a call
+tells more then."""
 
 import argparse
 import contextlib
 import hashlib
 import multiprocessing
 import multiprocessing.connection
+import os
 import statistics
 import tempfile
 from base64 import b64encode
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -40,7 +45,7 @@ def main() -> None:
         rows += compare(tls, arguments.runs, arguments.seconds, arguments.connections)
     print_table(
         f"Cached get_table, one worker, {arguments.connections} keep-alive connections (goal: 60 % of the bare app)",
-        ["", "calls/s", "p50", "p99", "of the bare app"],
+        ["", "calls/s", "p50", "p99", "of the bare app", "server CPU per call", "of the bare app's speed by CPU"],
         rows,
     )
 
@@ -48,29 +53,53 @@ def main() -> None:
 def compare(tls: bool, runs: int, seconds: float, connections: int) -> list[list[str]]:
     """Both servers run all the time; the load goes to one after the other, so that noise hits both."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        gateway_port = stack.enter_context(serving(serve_gateway, folder, tls, b""))
-        answer = first_answer(gateway_port, tls)
-        bare_port = stack.enter_context(serving(serve_bare, folder, tls, answer))
-        measured: dict[int, list[Load]] = {gateway_port: [], bare_port: []}
+        gateway = stack.enter_context(serving(serve_gateway, folder, tls, b""))
+        answer = first_answer(gateway.port, tls)
+        bare = stack.enter_context(serving(serve_bare, folder, tls, answer))
+        measured: dict[Serving, list[Run]] = {gateway: [], bare: []}
         for _ in range(runs + 1):
-            for port, loads in measured.items():
-                loads.append(measure(port, REQUEST, connections=connections, seconds=seconds, tls=tls))
+            for server, server_runs in measured.items():
+                cpu_before = server.cpu_seconds()
+                load = measure(server.port, REQUEST, connections=connections, seconds=seconds, tls=tls)
+                cpu = server.cpu_seconds() - cpu_before
+                server_runs.append(Run(load, cpu / (load.calls_per_second * seconds)))
     label = "TLS" if tls else "plain HTTP"
-    bare, gateway = (measured[port][1:] for port in (bare_port, gateway_port))
-    ratio = statistics.median(load.calls_per_second for load in gateway) / statistics.median(
-        load.calls_per_second for load in bare
-    )
+    pairs = list(zip(measured[bare][1:], measured[gateway][1:], strict=True))
+    speed = statistics.median(ours.load.calls_per_second / theirs.load.calls_per_second for theirs, ours in pairs)
+    cpu_speed = statistics.median(theirs.cpu_per_call / ours.cpu_per_call for theirs, ours in pairs)
     return [
-        [f"{label}: bare ASGI app, {len(answer):,} bytes", *cells(bare), "100 %"],
-        [f"{label}: gateway, reply cache", *cells(gateway), f"{ratio:.0%}"],
+        [f"{label}: bare ASGI app, {len(answer):,} bytes", *cells([it for it, _ in pairs], 1.0, 1.0)],
+        [f"{label}: gateway, reply cache", *cells([it for _, it in pairs], speed, cpu_speed)],
     ]
 
 
-def cells(loads: list[Load]) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Run:
+    load: Load
+    cpu_per_call: float
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """A server process that is up."""
+
+    port: int
+    process_id: int
+
+    def cpu_seconds(self) -> float:
+        """What its threads have used, in the kernel too."""
+        fields = Path(f"/proc/{self.process_id}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def cells(runs: list[Run], speed: float, cpu_speed: float) -> list[str]:
     return [
-        f"{statistics.median(load.calls_per_second for load in loads):,.0f}",
-        f"{statistics.median(load.p50 for load in loads) * 1000:.2f} ms",
-        f"{statistics.median(load.p99 for load in loads) * 1000:.2f} ms",
+        f"{statistics.median(run.load.calls_per_second for run in runs):,.0f}",
+        f"{statistics.median(run.load.p50 for run in runs) * 1000:.2f} ms",
+        f"{statistics.median(run.load.p99 for run in runs) * 1000:.2f} ms",
+        f"{speed:.0%}",
+        f"{statistics.median(run.cpu_per_call for run in runs) * 1e6:.1f} µs",
+        f"{cpu_speed:.0%}",
     ]
 
 
@@ -88,8 +117,8 @@ Serve = Callable[[Settings, bytes, Connection], None]
 
 
 @contextlib.contextmanager
-def serving(serve: Serve, folder: str, tls: bool, answer: bytes) -> Iterator[int]:
-    """The server in a process of its own; gives its port."""
+def serving(serve: Serve, folder: str, tls: bool, answer: bytes) -> Iterator[Serving]:
+    """The server in a process of its own."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
     settings = load_settings(data_dir=Path(folder), port=0, tls=tls, admin_password=PASSWORD)
@@ -98,7 +127,8 @@ def serving(serve: Serve, folder: str, tls: bool, answer: bytes) -> Iterator[int
     try:
         multiprocessing.connection.wait([here, process.sentinel], START_SECONDS_MAX)
         assert here.poll(), "the server did not start"
-        yield here.recv()
+        assert process.pid is not None
+        yield Serving(here.recv(), process.pid)
     finally:
         process.terminate()
         process.join()
