@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-NAMES = ("tjson", "http", "storage", "locks", "server")
+NAMES = ("tjson", "edge", "http", "storage", "locks", "server")
 
 
 def main() -> None:
