@@ -1,0 +1,139 @@
+"""Acquires the locks of Hive's concurrency model: a request that would wait is denied, given up and tried again.
+
+All locks of a command are one request, which the metastore grants as a whole, so nothing is ever held while the rest is
+waited for. Hive takes them one by one and gives back what it has when one is denied; the outcome is the same.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from app.structs import LockRequest, LockResponse, LockState, UnlockRequest
+from app.txn.concurrency import NeededLock, lock_components
+
+_DURATIONS: Final = {
+    "ms": 0.001,
+    "msec": 0.001,
+    "s": 1.0,
+    "sec": 1.0,
+    "m": 60.0,
+    "min": 60.0,
+    "h": 3600.0,
+    "d": 86400.0,
+}
+
+
+class LocksDenied(Exception):
+    """Somebody else held what was wanted, as often as it was tried."""
+
+
+class SettingError(ValueError):
+    """A setting of Hive has a value it cannot have; the text names it."""
+
+
+class Caller(Protocol):
+    """A client of the metastore, such as `app.client.MetastoreClient`."""
+
+    def call(self, name: str, /, *arguments: Any) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ConcurrencySettings:
+    """Hive's settings with its defaults (semantics §8.1).
+
+    is_on            hive.support.concurrency; without it nothing is locked
+    lock_retries     hive.lock.numretries: how often a denied request is tried again
+    pause_seconds    hive.lock.sleep.between.retries
+    unlock_retries   hive.unlock.numretries
+    """
+
+    is_on: bool = True
+    lock_retries: int = 100
+    pause_seconds: float = 60.0
+    unlock_retries: int = 10
+
+    @classmethod
+    def from_configuration(cls, configuration: Mapping[str, str]) -> "ConcurrencySettings":
+        """From a Hive configuration; what it does not name keeps its default. Raises SettingError."""
+        defaults = cls()
+        return cls(
+            _boolean(configuration, "hive.support.concurrency", defaults.is_on),
+            _count(configuration, "hive.lock.numretries", defaults.lock_retries),
+            _seconds(configuration, "hive.lock.sleep.between.retries", defaults.pause_seconds),
+            _count(configuration, "hive.unlock.numretries", defaults.unlock_retries),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LockHolder:
+    """Who the locks are shown to belong to. Hive's name of the query goes into `agent_info`."""
+
+    user: str
+    hostname: str
+    agent_info: str = "hms-gateway"
+
+
+class LockAcquirer:
+    """`pause` waits so many seconds between two tries."""
+
+    def __init__(self, client: Caller, settings: ConcurrencySettings, pause: Callable[[float], None]) -> None:
+        self._client = client
+        self._settings = settings
+        self._pause = pause
+
+    def acquire(self, locks: Sequence[NeededLock], holder: LockHolder) -> int | None:
+        """Get all of `locks` or none; the id to release them by, None when there is nothing to lock.
+
+        The locks are lost when nobody sends a heartbeat for them in time. Raises LocksDenied, and what the client does.
+        """
+        if not self._settings.is_on or not locks:
+            return None
+        request = LockRequest(lock_components(locks), 0, holder.user, holder.hostname, holder.agent_info)
+        for attempt in range(self._settings.lock_retries + 1):
+            if attempt:
+                self._pause(self._settings.pause_seconds)
+            answer: LockResponse = self._client.call("lock", request)
+            assert answer.lockid is not None
+            if answer.state == LockState.ACQUIRED:
+                return answer.lockid
+            self.release(answer.lockid)
+        tries = self._settings.lock_retries + 1
+        names = ", ".join(f"{mode} on {place}" for place, mode in locks)
+        raise LocksDenied(f"not granted in {tries} {'try' if tries == 1 else 'tries'}: {names}")
+
+    def release(self, lock_id: int) -> None:
+        """Give locks back. Raises what the client does, when it still does after the retries."""
+        for attempt in range(self._settings.unlock_retries + 1):
+            try:
+                self._client.call("unlock", UnlockRequest(lock_id))
+                return
+            except Exception:
+                if attempt == self._settings.unlock_retries:
+                    raise
+                self._pause(self._settings.pause_seconds)
+
+
+def _boolean(configuration: Mapping[str, str], name: str, default: bool) -> bool:
+    text = configuration.get(name, str(default)).strip().lower()
+    if text not in ("true", "false"):
+        raise SettingError(f"{name} must be true or false, not {text!r}")
+    return text == "true"
+
+
+def _count(configuration: Mapping[str, str], name: str, default: int) -> int:
+    text = configuration.get(name, str(default)).strip()
+    if not text.isdecimal():
+        raise SettingError(f"{name} must be a number from 0, not {text!r}")
+    return int(text)
+
+
+def _seconds(configuration: Mapping[str, str], name: str, default: float) -> float:
+    """`60s`, `500ms`, `1m`, or a number of seconds."""
+    text = configuration.get(name)
+    if text is None:
+        return default
+    digits = text.strip().rstrip("abcdefghijklmnopqrstuvwxyz")
+    unit = text.strip()[len(digits) :] or "s"
+    if not digits.isdecimal() or unit not in _DURATIONS:
+        raise SettingError(f"{name} must be a time such as 60s, not {text!r}")
+    return int(digits) * _DURATIONS[unit]

@@ -1,0 +1,159 @@
+"""Deny, give up, try again: against the lock methods of the real store."""
+
+import pytest
+
+from app.handlers.locks import Locks
+from app.metastore.partition_names import make_name
+from app.rpc.call import Call
+from app.structs import ShowLocksRequest
+from app.txn.acquiring import ConcurrencySettings, LockAcquirer, LockHolder, LocksDenied, SettingError
+from app.txn.commands import parse_command
+from app.txn.concurrency import needed_locks
+from app.txn.lock_service import LockService
+from app.txn.settings import TxnSettings
+from tests.catalog import open_catalog
+
+ANN = LockHolder("ann", "here", "query 1")
+
+
+class Server:
+    """A client whose server is in the same process."""
+
+    def __init__(self, store):
+        self._locks = Locks(LockService(store, TxnSettings()))
+        self.failures = 0
+
+    def call(self, name, /, *arguments):
+        if name == "unlock" and self.failures:
+            self.failures -= 1
+            raise ConnectionError("gone")
+        return getattr(self._locks, name)(Call("ann"), *arguments)
+
+    def shown(self):
+        return [
+            (lock.type.name, lock.tablename, lock.partname)
+            for lock in self.call("show_locks", ShowLocksRequest()).locks
+        ]
+
+
+@pytest.fixture
+def server(tmp_path):
+    with open_catalog(tmp_path) as catalog:
+        yield Server(catalog.store)
+
+
+@pytest.fixture
+def pauses():
+    return []
+
+
+@pytest.fixture
+def acquirer(server, pauses):
+    return LockAcquirer(server, ConcurrencySettings(lock_retries=2, pause_seconds=60, unlock_retries=1), pauses.append)
+
+
+def locks(text):
+    return needed_locks(parse_command(text, make_name))
+
+
+def test_locks_are_taken_as_one_request_and_released(acquirer, server):
+    lock_id = acquirer.acquire(locks("insert into t2(partition p.q) select .. t1 partition p1"), ANN)
+    assert sorted(server.shown()) == [
+        ("EXCLUSIVE", "t2", "p/q"),
+        ("SHARED_READ", "t1", "p1"),
+        ("SHARED_READ", "t2", "p"),
+    ]
+    acquirer.release(lock_id)
+    assert server.shown() == []
+
+
+def test_what_is_denied_leaves_nothing_and_is_tried_again(acquirer, server, pauses):
+    acquirer.acquire(locks("select * from t1"), ANN)
+    with pytest.raises(LocksDenied, match=r"not granted in 3 tries: X on default\.t1$"):
+        acquirer.acquire(locks("drop table t1"), ANN)
+    assert pauses == [60, 60]
+    assert server.shown() == [("SHARED_READ", "t1", None)]
+
+
+def test_a_retry_succeeds_once_the_other_is_gone(server):
+    released = []
+
+    def pause(seconds):
+        if not released:
+            released.append(first.release(lock_id))
+
+    first = LockAcquirer(server, ConcurrencySettings(), pause)
+    lock_id = first.acquire(locks("drop table t1"), ANN)
+    assert first.acquire(locks("select * from t1"), ANN) > lock_id
+    assert server.shown() == [("SHARED_READ", "t1", None)]
+
+
+def test_readers_and_writers_of_different_partitions_do_not_meet(acquirer):
+    for text in (
+        "insert into t(partition a.b) select 1",
+        "insert into t(partition a.c) select 1",
+        "select .. t partition d",
+        "alter table t add partition e",
+        "alter table u set serdeproperties",
+        "select * from u",
+    ):
+        acquirer.acquire(locks(text), ANN)
+    for text in (
+        "select .. t partition a.b",
+        "insert into t(partition a) select 1",
+        "alter table t drop partition d",
+        "drop table t",
+        "alter table u concatenate",
+    ):
+        with pytest.raises(LocksDenied):
+            acquirer.acquire(locks(text), ANN)
+
+
+def test_nothing_is_locked_when_concurrency_is_off_or_nothing_needs_it(acquirer, server):
+    off = LockAcquirer(server, ConcurrencySettings(is_on=False), pytest.fail)
+    assert off.acquire(locks("drop table t"), ANN) is None
+    assert acquirer.acquire(locks("alter table t compact 'minor'"), ANN) is None
+    assert server.shown() == []
+
+
+def test_unlocking_is_tried_again_as_often_as_configured(acquirer, server, pauses):
+    lock_id = acquirer.acquire(locks("drop table t"), ANN)
+    server.failures = 2
+    with pytest.raises(ConnectionError):
+        acquirer.release(lock_id)
+    assert pauses == [60]
+    server.failures = 1
+    acquirer.release(lock_id)
+    assert server.shown() == []
+
+
+def test_settings_of_hive():
+    assert ConcurrencySettings.from_configuration({}) == ConcurrencySettings(True, 100, 60.0, 10)
+    given = {
+        "hive.support.concurrency": "FALSE",
+        "hive.lock.numretries": "3",
+        "hive.lock.sleep.between.retries": "500ms",
+        "hive.unlock.numretries": "0",
+        "hive.exec.parallel": "true",
+    }
+    assert ConcurrencySettings.from_configuration(given) == ConcurrencySettings(False, 3, 0.5, 0)
+    for text, seconds in (("60s", 60), ("2m", 120), ("45", 45), ("1h", 3600)):
+        found = ConcurrencySettings.from_configuration({"hive.lock.sleep.between.retries": text})
+        assert found.pause_seconds == seconds
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("hive.support.concurrency", "yes"),
+        ("hive.lock.numretries", "-1"),
+        ("hive.lock.numretries", ""),
+        ("hive.unlock.numretries", "x"),
+        ("hive.lock.sleep.between.retries", "soon"),
+        ("hive.lock.sleep.between.retries", "1 y"),
+        ("hive.lock.sleep.between.retries", ""),
+    ],
+)
+def test_settings_that_are_none_are_named(name, value):
+    with pytest.raises(SettingError, match=name):
+        ConcurrencySettings.from_configuration({name: value})
