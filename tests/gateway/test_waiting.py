@@ -59,7 +59,7 @@ def test_a_release_wakes_the_call_which_is_told_how_long_it_waited_and_what_it_l
         assert server.metrics.calls_waiting == 0
     first, second = door.calls
     assert (first.waited_seconds, first.resume) == (0.0, None)
-    assert 0 < second.waited_seconds < PATIENCE_SECONDS
+    assert 0 <= second.waited_seconds < PATIENCE_SECONDS
     assert second.resume == 1
     assert second.request_id == first.request_id
     assert not door.abandoned
