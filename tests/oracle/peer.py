@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
+from app.structs import HiveObjectRef, HiveObjectType, PrincipalType
+from tests.bridge.bridge_process import connected
 from tests.server import free_port
 
 SCRIPTS = Path(__file__).parent
@@ -77,7 +79,16 @@ class RealMetastore:
         finished = _run("hms-start.sh", backend, *ports, environment=environment, seconds_max=START_SECONDS_MAX)
         if finished.returncode:
             raise PeerDidNotStart(f"{finished.stdout}{finished.stderr}\n{self.log_text()}")
+        if backend == "postgres":
+            self._make_tables_of_grants()
         return self
+
+    def _make_tables_of_grants(self) -> None:
+        """Reading grants makes their tables. Made by the first create_table, they would wait for that call for ever."""
+        kinds = (HiveObjectType.DATABASE, HiveObjectType.TABLE, HiveObjectType.PARTITION, HiveObjectType.COLUMN)
+        with connected(self) as client:
+            for kind in kinds:
+                client.list_privileges("nobody", PrincipalType.USER, HiveObjectRef(kind, None, None, None, None))
 
     def stop(self) -> None:
         _run("hms-stop.sh", str(self.folder / "pid"), environment={}, seconds_max=STOP_SECONDS_MAX)
