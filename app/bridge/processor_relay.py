@@ -74,7 +74,7 @@ async def user_as_named(session: Session) -> str:
 
 
 class ProcessorRelay:
-    """The relay of `serve --thrift-port`.
+    """A relay into the processor of the same process.
 
     `identify` gives the principal of a session and raises CallFailed for one that may not call. `failure_of` says what
     an exception of the runner means for a Thrift client, None for a bug.
