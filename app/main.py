@@ -137,15 +137,16 @@ def build(settings: Settings) -> Gateway:
     metrics = Metrics(METHODS.keys())
     metastore = build_metastore(settings, metrics.calls_by_method)
     housekeeping = Housekeeping(metastore.chores)
+    cache = ReplyCache(metastore.store, settings.limits)
     gateway = build_gateway(
         settings,
         codecs=metastore.codecs,
         processor=metastore.processor,
-        cache=ReplyCache(metastore.store, settings.limits),
+        cache=cache,
         ready=metastore.store.ready,
         metrics=metrics,
         releases=metastore.releases,
-        on_stop=[housekeeping.stop, metastore.store.close],
+        on_stop=[housekeeping.stop, cache.close, metastore.store.close],
     )
     housekeeping.start()
     return gateway

@@ -2,16 +2,15 @@
 
 A lookup first brings the cache up to date with the newest committed event, so a reply that is served was true at some
 moment between the arrival of the request and its answer: reads stay linearizable, over every replica of a database.
-Learning the newest event costs a `PRAGMA data_version` on SQLite. On PostgreSQL it is a query, and one query serves
-every request that was waiting when it started; a request that arrives while it runs waits for the next one, because
-the running one may have looked before a change that the request must see.
+Learning the newest event costs a `PRAGMA data_version` on SQLite. On PostgreSQL it is a query (`freshness`).
 """
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeAlias
 
+from app.cache.freshness import Freshness, VersionWatch
 from app.cache.scopes import Scope, is_cacheable, scopes_changed, scopes_read
 from app.limits import Limits
 from app.metastore.ports import EventId, StoredEvent
@@ -29,6 +28,9 @@ class ChangeFeed(Protocol):
 
     def data_version(self) -> int | None:
         """A number that differs whenever anything was committed; None where only a query can tell."""
+
+    def version_watch(self) -> VersionWatch | None:
+        """See `freshness.QueriedFeed`; asked for only where there is no data version."""
 
     def version(self) -> EventId:
         """The id of the newest committed event."""
@@ -56,8 +58,7 @@ class ReplyCache:
         # When each scope last changed; older tickets than the floor cannot be judged any more.
         self._changed_at: dict[Scope, int] = {}
         self._floor = 0
-        self._refreshing: asyncio.Task[None] | None = None
-        self._next_refresh: asyncio.Task[None] | None = None
+        self._freshness = Freshness(feed, self.ticket, self._apply)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -66,7 +67,7 @@ class ReplyCache:
     def size_bytes(self) -> int:
         return self._bytes
 
-    def ticket(self) -> int:
+    def ticket(self) -> EventId:
         """Taken before a reply is read and handed to `remember` with it."""
         return self._version
 
@@ -85,6 +86,20 @@ class ReplyCache:
             self._apply(self._feed.changes_since(self._version))
             self._data_version = data_version
         return self._get(key)
+
+    def when_current(self, key: ReplyKey, found: Callable[[bytes | None], None]) -> bool:
+        """Where `current` cannot tell: call `found` with what `lookup` would give, None too when finding out failed.
+
+        False, and `found` is not called, when `key` is not known or `current` can tell.
+        """
+        if self._is_watched or key not in self._entries:
+            return False
+        self._freshness.refresh(lambda error: found(None if error is not None else self._get(key)))
+        return True
+
+    def close(self) -> None:
+        """Give the connection back that watches the database."""
+        self._freshness.close()
 
     def remember(self, key: ReplyKey, arguments: Struct | None, payload: bytes, ticket: int) -> None:
         """Keep `payload` for `key`, unless what it was read from has changed since `ticket`."""
@@ -109,26 +124,18 @@ class ReplyCache:
         return entry[0]
 
     async def _lookup_after_refresh(self, key: ReplyKey) -> bytes | None:
-        await self._refresh()
-        return self._get(key)
+        found: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
 
-    async def _refresh(self) -> None:
-        """Apply every event that was committed before this was called."""
-        if self._refreshing is None or self._refreshing.done():
-            self._refreshing = asyncio.create_task(self._read_changes())
-            await asyncio.shield(self._refreshing)
-            return
-        if self._next_refresh is None or self._next_refresh.done():
-            self._next_refresh = asyncio.create_task(self._read_changes_after(self._refreshing))
-        await asyncio.shield(self._next_refresh)
+        def done(error: Exception | None) -> None:
+            if found.done():
+                return
+            if error is not None:
+                found.set_exception(error)
+            else:
+                found.set_result(self._get(key))
 
-    async def _read_changes_after(self, running: asyncio.Task[None]) -> None:
-        await asyncio.wait([running])
-        self._refreshing, self._next_refresh = self._next_refresh, None
-        await self._read_changes()
-
-    async def _read_changes(self) -> None:
-        self._apply(await asyncio.to_thread(self._feed.changes_since, self._version))
+        self._freshness.refresh(done)
+        return await found
 
     def _apply(self, events: Sequence[StoredEvent]) -> None:
         if events and events[0].event_id > self._version + 1:

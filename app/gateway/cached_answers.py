@@ -1,24 +1,28 @@
-"""Answers a call out of the reply cache at once: the whole request in, the whole response out, nothing awaited.
+"""Answers a call out of the reply cache: the whole request in, the whole response out, without ASGI between.
 
 The HTTP protocol class asks here before it makes what ASGI needs for a request, which would cost more than the answer.
 None means that `endpoint` has to look at the request, and nothing has happened then: whatever is unusual, unknown or
 wrong is decided there, and only there. What is answered here is the same response, counted and logged in the same way.
+The response comes at once where the cache can tell at once what is current, else as soon as the database has told it.
 """
 
+import enum
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final, Literal, TypeAlias
 
 import structlog
 
 from app.cache import ReplyCache
 from app.gateway.access_log import AccessLog, AccessRecord
 from app.gateway.direct import response
-from app.gateway.identity import Authenticator, RequestHead
+from app.gateway.identity import Authenticator, Identity, RequestHead
 from app.gateway.metrics import Metrics
 from app.gateway.request_id import request_id_of
 from app.gateway.streaming import COMPRESSED_FROM_BYTES
 from app.rpc.call import Dialect
-from app.wire import Codecs, MessageType, ProtocolError
+from app.wire import Codec, Codecs, Message, MessageType, ProtocolError
 
 # Requests with these are read or answered in ways that `endpoint` knows.
 UNUSUAL_HEADERS = frozenset({b"expect", b"upgrade", b"transfer-encoding", b"content-encoding", b"origin"})
@@ -26,6 +30,18 @@ UNUSUAL_HEADERS = frozenset({b"expect", b"upgrade", b"transfer-encoding", b"cont
 # Looking up a member of an enumeration costs more than comparing with it.
 _CALL = MessageType.CALL
 _REPLY = MessageType.REPLY
+
+
+class _Later(enum.Enum):
+    LATER = enum.auto()
+
+
+LATER: Final = _Later.LATER
+"""The response comes by `deliver`."""
+
+Deliver: TypeAlias = Callable[[Callable[[], bytes | None]], None]
+"""Called with what makes the response, which counts and logs the call when it is called; it gives None where `endpoint`
+has to answer."""
 
 _log = structlog.get_logger("hms_gateway.cached_answers")
 
@@ -62,10 +78,12 @@ class CachedAnswers:
         """Whether it is worth waiting for the body of a POST that keeps its connection."""
         return url in self._dialects and headers.keys().isdisjoint(UNUSUAL_HEADERS)
 
-    def answer(self, url: bytes, head: RequestHead, body: bytes, date: bytes) -> bytes | None:
+    def answer(
+        self, url: bytes, head: RequestHead, body: bytes, date: bytes, deliver: Deliver
+    ) -> bytes | Literal[_Later.LATER] | None:
         """The HTTP response to a request that `may_answer` said yes to; None where `endpoint` has to answer."""
         try:
-            return self._answer(url, head, body, date)
+            return self._answer(url, head, body, date, deliver)
         except ProtocolError:
             return None
         except Exception as error:
@@ -73,26 +91,59 @@ class CachedAnswers:
             _log.warning("call not answered from the cache", problem=repr(error))
             return None
 
-    def _answer(self, url: bytes, head: RequestHead, body: bytes, date: bytes) -> bytes | None:
+    def _answer(
+        self, url: bytes, head: RequestHead, body: bytes, date: bytes, deliver: Deliver
+    ) -> bytes | Literal[_Later.LATER] | None:
         started = time.perf_counter()
         identity = self._authenticator.remembered(head)
         if identity is None:
             return None
         codec = self._codecs.sniff(body)
-        name, type, seqid, arguments = codec.read_message(body)
+        message = codec.read_message(body)
+        name, type, _, arguments = message
         if type is not _CALL:
             return None
-        codec_name = codec.name
-        payload = self._cache.current((codec_name, self._dialects[url], name, arguments))
+        key = (codec.name, self._dialects[url], name, arguments)
+        make_response = partial(self._response, codec, message, identity, head, len(body), date, started)
+        payload = self._cache.current(key)
+        if payload is not None:
+            return make_response(payload)
+        if self._cache.when_current(
+            key, lambda payload: deliver(partial(self._unless_it_fails, make_response, payload))
+        ):
+            return LATER
+        return None
+
+    def _unless_it_fails(
+        self, make_response: Callable[[bytes | None], bytes | None], payload: bytes | None
+    ) -> bytes | None:
+        try:
+            return make_response(payload)
+        except Exception as error:
+            _log.warning("call not answered from the cache", problem=repr(error))
+            return None
+
+    def _response(
+        self,
+        codec: Codec,
+        message: Message,
+        identity: Identity,
+        head: RequestHead,
+        bytes_in: int,
+        date: bytes,
+        started: float,
+        payload: bytes | None,
+    ) -> bytes | None:
         if payload is None:
             return None
+        name, _, seqid, _ = message
         before, after = codec.envelope(name, _REPLY, seqid)
         answer = before + payload + after
         if len(answer) >= COMPRESSED_FROM_BYTES and b"accept-encoding" in head.headers:
             return None
         request_id = request_id_of(head.headers)
-        whole = response(200, date, request_id, self._content_types[codec_name], answer)
-        self._record(name, identity.user, identity.address, request_id, len(body), len(answer), started)
+        whole = response(200, date, request_id, self._content_types[codec.name], answer)
+        self._record(name, identity.user, identity.address, request_id, bytes_in, len(answer), started)
         return whole
 
     def _record(

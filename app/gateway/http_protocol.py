@@ -6,9 +6,12 @@ connections refuses requests of everybody instead of closing those that are sile
 A request that came whole and can be answered out of the cache is answered here, before uvicorn makes scope, cycle and
 task for it. So nothing of uvicorn's is begun for a request that may be such a one until its last byte is there, or the
 end of what was received; then the request is either answered or handed over to uvicorn as if it had arrived just now.
+Where the cache first has to ask the database, the request is held until it is answered or the next one arrives.
 """
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 from itertools import islice
 from typing import Any, cast
 
@@ -17,7 +20,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from app.gateway.cached_answers import CachedAnswers
+from app.gateway.cached_answers import LATER, CachedAnswers
 from app.gateway.direct import CYCLE
 from app.gateway.exchange import ABORT
 from app.gateway.identity import RequestHead
@@ -73,6 +76,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         # A request that may be answered at once: its headers, and the body as far as it has come.
         self._held_headers: dict[bytes, bytes] | None = None
         self._held_body = b""
+        # The held request is whole, and its answer is on its way.
+        self._is_awaited = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         is_welcome = len(self.connections) < self.config.connections_max or self._make_room()
@@ -85,6 +90,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_header_timer()
+        self._held_headers, self._is_awaited = None, False
         # On every way out, not only on a clean one as in uvicorn: the timer would keep the connection alive.
         self._unset_keepalive_if_required()
         super().connection_lost(exc)
@@ -94,7 +100,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         if is_first and _looks_like_binary_thrift(data):
             _log.warning("a Thrift client without HTTP transport called; it needs the bridge", peer=self.client)
         super().data_received(data)
-        if self._held_headers is not None:
+        if self._held_headers is not None and not self._is_awaited:
             self._hand_over()
         if self._reads_headers:
             self._still_reading_headers(len(data))
@@ -104,6 +110,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._still_reading_headers(0)
 
     def on_message_begin(self) -> None:
+        self._await_no_longer()
         self._reads_headers = True
         self.url = b""
         self.headers = []
@@ -129,20 +136,22 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         if self._held_headers is not None:
-            if self._answer_at_once(self._held_headers):
+            if self._answer_from_cache(self._held_headers):
                 return
             self._hand_over()
-        super().on_message_complete()
-        # When all of a request came at once, the task that answers it starts after this and finds its body there.
-        cast(Scope, self.cycle.scope)[CYCLE] = self.cycle
+        self._complete()
 
     def send_400_response(self, msg: str) -> None:
         if not self.transport.is_closing():
             super().send_400_response(msg)
 
+    def shutdown(self) -> None:
+        self._await_no_longer()
+        super().shutdown()
+
     def is_silent(self) -> bool:
         """Whether nothing is being done for this connection."""
-        return self.cycle is None or self.cycle.response_complete
+        return not self._is_awaited and (self.cycle is None or self.cycle.response_complete)
 
     def _may_be_answered_at_once(self, headers: dict[bytes, bytes]) -> bool:
         answers = self.config.cached_answers
@@ -156,20 +165,54 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             and (b"connection" not in headers or self.parser.get_http_version() == "1.1")
         )
 
-    def _answer_at_once(self, headers: dict[bytes, bytes]) -> bool:
+    def _answer_from_cache(self, headers: dict[bytes, bytes]) -> bool:
         answers = self.config.cached_answers
         # Waiting for a client that is slow to read is uvicorn's business.
-        if answers is None or self.flow.write_paused or self.transport.is_closing():
+        if answers is None or self._cannot_write():
             return False
         head = RequestHead(headers, self.headers, b"", self.client[0] if self.client else "")
         defaults = self.server_state.default_headers
-        whole = answers.answer(self.url, head, self._held_body, defaults[0][1] if defaults else b"")
+        date = defaults[0][1] if defaults else b""
+        whole = answers.answer(self.url, head, self._held_body, date, partial(self._deliver, headers))
         if whole is None:
             return False
+        if whole is LATER:
+            self._is_awaited = True
+        else:
+            self._respond(whole)
+        return True
+
+    def _deliver(self, headers: dict[bytes, bytes], make_response: Callable[[], bytes | None]) -> None:
+        """The answer to the held request with these headers, unless it was handed over meanwhile."""
+        if self._held_headers is not headers:
+            return
+        whole = None if self._cannot_write() else make_response()
+        if whole is None:
+            self._await_no_longer()
+        else:
+            self._is_awaited = False
+            self._respond(whole)
+
+    def _respond(self, whole: bytes) -> None:
         self._held_headers = None
         self.transport.write(whole)
         self.on_response_complete()
-        return True
+
+    def _cannot_write(self) -> bool:
+        return self.flow.write_paused or self.transport.is_closing()
+
+    def _await_no_longer(self) -> None:
+        """Let uvicorn have the request that is whole and awaits its answer, if there is one."""
+        if self._is_awaited:
+            self._is_awaited = False
+            self._hand_over()
+            self._complete()
+
+    def _complete(self) -> None:
+        """What uvicorn does when a request is complete."""
+        super().on_message_complete()
+        # When all of a request came at once, the task that answers it starts after this and finds its body there.
+        cast(Scope, self.cycle.scope)[CYCLE] = self.cycle
 
     def _hand_over(self) -> None:
         """Let uvicorn have the request that was held back."""

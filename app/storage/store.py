@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from sqlalchemy import Engine, select
+from sqlalchemy import URL, Engine, select
 
 from app.call_keys import CallKey, Outcome, answering
 from app.clock import Clock
@@ -20,6 +20,7 @@ from app.storage.partition_list import Lease
 from app.storage.revisions import check_revision, migrate_engine
 from app.storage.schema import CATALOG
 from app.storage.snapshot import SqlSnapshot
+from app.storage.version_watch import PostgresVersionWatch, open_watch
 from app.storage.writer import Writer
 
 T = TypeVar("T")
@@ -45,15 +46,22 @@ def open_store(url: str, clock: Clock, limits: Limits, read_connections_max: int
         writing.dispose()
         raise
     watching = watching_connection(parsed)
-    return SqlStore(reading_engine(parsed, read_connections_max), writing, watching, clock, limits)
+    return SqlStore(parsed, reading_engine(parsed, read_connections_max), writing, watching, clock, limits)
 
 
 class SqlStore:
     """`ports.Store` over SQLAlchemy."""
 
     def __init__(
-        self, reading: Engine, writing: Engine, watching: sqlite3.Connection | None, clock: Clock, limits: Limits
+        self,
+        url: URL,
+        reading: Engine,
+        writing: Engine,
+        watching: sqlite3.Connection | None,
+        clock: Clock,
+        limits: Limits,
     ) -> None:
+        self._url = url
         self._reading = reading
         self._writing = writing
         self._watching = watching
@@ -98,6 +106,10 @@ class SqlStore:
             # Runs for every cached call, so the translator is entered only when it has something to translate.
             with translated(self._reading):
                 raise
+
+    def version_watch(self) -> PostgresVersionWatch | None:
+        """See `cache.freshness.QueriedFeed`; None for SQLite, which has `data_version`."""
+        return None if self._watching is not None else open_watch(self._reading, self._url)
 
     def changes_since(self, event_id: EventId) -> list[StoredEvent]:
         """The events after `event_id` in order, with empty messages. Raises StoreUnavailable."""

@@ -32,6 +32,9 @@ class Log:
     def data_version(self) -> int | None:
         return None if self._asks_the_database else len(self.events)
 
+    def version_watch(self) -> None:
+        return None
+
     def version(self) -> int:
         return len(self.events)
 

@@ -1,5 +1,6 @@
 """A real gateway server on loopback for tests, with a processor that answers what the test says."""
 
+import asyncio
 import contextlib
 import io
 import json
@@ -76,11 +77,15 @@ class Anybody:
 
 
 class FakeCache:
-    """Knows one reply; remembers what it is asked to."""
+    """Knows some replies; remembers what it is asked to.
 
-    def __init__(self, known=None, awaitable=False) -> None:
+    It tells what it knows at once, only when it is awaited, or a little later to whoever can be called back.
+    """
+
+    def __init__(self, known=None, awaitable=False, later=False) -> None:
         self.known = known or {}
-        self.awaitable = awaitable
+        self.awaitable = awaitable or later
+        self.later = later
         self.remembered = []
 
     def ticket(self):
@@ -98,6 +103,13 @@ class FakeCache:
 
     def current(self, key):
         return None if self.awaitable else self.known.get(key)
+
+    def when_current(self, key, found):
+        if not self.later or key not in self.known:
+            return False
+        loop = asyncio.get_running_loop()
+        loop.call_soon(lambda: loop.call_soon(lambda: found(self.known[key])))
+        return True
 
     def remember(self, key, arguments, payload, ticket):
         self.remembered.append((key, payload, ticket))

@@ -1,5 +1,6 @@
-"""What the cache answers at once is what the endpoint would have answered, to the byte."""
+"""What the cache answers, at once or a little later, is what the endpoint would have answered, to the byte."""
 
+import asyncio
 import gzip
 import re
 import threading
@@ -17,6 +18,7 @@ from tests.gateway.serving import (
     CALL,
     DATABASES,
     PATH,
+    PATIENCE_SECONDS,
     Anybody,
     CannedProcessor,
     FakeCache,
@@ -61,7 +63,11 @@ def answers(known=KNOWN, *, dialects=None, authenticator=None, metrics=None, acc
 
 
 def answer(it: CachedAnswers, body: bytes = CALL, headers: dict[bytes, bytes] | None = None) -> bytes | None:
-    return it.answer(PATH.encode(), HEAD._replace(headers=headers or {}), body, b"today")
+    return it.answer(PATH.encode(), HEAD._replace(headers=headers or {}), body, b"today", never)
+
+
+def never(make_response):
+    raise AssertionError("it was told at once")
 
 
 def test_a_known_reply_is_a_whole_response_and_counted():
@@ -126,9 +132,9 @@ def test_requests_with_unusual_headers_are_not_answered(name):
     assert not answers().may_answer(PATH.encode(), {name: b"x"})
 
 
-@pytest.fixture(scope="module")
-def at_once():
-    with running(cache=FakeCache(KNOWN)) as server:
+@pytest.fixture(scope="module", params=["at once", "later"])
+def from_the_cache(request):
+    with running(cache=FakeCache(KNOWN, later=request.param == "later")) as server:
         yield server
 
 
@@ -172,23 +178,23 @@ LAST = post(CALL, "X-Request-Id: last", "Connection: close")
 
 
 @pytest.mark.parametrize("request_bytes", REQUESTS.values(), ids=REQUESTS)
-def test_a_response_is_the_same_by_either_way(at_once, by_the_endpoint, request_bytes):
-    raw, expected = (server.exchange(request_bytes + LAST) for server in (at_once, by_the_endpoint))
+def test_a_response_is_the_same_by_either_way(from_the_cache, by_the_endpoint, request_bytes):
+    raw, expected = (server.exchange(request_bytes + LAST) for server in (from_the_cache, by_the_endpoint))
     assert without_date(raw) == without_date(expected)
     assert raw.count(b"\r\ndate: ") == expected.count(b"\r\ndate: ")
 
 
-def test_a_request_that_offers_another_protocol_is_answered_as_the_endpoint_does(at_once, by_the_endpoint):
+def test_a_request_that_offers_another_protocol_is_answered_as_the_endpoint_does(from_the_cache, by_the_endpoint):
     bodies = []
-    for server in (at_once, by_the_endpoint):
+    for server in (from_the_cache, by_the_endpoint):
         with server.connect() as connection:
             connection.sendall(post(CALL, "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c"))
             bodies.append(read_response(connection)[2])
     assert bodies[0] == bodies[1]
 
 
-def test_a_request_in_two_pieces_is_answered_wherever_it_is_cut(at_once):
-    with at_once.connect() as connection:
+def test_a_request_in_two_pieces_is_answered_wherever_it_is_cut(from_the_cache):
+    with from_the_cache.connect() as connection:
         request = post(CALL)
         for cut in range(1, len(request), 7):
             connection.sendall(request[:cut])
@@ -198,8 +204,8 @@ def test_a_request_in_two_pieces_is_answered_wherever_it_is_cut(at_once):
 
 def test_the_log_lines_are_the_same_by_either_way():
     logs = []
-    for is_awaitable in (False, True):
-        with running(cache=FakeCache(KNOWN, is_awaitable)) as server:
+    for way in ({}, {"awaitable": True}, {"later": True}):
+        with running(cache=FakeCache(KNOWN, **way)) as server:
             for request in (REQUESTS["plain"], REQUESTS["binary"], REQUESTS["large"], REQUESTS["unknown method"]):
                 server.exchange(request + LAST)
         lines = server.log_lines()
@@ -207,7 +213,7 @@ def test_the_log_lines_are_the_same_by_either_way():
         assert all(line.pop("timestamp") for line in lines)
         logs.append(lines)
         assert (server.metrics.cache_hits, server.metrics.cache_misses) == (7, 1)
-    assert logs[0] == logs[1]
+    assert logs[0] == logs[1] == logs[2]
     assert logs[0][0]["cached"] is True
 
 
@@ -224,9 +230,10 @@ def test_a_body_over_the_limit_is_413_although_its_reply_is_known():
         assert read_response(connection)[0] == 413
 
 
-def test_answers_at_once_and_others_keep_the_order_of_pipelined_requests():
+@pytest.mark.parametrize("later", [False, True])
+def test_answers_of_the_cache_and_others_keep_the_order_of_pipelined_requests(later):
     processor = CannedProcessor(**{f"slow_{number}": DATABASES for number in range(20)})
-    with running(processor, cache=FakeCache(KNOWN)) as server:
+    with running(processor, cache=FakeCache(KNOWN, later=later)) as server:
         requests = []
         for number in range(20):
             requests += [
@@ -238,8 +245,9 @@ def test_answers_at_once_and_others_keep_the_order_of_pipelined_requests():
     assert seqids == [it for number in range(20) for it in (100 + number, number)] + [1]
 
 
-def test_a_connection_that_was_answered_at_once_is_closed_when_it_falls_silent():
-    with running(cache=FakeCache(KNOWN), idle_seconds_max=0.05) as server, server.connect() as connection:
+@pytest.mark.parametrize("later", [False, True])
+def test_a_connection_that_was_answered_from_the_cache_is_closed_when_it_falls_silent(later):
+    with running(cache=FakeCache(KNOWN, later=later), idle_seconds_max=0.05) as server, server.connect() as connection:
         connection.sendall(post(CALL))
         read_response(connection)
         assert connection.recv(1) == b""
@@ -266,3 +274,58 @@ def test_stopping_closes_a_connection_that_was_answered_at_once_and_finishes_the
         go.set()
         status, headers, _ = read_response(busy)
         assert (status, headers["connection"]) == (200, "close")
+
+
+class HoldingCache(FakeCache):
+    """Tells later, when the test says so."""
+
+    def __init__(self) -> None:
+        super().__init__(KNOWN, later=True)
+        self.is_asked = threading.Event()
+        self._tell = None
+
+    def when_current(self, key, found):
+        loop = asyncio.get_running_loop()
+        self._tell = lambda payload: loop.call_soon_threadsafe(found, payload)
+        self.is_asked.set()
+        return True
+
+    def tell(self, payload: bytes | None) -> None:
+        assert self.is_asked.wait(PATIENCE_SECONDS)
+        self._tell(payload)
+
+
+def test_what_turns_out_not_to_be_current_is_answered_by_the_endpoint():
+    cache = HoldingCache()
+    cache.awaitable = False
+    with running(cache=cache) as server, server.connect() as connection:
+        cache.known = {}
+        connection.sendall(post(CALL, "X-Request-Id: r"))
+        cache.tell(None)
+        assert read_response(connection)[2] == ANSWER
+        assert server.metrics.cache_hits == 0
+
+
+def test_a_client_that_goes_before_its_answer_does_no_harm():
+    cache = HoldingCache()
+    with running(cache=cache) as server:
+        with server.connect() as connection:
+            connection.sendall(post(CALL))
+            assert cache.is_asked.wait(PATIENCE_SECONDS)
+        with server.connect() as connection:
+            first, cache.is_asked = cache._tell, threading.Event()
+            connection.sendall(post(CALL))
+            first(DATABASES)
+            cache.tell(DATABASES)
+            assert read_response(connection)[2] == ANSWER
+
+
+def test_stopping_answers_the_call_that_waits_for_the_cache():
+    cache = HoldingCache()
+    with running(cache=cache) as server, server.connect() as connection:
+        connection.sendall(post(CALL))
+        assert cache.is_asked.wait(PATIENCE_SECONDS)
+        server.server.stop()
+        status, headers, body = read_response(connection)
+        assert (status, headers["connection"], body) == (200, "close", ANSWER)
+        cache.tell(DATABASES)

@@ -137,6 +137,9 @@ class OwnFeed:
     def data_version(self) -> None:
         return None
 
+    def version_watch(self) -> None:
+        return None
+
     def version(self) -> EventId:
         return self._store.version()
 

@@ -1,0 +1,110 @@
+"""What the connection that watches PostgreSQL tells, and what becomes of lookups when it is lost."""
+
+import asyncio
+import select
+from collections.abc import Iterator
+
+import pytest
+
+from app.cache import ReplyCache
+from app.clock import SystemClock
+from app.limits import Limits
+from app.metastore.ports import Event, EventId, StoreUnavailable
+from app.storage import SqlStore, migrate, open_store
+from app.storage.version_watch import PostgresVersionWatch
+from app.structs import METHODS
+from tests.storage.test_outage import cut_connections
+
+pytestmark = pytest.mark.postgres
+
+PATIENCE_SECONDS = 20
+KEY = ("tjson", "2.3", "get_table", b"sales.orders")
+
+
+@pytest.fixture
+def store(fresh_postgres_database: str) -> Iterator[SqlStore]:
+    migrate(fresh_postgres_database)
+    store = open_store(fresh_postgres_database, SystemClock(), Limits())
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def watch(store: SqlStore) -> Iterator[PostgresVersionWatch]:
+    watch = store.version_watch()
+    assert watch is not None
+    yield watch
+    watch.close()
+
+
+def change(store: SqlStore, table_name: str = "orders") -> None:
+    store.write(lambda tx: tx.append_event(Event("ALTER_TABLE", "sales", table_name, "")))
+
+
+def asked(watch: PostgresVersionWatch) -> EventId:
+    watch.ask()
+    while True:
+        assert select.select([watch.fileno()], [], [], PATIENCE_SECONDS)[0]
+        version = watch.answer()
+        if version is not None:
+            return version
+
+
+def test_every_question_is_answered_with_the_newest_committed_event(store, watch):
+    assert asked(watch) == 0
+    for number in range(1, 4):
+        change(store)
+        assert asked(watch) == asked(watch) == number
+
+
+def test_a_lost_connection_is_told_whether_something_was_asked_or_not(store, watch, postgres_server):
+    assert asked(watch) == 0
+    cut_connections(postgres_server)
+    with pytest.raises(StoreUnavailable):
+        while select.select([watch.fileno()], [], [], PATIENCE_SECONDS)[0]:
+            assert watch.answer() is None
+    with pytest.raises(StoreUnavailable):
+        watch.ask()
+
+
+def test_lookups_are_current_before_and_after_the_connection_is_lost(store, postgres_server):
+    async def run() -> None:
+        cache = ReplyCache(store, Limits())
+        try:
+            for _ in range(3):
+                remember(cache)
+                assert await cache.lookup(KEY) == b"reply"
+                change(store, "returns")
+                assert await asyncio.gather(*[cache.lookup(KEY) for _ in range(5)]) == [b"reply"] * 5
+                change(store)
+                assert await cache.lookup(KEY) is None
+                remember(cache)
+                cut_connections(postgres_server)
+                assert await cache.lookup(KEY) == b"reply"
+        finally:
+            cache.close()
+
+    asyncio.run(run())
+
+
+def test_whoever_can_be_called_back_is_told_the_same(store):
+    async def run() -> None:
+        cache = ReplyCache(store, Limits())
+        told: asyncio.Queue[bytes | None] = asyncio.Queue()
+        try:
+            assert not cache.when_current(KEY, told.put_nowait)
+            remember(cache)
+            for _ in range(2):
+                assert cache.when_current(KEY, told.put_nowait)
+                assert await told.get() == b"reply"
+            change(store)
+            assert cache.when_current(KEY, told.put_nowait)
+            assert await told.get() is None
+        finally:
+            cache.close()
+
+    asyncio.run(run())
+
+
+def remember(cache: ReplyCache) -> None:
+    cache.remember(KEY, METHODS["get_table"].arguments("sales", "orders"), b"reply", cache.ticket())
