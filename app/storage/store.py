@@ -70,15 +70,7 @@ class SqlStore:
 
     def read(self, work: Callable[[Snapshot], T]) -> T:
         """See `ports.Store.read`. A list in the result keeps the connection until it is closed."""
-        for attempt in range(1, _ATTEMPTS_MAX + 1):
-            try:
-                with translated(self._reading):
-                    return self._read_once(work)
-            except (Retryable, StoreUnavailable) as error:
-                # When a connection broke while it was idle, SQLAlchemy drops the others of the pool with it.
-                if attempt == _ATTEMPTS_MAX or not is_worth_another_try(self._reading, error):
-                    raise StoreUnavailable(str(error)) from error
-        raise AssertionError("unreachable")
+        return self._on_a_working_connection(lambda: self._read_once(work))
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         """See `ports.Store.write`. Under the lease that the caller presents, if any."""
@@ -113,13 +105,21 @@ class SqlStore:
 
     def changes_since(self, event_id: EventId) -> list[StoredEvent]:
         """The events after `event_id` in order, with empty messages. Raises StoreUnavailable."""
-        with translated(self._reading), self._reading.connect() as connection:
-            return change_headers(connection, event_id)
+
+        def read() -> list[StoredEvent]:
+            with self._reading.connect() as connection:
+                return change_headers(connection, event_id)
+
+        return self._on_a_working_connection(read)
 
     def find(self, principal: str, key: str) -> Outcome | None:
         """See `call_keys.Outcomes.find`."""
-        with translated(self._reading), self._reading.connect() as connection:
-            return find_outcome(connection, principal, key)
+
+        def read() -> Outcome | None:
+            with self._reading.connect() as connection:
+                return find_outcome(connection, principal, key)
+
+        return self._on_a_working_connection(read)
 
     def complete(self, key: CallKey, codec_name: str, payload: bytes) -> None:
         """See `call_keys.Outcomes.complete`."""
@@ -138,6 +138,18 @@ class SqlStore:
                 self._watching.close()
         self._reading.dispose()
         self._writing.dispose()
+
+    def _on_a_working_connection(self, read: Callable[[], T]) -> T:
+        """What `read` gives; it is run again when its connection turns out to be broken. Raises StoreError."""
+        for attempt in range(1, _ATTEMPTS_MAX + 1):
+            try:
+                with translated(self._reading):
+                    return read()
+            except (Retryable, StoreUnavailable) as error:
+                # When a connection broke while it was idle, SQLAlchemy drops the others of the pool with it.
+                if attempt == _ATTEMPTS_MAX or not is_worth_another_try(self._reading, error):
+                    raise StoreUnavailable(str(error)) from error
+        raise AssertionError("unreachable")
 
     def _read_once(self, work: Callable[[Snapshot], T]) -> T:
         lease = Lease(self._reading.connect())
