@@ -60,6 +60,7 @@ from app.rpc import MessageProcessor, Processor, Releases, RepeatableProcessor, 
 from app.settings import Settings
 from app.storage import SqlStore, open_store
 from app.structs import METHODS, MetaException, Struct
+from app.thrift_port import ThriftPort
 from app.txn.compaction_service import CompactionService
 from app.txn.expiry import Expiry
 from app.txn.lease_service import LeaseService
@@ -137,6 +138,7 @@ def build(settings: Settings) -> Gateway:
     metrics = Metrics(METHODS.keys())
     metastore = build_metastore(settings, metrics.calls_by_method)
     housekeeping = Housekeeping(metastore.chores)
+    port = settings.thrift_port
     cache = ReplyCache(metastore.store, settings.limits)
     gateway = build_gateway(
         settings,
@@ -147,6 +149,7 @@ def build(settings: Settings) -> Gateway:
         metrics=metrics,
         releases=metastore.releases,
         on_stop=[housekeeping.stop, cache.close, metastore.store.close],
+        companion=None if port is None else lambda edge: ThriftPort(settings, port, metastore.codecs, edge),
     )
     housekeeping.start()
     return gateway

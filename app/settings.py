@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 from pydantic_settings import SettingsError as SourceError
 
+from app.addresses import is_loopback
 from app.limits import Limits
 
 ENVIRONMENT_PREFIX = "HMS_GATEWAY_"
@@ -97,6 +98,18 @@ class Settings(BaseSettings):
     users_file: Path | None = Field(default=None, description="Password file, htpasswd style; unset is data_dir/users.")
     admin_password: SecretStr | None = Field(
         default=None, description="Password of the user admin when the first start makes the password file."
+    )
+    thrift_port: int | None = Field(
+        default=None, ge=1, le=65535, description="Port for Thrift over TCP (PySpark, PyIceberg, Trino); unset is none."
+    )
+    thrift_host: str = Field(default="127.0.0.1", description="Address that the Thrift port listens on.")
+    thrift_sasl: Literal["off", "allow", "require"] = Field(
+        default="off",
+        description="SASL PLAIN with the passwords of users_file on the Thrift port. Without it clients are who they "
+        "say, so an address that others can reach has to require it. There is no TLS on this port.",
+    )
+    thrift_dialect: Literal["2.3", "4"] = Field(
+        default="2.3", description="Shapes of the messages on the Thrift port: those of Hive 2.3 or of Hive 4."
     )
     realm: str = Field(default="hms-gateway", pattern=r'^[^"\\\x00-\x1f]+$', description="Realm named to browsers.")
     credentials_remembered_seconds: float = Field(
@@ -199,6 +212,15 @@ class Settings(BaseSettings):
     def _streams_leave_connections(self) -> Self:
         if self.streams_max >= self.database_connections_max:
             raise ValueError("streams_max has to be below database_connections_max, or long replies starve the rest")
+        return self
+
+    @model_validator(mode="after")
+    def _others_show_a_password(self) -> Self:
+        if self.thrift_port is not None and self.thrift_sasl != "require" and not is_loopback(self.thrift_host):
+            raise ValueError(
+                f"thrift_host {self.thrift_host} can be reached by others, who could call in anybody's name: "
+                "set thrift_sasl to require, or listen on 127.0.0.1"
+            )
         return self
 
     @property

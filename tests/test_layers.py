@@ -8,7 +8,7 @@ import pytest
 
 APP = Path(__file__).resolve().parent.parent / "app"
 
-LEAVES = {"call_keys", "limits", "clock", "settings", "logging"}
+LEAVES = {"addresses", "call_keys", "limits", "clock", "settings", "logging"}
 ALLOWED = {
     "idl": set(),
     "structs": {"idl"},
@@ -37,7 +37,7 @@ ONLY_IN = {
     "typer": {"cli"},
     "rich": {"cli"},
 }
-COMPOSITION = {"main", "cli", "__main__", "methods_doc", "demo"}
+COMPOSITION = {"main", "thrift_port", "cli", "__main__", "methods_doc", "demo"}
 
 
 def imports(path: Path) -> Iterator[str]:

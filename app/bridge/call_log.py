@@ -13,7 +13,10 @@ WAITING_MAX = 100_000
 
 
 class CallRecord(NamedTuple):
-    """One call. `request_id` is the gateway's; `problem` is empty when the call was answered."""
+    """One call. `request_id` is the gateway's; `problem` is empty when the call was answered.
+
+    `cached` is whether the reply cache of this process answered it; a bridge has none.
+    """
 
     time: float
     method: str
@@ -25,6 +28,7 @@ class CallRecord(NamedTuple):
     address: str
     request_id: str
     problem: str
+    cached: bool = False
 
 
 class CallLog:

@@ -84,6 +84,8 @@ class ClientConnection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         self._is_at_end = True
+        # It may be a client that went away; what it waits for it can ask for again.
+        self._session.gone.set()
         if self._more is not None and not self._more.done():
             self._more.set_result(None)
         # The reply to a call in flight may still be read.
@@ -91,6 +93,7 @@ class ClientConnection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._is_lost = True
+        self._session.gone.set()
         self._stop_stall_timer()
         for waiter in (self._more, self._drained):
             if waiter is not None and not waiter.done():
@@ -169,11 +172,11 @@ class ClientConnection(asyncio.Protocol):
         """Answer one call. Raises NotTried, ReplyBroken and _ClientGone when the connection has to be closed."""
         started = time.perf_counter()
         self._is_busy = True
-        outcome, problem, request_id, sent = "ok", "", "", 0
+        outcome, problem, request_id, sent, cached = "ok", "", "", 0, False
         try:
             reply = await self._reply(message)
             if reply is not None:
-                outcome, request_id = reply.outcome, reply.request_id
+                outcome, request_id, cached = reply.outcome, reply.request_id, reply.cached
                 sent = await self._send(reply)
         except CallFailed as error:
             outcome, problem = error.outcome, str(error)
@@ -193,7 +196,7 @@ class ClientConnection(asyncio.Protocol):
             raise
         finally:
             self._is_busy = False
-            self._record(message, started, outcome, problem, request_id, sent)
+            self._record(message, started, outcome, problem, request_id, sent, cached)
 
     async def _reply(self, message: ThriftMessage) -> Reply | None:
         session = self._session
@@ -275,7 +278,14 @@ class ClientConnection(asyncio.Protocol):
         self._transport.abort()
 
     def _record(
-        self, message: ThriftMessage, started: float, outcome: str, problem: str, request_id: str, sent: int
+        self,
+        message: ThriftMessage,
+        started: float,
+        outcome: str,
+        problem: str,
+        request_id: str,
+        sent: int,
+        cached: bool,
     ) -> None:
         seconds = time.perf_counter() - started
         received = len(message.body)
@@ -286,6 +296,6 @@ class ClientConnection(asyncio.Protocol):
             log.write(
                 CallRecord(
                     time.time(), message.name, user, seconds, received, sent, outcome,
-                    self._session.address, request_id, problem,
+                    self._session.address, request_id, problem, cached,
                 )
             )  # fmt: skip

@@ -18,8 +18,8 @@ from app.bridge.messages import ThriftMessage
 from app.bridge.relay import Reply
 from app.bridge.session import Session
 from app.rpc.call import Call, Dialect
-from app.rpc.processor import Processor, Unavailable
 from app.rpc.processor import Reply as ProcessorReply
+from app.rpc.processor import Unavailable
 from app.wire import ApplicationError, Codec, Codecs, Message, MessageType
 
 ANONYMOUS = "anonymous"
@@ -47,14 +47,16 @@ class Ran(Protocol):
     def stream(self) -> Stream | None: ...
 
 
-class Runner(Protocol):
-    """Runs calls in worker threads, so many at once as the gateway allows."""
+class Answers(Protocol):
+    """Answers calls in worker threads, so many at once as the gateway allows."""
 
-    async def run(
+    async def answer(
         self,
-        user: str,
-        work: Callable[[], ProcessorReply],
+        codec: Codec,
+        message: Message,
+        call: Call,
         wrap: Callable[[Iterator[bytes]], Iterator[bytes]],
+        until_gone: Callable[[], Awaitable[None]],
     ) -> Ran: ...
 
 
@@ -74,27 +76,27 @@ async def user_as_named(session: Session) -> str:
 
 
 class ProcessorRelay:
-    """A relay into the processor of the same process.
+    """A relay into the metastore of the same process.
 
     `identify` gives the principal of a session and raises CallFailed for one that may not call. `failure_of` says what
-    an exception of the runner means for a Thrift client, None for a bug.
+    an exception of `answers` means for a Thrift client, None for a bug.
     """
 
     def __init__(
         self,
-        processor: Processor,
+        answers: Answers,
         codecs: Codecs,
-        runner: Runner,
         *,
+        dialect: Dialect = Dialect.HIVE_2_3,
         cache: Cache | None = None,
         identify: Callable[[Session], Awaitable[str]] = user_as_named,
         failure_of: Callable[[Exception], BridgeError | None] = lambda error: None,
         call_seconds_max: float = 600.0,
         reply_bytes_max: int = 256 * 1024 * 1024,
     ) -> None:
-        self._processor = processor
+        self._answers = answers
         self._codecs = codecs
-        self._runner = runner
+        self._dialect = dialect
         self._cache = cache
         self._identify = identify
         self._failure_of = failure_of
@@ -106,25 +108,27 @@ class ProcessorRelay:
         user = await self._identify(session)
         codec = codec_of(self._codecs, message.protocol)
         call = Message(message.name, message.type, message.seqid, message.body[message.payload_begin :])
-        key = (codec.name, Dialect.HIVE_2_3, message.name, call.payload)
+        key = (codec.name, self._dialect.value, message.name, call.payload)
         known = await self._known(key, message)
         if known is not None:
-            return Reply(_enclosed(codec, message, MessageType.REPLY, known))
+            return Reply(_enclosed(codec, message, MessageType.REPLY, known), cached=True)
         ticket = 0 if self._cache is None else self._cache.ticket()
+        request_id = uuid.uuid4().hex
         try:
-            ran = await self._run(codec, call, user, session)
+            ran = await self._run(codec, call, user, session, request_id)
         except ApplicationError as error:
             body = application_exception(codec, message.name, message.seqid, error.message, error.type)
-            return None if message.is_oneway else Reply(body, outcome=error.type.name)
+            return None if message.is_oneway else Reply(body, outcome=error.type.name, request_id=request_id)
         if ran.stream is not None:
-            return await self._long_reply(ran.stream, session)
+            return await self._long_reply(ran.stream, session, request_id)
         reply = ran.reply
         if reply.payload is None:
             return None
         assert isinstance(reply.payload, bytes)
         if self._cache is not None and reply.outcome == "ok" and reply.type is MessageType.REPLY:
             self._cache.remember(key, reply.arguments, reply.payload, ticket)
-        return Reply(_enclosed(codec, message, reply.type, reply.payload), outcome=reply.outcome)
+        body = _enclosed(codec, message, reply.type, reply.payload)
+        return Reply(body, outcome=reply.outcome, request_id=request_id)
 
     async def close(self) -> None:
         """Threads and cache are the gateway's."""
@@ -142,12 +146,12 @@ class ProcessorRelay:
             return None
         return found if isinstance(found, bytes) else None
 
-    async def _run(self, codec: Codec, message: Message, user: str, session: Session) -> Ran:
+    async def _run(self, codec: Codec, message: Message, user: str, session: Session, request_id: str) -> Ran:
         call = Call(
             principal=user,
             groups=session.groups,
-            dialect=Dialect.HIVE_2_3,
-            request_id=uuid.uuid4().hex,
+            dialect=self._dialect,
+            request_id=request_id,
             client_address=session.address,
             deadline=asyncio.get_running_loop().time() + self._call_seconds_max,
         )
@@ -159,7 +163,7 @@ class ProcessorRelay:
             yield after
 
         try:
-            return await self._runner.run(user, lambda: self._processor.process(codec, message, call), wrap)
+            return await self._answers.answer(codec, message, call, wrap, session.until_gone)
         except Unavailable as error:
             raise NotTried(f"the metastore is not available: {error}") from error
         except ApplicationError:
@@ -168,13 +172,13 @@ class ProcessorRelay:
             failure = self._failure_of(error)
             if failure is not None:
                 raise failure from error
-            _log.exception("call failed", method=message.name, request=call.request_id)
+            _log.exception("call failed", method=message.name, request=request_id)
             raise CallFailed(f"Internal error processing {message.name}", "internal_error") from error
 
-    async def _long_reply(self, stream: Stream, session: Session) -> Reply:
+    async def _long_reply(self, stream: Stream, session: Session, request_id: str) -> Reply:
         chunks = _passed_on(stream)
         if not session.needs_length:
-            return Reply(chunks=chunks)
+            return Reply(chunks=chunks, request_id=request_id)
         parts, size = [], 0
         async with aclosing(chunks):
             try:
@@ -186,7 +190,7 @@ class ProcessorRelay:
                         raise CallFailed(text, "too_large")
             except ReplyBroken as error:
                 raise CallFailed(str(error), "reply_broken") from error
-        return Reply(b"".join(parts))
+        return Reply(b"".join(parts), request_id=request_id)
 
 
 async def _passed_on(stream: Stream) -> AsyncGenerator[bytes, None]:

@@ -12,7 +12,8 @@ from app.bridge.session import Session
 class Reply:
     """The answer to one call as a whole message: `body`, or `chunks` of a long one with its `length` if known.
 
-    `outcome` and `request_id` are for the log; `request_id` is the far side's.
+    `outcome` and `request_id` are for the log; `request_id` is the far side's. `cached` replies came
+    out of this process's cache.
     """
 
     body: bytes | None = None
@@ -20,6 +21,7 @@ class Reply:
     length: int | None = None
     outcome: str = "ok"
     request_id: str = ""
+    cached: bool = False
 
 
 class Relay(Protocol):

@@ -2,14 +2,15 @@
 
 import asyncio
 import contextlib
-import ipaddress
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import structlog
 
-from app.bridge.call_log import CallLog
+from app.addresses import is_loopback
+from app.bridge.call_log import CallRecord
 from app.bridge.client_connection import ClientConnection
 from app.bridge.metrics import BridgeMetrics
 from app.bridge.relay import Relay
@@ -33,6 +34,24 @@ class ServerOptions:
     allows_remote: bool = False
     sasl: SaslPolicy = "off"
     write_stall_seconds_max: float = 60.0
+    shares_port: bool = False
+    """Several processes listen on the same port, and the system shares the connections out among them."""
+
+
+class Meter(Protocol):
+    """Counts what happens; `BridgeMetrics` in the bridge."""
+
+    def watch(self, name: str, text: str, value: Callable[[], float]) -> None: ...
+
+    def call(self, method: str, outcome: str, seconds: float, bytes_in: int, bytes_out: int) -> None: ...
+
+    def refused(self, reason: str) -> None: ...
+
+
+class CallRecords(Protocol):
+    """Takes a record of every call; `CallLog` in the bridge."""
+
+    def write(self, record: CallRecord) -> None: ...
 
 
 class BridgeServer:
@@ -45,8 +64,8 @@ class BridgeServer:
         limits: Limits,
         *,
         codecs: Codecs | None = None,
-        metrics: BridgeMetrics | None = None,
-        call_log: CallLog | None = None,
+        metrics: Meter | None = None,
+        call_log: CallRecords | None = None,
     ) -> None:
         self.relay = relay
         self.options = options
@@ -77,7 +96,11 @@ class BridgeServer:
             )
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
-            lambda: ClientConnection(self), options.host, options.port, backlog=BACKLOG
+            lambda: ClientConnection(self),
+            options.host,
+            options.port,
+            backlog=BACKLOG,
+            reuse_port=options.shares_port or None,
         )
         chosen: int = self._server.sockets[0].getsockname()[1]
         return chosen
@@ -120,16 +143,6 @@ class BridgeServer:
         self._arriving.pop(connection, None)
         if not self._connections and self._all_gone is not None and not self._all_gone.done():
             self._all_gone.set_result(None)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach `host`."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 async def serve_until_told(server: BridgeServer, on_listening: Callable[[int], None]) -> None:

@@ -94,6 +94,9 @@ def serve(
     data_dir: DataDirOption = None,
     database: DatabaseOption = None,
     demo: Annotated[bool, typer.Option("--demo", help="Load hmshttptestdatabase.test_table to look at.")] = False,
+    thrift_port: Annotated[
+        int | None, typer.Option(help="Port for Thrift over TCP beside HTTPS, for PySpark on this machine.")
+    ] = None,
     workers: Annotated[int | None, typer.Option(help="Server processes; on SQLite one is fastest.")] = None,
     tls: Annotated[bool | None, typer.Option("--tls/--no-tls", help="HTTPS, or readable HTTP. [default: tls]")] = None,
     tls_certificate: Annotated[Path | None, typer.Option(metavar="FILE", help="PEM certificate chain.")] = None,
@@ -111,6 +114,7 @@ def serve(
         port=port,
         data_dir=data_dir,
         database_url=database,
+        thrift_port=thrift_port,
         workers=workers,
         tls=tls,
         tls_certificate=tls_certificate,

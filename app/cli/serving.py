@@ -4,6 +4,7 @@ import errno
 from typing import Any, NoReturn
 
 from app.cli.output import fail, out
+from app.gateway.application import CompanionFailed
 from app.gateway.assembly import FIRST_USER, ensure_first_user, server_certificate
 from app.gateway.running import WorkerFailed, run
 from app.gateway.tls import CertificateError
@@ -29,7 +30,7 @@ def run_server(settings: Settings, *, demo: bool) -> None:
             # Workers that cannot use the database would say so each for itself, and not in one line.
             build_metastore(settings).store.close()
         run(settings, build, on_listening=lambda addresses: _announce(settings, addresses, password))
-    except (StoreError, CertificateError, UserFileError, WorkerFailed) as error:
+    except (StoreError, CertificateError, UserFileError, WorkerFailed, CompanionFailed) as error:
         fail(str(error))
     except OSError as error:
         _fail_for(settings, error)
@@ -72,6 +73,8 @@ def _announce(settings: Settings, addresses: list[tuple[Any, ...]], password: st
     insecure = "-k " if settings.tls and settings.tls_certificate is None else ""
     user = FIRST_USER if password is None else f"{FIRST_USER}:{password}"
     _say(f"listening on {url}")
+    if settings.thrift_port is not None:
+        _say(f"listening on thrift://{settings.thrift_host}:{settings.thrift_port}")
     _say(
         f"try: curl {insecure}-u {user} --data '[1,\"get_all_databases\",1,1,{{}}]'"
         f' -H "Content-Type: {CONTENT_TYPE}" {url}'

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import structlog
 from starlette.applications import Starlette
@@ -20,6 +21,20 @@ READY_SECONDS_MAX = 5.0
 _log = structlog.get_logger("hms_gateway.application")
 
 
+class CompanionFailed(Exception):
+    """The other door of the gateway could not be opened; the text says which and why."""
+
+
+class Companion(Protocol):
+    """Another door to the same metastore, open as long as the gateway serves."""
+
+    async def start(self) -> None:
+        """Accept calls. Raises CompanionFailed."""
+
+    async def stop(self) -> None:
+        """Accept none any more and finish those in flight."""
+
+
 class Gateway:
     """Everything a server process serves. `ready` raises when the gateway cannot answer calls (database, migrations).
 
@@ -34,8 +49,11 @@ class Gateway:
         metrics: Metrics,
         ready: Callable[[], None],
         on_stop: Sequence[Callable[[], None]] = (),
+        companion: Companion | None = None,
     ) -> None:
         self.metrics = metrics
+        self._companion = companion
+        self._companion_stopping: asyncio.Task[None] | None = None
         self._endpoint = endpoint
         self._on_stop = on_stop
         self._dialects = {
@@ -57,20 +75,29 @@ class Gateway:
         elif scope["type"] == "lifespan":
             await self._lifespan(receive, send)
 
+    async def start_companion(self) -> None:
+        """Open the other door, if there is one. Raises CompanionFailed."""
+        if self._companion is not None:
+            await self._companion.start()
+
     def stop_being_ready(self) -> None:
         """Make /readyz say no, so that load balancers look elsewhere while calls in flight finish."""
         self._pages.is_stopping = True
-        self._endpoint.stop_waiting()
+        self._endpoint.calls.stop_waiting()
+        if self._companion is not None and self._companion_stopping is None:
+            self._companion_stopping = asyncio.get_running_loop().create_task(self._companion.stop())
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
         await send({"type": "lifespan.startup.complete"})
         await receive()
+        if self._companion_stopping is not None:
+            await asyncio.wait([self._companion_stopping])
         self._close()
         await send({"type": "lifespan.shutdown.complete"})
 
     def _close(self) -> None:
-        for close in (self._endpoint.close, *self._on_stop):
+        for close in (self._endpoint.calls.close, *self._on_stop):
             try:
                 close()
             except Exception:

@@ -4,12 +4,14 @@ import secrets
 import ssl
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from app.cache import ReplyCache
 from app.gateway.access_log import AccessLog
-from app.gateway.application import Gateway
+from app.gateway.application import Companion, Gateway
 from app.gateway.authentication import BasicAuthenticator
+from app.gateway.call_answers import CallAnswers
 from app.gateway.cors import CrossOrigin
 from app.gateway.endpoint import Endpoint
 from app.gateway.identity import Authenticator
@@ -25,6 +27,17 @@ from app.settings import ProxyUser, Settings
 from app.wire import Codecs
 
 FIRST_USER = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """The parts of the edge that another door of the same process uses with it."""
+
+    calls: CallAnswers
+    cache: ReplyCache | None
+    authenticator: Authenticator
+    metrics: Metrics
+    access_log: AccessLog | None
 
 
 def ensure_first_user(settings: Settings) -> str | None:
@@ -93,12 +106,13 @@ def build_gateway(
     releases: Releases | None = None,
     authenticator: Authenticator | None = None,
     on_stop: Sequence[Callable[[], None]] = (),
+    companion: Callable[[Edge], Companion] | None = None,
 ) -> Gateway:
     """The application that one process serves.
 
     `ready` raises while calls cannot be answered; `on_stop` are called in order after the last call, so closing the
     store belongs there. `authenticator` replaces the one that the settings describe. Calls that wait are tried again
-    after each of `releases`.
+    after each of `releases`. `companion` makes another door.
     """
     access_log = AccessLog(settings.log_format) if settings.access_log else None
     authenticator = authenticator or build_authenticator(settings)
@@ -120,7 +134,15 @@ def build_gateway(
     closing = [authenticator.close, *on_stop]
     if access_log is not None:
         closing.append(access_log.close)
-    return Gateway(endpoint, path=settings.path, metrics=metrics, ready=ready, on_stop=closing)
+    edge = Edge(endpoint.calls, cache, authenticator, metrics, access_log)
+    return Gateway(
+        endpoint,
+        path=settings.path,
+        metrics=metrics,
+        ready=ready,
+        on_stop=closing,
+        companion=None if companion is None else companion(edge),
+    )
 
 
 def _rule(user: ProxyUser) -> ImpersonationRule:

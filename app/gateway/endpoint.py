@@ -14,14 +14,14 @@ import structlog
 from app.cache import ReplyCache, ReplyKey
 from app.gateway.access_log import AccessLog, AccessRecord
 from app.gateway.cached_answers import CachedAnswers
-from app.gateway.calls import Answered, CallRunner
+from app.gateway.call_answers import CallAnswers
+from app.gateway.calls import Answered
 from app.gateway.cors import ALLOWED_METHODS, CrossOrigin
 from app.gateway.exchange import TEXT, Exchange
 from app.gateway.identity import Authenticator, HeaderList, Identity, Refused
 from app.gateway.metrics import Metrics
 from app.gateway.request_body import NOT_TRIED, SLOW_BODY, BodyReader, ClientGone, Receive, Scope, Send
 from app.gateway.streaming import COMPRESSED_FROM_BYTES, StreamFailed, compress, compressed, enclosed
-from app.gateway.waiting import WaitingCalls
 from app.limits import Limits
 from app.rpc.call import Call, Dialect
 from app.rpc.processor import MessageProcessor, Unavailable
@@ -75,7 +75,6 @@ class Endpoint:
         self._content_types = {
             codec.name: codec.content_type.encode() for codec in (codecs.tjson, codecs.binary, codecs.compact)
         }
-        self._processor = processor
         self._cache = cache
         self._authenticator = authenticator
         self._metrics = metrics
@@ -84,10 +83,15 @@ class Endpoint:
         self._call_seconds_max = call_seconds_max
         self._write_stall_seconds_max = write_stall_seconds_max
         self._bodies = BodyReader(limits)
-        self._calls = CallRunner(
-            limits, metrics, threads=threads, streams_max=streams_max, call_seconds_max=call_seconds_max
+        self.calls = CallAnswers(
+            processor,
+            limits,
+            metrics,
+            releases or Releases(),
+            threads=threads,
+            streams_max=streams_max,
+            call_seconds_max=call_seconds_max,
         )
-        self._waiting = WaitingCalls(limits, metrics, releases or Releases())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, dialect: Dialect) -> None:
         """Answer one request. `dialect` belongs to the path it came by (design D2)."""
@@ -120,14 +124,6 @@ class Endpoint:
             metrics=self._metrics,
             access_log=self._access_log,
         )
-
-    def stop_waiting(self) -> None:
-        """Answer the calls that wait, so that the server can stop."""
-        self._waiting.stop()
-
-    def close(self) -> None:
-        """Give back the threads. Call it when no request is being answered any more."""
-        self._calls.close()
 
     async def _post(self, exchange: Exchange, receive: Receive, dialect: Dialect) -> None:
         head = exchange.head
@@ -186,13 +182,7 @@ class Endpoint:
         is_compressed = _accepts_gzip(exchange)
         wrap = partial(_wrap, codec, message, is_compressed)
         try:
-            answered = await self._waiting.answer(
-                call,
-                lambda call: self._calls.run(
-                    identity.user, partial(self._processor.process, codec, message, call), wrap
-                ),
-                exchange.until_gone,
-            )
+            answered = await self.calls.answer(codec, message, call, wrap, exchange.until_gone)
         except ClientGone:
             raise
         except Unavailable as error:

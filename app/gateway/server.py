@@ -96,6 +96,7 @@ class Server(uvicorn.Server):
             )
             for listener in listeners
         ]
+        await self._gateway.start_companion()
         self.started = True
         _quiet_collector()
         self._on_listening([listener.getsockname() for listener in listeners])

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import uvloop
@@ -10,13 +11,13 @@ import uvloop
 from app.bridge.errors import CallFailed, NotTried
 from app.bridge.processor_relay import ProcessorRelay
 from app.bridge.server import BridgeServer, ServerOptions
-from app.gateway.calls import CallRunner
-from app.gateway.identity import Refused
+from app.gateway.call_answers import CallAnswers
 from app.gateway.metrics import Metrics
-from app.gateway.request_body import NOT_TRIED
 from app.limits import Limits
 from app.rpc.processor import Processor, Unavailable
+from app.rpc.releases import Releases
 from app.structs import METHODS, NoSuchObjectException
+from app.thrift_port import failure_of
 from app.wire import ApplicationErrorType
 from tests.bridge.thrift_bytes import BINARY, CODECS, COMPACT, call, client, framed, result_of
 
@@ -50,16 +51,16 @@ class Stream:
         self.is_cancelled = True
 
 
-class Runner:
-    """Runs in a thread; `pieces` above 1 cuts a reply as if it had been long."""
+class Answers:
+    """Answers in a thread; `pieces` above 1 cuts a reply as if it had been long."""
 
-    def __init__(self, pieces=1, failure=None):
-        self.pieces, self.failure = pieces, failure
+    def __init__(self, processor, pieces=1, failure=None):
+        self.processor, self.pieces, self.failure = processor, pieces, failure
 
-    async def run(self, user, work, wrap):
+    async def answer(self, codec, message, call, wrap, until_gone):
         if self.failure is not None:
             raise self.failure
-        reply = await asyncio.to_thread(work)
+        reply = await asyncio.to_thread(self.processor.process, codec, message, call)
         if self.pieces == 1 or reply.payload is None:
             return SimpleNamespace(reply=reply, stream=None)
         size = len(reply.payload) // self.pieces + 1
@@ -80,10 +81,10 @@ class Cache(dict):
 
 
 @contextlib.asynccontextmanager
-async def port(runner=None, **settings):
+async def port(make_answers=Answers, **settings):
     handler = Databases()
     others = {name: "not here" for name in METHODS if not hasattr(handler, name)}
-    relay = ProcessorRelay(Processor([handler], others), CODECS, runner or Runner(), **settings)
+    relay = ProcessorRelay(make_answers(Processor([handler], others)), CODECS, **settings)
     server = BridgeServer(relay, ServerOptions(port=0), Limits())
     server.port = await server.start()
     try:
@@ -118,35 +119,34 @@ def test_exceptions_are_what_the_processor_says():
 
 
 def test_the_gateways_own_threads():
-    def runner(**limits):
-        limits = replace(Limits(), **limits)
-        return CallRunner(limits, Metrics(METHODS), threads=2, streams_max=2, call_seconds_max=5.0)
+    made = []
 
-    def failure_of(error):
-        assert isinstance(error, Refused)
-        return NotTried(error.text) if error.headers == NOT_TRIED else CallFailed(error.text, error.reason)
+    def answers(processor, **limits):
+        limits = replace(Limits(), **limits)
+        bounds = {"threads": 2, "streams_max": 2, "call_seconds_max": 5.0}
+        made.append(CallAnswers(processor, limits, Metrics(METHODS), Releases(), **bounds))
+        return made[-1]
 
     async def work():
-        async with port(willing, failure_of=failure_of) as (peer, _):
+        async with port(answers, failure_of=failure_of) as (peer, _):
             for _ in range(3):
                 assert (await peer.ask(call("get_all_databases"))).success == ["default"]
             await peer.send(call("get_database", "away"))
             assert await peer.rest() == b""
-        async with port(busy, failure_of=failure_of) as (peer, _):
+        async with port(partial(answers, calls_in_flight_max=0), failure_of=failure_of) as (peer, _):
             await peer.send(call("get_all_databases"))
             assert await peer.rest() == b""
 
-    willing, busy = runner(), runner(calls_in_flight_max=0)
     uvloop.run(work())
-    willing.close()
-    busy.close()
+    for each in made:
+        each.close()
 
 
 def test_long_replies_in_chunks_and_in_one_frame():
     async def work():
-        async with port(Runner(pieces=5)) as (peer, _):
+        async with port(partial(Answers, pieces=5)) as (peer, _):
             assert (await peer.ask(call("get_all_databases"))).success == ["default"]
-        async with port(Runner(pieces=5)) as (peer, _):
+        async with port(partial(Answers, pieces=5)) as (peer, _):
             await peer.send(framed(call("get_all_databases")))
             size = int.from_bytes(await peer.reader.readexactly(4), "big")
             assert result_of(await peer.reader.readexactly(size)).success == ["default"]
@@ -172,7 +172,7 @@ def test_who_may_not_call_and_what_cannot_run():
     async def work():
         async with port(identify=nobody) as (peer, _):
             assert (await peer.ask(call("get_all_databases"))).o1.message == "nobody may call"
-        busy = Runner(failure=OSError("too many"))
+        busy = partial(Answers, failure=OSError("too many"))
         async with port(busy, failure_of=lambda error: NotTried(str(error))) as (peer, _):
             await peer.send(call("get_all_databases"))
             assert await peer.rest() == b""

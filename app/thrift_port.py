@@ -1,0 +1,134 @@
+"""`serve --thrift-port`: the gateway's own Thrift port, which is the bridge's with the processor where HTTPS was."""
+
+import time
+from base64 import b64encode
+from collections.abc import Callable
+
+from app.bridge.call_log import CallRecord
+from app.bridge.errors import BridgeError, CallFailed, NotTried
+from app.bridge.processor_relay import ProcessorRelay, user_as_named
+from app.bridge.server import BridgeServer, ServerOptions
+from app.bridge.session import Session
+from app.gateway.access_log import AccessRecord
+from app.gateway.application import CompanionFailed
+from app.gateway.assembly import Edge
+from app.gateway.identity import Authenticator, Refused, RequestHead
+from app.gateway.request_body import NOT_TRIED, ClientGone
+from app.rpc.call import Dialect
+from app.settings import Settings
+from app.wire import Codecs
+
+# What stands in the access log where HTTP has a status.
+NO_STATUS = 0
+
+
+class ThriftPort:
+    """A `gateway.application.Companion`. Calls are counted and logged with those that come by HTTP."""
+
+    def __init__(self, settings: Settings, port: int, codecs: Codecs, edge: Edge) -> None:
+        relay = ProcessorRelay(
+            edge.calls,
+            codecs,
+            dialect=Dialect(settings.thrift_dialect),
+            cache=edge.cache,
+            identify=_Identification(edge.authenticator),
+            failure_of=failure_of,
+            call_seconds_max=settings.call_seconds_max,
+            reply_bytes_max=settings.limits.body_bytes_max,
+        )
+        options = ServerOptions(
+            host=settings.thrift_host,
+            port=port,
+            allows_remote=True,  # the settings have seen to it that others have to show a password
+            sasl=settings.thrift_sasl,
+            write_stall_seconds_max=settings.write_stall_seconds_max,
+            shares_port=settings.workers > 1,
+        )
+        recorder = _Recorder(edge)
+        self._server = BridgeServer(relay, options, settings.limits, codecs=codecs, metrics=recorder, call_log=recorder)
+
+    async def start(self) -> None:
+        """Listen. Raises CompanionFailed."""
+        options = self._server.options
+        try:
+            await self._server.start()
+        except OSError as error:
+            place = f"thrift://{options.host}:{options.port}"
+            raise CompanionFailed(f"cannot listen on {place}: {error.strerror or error}") from error
+
+    async def stop(self) -> None:
+        """Let calls in flight finish, then close."""
+        await self._server.stop()
+
+
+def failure_of(error: Exception) -> BridgeError | None:
+    """What a call that the gateway could not run means for a Thrift client."""
+    if isinstance(error, Refused):
+        return NotTried(error.text) if error.headers == NOT_TRIED else CallFailed(error.text, error.reason)
+    if isinstance(error, ClientGone):
+        return CallFailed("the client has gone", "client_gone")
+    return None
+
+
+class _Identification:
+    """Passwords of SASL PLAIN are those of HTTP; without SASL, who `set_ugi` says."""
+
+    def __init__(self, authenticator: Authenticator) -> None:
+        self._authenticator = authenticator
+
+    async def __call__(self, session: Session) -> str:
+        credentials = session.credentials
+        if credentials is None:
+            return await user_as_named(session)
+        if ":" in credentials.user:
+            raise CallFailed("user or password is wrong", "unauthorized")
+        token = b64encode(f"{credentials.user}:{credentials.password}".encode())
+        field = (b"authorization", b"Basic " + token)
+        head = RequestHead(dict([field]), [field], b"", session.address.rpartition(":")[0])
+        try:
+            identity = self._authenticator.remembered(head) or await self._authenticator.authenticate(head)
+        except Refused as refused:
+            raise CallFailed(refused.text, refused.reason) from refused
+        return identity.user
+
+
+class _Recorder:
+    """Both `BridgeServer`'s metrics and its call log; a call is counted when its line is written."""
+
+    def __init__(self, edge: Edge) -> None:
+        self._metrics = edge.metrics
+        self._access_log = edge.access_log
+
+    def watch(self, name: str, text: str, value: Callable[[], float]) -> None:
+        """What is watched here is seen in the process's open files."""
+
+    def call(self, method: str, outcome: str, seconds: float, bytes_in: int, bytes_out: int) -> None:
+        """See `write`."""
+
+    def refused(self, reason: str) -> None:
+        self._metrics.connections_refused += 1
+
+    def write(self, record: CallRecord) -> None:
+        metrics = self._metrics
+        metrics.call(record.method, record.outcome, record.seconds)
+        metrics.bytes_in += record.bytes_in
+        metrics.bytes_out += record.bytes_out
+        if record.cached:
+            metrics.cache_hits += 1
+        if self._access_log is None:
+            return
+        self._access_log.write(
+            AccessRecord(
+                time.time(),
+                record.request_id.encode(),
+                record.seconds * 1000,
+                record.method,
+                record.user,
+                record.bytes_in,
+                record.bytes_out,
+                record.outcome,
+                NO_STATUS,
+                record.address,
+                record.cached,
+            )
+        )
