@@ -1,0 +1,106 @@
+"""Every method that changes something, through a proxy that loses its request or reply: it takes effect once, and the
+client is told what it would have been told.
+
+Each row runs once undisturbed; the runs with a loss have to leave the same events and the same numbers of transactions,
+locks and so on, and to give the same answer.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+from app.bridge.method_kinds import changes_something
+from app.handlers import UNSUPPORTED
+from app.structs import METHODS, NotificationEventRequest, ShowCompactRequest, ShowLocksRequest
+from tests.bridge.bridge_process import ApacheClient, BridgeProcess, connected
+from tests.faults.changing_calls import ROWS, World
+from tests.faults.dropping_proxy import DroppingProxy, Loss
+from tests.server import API_PATH, GatewayServer
+
+# What differs between two runs by its nature: ids and times.
+_NUMBER = re.compile(r"\d+")
+
+
+class Behind(NamedTuple):
+    """A gateway behind a bridge behind the proxy."""
+
+    gateway: GatewayServer
+    proxy: DroppingProxy
+    client: ApacheClient
+
+
+@pytest.fixture(scope="module")
+def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
+    gateway = GatewayServer(tmp_path_factory.mktemp("lost-replies"))
+    with gateway, DroppingProxy(gateway) as proxy:
+        url = f"http://127.0.0.1:{proxy.port}{API_PATH}"
+        with BridgeProcess(gateway, "--url", url) as bridge, connected(bridge) as client:
+            yield Behind(gateway, proxy, client)
+
+
+def test_every_changing_method_has_a_row():
+    changing = {name for name, method in METHODS.items() if changes_something(name) and not method.oneway}
+    assert changing - UNSUPPORTED.keys() == ROWS.keys()
+
+
+@pytest.mark.parametrize("method", ROWS)
+def test_a_call_takes_effect_once_and_is_answered_as_if_nothing_had_been_lost(behind, method):
+    expected = run(behind, method, None)
+    for loss in Loss:
+        before = behind.proxy.losses
+        assert run(behind, method, loss) == expected, loss.value
+        assert behind.proxy.losses == before + 1
+
+
+class Outcome(NamedTuple):
+    """The answer, the events and what has become more or less; names and numbers replaced."""
+
+    answer: str
+    events: list[str]
+    more: dict[str, int]
+
+
+def run(behind: Behind, method: str, loss: Loss | None) -> Outcome:
+    client = behind.client
+    world = World(client, f"db_{method}_{loss.name if loss else 'none'}".lower())
+    arguments = ROWS[method](world)
+    event_id = client.get_current_notificationEventId().eventId
+    counted = counts(client)
+    behind.proxy.lose(method.encode(), loss)
+    try:
+        answer = repr(client.call(method, *arguments))
+    except Exception as error:
+        answer = repr(error)
+    behind.proxy.lose(b"", None)
+    events = client.get_next_notification(NotificationEventRequest(event_id, -1)).events
+    happened = [anonymous(f"{event.eventType} {event.message}", world.db) for event in events]
+    now = counts(client)
+    more = {name: now[name] - counted[name] for name in now.keys() | counted.keys()}
+    for lease in client.list_lease([]):
+        client.drop_lease(lease.lease_id, [])
+    return Outcome(anonymous(answer, world.db), happened, {name: number for name, number in more.items() if number})
+
+
+def counts(client: ApacheClient) -> Counter[str]:
+    """How many there are of what leaves no event."""
+    txns = client.get_open_txns_info()
+    counted = Counter(
+        {
+            "transactions begun": txns.txn_high_water_mark,
+            "locks": len(client.show_locks(ShowLocksRequest()).locks),
+            "leases": len(client.list_lease([])),
+            "roles": len(client.get_role_names()),
+            "tokens": len(client.get_all_token_identifiers()),
+            "master keys": len(client.get_master_keys()),
+        }
+    )
+    counted.update(f"transactions in state {txn.state}" for txn in txns.open_txns)
+    counted.update(f"compactions {one.state}" for one in client.show_compact(ShowCompactRequest()).compacts)
+    return counted
+
+
+def anonymous(text: str, db: str) -> str:
+    return _NUMBER.sub("#", text.replace(db, "DB"))
