@@ -21,6 +21,7 @@ import java.util.Objects;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import javax.net.ssl.HostnameVerifier;
 import javax.net.ssl.HttpsURLConnection;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLException;
@@ -116,7 +117,7 @@ public class HttpScenarios {
     public void createChangeAndDrop() throws Exception {
         ThriftHiveMetastore.Client client = client();
         String name = prefix + "_changes";
-        Map<String, String> parameters = new HashMap<>(Map.of("control", "\u0001\t\u001f", "quote", "\"\\'", "e", "ü😀"));
+        Map<String, String> parameters = Map.of("control", "\u0001\t\u001f", "quote", "\"\\'", "letters", "ü😀");
         client.create_database(new Database(name, "Größe ≥ 1", null, parameters));
         equal(client.get_database(name).getParameters(), parameters);
         client.create_table(table(name, "sales"));
@@ -154,7 +155,8 @@ public class HttpScenarios {
         client.add_partitions_req(request);
         for (Protocol protocol : new Protocol[] {Protocol.BINARY, Protocol.COMPACT}) {
             for (String path : new String[] {PATHS[2], PATHS[3]}) {
-                List<Partition> found = protocol.client(transport(path, basic())).get_partitions(name, "events", (short) -1);
+                ThriftHiveMetastore.Client reader = protocol.client(transport(path, basic()));
+                List<Partition> found = reader.get_partitions(name, "events", (short) -1);
                 equal(found.size(), MANY);
                 for (int number = 0; number < MANY; number++) {
                     equal(found.get(number).getValues(), added.get(number).getValues());
@@ -203,8 +205,10 @@ public class HttpScenarios {
     public void exceptionsOfHiveAreTheirJavaTypes() throws Exception {
         for (Protocol protocol : Protocol.values()) {
             ThriftHiveMetastore.Client client = protocol.client(transport(PATHS[0], basic()));
-            contains(throwsA(NoSuchObjectException.class, () -> client.get_table("default", "no_such_table")), "no_such_table");
-            throwsA(AlreadyExistsException.class, () -> client.create_database(new Database("default", null, null, null)));
+            String text = throwsA(NoSuchObjectException.class, () -> client.get_table("default", "no_such_table"));
+            contains(text, "no_such_table");
+            Database existing = new Database("default", null, null, null);
+            throwsA(AlreadyExistsException.class, () -> client.create_database(existing));
             throwsA(InvalidOperationException.class, () -> client.drop_database(DEMO, false, false));
             throwsA(InvalidObjectException.class, () -> client.create_table(table("no_such_database", "t")));
             // The connection goes on after each.
@@ -245,14 +249,14 @@ public class HttpScenarios {
 
     public void wrongPasswordIsAnErrorAtOnce() throws Exception {
         THttpClient transport = transport(PATHS[0], basic(target.user, "wrong"));
-        contains(throwsA(TTransportException.class, () -> Protocol.BINARY.client(transport).get_all_databases()), "401");
+        isRefused(transport, 401);
         THttpClient nobody = transport(PATHS[0], null);
-        contains(throwsA(TTransportException.class, () -> Protocol.BINARY.client(nobody).get_all_databases()), "401");
+        isRefused(nobody, 401);
     }
 
     public void bearerIsRefusedClearly() throws Exception {
         THttpClient transport = transport(PATHS[0], "Bearer placeholder");
-        contains(throwsA(TTransportException.class, () -> Protocol.BINARY.client(transport).get_all_databases()), "401");
+        isRefused(transport, 401);
         // THttpClient tells the status and drops the text; this is what it dropped.
         HttpURLConnection connection = (HttpURLConnection) new URL(target.address + PATHS[0]).openConnection();
         connection.setRequestProperty("Authorization", "Bearer placeholder");
@@ -268,7 +272,7 @@ public class HttpScenarios {
     public void nameInAHeader() throws Exception {
         THttpClient stranger = transport(target.address, PATHS[2], null);
         stranger.setCustomHeader("x-actor-username", "ann");
-        contains(throwsA(TTransportException.class, () -> Protocol.BINARY.client(stranger).get_all_databases()), "401");
+        isRefused(stranger, 401);
         THttpClient known = transport(target.address, PATHS[2], basic());
         known.setCustomHeader("x-actor-username", "ann");
         known.setCustomHeader("X-Request-Id", prefix + "-known");
@@ -279,7 +283,7 @@ public class HttpScenarios {
         isTrue(Protocol.BINARY.client(trusted).get_all_databases().contains("default"), "answered");
         THttpClient refused = transport(target.trusting, PATHS[2], null);
         refused.setCustomHeader("x-actor-username", "mallory");
-        contains(throwsA(TTransportException.class, () -> Protocol.BINARY.client(refused).get_all_databases()), "403");
+        isRefused(refused, 403);
     }
 
     public void oneConnectionForManyCalls() throws Exception {
@@ -288,9 +292,7 @@ public class HttpScenarios {
         HttpClient kept = apache(sockets).build();
         for (int call = 0; call < 20; call++) {
             // A client for each call, as programs do that pool the HTTP connections and not the Thrift clients.
-            THttpClient transport = overApache ? new THttpClient(url(PATHS[2]), kept) : new THttpClient(url(PATHS[2]));
-            transport.setCustomHeader("Authorization", basic());
-            ThriftHiveMetastore.Client client = Protocol.BINARY.client(transport);
+            ThriftHiveMetastore.Client client = Protocol.BINARY.client(over(kept, PATHS[2]));
             equal(client.get_databases("default"), List.of("default"));
             throwsA(NoSuchObjectException.class, () -> client.get_database("nowhere"));
         }
@@ -302,8 +304,7 @@ public class HttpScenarios {
         CookieHandler.setDefault(cookies);
         BasicCookieStore store = new BasicCookieStore();
         HttpClient kept = HttpClients.custom().setDefaultCookieStore(store).build();
-        THttpClient transport = overApache ? new THttpClient(url(PATHS[0]), kept) : new THttpClient(url(PATHS[0]));
-        transport.setCustomHeader("Authorization", basic());
+        THttpClient transport = over(kept, PATHS[0]);
         transport.setCustomHeader("Cookie", "hive.server2.auth=\"cu=ann&rn=1&s=abc\"; JSESSIONID=1");
         for (int call = 0; call < 3; call++) {
             equal(Protocol.BINARY.client(transport).get_databases("default"), List.of("default"));
@@ -315,10 +316,8 @@ public class HttpScenarios {
     public void askingBeforeSendingALargeBody() throws Exception {
         RequestConfig expecting = RequestConfig.custom().setExpectContinueEnabled(true).build();
         HttpClient client = HttpClients.custom().setDefaultRequestConfig(expecting).build();
-        THttpClient transport = overApache ? new THttpClient(url(PATHS[0]), client) : new THttpClient(url(PATHS[0]));
-        transport.setCustomHeader("Authorization", basic());
         List<String> names = Collections.nCopies(50_000, "no_such_table_of_a_long_name");
-        equal(Protocol.BINARY.client(transport).get_table_objects_by_name(DEMO, names), List.of());
+        equal(Protocol.BINARY.client(over(client, PATHS[0])).get_table_objects_by_name(DEMO, names), List.of());
     }
 
     public void manyThreadsOverAFewConnections() throws Exception {
@@ -330,9 +329,7 @@ public class HttpScenarios {
         for (int number = 0; number < 64; number++) {
             String table = "no_such_table_" + number;
             answers.add(threads.submit(() -> {
-                THttpClient transport = overApache ? new THttpClient(url(PATHS[2]), shared) : new THttpClient(url(PATHS[2]));
-                transport.setCustomHeader("Authorization", basic());
-                ThriftHiveMetastore.Client client = Protocol.BINARY.client(transport);
+                ThriftHiveMetastore.Client client = Protocol.BINARY.client(over(shared, PATHS[2]));
                 return throwsA(NoSuchObjectException.class, () -> client.get_table(DEMO, table));
             }));
         }
@@ -353,10 +350,8 @@ public class HttpScenarios {
         context.init(null, trust.getTrustManagers(), null);
         HttpsURLConnection.setDefaultSSLSocketFactory(context.getSocketFactory());
         HttpClient distrusting = HttpClients.custom().setSSLContext(context).build();
-        THttpClient transport = overApache ? new THttpClient(url(PATHS[0]), distrusting) : new THttpClient(url(PATHS[0]));
-        transport.setCustomHeader("Authorization", basic());
         try {
-            Protocol.BINARY.client(transport).get_all_databases();
+            Protocol.BINARY.client(over(distrusting, PATHS[0])).get_all_databases();
         } catch (TTransportException error) {
             isTrue(error.getCause() instanceof SSLException, String.valueOf(error.getCause()));
             return;
@@ -403,15 +398,19 @@ public class HttpScenarios {
         return transport;
     }
 
-    static HttpClientBuilder apache(SSLSocketFactory sockets) {
-        var registry = RegistryBuilder.<ConnectionSocketFactory>create()
-            .register("https", new SSLConnectionSocketFactory(sockets, SSLConnectionSocketFactory.getDefaultHostnameVerifier()))
-            .build();
-        return HttpClients.custom().setConnectionManager(new PoolingHttpClientConnectionManager(registry));
+    /** Over this client of Apache's; over HttpURLConnection where that is what we are about. */
+    THttpClient over(HttpClient client, String path) throws TTransportException {
+        String url = target.address + path;
+        THttpClient transport = overApache ? new THttpClient(url, client) : new THttpClient(url);
+        transport.setCustomHeader("Authorization", basic());
+        return transport;
     }
 
-    String url(String path) {
-        return target.address + path;
+    static HttpClientBuilder apache(SSLSocketFactory sockets) {
+        HostnameVerifier names = SSLConnectionSocketFactory.getDefaultHostnameVerifier();
+        ConnectionSocketFactory https = new SSLConnectionSocketFactory(sockets, names);
+        var registry = RegistryBuilder.<ConnectionSocketFactory>create().register("https", https).build();
+        return HttpClients.custom().setConnectionManager(new PoolingHttpClientConnectionManager(registry));
     }
 
     String basic() {
@@ -461,6 +460,12 @@ public class HttpScenarios {
             return String.valueOf(error.getMessage());
         }
         throw new AssertionError("no " + expected.getSimpleName());
+    }
+
+    static void isRefused(THttpClient transport, int status) {
+        ThriftHiveMetastore.Client client = Protocol.BINARY.client(transport);
+        String text = throwsA(TTransportException.class, () -> client.get_all_databases());
+        contains(text, "HTTP Response code: " + status);
     }
 
     static void contains(String text, String part) {
