@@ -231,7 +231,9 @@ def _txn_handlers(store: SqlStore, settings: Settings) -> list[object]:
 
 
 def _txn_settings(settings: Settings) -> TxnSettings:
-    return TxnSettings(timeout_ms=round(settings.txn_timeout_seconds * 1000))
+    return TxnSettings(
+        timeout_ms=round(settings.txn_timeout_seconds * 1000), administrators=frozenset(settings.administrators)
+    )
 
 
 def _lease_settings(settings: Settings) -> LeaseSettings:

@@ -39,6 +39,9 @@ _SINCE_4 = """
 """
 ONLY_2_3, SINCE_3_1, SINCE_4 = (frozenset(names.split()) for names in (_ONLY_2_3, _SINCE_3_1, _SINCE_4))
 
+# Methods of ours, which Hive does not have: by service, who knows them and the title of their section.
+_OWN_SERVICES = {"HiveLease": ("lease", "Leases"), "HiveLock": ("lock", "Locks, for operators")}
+
 _OPENING = """\
 # Methods
 
@@ -80,8 +83,8 @@ def answering_classes() -> dict[str, type]:
 def dialects_of(method: Method) -> str:
     """Which generations of clients know `method`."""
     name = method.name
-    if method.service == "HiveLease":
-        return "lease"
+    if method.service in _OWN_SERVICES:
+        return _OWN_SERVICES[method.service][0]
     if name in ONLY_2_3:
         return "2.3"
     if name in SINCE_4:
@@ -138,10 +141,11 @@ def _lines(handlers: Mapping[str, type], unsupported: Mapping[str, str]) -> Iter
 def _sections() -> dict[str, list[Method]]:
     """The methods by service, in order of their declaration; what the metastore inherits stands apart."""
     inherited = {method.name for method in IDL.services["FacebookService"].methods}
-    sections: dict[str, list[Method]] = {"Metastore": [], "Service (fb303)": [], "Leases": []}
+    sections: dict[str, list[Method]] = {"Metastore": [], "Service (fb303)": []}
+    sections |= {title: [] for _, title in _OWN_SERVICES.values()}
     for method in METHODS.values():
-        if method.service == "HiveLease":
-            sections["Leases"].append(method)
+        if method.service in _OWN_SERVICES:
+            sections[_OWN_SERVICES[method.service][1]].append(method)
         else:
             sections["Service (fb303)" if method.name in inherited else "Metastore"].append(method)
     return sections

@@ -2884,6 +2884,32 @@ service ThriftHiveMetastore extends fb303.FacebookService {
 }
 
 // ------------------------------------------------------------
+// Locks, for operators
+// ------------------------------------------------------------
+// What show_locks does not tell about locks that are held: when they are lost, and what waits for them. Times are
+// milliseconds since the epoch by the clock of the database.
+
+// last_heartbeat is that of the lock's transaction when it has one. Without another heartbeat it is lost at lost_at.
+// blocked are the ids of requests that wait for it, the oldest first and not more than 100; blocked_count counts all.
+struct HeldLock {
+  1: required ShowLocksResponseElement lock,
+  2: required i64 last_heartbeat,
+  3: required i64 lost_at,
+  4: required list<i64> blocked,
+  5: required i32 blocked_count,
+}
+
+service HiveLock {
+  // The acquired locks that show_locks would show, each component of a request for itself.
+  list<HeldLock> list_held_locks(1: ShowLocksRequest rqst) throws (1: MetaException o1),
+
+  // For administrators, o2 for others. Takes a lock, held or waiting, away from whoever has it, and answers what was
+  // taken. A transaction's lock cannot go without its transaction, which is aborted with the reason.
+  list<ShowLocksResponseElement> force_release_lock(1: i64 lockid, 2: string reason)
+      throws (1: NoSuchLockException o1, 2: MetaException o2),
+}
+
+// ------------------------------------------------------------
 // Leases
 // ------------------------------------------------------------
 // After the lease note attached to HIVE-1293, with its holes closed (semantics §7). Times are seconds since the epoch

@@ -1,10 +1,13 @@
 """Methods on locks."""
 
+from typing import Final
+
 from app.handlers.arguments import database_name, is_newer
 from app.metastore.errors import required
 from app.rpc.call import Call
 from app.structs import (
     CheckLockRequest,
+    HeldLock,
     LockComponent,
     LockRequest,
     LockResponse,
@@ -21,6 +24,8 @@ from app.txn.locks import NO_TXN, TxnId
 from app.txn.names import Target, fold, normalize_partition, target
 from app.txn.ports import Client, LockFilter, ShownLock
 from app.txn.transactions import Write, recorded_operation
+
+_BLOCKED_SHOWN_MAX: Final = 100
 
 
 class Locks:
@@ -51,19 +56,39 @@ class Locks:
         self._locks.unlock(required(rqst, "rqst").lockid or 0)
 
     def show_locks(self, call: Call, rqst: ShowLocksRequest) -> ShowLocksResponse:
-        request = required(rqst, "rqst")
-        filter = LockFilter(
-            db_name=None if request.dbname is None else fold(database_name(request.dbname) or ""),
-            table_name=None if request.tablename is None else fold(request.tablename),
-            partition_name=None if request.partname is None else normalize_partition(request.partname),
-            txn_id=None if request.txnid is None else TxnId(request.txnid),
-        )
-        return ShowLocksResponse([_element(call, shown) for shown in self._locks.show(filter)])
+        shown = self._locks.show(_filter(required(rqst, "rqst")))
+        return ShowLocksResponse([_element(call, one) for one in shown])
+
+    def list_held_locks(self, call: Call, rqst: ShowLocksRequest) -> list[HeldLock]:
+        held = self._locks.held(_filter(required(rqst, "rqst")))
+        return [
+            HeldLock(
+                lock=_element(call, one.shown),
+                last_heartbeat=one.last_heartbeat_ms,
+                lost_at=one.lost_ms,
+                blocked=list(one.blocked[:_BLOCKED_SHOWN_MAX]),
+                blocked_count=len(one.blocked),
+            )
+            for one in held
+        ]
+
+    def force_release_lock(self, call: Call, lockid: int, reason: str) -> list[ShowLocksResponseElement]:
+        released = self._locks.force_release(call.principal, lockid or 0, reason)
+        return [_element(call, one) for one in released]
 
 
 def client(user: str | None, hostname: str | None, agent_info: str | None) -> Client:
     """Clients of Iceberg compare the agent of every lock and fail on an absent one (clients §5.1)."""
     return Client(user or "", hostname or "", "Unknown" if agent_info is None else agent_info)
+
+
+def _filter(request: ShowLocksRequest) -> LockFilter:
+    return LockFilter(
+        db_name=None if request.dbname is None else fold(database_name(request.dbname) or ""),
+        table_name=None if request.tablename is None else fold(request.tablename),
+        partition_name=None if request.partname is None else normalize_partition(request.partname),
+        txn_id=None if request.txnid is None else TxnId(request.txnid),
+    )
 
 
 def _wanted(component: LockComponent, txn_id: TxnId) -> Wanted:

@@ -3859,6 +3859,21 @@ class FindSchemasByColsResp(Struct):
         schemaVersions: list[SchemaVersionDescriptor] | EncodedList | None = None,
     ) -> None: ...
 
+class HeldLock(Struct):
+    lock: ShowLocksResponseElement | None
+    last_heartbeat: int | None
+    lost_at: int | None
+    blocked: list[int] | None
+    blocked_count: int | None
+    def __init__(
+        self,
+        lock: ShowLocksResponseElement | Encoded | None = None,
+        last_heartbeat: int | None = None,
+        lost_at: int | None = None,
+        blocked: list[int] | None = None,
+        blocked_count: int | None = None,
+    ) -> None: ...
+
 class LeaseAlreadyExistsException(ThriftException):
     def __init__(
         self,

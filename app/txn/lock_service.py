@@ -19,9 +19,10 @@ from app.txn.locks import (
     circle_through,
     has_expired,
     victim_of,
+    waiting_for,
 )
 from app.txn.names import Target
-from app.txn.ports import Client, LockFilter, ShownLock, Store, TxnWrites
+from app.txn.ports import Client, LockFilter, ShownLock, Store, TxnReads, TxnWrites
 from app.txn.settings import TxnSettings
 from app.txn.transactions import Write, open_txn
 
@@ -64,6 +65,18 @@ class LockAnswer:
     error_message: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class HeldLock:
+    """An acquired lock: the last heartbeat of it or its transaction, when it is lost without another one, and which
+    requests wait for it.
+    """
+
+    shown: ShownLock
+    last_heartbeat_ms: int
+    lost_ms: int
+    blocked: Sequence[LockId]
+
+
 class LockService:
     def __init__(self, store: Store, settings: TxnSettings) -> None:
         self._store = store
@@ -102,8 +115,14 @@ class LockService:
         """
         self._write(lambda txns: _unlock(txns, lock_id))
 
+    def force_release(self, user: str, lock_id: int, reason: str | None = None) -> list[ShownLock]:
+        """As `release`, for administrators. Raises NoSuchLockException, and MetaException for other users."""
+        if user not in self._settings.administrators:
+            raise MetaException(f"user {user} is no administrator: only those may release the locks of others")
+        return self.release(lock_id, reason or f"its locks were released by administrator {user}")
+
     def release(self, lock_id: int, reason: str) -> list[ShownLock]:
-        """An administrator takes a lock away from whoever holds it; what was released.
+        """Take a lock away from whoever holds it; what was released. Raises NoSuchLockException.
 
         A transaction's lock cannot go without the transaction, which is aborted with `reason`: it would otherwise go
         on writing without protection.
@@ -114,16 +133,20 @@ class LockService:
         """Locks sorted as Hive does: acquired ones first, weak before strong, then by id (semantics §5.9)."""
         return sorted(self._store.read(lambda snapshot: snapshot.txns.shown_locks(filter)), key=_order)
 
-    def blocked_by(self, lock_id: int) -> list[Lock]:
-        """The waiting requests' components that this lock is in the way of: what an orphan holds up."""
+    def held(self, filter: LockFilter) -> list[HeldLock]:
+        """The acquired locks, sorted as `show` does, with what waits for them."""
 
-        def work(txns: TxnWrites) -> list[Lock]:
-            held = txns.request(lock_id)
-            shown = txns.shown_locks(LockFilter())
-            waiting = [one.lock for one in shown if not one.lock.is_acquired and one.lock.lock_id != lock_id]
-            return [lock for lock in waiting if block_of([lock], held) is not None]
+        def work(txns: TxnReads) -> list[HeldLock]:
+            chosen = sorted((one for one in txns.shown_locks(filter) if one.lock.is_acquired), key=_order)
+            waiting = [one.lock for one in txns.shown_locks(LockFilter()) if not one.lock.is_acquired]
+            beats = _heartbeats(txns, chosen)
+            blocked = waiting_for([one.lock for one in chosen], waiting)
+            return [
+                HeldLock(shown, beat, beat + self._settings.timeout_ms, ids)
+                for shown, beat, ids in zip(chosen, beats, blocked, strict=True)
+            ]
 
-        return self._write(work)
+        return self._store.read(lambda snapshot: work(snapshot.txns))
 
     def _write(self, work: Callable[[TxnWrites], T | Refused]) -> T:
         outcome = self._store.write(lambda transaction: work(transaction.txns))
@@ -284,6 +307,14 @@ def _release(txns: TxnWrites, lock_id: int, reason: str) -> list[ShownLock]:
         released = txns.shown_locks(LockFilter(txn_id=txn_id))
         txns.abort_txns([txn_id], reason)
     return sorted(released, key=_order)
+
+
+def _heartbeats(txns: TxnReads, shown: Sequence[ShownLock]) -> list[int]:
+    """Those of transactions are looked up only when there are locks of some."""
+    of_txns: dict[int, int] = {}
+    if any(one.lock.txn_id != NO_TXN for one in shown):
+        of_txns = {txn.txn_id: txn.last_heartbeat_ms for txn in txns.unfinished_txns()}
+    return [of_txns.get(one.lock.txn_id, one.lock.last_heartbeat_ms) for one in shown]
 
 
 def _requests(locks: Iterable[Lock]) -> list[Sequence[Lock]]:

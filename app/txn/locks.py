@@ -119,6 +119,27 @@ def blockers(request: Sequence[Lock], others: Iterable[Lock]) -> list[Lock]:
     return list(by_component.values())
 
 
+def waiting_for(held: Sequence[Lock], waiting: Iterable[Lock]) -> list[list[LockId]]:
+    """For each acquired lock the waiting requests it is in the way of, the oldest first."""
+    alike: dict[tuple[Target, LockType, bool], list[Lock]] = defaultdict(list)
+    for lock in waiting:
+        alike[lock.target, lock.type, lock.shares_writes].append(lock)
+    groups = {id(group[0]): group for group in alike.values()}
+    index = _ByTarget([group[0] for group in alike.values()])
+    return [
+        sorted(
+            {
+                lock.lock_id
+                for first in index.overlapping(holder.target)
+                if not _go_together(first, holder)
+                for lock in groups[id(first)]
+                if lock.owner != holder.owner
+            }
+        )
+        for holder in held
+    ]
+
+
 def has_expired(lock: Lock, now_ms: int, timeout_ms: int) -> bool:
     """Rule 6: whether the owner of the lock has been silent for longer than the time-out."""
     return lock.last_heartbeat_ms < now_ms - timeout_ms

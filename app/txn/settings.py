@@ -14,6 +14,7 @@ class TxnSettings:
     txns_per_call_max   transactions one call may name, or one heartbeat range may span
     remembered_ms       how long committed transactions are known as such
     expiry_batch        how many are expired in one unit of work
+    administrators      who may take locks away from others
     """
 
     timeout_ms: int = 300_000
@@ -23,3 +24,4 @@ class TxnSettings:
     txns_per_call_max: int = 1_000_000
     remembered_ms: int = 3_600_000
     expiry_batch: int = 5_000
+    administrators: frozenset[str] = frozenset({"admin"})

@@ -388,6 +388,36 @@ SCENARIOS = {
         release L1                     -> NoSuchLock No such lock L1
         shown                          ->
     """,
+    "only an administrator takes a lock away": """
+        lock    L1 -  EXCLUSIVE  db.a  -> ACQUIRED
+        lock    L2 -  EXCLUSIVE  db.a  -> WAITING by L1
+        force   ann L1                 -> Meta user ann is no administrator: only those may release the locks of others
+        force   Admin L1               -> Meta user Admin is no administrator: only those may release the locks of others
+        check   L2                     -> WAITING by L1
+        force   admin L1               -> L1
+        check   L2                     -> ACQUIRED
+        lock    L3 -  EXCLUSIVE  db.a  -> WAITING by L2
+        force   admin L3               -> L3
+        held                           -> L2[]
+        force   admin 0                -> NoSuchLock No such lock lockid:0
+        force   admin 9223372036854775807 -> NoSuchLock No such lock lockid:9223372036854775807
+        open    t1
+        lock    L4 t1 EXCLUSIVE  db.b  -> ACQUIRED
+        force   admin L4               -> L4
+        commit  t1                     -> TxnAborted Transaction t1 already aborted: its locks were released by administrator admin
+    """,  # noqa: E501
+    "what a held lock holds up": """
+        open    t1
+        lock    L1 t1 SHARED_READ  db.a + EXCLUSIVE db.b  -> ACQUIRED
+        lock    L2 -  EXCLUSIVE    db.a                   -> WAITING by L1
+        lock    L3 -  SHARED_READ  db.a                   -> WAITING by L2
+        lock    L4 -  SHARED_READ  db.b/p=1               -> WAITING by L1
+        lock    L6 -  SHARED_READ  other.a                -> ACQUIRED
+        held                                              -> L1[L2] L6[] L1[L4]
+        held    db.b                                      -> L1[L4]
+        unlock  L6
+        check   L4                                        -> WAITING by L1
+    """,
 }
 
 

@@ -451,7 +451,8 @@ ROWS: dict[str, Row] = {
     "put_file_metadata": lambda w: (PutFileMetadataRequest([1], [b"x"]),),
     "clear_file_metadata": lambda w: (ClearFileMetadataRequest([1]),),
     "cache_file_metadata": lambda w: (CacheFileMetadataRequest(w.db, "t"),),
-    # Leases.
+    # Locks of others, and leases.
+    "force_release_lock": lambda w: (w.lock(), "its holder is gone"),
     "grab_lease": lambda w: (w.lease_objects(), 60, 0),
     "extend_lease": lambda w: (w.lease(), [], 90),
     "drop_lease": lambda w: (w.lease(), []),

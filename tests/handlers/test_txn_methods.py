@@ -39,6 +39,7 @@ from app.structs import (
     LockState,
     LockType,
     MaxAllocatedTableWriteIdRequest,
+    MetaException,
     NoSuchLockException,
     NoSuchTxnException,
     OpenTxnRequest,
@@ -66,10 +67,10 @@ from tests.catalog import Catalog, new_table
 class Peer:
     """Calls methods as a client of one dialect does, every answer encoded and decoded."""
 
-    def __init__(self, processor: Processor, dialect: Dialect, codec: Any) -> None:
+    def __init__(self, processor: Processor, dialect: Dialect, codec: Any, user: str = "tester") -> None:
         self._processor = processor
         self._codec = codec
-        self._call = Call("tester", dialect=dialect)
+        self._call = Call(user, dialect=dialect)
         self._methods = methods_of(dialect)
 
     def call(self, name: str, *arguments: object) -> Any:
@@ -202,6 +203,30 @@ def test_showing_some_of_the_locks(new: Peer) -> None:
     assert shown(tablename="t") == shown(partname="p=1") == shown(txnid=txn_id) == [of_part]
     assert shown(dbname="nowhere") == shown(tablename="") == shown(dbname="a\0") == []
     assert shown(dbname="@hive#d", tablename="T", partname="p=1") == [of_part]
+
+
+def test_who_holds_what_up_and_how_it_is_freed(processor: Processor, old: Peer) -> None:
+    (txn_id,) = opened(old)
+    write = component(operationType=DataOperationType.UPDATE)
+    held = old.call("lock", lock(write, component(table="u", operationType=DataOperationType.INSERT), txnid=txn_id))
+    waiting = [old.call("lock", lock(component(), user="bob")).lockid for _ in range(102)]
+    first, second = old.call("list_held_locks", ShowLocksRequest())
+    assert (first.lock.lockid, first.lock.tablename, first.lock.txnid) == (held.lockid, "t", txn_id)
+    assert (first.blocked, first.blocked_count) == (waiting[:100], 102)
+    assert (second.lock.tablename, second.blocked, second.blocked_count) == ("u", [], 0)
+    assert first.lost_at == first.last_heartbeat + 300_000
+    assert first.last_heartbeat == first.lock.acquiredat > 0
+    assert old.call("list_held_locks", ShowLocksRequest(tablename="U")) == [second]
+    with pytest.raises(MetaException, match="user tester is no administrator"):
+        old.call("force_release_lock", held.lockid, "gone")
+    administrator = Peer(processor, Dialect.HIVE_2_3, make_codecs(Limits()).tjson, "admin")
+    released = administrator.call("force_release_lock", held.lockid, "gone")
+    assert [(one.lockid, one.tablename) for one in released] == [(held.lockid, "t"), (held.lockid, "u")]
+    with pytest.raises(TxnAbortedException, match="already aborted: gone"):
+        old.call("commit_txn", CommitTxnRequest(txn_id))
+    with pytest.raises(NoSuchLockException):
+        administrator.call("force_release_lock", held.lockid, None)
+    assert old.call("check_lock", CheckLockRequest(waiting[0])).state == LockState.ACQUIRED
 
 
 def test_lists_of_open_transactions_by_dialect(old: Peer, new: Peer) -> None:

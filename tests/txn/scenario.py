@@ -97,6 +97,18 @@ class World:
         released = self.locks.release(self._id(name), "released by an administrator")
         return " ".join(dict.fromkeys(self._name(shown.lock.lock_id, "L") for shown in released))
 
+    def _do_force(self, user: str, name: str) -> str:
+        released = self.locks.force_release(user, self._id(name))
+        return " ".join(self._name(shown.lock.lock_id, "L") for shown in released)
+
+    def _do_held(self, place: str = "") -> str:
+        """Each lock that is held, and in brackets what waits for it."""
+        named = place_of(place) if place else ()
+        return " ".join(
+            self._name(one.shown.lock.lock_id, "L") + f"[{' '.join(self._name(other, 'L') for other in one.blocked)}]"
+            for one in self.locks.held(LockFilter(*named))
+        )
+
     def _do_commit(self, name: str, check: str = "2.3") -> str:
         strict = check == "strict"
         self.transactions.commit(self._id(name), checks_writes=check != "hive4", is_strict=strict)

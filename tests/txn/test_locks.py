@@ -1,5 +1,7 @@
 """Who gets which lock: every cell of the compatibility matrix, and the rules around it."""
 
+from random import Random
+
 import pytest
 
 from app.structs import LockType
@@ -14,6 +16,7 @@ from app.txn.locks import (
     conflicts,
     has_expired,
     victim_of,
+    waiting_for,
     weakest_conflicting,
 )
 from app.txn.names import target
@@ -138,6 +141,21 @@ def test_what_is_not_loaded_cannot_be_in_the_way(type: LockType) -> None:
     for other in LockType:
         if STRENGTH[other] < least:
             assert not conflicts(lock(f"{names[type]} d.t", 1), lock(f"{names[other]} d.t", 2))
+
+
+def test_what_waits_for_each_of_many_locks_is_what_conflicts_with_it() -> None:
+    random = Random(4)
+    places = ["d", "d.t", "d.t/p=1", "d.t/p=2", "d.u", "e", "e.t"]
+
+    def any_lock(number: int) -> Lock:
+        text = f"{random.choice(list(TYPES))} {random.choice(places)}"
+        return lock(text, number, txn=random.choice([0, 0, 1, 2]), shares=random.random() < 0.5)
+
+    held = [any_lock(number) for number in range(1, 200)]
+    waiting = [any_lock(number) for number in range(200, 400)]
+    expected = [[other.lock_id for other in waiting if conflicts(other, lock)] for lock in held]
+    assert waiting_for(held, waiting) == expected
+    assert waiting_for(held[:1], []) == [[]]
 
 
 def test_a_circle_and_its_youngest_transaction() -> None:
