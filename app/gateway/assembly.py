@@ -78,14 +78,12 @@ def server_options(settings: Settings) -> ServerOptions:
 
 
 def build_authenticator(settings: Settings) -> Authenticator:
-    """Passwords, in front of them trusted proxies where some are configured."""
+    """Passwords, in front of them trusted proxies and who may act for others, also where the settings name none."""
     passwords = BasicAuthenticator(
         UserFile(settings.users_path, time.monotonic),
         realm=settings.realm,
         remembered_seconds=settings.credentials_remembered_seconds,
     )
-    if not settings.trusted_proxies and not settings.proxy_users:
-        return passwords
     return TrustedProxyAuthenticator(
         passwords,
         proxies=settings.trusted_proxies,

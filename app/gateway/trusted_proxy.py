@@ -39,12 +39,21 @@ class ImpersonationRule:
     users: frozenset[str]
     hosts: Networks | None = None
 
-    def allows(self, user: str, address: str) -> bool:
-        return ("*" in self.users or user in self.users) and (self.hosts is None or self.hosts.contain(address))
+    def objection(self, user: str, address: str) -> str | None:
+        """Why not, to follow the name of the rule; None when it is allowed."""
+        if "*" not in self.users and user not in self.users:
+            return f"does not name {user}"
+        if self.hosts is not None and not self.hosts.contain(address):
+            return f"does not hold for calls from {address}"
+        return None
 
 
 class TrustedProxyAuthenticator:
-    """Believes trusted peers, and lets configured users act for others; everything else is the next authenticator's."""
+    """Believes trusted peers, and lets configured users act for others; everything else is the next authenticator's.
+
+    A caller with a password who asks to act for somebody else and may not is refused: answering it as if it had not
+    asked would make changes under a name that it did not mean.
+    """
 
     def __init__(
         self,
@@ -75,9 +84,7 @@ class TrustedProxyAuthenticator:
             if identity is not None:
                 return self._acting(identity, query, head.peer)
         identity = self._following.remembered(head) or await self._following.authenticate(head)
-        if identity.user in self._proxy_users:
-            return self._acting(identity, query, head.peer)
-        return identity
+        return self._acting(identity, query, head.peer)
 
     def close(self) -> None:
         self._following.close()
@@ -87,8 +94,9 @@ class TrustedProxyAuthenticator:
         user = self._user_of_headers(head) or query.get("user.name") or query.get("doAs") or _preemptive_user(head)
         if not user:
             return None
-        if not self._proxied_users.allows(user, head.peer):
-            raise Refused(403, f"The proxy may not act for user {user}", reason="not_proxied")
+        if objection := self._proxied_users.objection(user, head.peer):
+            text = f"The proxy may not act for user {user}: the setting trusted_proxy_users {objection}"
+            raise Refused(403, text, reason="not_proxied")
         return Identity(user, self._client_address(head), _groups(head))
 
     def _user_of_headers(self, head: RequestHead) -> str | None:
@@ -106,8 +114,10 @@ class TrustedProxyAuthenticator:
         if not user or user == identity.user:
             return identity
         rule = self._proxy_users.get(identity.user)
-        if rule is None or not rule.allows(user, peer):
-            raise Refused(403, f"User {identity.user} may not act for user {user}", reason="not_impersonated")
+        objection = "does not exist" if rule is None else rule.objection(user, peer)
+        if objection:
+            text = f"User {identity.user} may not act for user {user}: the rule proxy_users.{identity.user} {objection}"
+            raise Refused(403, text, reason="not_impersonated")
         return Identity(user, identity.address)
 
     def _client_address(self, head: RequestHead) -> str:

@@ -107,8 +107,11 @@ def test_a_named_user_acts_for_another_only_by_its_rule():
     assert ask(query=b"user.name=ann&doAs=bob") == 403
 
 
-def test_somebody_without_a_rule_stays_who_it_is():
-    assert ask(("Authorization", "Basic ann"), peer=STRANGER, query=b"doAs=root").user == "ann"
+def test_somebody_without_a_rule_is_not_answered_under_another_name_than_it_asked_for():
+    ann = ("Authorization", "Basic ann")
+    assert ask(ann, peer=STRANGER, query=b"doAs=root") == 403
+    assert ask(ann, peer=STRANGER, query=b"doAs=ann").user == "ann"
+    assert ask(ann, peer=STRANGER, query=b"user.name=root").user == "ann"
 
 
 def test_ipv4_addresses_written_as_ipv6_are_recognised():
