@@ -36,7 +36,8 @@ OPAQUE: Final = frozenset({"binary", "array<int>"})
 
 ODD_TEXTS: Final = (
     "", DEFAULT_PARTITION, "a", "A", "b", "ab", "a.b", "axb", "a*b", "a%b", "a_b", "a!b", "a?b", "[a]", "[!a]", "*",
-    "%", "é", "É", "😀", "z😀", "\uffee", " a", "a ", "a/b=c %:é", "o'q", '"quoted"', "\\", "a\\b", "\\.", "a\\.b", "10",
+    "%", "é", "É", "😀", "z😀", "\uffee", " a", "a ", "a/b=c %:é", "o'q", '"quoted"',
+    "\\", "a\\b", "\\.", "a\\.b", "10",
     "9", "09", "-1", "1.5", "NULL", "2024-01-02", "2024-1-2", "2024-01-02 00:00:00", "true", "tab\there", "line\nbreak",
     "\x7f", "a+b", "(a)", "a|b", "^a$", "0",
 )  # fmt: skip
