@@ -83,7 +83,7 @@ POOLS["float"] = POOLS["double"]
 STRAY: Final = (
     Literal("string", "x", "'x'"), Literal("integer", "7", "7"), Literal("decimal", "0.5", "0.5"),
     Literal("timestamp", "2024-01-02 3:4:5", "timestamp '2024-01-02 3:4:5'"),
-    Literal("date", "2024-01-02", "2024-01-02"), Literal("string", "", "''"), Literal("integer", "0", "00"),
+    Literal("date", "2024-01-02", "2024-01-02"), Literal("string", "", "''"), Literal("integer", "00", "00"),
     Literal("string", "2024-01-02", '"2024-01-02"'),
 )  # fmt: skip
 

@@ -83,7 +83,12 @@ def explanation(store: SqlStore, of: StoredTable, drawn: RandomTable, wrong: Nod
         wanted, (found,) = expected(drawn, node), answered(store, of, [node])
         if wanted != found:
             break
-    return f"seed {seed}, keys {[(key.name, key.type) for key in drawn.keys]}\n{node.written}\n{wanted=}\n{found=}"
+    keys = [(key.name, key.type) for key in drawn.keys]
+    if isinstance(wanted, list) and isinstance(found, list):
+        wanted, found = (
+            [name for name in one if name not in other] for one, other in ((wanted, found), (found, wanted))
+        )
+    return f"seed {seed}, {keys=}\n{node.written}\nonly wanted: {wanted}\nonly found: {found}"
 
 
 @pytest.mark.slow
