@@ -1,4 +1,7 @@
-"""README's sessions, run as printed against the real server: each answer is the one README shows."""
+"""README's sessions, run as printed against the real server: each answer is the one README shows.
+
+Its programs are run where their peers are: tests/interop/test_readme_clients.py and tests/spark/test_readme_blocks.py.
+"""
 
 import os
 import re
@@ -9,19 +12,19 @@ from pathlib import Path
 
 import pytest
 
+from tests.readme import BLOCKS, README, blocks, commands
 from tests.server import GatewayServer
 
-README = Path(__file__).resolve().parent.parent / "README.md"
 ADDRESS = "https://localhost:30443"
+# These prepare a program, and are run with it.
+PREPARATIONS = re.compile(r"make serve|^(thrift|npm|keytool|java|JARS=|STORE=)")
 
 pytestmark = pytest.mark.curl
 
 
 def sessions() -> list[tuple[str, str]]:
-    """Every command of README's console blocks that talks to a server, with what it prints."""
-    blocks = re.findall(r"```console\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
-    steps = [step.partition("\n") for block in blocks for step in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]]
-    return [(command, printed) for command, _, printed in steps if not re.search(r"make serve|^thrift ", command)]
+    """Every command that talks to a server, with what it prints."""
+    return [(command, printed) for command, printed in commands() if not PREPARATIONS.search(command)]
 
 
 @pytest.fixture(scope="module")
@@ -63,3 +66,10 @@ def test_files_named_in_readme_exist():
     named = re.findall(r"`((?:docs|deploy|schema|tests)/[\w./-]+)`", README.read_text(encoding="utf-8"))
     missing = [path for path in named if not (README.parent / path).exists()]
     assert not missing
+
+
+def test_every_program_in_readme_has_a_name_by_which_a_test_runs_it():
+    programs = [(language, text) for language, text in blocks() if language != "console"]
+    assert len(programs) == len(BLOCKS)
+    for language, text in programs:
+        assert [part for known, part in BLOCKS.values() if known == language and part in text], text

@@ -1,49 +1,40 @@
 """README's blocks for PySpark and PyIceberg, run as printed, on a port of ours."""
 
-import os
-import re
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-README = Path(__file__).resolve().parents[2] / "README.md"
-SECONDS_MAX = 120
+from tests.bridge.bridge_process import connected
+from tests.readme import block, prepare, run
 
 pytestmark = pytest.mark.slow
 
 
-def block(first_line: str) -> str:
-    """The Python block of README that begins with this line."""
-    blocks = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
-    return next(text for text in blocks if text.startswith(first_line))
+@pytest.fixture
+def printed_by(gateway, bridge, tmp_path):
+    """`printed_by("pyspark", "shop")` runs a block and drops its database afterwards: the tests here share a catalog."""
+    folder = prepare(tmp_path, gateway)
+    made = []
 
+    def printed(name, database):
+        made.append(database)
+        program = block(name).replace(":9083", f":{bridge.port}")
+        return run([sys.executable, "-c", program], folder, gateway, SPARK_LOCAL_IP="127.0.0.1")
 
-def run(text: str, port: int, data_dir: Path, folder: Path) -> str:
-    """What it prints in a folder whose `var` is the gateway's."""
-    (folder / "var").symlink_to(data_dir)
-    ran = subprocess.run(
-        [sys.executable, "-c", text.replace(":9083", f":{port}")],
-        cwd=folder,
-        env=os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS_MAX,
-    )
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout
+    yield printed
+    with connected(bridge) as client:
+        for database in made:
+            client.drop_database(database, True, True)
 
 
 @pytest.mark.spark
-def test_pyspark(gateway, bridge, tmp_path):
-    printed = run(block("from pyspark.sql"), bridge.port, gateway.data_dir, tmp_path)
-    assert re.search(r"\|\s*default\|", printed)
+def test_pyspark(printed_by):
+    rows = printed_by("pyspark", "shop").splitlines()
+    assert "|  1|  9.5|2024-05-01|" in rows
+    assert "|  2|  3.0|2024-05-01|" in rows
 
 
 @pytest.mark.iceberg
-def test_pyiceberg(gateway, bridge, tmp_path):
+def test_pyiceberg(printed_by):
     pytest.importorskip("pyiceberg.catalog.hive", reason="no PyIceberg (requirements/spark.txt)")
-    printed = run(block("from pyiceberg.catalog"), bridge.port, gateway.data_dir, tmp_path)
-    assert "('default',)" in printed
+    assert printed_by("pyiceberg", "lake").strip() == "[{'id': 1, 'name': 'one'}, {'id': 2, 'name': 'two'}]"
