@@ -7,12 +7,24 @@ import typer
 
 from app.cli.bridge_command import EXAMPLES as BRIDGE_EXAMPLES
 from app.cli.bridge_command import bridge
+from app.cli.lease_group import leases
+from app.cli.lock_group import locks
 from app.cli.output import fail, out
+from app.cli.target_options import (
+    DEFAULT_URL,
+    CacertOption,
+    HeaderOption,
+    InsecureOption,
+    PasswordFileOption,
+    PasswordStdinOption,
+    TimeoutOption,
+    UrlOption,
+    UserOption,
+    target_of,
+)
 
 if TYPE_CHECKING:
     from app.settings import Settings
-
-DEFAULT_URL = "https://localhost:30443/gateway/default/hmshttpthrift/api/hms"
 
 _EXAMPLES = """\b
 Examples:
@@ -22,6 +34,7 @@ Examples:
   hms-gateway call -k get_all_databases            asks for admin's password
   hms-gateway call -k get_table sales orders
   hms-gateway call --explain create_table          what the method takes
+  hms-gateway locks show --blocking                who holds up whom
 """
 _SERVE_EXAMPLES = """\b
 Examples:
@@ -54,6 +67,8 @@ application = typer.Typer(
 )
 users = typer.Typer(help="Who may call: the users of the password file.", no_args_is_help=True)
 application.add_typer(users, name="user")
+application.add_typer(locks, name="locks")
+application.add_typer(leases, name="leases")
 
 ConfigOption = Annotated[
     Path | None, typer.Option("--config", envvar="HMS_GATEWAY_CONFIG", help="TOML file with settings.", metavar="FILE")
@@ -63,9 +78,6 @@ DataDirOption = Annotated[
 ]
 DatabaseOption = Annotated[
     str | None, typer.Option(metavar="URL", help="SQLAlchemy URL of the database; unset is SQLite in the data folder.")
-]
-PasswordStdinOption = Annotated[
-    bool, typer.Option("--password-stdin", help="Read the password from standard input, first line.")
 ]
 
 
@@ -177,18 +189,14 @@ def call(
     arguments: Annotated[
         list[str] | None, typer.Argument(metavar="[ARGUMENT]...", show_default=False, help="Its arguments, see below.")
     ] = None,
-    url: Annotated[str, typer.Option(envvar="HMS_GATEWAY_URL", help="URL of the metastore.")] = DEFAULT_URL,
-    user: Annotated[str, typer.Option(envvar="HMS_GATEWAY_USER", help="Who calls.")] = "admin",
+    url: UrlOption = DEFAULT_URL,
+    user: UserOption = "admin",
     password_stdin: PasswordStdinOption = False,
-    password_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File whose first line is the password.")
-    ] = None,
-    insecure: Annotated[bool, typer.Option("--insecure", "-k", help="Take any certificate.")] = False,
-    cacert: Annotated[Path | None, typer.Option(metavar="FILE", help="PEM certificate to trust.")] = None,
-    header: Annotated[
-        list[str] | None, typer.Option("--header", "-H", metavar="'NAME: VALUE'", help="Header to send along.")
-    ] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds to wait for the answer.")] = 600.0,
+    password_file: PasswordFileOption = None,
+    insecure: InsecureOption = False,
+    cacert: CacertOption = None,
+    header: HeaderOption = None,
+    timeout: TimeoutOption = 600.0,
     as_json: Annotated[bool, typer.Option("--json", help="JSON on a terminal too.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Show what METHOD takes, call nothing.")] = False,
     show_list: Annotated[bool, typer.Option("--list", help="Show all methods, call nothing.")] = False,
@@ -210,13 +218,15 @@ def call(
         explaining.find_method(method)
         from app.cli import calling
 
-        target = calling.Target(
+        target = target_of(
             url=url,
             user=user,
-            password=calling.find_password(user, password_file, from_stdin=password_stdin),
-            verify=calling.find_trust(cacert, insecure=insecure),
-            headers=calling.parse_headers(header or []),
-            timeout_seconds=timeout,
+            password_stdin=password_stdin,
+            password_file=password_file,
+            insecure=insecure,
+            cacert=cacert,
+            header=header,
+            timeout=timeout,
         )
         calling.run_call(target, method, arguments or [], as_plain_json=as_json)
 

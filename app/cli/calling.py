@@ -107,9 +107,16 @@ def run_call(target: Target, name: str, words: Sequence[str], *, as_plain_json: 
 
 
 def _answer(target: Target, name: str, arguments: dict[str, Any]) -> Any:
+    with connected(target) as client, show_progress(name) as on_progress:
+        return client.call(name, on_progress=on_progress, **arguments)
+
+
+@contextlib.contextmanager
+def connected(target: Target) -> Iterator[MetastoreClient]:
+    """A client; its errors end the command with EXIT_REFUSED when the metastore refuses, EXIT_FAILED without answer."""
     try:
-        with _client(target) as client, show_progress(name) as on_progress:
-            return client.call(name, on_progress=on_progress, **arguments)
+        with _client(target) as client:
+            yield client
     except ThriftException as error:
         fail(f"{type(error).__name__}: {error.message or 'no message'}", exit_code=EXIT_REFUSED)
     except ApplicationError as error:

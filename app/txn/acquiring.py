@@ -8,8 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from app.structs import LockRequest, LockResponse, LockState, UnlockRequest
+from app.structs import HeartbeatRequest, LockRequest, LockResponse, LockState, ThriftException, UnlockRequest
 from app.txn.concurrency import NeededLock, lock_components
+
+_IS_ON: Final = "hive.support.concurrency"
+_LOCK_RETRIES: Final = "hive.lock.numretries"
+_PAUSE: Final = "hive.lock.sleep.between.retries"
+_UNLOCK_RETRIES: Final = "hive.unlock.numretries"
+SETTING_NAMES: Final = (_IS_ON, _LOCK_RETRIES, _PAUSE, _UNLOCK_RETRIES)
 
 _DURATIONS: Final = {
     "ms": 0.001,
@@ -41,7 +47,7 @@ class Caller(Protocol):
 class ConcurrencySettings:
     """Hive's settings with its defaults (semantics §8.1).
 
-    is_on            hive.support.concurrency; without it nothing is locked
+    is_on            hive.support.concurrency, on unless said otherwise: whoever asks for locks wants them
     lock_retries     hive.lock.numretries: how often a denied request is tried again
     pause_seconds    hive.lock.sleep.between.retries
     unlock_retries   hive.unlock.numretries
@@ -57,10 +63,10 @@ class ConcurrencySettings:
         """From a Hive configuration; what it does not name keeps its default. Raises SettingError."""
         defaults = cls()
         return cls(
-            _boolean(configuration, "hive.support.concurrency", defaults.is_on),
-            _count(configuration, "hive.lock.numretries", defaults.lock_retries),
-            _seconds(configuration, "hive.lock.sleep.between.retries", defaults.pause_seconds),
-            _count(configuration, "hive.unlock.numretries", defaults.unlock_retries),
+            _boolean(configuration, _IS_ON, defaults.is_on),
+            _count(configuration, _LOCK_RETRIES, defaults.lock_retries),
+            _seconds(configuration, _PAUSE, defaults.pause_seconds),
+            _count(configuration, _UNLOCK_RETRIES, defaults.unlock_retries),
         )
 
 
@@ -101,12 +107,19 @@ class LockAcquirer:
         names = ", ".join(f"{mode} on {place}" for place, mode in locks)
         raise LocksDenied(f"not granted in {tries} {'try' if tries == 1 else 'tries'}: {names}")
 
+    def keep(self, lock_id: int) -> None:
+        """A heartbeat. Raises NoSuchLockException when the locks are lost, and what the client does."""
+        self._client.call("heartbeat", HeartbeatRequest(lockid=lock_id))
+
     def release(self, lock_id: int) -> None:
         """Give locks back. Raises what the client does, when it still does after the retries."""
         for attempt in range(self._settings.unlock_retries + 1):
             try:
                 self._client.call("unlock", UnlockRequest(lock_id))
                 return
+            except ThriftException:
+                # The metastore has answered, and will not answer otherwise.
+                raise
             except Exception:
                 if attempt == self._settings.unlock_retries:
                     raise

@@ -132,7 +132,9 @@ class TransactionService:
             txns.refresh_txns([txn.txn_id for txn in found if txn.is_open])
             known = {txn.txn_id for txn in found}
             aborted = [txn.txn_id for txn in found if not txn.is_open]
-            return RangeHeartbeat(aborted, [number for number in range(first, last + 1) if number not in known])
+            # 0 means no transaction, so nobody misses it.
+            missing = [number for number in range(first, last + 1) if number and number not in known]
+            return RangeHeartbeat(aborted, missing)
 
         return self._write(work)
 

@@ -23,7 +23,14 @@ def test_help_has_examples():
     assert "hms-gateway serve --demo" in result.stdout
 
 
-@pytest.mark.parametrize("command", [("serve",), ("migrate",), ("call",), ("user",), ("user", "add")])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *[("serve",), ("migrate",), ("call",), ("user",), ("user", "add"), ("locks",), ("leases",)],
+        *[("locks", name) for name in ("explain", "acquire", "release", "show", "force-release")],
+        *[("leases", name) for name in ("grab", "show", "extend", "drop", "force-drop")],
+    ],
+)
 def test_every_command_has_help(command):
     result = run(*command, "--help")
     assert result.exit_code == 0
