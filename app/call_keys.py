@@ -13,25 +13,37 @@ from typing import NamedTuple, Protocol
 CALL_KEY_CHARACTERS_MAX = 128
 
 
+class KeptValue(NamedTuple):
+    """What a unit of work gave."""
+
+    value: object
+
+
 @dataclass(slots=True)
 class CallKey:
     """One call that may be repeated. Keys of different users never meet.
 
-    `is_concluded` becomes true with the commit of the call's change; a call has one unit of work that counts.
+    keeps_value    whether the value of its unit of work is stored, and answers a repetition
+    recalled       on a repetition: that value; the unit of work is not run then
+    is_concluded   true from the commit of the call's change on, or from when its value was recalled; a call has one
+                   unit of work that counts
     """
 
     principal: str
     text: str
     method: str
+    keeps_value: bool = False
+    recalled: KeptValue | None = None
     is_concluded: bool = False
 
 
 class Outcome(NamedTuple):
-    """What became of a call: its encoded result, or None where only the fact is known that it was done."""
+    """What became of a call: its encoded result, or the value of its unit of work, or only that it was done."""
 
     method: str
-    codec_name: str | None
-    payload: bytes | None
+    codec_name: str | None = None
+    payload: bytes | None = None
+    kept: KeptValue | None = None
 
 
 class Outcomes(Protocol):
@@ -54,6 +66,18 @@ _current: ContextVar[CallKey | None] = ContextVar("call_key", default=None)
 def current_call_key() -> CallKey | None:
     """The key of the call this thread is answering, None when its caller gave none."""
     return _current.get()
+
+
+def recalled_value() -> KeptValue | None:
+    """What this call's unit of work gave when the call was made before; None where it has still to be done.
+
+    Given once: whoever asks answers with it instead of doing the work.
+    """
+    key = _current.get()
+    if key is None or key.recalled is None or key.is_concluded:
+        return None
+    key.is_concluded = True
+    return key.recalled
 
 
 @contextmanager

@@ -128,7 +128,7 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         store.close()
         raise
     events = EventMaker(rules, clock, to_tjson)
-    repeatable = RepeatableProcessor(processor, store, codecs)
+    repeatable = RepeatableProcessor(processor, store, codecs, _answered_from_value())
     chores = _chores(store, clock, rules, events, settings)
     return Metastore(store, codecs, repeatable, events, chores, releases)
 
@@ -217,6 +217,14 @@ def _handlers(
         Properties(PropertyService(store)),
         FileMetadata(),
     ]
+
+
+def _answered_from_value() -> frozenset[str]:
+    """The methods whose handlers do nothing lasting but one unit of work, or recall what it gave before all else."""
+    whole = (Locks, Transactions, Compactions, Leases, Notifications, Tokens)
+    names = {name for handler in whole for name in vars(handler)}
+    names |= {name for name in vars(PartitionChanges) if name.startswith(("add_", "append_"))}
+    return frozenset(names & METHODS.keys())
 
 
 def _txn_handlers(store: SqlStore, settings: Settings) -> list[object]:

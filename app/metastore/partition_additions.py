@@ -3,8 +3,9 @@
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, cast
 
+from app.call_keys import recalled_value
 from app.clock import Clock
 from app.limits import Limits
 from app.metastore.errors import file_errors_as_meta, required
@@ -205,6 +206,9 @@ class PartitionAdditions:
         return self._add(request)[0]
 
     def _add(self, request: _Request) -> list[Partition]:
+        recalled = recalled_value()
+        if recalled is not None:
+            return cast(list[Partition], recalled.value)
         made = _Made()
         try:
             added = until_not_overtaken(lambda: self._attempt(request, made))
@@ -222,11 +226,11 @@ class PartitionAdditions:
             return []
         found = self._make_directories(table, planned, request.environment, made)
         planned = _with_statistics(planned, found, request.environment)
-        self._write(table, planned)
+        added = self._write(table, planned)
         # Whoever made the directories we found may have failed and taken them back; those with files in them stay.
         doubtful = [one.location for one in found if not (one.statistics and one.statistics[0])]
         self._directories.make_again(doubtful)
-        return [one.partition for one in planned]
+        return added
 
     def _load(self, snapshot: Snapshot, request: _Request) -> tuple[StoredTable, list[_Planned]]:
         table = request.table_name.find(snapshot)
@@ -295,10 +299,16 @@ class PartitionAdditions:
         with file_errors_as_meta():
             return self._directories.make(list(placed), counted, made.new)
 
-    def _write(self, table: StoredTable, planned: Sequence[_Planned]) -> None:
+    def _write(self, table: StoredTable, planned: Sequence[_Planned]) -> list[Partition]:
+        """The unit of work gives the call's answer, which is kept for a repetition of the call."""
         stored = [NewPartition(one.name, stored_form(table, one.partition)) for one in planned]
         event = self._events.add(table.table, [one.name for one in stored], [one.partition for one in stored])
-        write(self._store, lambda transaction: _insert(transaction, table, stored, event))
+
+        def work(transaction: Transaction) -> list[Partition]:
+            _insert(transaction, table, stored, event)
+            return [one.partition for one in planned]
+
+        return write(self._store, work)
 
     def _take_back(self, table_name: TableName, made: _Made, locations: set[str]) -> None:
         """Remove directories this call has made for nothing, unless others have stored a partition there meanwhile.

@@ -6,6 +6,8 @@ the change, so that a repetition finds what happened (design D11).
 """
 
 import logging
+from collections.abc import Container, Iterator
+from dataclasses import replace
 from typing import Any
 
 from app.call_keys import CALL_KEY_CHARACTERS_MAX, AlreadyConcluded, CallKey, Outcome, Outcomes, answering
@@ -24,9 +26,17 @@ _RESULT_IS_LOST = "This call was made before and has taken effect; what it answe
 class RepeatableProcessor:
     """Stands where a `Processor` may stand."""
 
-    def __init__(self, processor: Processor, outcomes: Outcomes, codecs: Codecs) -> None:
+    def __init__(
+        self, processor: Processor, outcomes: Outcomes, codecs: Codecs, answered_from_value: Container[str] = ()
+    ) -> None:
+        """`answered_from_value` names the methods that do nothing lasting but one unit of work.
+
+        A repetition of one runs its handler with what that unit of work gave the first time, which gives the same
+        answer or the same refusal. Of other methods the answer itself is kept, after the change.
+        """
         self._processor = processor
         self._outcomes = outcomes
+        self._answered_from_value = answered_from_value
         self._codecs = {codec.name: codec for codec in (codecs.tjson, codecs.binary, codecs.compact)}
 
     def process(self, codec: Codec, message: Message, call: Call) -> Reply:
@@ -38,14 +48,15 @@ class RepeatableProcessor:
         found = self._find(call.principal, call.key)
         if found is not None:
             return self._replay(codec, message, call, found)
-        key = CallKey(call.principal, call.key, message.name)
+        key = CallKey(call.principal, call.key, message.name, message.name in self._answered_from_value)
         try:
             with answering(key):
                 reply = self._processor.process(codec, message, call)
         except AlreadyConcluded:
             # The same call came in twice at once; the other one has just made the change.
             raise Unavailable("The same call is being answered already; try again") from None
-        self._keep(codec, key, reply)
+        if not key.keeps_value:
+            self._keep(codec, key, reply)
         return reply
 
     def _find(self, principal: str, key: str) -> Outcome | None:
@@ -69,14 +80,21 @@ class RepeatableProcessor:
     def _replay(self, codec: Codec, message: Message, call: Call, found: Outcome) -> Reply:
         if found.method != message.name:
             return _refusal(codec, f"the call's key was used for {found.method} before")
+        if found.kept is not None:
+            key = CallKey(call.principal, found.method, message.name, recalled=found.kept)
+            with answering(key):
+                reply = self._processor.process(codec, message, call)
+            if key.is_concluded:
+                return replace(reply, outcome="replayed")
         method = methods_of(call.dialect)[message.name]
-        if found.payload is not None and found.codec_name == codec.name:
-            return Reply(MessageType.REPLY, found.payload, "replayed")
-        if found.payload is not None and found.codec_name is not None:
-            result = self._codecs[found.codec_name].decode(method.result, found.payload)
-        else:
-            result = _result_without_payload(method)
-        return Reply(MessageType.REPLY, codec.encode(result), "replayed")
+        return Reply(MessageType.REPLY, self._kept_payload(codec, method, found), "replayed")
+
+    def _kept_payload(self, codec: Codec, method: Method, found: Outcome) -> bytes | Iterator[bytes]:
+        if found.payload is None or found.codec_name is None:
+            return codec.encode(_result_without_payload(method))
+        if found.codec_name == codec.name:
+            return found.payload
+        return codec.encode(self._codecs[found.codec_name].decode(method.result, found.payload))
 
 
 def _result_without_payload(method: Method) -> Any:

@@ -8,12 +8,12 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 
 from sqlalchemy import Connection, Engine, select, update
 from sqlalchemy.exc import DBAPIError
 
-from app.call_keys import CallKey, current_call_key
+from app.call_keys import CallKey, current_call_key, recalled_value
 from app.clock import Clock
 from app.metastore.ports import EventId, OutcomeUnknown, StoreUnavailable
 from app.storage.errors import Retryable, is_disconnect, is_worth_another_try, translated
@@ -60,8 +60,14 @@ class Writer:
         self._thread.start()
 
     def write(self, work: Callable[[SqlTransaction], T]) -> T:
-        """Run `work` and return its result when it is committed. Raises what `work` raises, and StoreError."""
+        """Run `work` and return its result when it is committed. Raises what `work` raises, and StoreError.
+
+        Within the repetition of a call that made its change before, that change's result is returned and nothing run.
+        """
         assert threading.current_thread() is not self._thread, "a unit of work cannot wait for another one"
+        recalled = recalled_value()
+        if recalled is not None:
+            return cast(T, recalled.value)
         outcome: Future[T] = Future()
         with self._lock:
             if self._is_closed:
@@ -139,9 +145,12 @@ class _Batch:
     def _run_job(self, job: Job, transaction: SqlTransaction) -> Outcome:
         transaction.savepoint()
         try:
-            if job.key is not None and not job.key.is_concluded:
-                transaction.conclude(job.key, self._clock.seconds())
+            key = None if job.key is None or job.key.is_concluded else job.key
+            if key is not None:
+                transaction.refuse_second(key)
             value = job.work(transaction)
+            if key is not None:
+                transaction.conclude(key, self._clock.seconds(), value)
             transaction.write_events()
         except BaseException as error:
             if is_disconnect(self._engine, error):

@@ -7,7 +7,8 @@ from app.limits import Limits
 from app.metastore.ports import DuplicateKey, StoreUnavailable
 from app.rpc import Call, Processor, RepeatableProcessor, Unavailable
 from app.storage import open_store
-from app.structs import METHODS, AlreadyExistsException, Database, MetaException
+from app.structs import METHODS, AlreadyExistsException, Database, MetaException, TxnAbortedException
+from app.txn.errors import Refused
 from app.wire import MessageType, make_codecs
 
 CODECS = make_codecs(Limits())
@@ -32,6 +33,19 @@ class Databases:
         self.calls += 1
         return self.store.write(lambda tx: tx.tokens.insert_master_key(key))
 
+    def add_token(self, call, token_identifier, delegation_token):
+        """Its answer follows from what its unit of work gives; some of which is a refusal that is committed."""
+        self.calls += 1
+
+        def work(tx):
+            was_new = tx.tokens.insert_token(token_identifier, delegation_token)
+            return was_new if was_new else Refused(TxnAbortedException("it was there"))
+
+        outcome = self.store.write(work)
+        if isinstance(outcome, Refused):
+            raise outcome.reason
+        return outcome
+
     def get_all_databases(self, call):
         self.calls += 1
         return self.store.read(lambda snapshot: snapshot.database_names())
@@ -44,9 +58,9 @@ class Databases:
 def world(tmp_path):
     store = open_store(f"sqlite:///{tmp_path / 'metastore.db'}", CLOCK, Limits())
     handlers = Databases(store)
-    handled = {"create_database", "add_master_key", "get_all_databases", "drop_role"}
+    handled = {"create_database", "add_master_key", "add_token", "get_all_databases", "drop_role"}
     processor = Processor([handlers], dict.fromkeys(METHODS.keys() - handled, "not here"))
-    yield handlers, RepeatableProcessor(processor, store, CODECS)
+    yield handlers, RepeatableProcessor(processor, store, CODECS, {"add_token"})
     store.close()
 
 
@@ -80,6 +94,28 @@ def test_a_result_is_replayed_as_it_was_in_every_protocol(world):
     binary = send(processor, "add_master_key", "secret", key="k1", codec=CODECS.binary)
     result = CODECS.tjson.decode(METHODS["add_master_key"].result, first.payload)
     assert CODECS.binary.decode(METHODS["add_master_key"].result, binary.payload) == result
+
+
+def test_the_value_of_the_unit_of_work_is_enough_for_the_same_answer(world):
+    handlers, processor = world
+    handlers.store.complete = None
+    first = send(processor, "add_token", "id", "secret", key="k1")
+    for codec in (CODECS.tjson, CODECS.binary):
+        again = send(processor, "add_token", "id", "secret", key="k1", codec=codec)
+        assert again.outcome == "replayed"
+        result = METHODS["add_token"].result
+        assert codec.decode(result, again.payload) == CODECS.tjson.decode(result, first.payload)
+
+
+def test_a_refusal_that_was_committed_is_the_same_the_second_time(world):
+    handlers, processor = world
+    send(processor, "add_token", "id", "secret")
+    first = send(processor, "add_token", "id", "secret", key="k1")
+    assert first.outcome == "INTERNAL_ERROR"
+    handlers.store.write(lambda tx: tx.tokens.delete_token("id"))
+    again = send(processor, "add_token", "id", "secret", key="k1")
+    assert (again.outcome, again.payload) == ("replayed", first.payload)
+    assert handlers.store.read(lambda snapshot: snapshot.tokens.identifiers()) == []
 
 
 def test_a_call_that_failed_is_tried_again(world):
