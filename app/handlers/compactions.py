@@ -47,8 +47,9 @@ class Compactions:
         entry, is_new = self._request(rqst)
         return CompactionResponse(entry.compaction_id, _state_text(call, entry.state), is_new)
 
-    def show_compact(self, call: Call, rqst: ShowCompactRequest) -> ShowCompactResponse:
-        request = required(rqst, "rqst")
+    def show_compact(self, call: Call, rqst: ShowCompactRequest | None) -> ShowCompactResponse:
+        """Without a request all of them, as Hive does."""
+        request = rqst or ShowCompactRequest()
         state = None if request.state is None else parse_state(request.state)
         if request.state is not None and state is None:
             return ShowCompactResponse([])
@@ -198,7 +199,7 @@ def _shown(call: Call, entry: Compaction) -> ShowCompactResponseElement:
         start=details.start_ms,
         runAs=details.run_as,
         endTime=details.end_ms,
-        hadoopJobId=details.hadoop_job_id or "None",
+        hadoopJobId=details.hadoop_job_id,
         id=entry.compaction_id,
         errorMessage=details.error_message,
         enqueueTime=details.enqueued_ms,

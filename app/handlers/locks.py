@@ -83,10 +83,12 @@ def client(user: str | None, hostname: str | None, agent_info: str | None) -> Cl
 
 
 def _filter(request: ShowLocksRequest) -> LockFilter:
+    """A name that is empty is none, as in Hive."""
+    db_name = database_name(request.dbname)
     return LockFilter(
-        db_name=None if request.dbname is None else fold(database_name(request.dbname) or ""),
-        table_name=None if request.tablename is None else fold(request.tablename),
-        partition_name=None if request.partname is None else normalize_partition(request.partname),
+        db_name=fold(db_name) if db_name else None,
+        table_name=fold(request.tablename) if request.tablename else None,
+        partition_name=normalize_partition(request.partname) if request.partname else None,
         txn_id=None if request.txnid is None else TxnId(request.txnid),
     )
 
@@ -131,7 +133,6 @@ def _element(call: Call, shown: ShownLock) -> ShowLocksResponseElement:
         acquiredat=shown.acquired_ms,
         user=shown.client.user,
         hostname=shown.client.hostname,
-        heartbeatCount=0,
         agentInfo=shown.client.agent_info,
         blockedByExtId=None if shown.blocker is None else shown.blocker[0],
         blockedByIntId=None if shown.blocker is None else shown.blocker[1],

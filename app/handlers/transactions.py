@@ -195,7 +195,6 @@ def _info(txn: Txn) -> TxnInfo:
         user=txn.user,
         hostname=txn.hostname,
         agentInfo=txn.agent_info,
-        heartbeatCount=0,
         metaInfo=txn.reason,
         startedTime=txn.started_ms,
         lastHeartbeatTime=txn.last_heartbeat_ms,
