@@ -228,19 +228,24 @@ class DatabaseService:
             if tx.functions.names(stored_name):
                 raise InvalidOperationException(f"Database {stored_name} is not empty. One or more functions exist.")
         elsewhere = list(_index_tables_elsewhere(tx, found.database_id))
-        doomed = self._doomed(tx, found.database, elsewhere) if delete_data else None
+        tables = [*tx.tables(stored_name), *elsewhere]
+        doomed = self._doomed(tx, found.database, tables) if delete_data else None
+        # Consumers of the log that follow single tables need their events too (semantics §2.20).
+        for function in tx.functions.objects(stored_name):
+            tx.append_event(self._events.drop_function(function))
+        for table in tables:
+            tx.append_event(self._events.drop_table(table.table))
         for table in elsewhere:
             tx.delete_table(table.table_id)
-            tx.append_event(self._events.drop_table(table.table))
         tx.delete_database(found.database_id)
         tx.append_event(self._events.drop_database(stored_name))
         return doomed
 
-    def _doomed(self, tx: Transaction, database: Database, elsewhere: Iterable[StoredTable]) -> _Doomed:
+    def _doomed(self, tx: Transaction, database: Database, tables: Iterable[StoredTable]) -> _Doomed:
         location = self._warehouse.path_of(database)
         owned: list[str] = []
         kept = [self._warehouse.root, *self._other_databases(tx, database, location)]
-        for table in (*tx.tables(database.name or ""), *elsewhere):
+        for table in tables:
             (owned if drop_deletes_data(table.table.parameters or {}) else kept).extend(_locations(tx, table))
         return _Doomed(location, tuple(owned), tuple(kept))
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from app.clock import Clock
 from app.metastore.ports import Event
 from app.metastore.settings import MetastoreSettings
-from app.structs import Database, Struct, Table
+from app.structs import Database, Function, Struct, Table
 
 CREATE_DATABASE: Final = "CREATE_DATABASE"
 ALTER_DATABASE: Final = "ALTER_DATABASE"
@@ -16,6 +16,7 @@ DROP_DATABASE: Final = "DROP_DATABASE"
 CREATE_TABLE: Final = "CREATE_TABLE"
 ALTER_TABLE: Final = "ALTER_TABLE"
 DROP_TABLE: Final = "DROP_TABLE"
+DROP_FUNCTION: Final = "DROP_FUNCTION"
 
 
 def event_message(server: str, principal: str, fields: Mapping[str, Any]) -> str:
@@ -87,6 +88,11 @@ class EventMaker:
         event = self._table(ALTER_TABLE, after, fields)
         old_name = (before.dbName or "", before.tableName or "")
         return event if old_name == (after.dbName, after.tableName) else replace(event, renamed_from=old_name)
+
+    def drop_function(self, function: Function) -> Event:
+        db_name = function.dbName or ""
+        fields = {"db": db_name, "functionName": function.functionName, "timestamp": self.timestamp()}
+        return self.event(DROP_FUNCTION, db_name, None, fields)
 
     def table_fields(self, table: Table) -> dict[str, Any]:
         """The keys by which every message about a table or its partitions names the table."""

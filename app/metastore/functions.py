@@ -24,7 +24,6 @@ from app.structs import (
 
 CREATE_FUNCTION: Final = "CREATE_FUNCTION"
 ALTER_FUNCTION: Final = "ALTER_FUNCTION"
-DROP_FUNCTION: Final = "DROP_FUNCTION"
 
 
 class FunctionService:
@@ -95,7 +94,7 @@ class FunctionService:
             if found is None:
                 raise NoSuchObjectException(f"Function {name} does not exist")
             tx.functions.delete(found.function_id)
-            tx.append_event(self._dropped(found.function))
+            tx.append_event(self._events.drop_function(found.function))
 
         self._store.write(work)
 
@@ -139,10 +138,6 @@ class FunctionService:
             return event
         # What followers of the log need to know is the database it left.
         return replace(event, renamed_from=(before.dbName or "", ""))
-
-    def _dropped(self, function: Function) -> Event:
-        fields = {"functionName": function.functionName, "timestamp": self._events.timestamp()}
-        return self._event(DROP_FUNCTION, function, fields)
 
     def _event(self, event_type: str, function: Function, fields: dict[str, Any]) -> Event:
         db_name = function.dbName or ""

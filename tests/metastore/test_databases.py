@@ -10,6 +10,7 @@ from app.metastore.partition_tables import TableName
 from app.structs import (
     AlreadyExistsException,
     Database,
+    Function,
     InvalidObjectException,
     InvalidOperationException,
     MetaException,
@@ -345,6 +346,22 @@ def test_one_of_many_creates_the_database_and_its_directory_stays(catalog: Catal
         assert list(threads.map(create, range(8))).count(True) == 1
     assert (catalog.warehouse / "d.db").is_dir()
     assert [event.event.event_type for event in catalog.events()].count("CREATE_DATABASE") == 2
+
+
+def test_what_a_dropped_database_held_is_told_too(catalog: Catalog) -> None:
+    catalog.databases.create(Database(name="d"))
+    for name in ("b", "a"):
+        catalog.tables.create(new_table(name, "d"))
+    catalog.functions.create(Function("f", "d", "a.B", ownerType=PrincipalType.USER))
+    newest = catalog.events()[-1].event_id
+    catalog.databases.drop("d", True, True)
+    told = [event.event for event in catalog.events() if event.event_id > newest]
+    assert [(event.event_type, event.table_name) for event in told] == [
+        ("DROP_FUNCTION", None),
+        ("DROP_TABLE", "a"),
+        ("DROP_TABLE", "b"),
+        ("DROP_DATABASE", None),
+    ]
 
 
 def test_event_ids_are_dense_and_refused_changes_have_none(catalog: Catalog) -> None:
