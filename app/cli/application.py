@@ -42,6 +42,16 @@ Examples:
   hms-gateway serve --database postgresql+psycopg://hms@db.example.org/hms --workers 4
   hms-gateway serve --config /etc/hms-gateway/hms-gateway.toml
 """
+_MIGRATE_EXAMPLES = """\b
+Example:
+  hms-gateway migrate --database postgresql+psycopg://hms@db.example.org/hms
+"""
+_USER_EXAMPLES = """\b
+Examples:
+  hms-gateway user add alice                       asks for the password
+  hms-gateway user add alice --password-stdin < password
+  hms-gateway user add admin                       a new password, when it got lost
+"""
 _CALL_EXAMPLES = """\b
 A word is the next argument, or name=value. Structs, lists and maps are JSON
 with the field names that --explain shows; @file reads them from a file, - from
@@ -65,7 +75,9 @@ application = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-users = typer.Typer(help="Who may call: the users of the password file.", no_args_is_help=True)
+users = typer.Typer(
+    help="Who may call: the users in the gateway's password file.", epilog=_USER_EXAMPLES, no_args_is_help=True
+)
 application.add_typer(users, name="user")
 application.add_typer(locks, name="locks")
 application.add_typer(leases, name="leases")
@@ -76,6 +88,7 @@ ConfigOption = Annotated[
 DataDirOption = Annotated[
     Path | None, typer.Option(help="Folder of database, certificate and users. [default: var]", metavar="FOLDER")
 ]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="Name of the user.")]
 DatabaseOption = Annotated[
     str | None, typer.Option(metavar="URL", help="SQLAlchemy URL of the database; unset is SQLite in the data folder.")
 ]
@@ -101,18 +114,29 @@ def _common(
 @application.command(epilog=_SERVE_EXAMPLES)
 def serve(
     config: ConfigOption = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on. [default: 127.0.0.1]")] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(help="Address to listen on, 0.0.0.0 to be reached from elsewhere. [default: 127.0.0.1]"),
+    ] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on, 0 takes a free one. [default: 30443]")] = None,
     data_dir: DataDirOption = None,
     database: DatabaseOption = None,
-    demo: Annotated[bool, typer.Option("--demo", help="Load hmshttptestdatabase.test_table to look at.")] = False,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Load the protocol document's sample table, to have something to look at.")
+    ] = False,
     thrift_port: Annotated[
-        int | None, typer.Option(help="Port for Thrift over TCP beside HTTPS, for PySpark on this machine.")
+        int | None, typer.Option(help="Also serve Thrift over TCP to this machine, for PySpark and PyIceberg: 9083.")
     ] = None,
-    workers: Annotated[int | None, typer.Option(help="Server processes; on SQLite one is fastest.")] = None,
-    tls: Annotated[bool | None, typer.Option("--tls/--no-tls", help="HTTPS, or readable HTTP. [default: tls]")] = None,
-    tls_certificate: Annotated[Path | None, typer.Option(metavar="FILE", help="PEM certificate chain.")] = None,
-    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="PEM key of the certificate.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Server processes; on SQLite one is fastest. [default: 1]")
+    ] = None,
+    tls: Annotated[
+        bool | None, typer.Option("--tls/--no-tls", help="HTTPS, or HTTP that anybody can read. [default: tls]")
+    ] = None,
+    tls_certificate: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="PEM certificate chain; unset makes one on the first start.")
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="PEM private key of --tls-certificate.")] = None,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error. [default: info]")] = None,
 ) -> None:
     """Run a gateway until it is told to stop (Ctrl-C or SIGTERM).
@@ -138,11 +162,12 @@ def serve(
     run_server(settings, demo=demo)
 
 
-@application.command()
+@application.command(epilog=_MIGRATE_EXAMPLES)
 def migrate(config: ConfigOption = None, data_dir: DataDirOption = None, database: DatabaseOption = None) -> None:
-    """Bring the tables of the database to the revision this version needs.
+    """Make or change the tables of the database as this version needs them.
 
-    SQLite is brought there by `serve` itself; PostgreSQL wants this command before a new version starts.
+    On SQLite `serve` does it itself; PostgreSQL wants this command before the first start of every version. It does no
+    harm when there is nothing to do.
     """
     settings = _settings(config, data_dir=data_dir, database_url=database)
     from app.cli.migrating import run_migration
@@ -152,12 +177,15 @@ def migrate(config: ConfigOption = None, data_dir: DataDirOption = None, databas
 
 @users.command("add")
 def add_user(
-    name: str,
+    name: NameArgument,
     password_stdin: PasswordStdinOption = False,
     config: ConfigOption = None,
     data_dir: DataDirOption = None,
 ) -> None:
-    """Add a user, or give an existing one a new password. A running server notices within a second."""
+    """Add a user, or give an existing one a new password.
+
+    Asks for the password twice, unless it comes from standard input. A running gateway notices within a second.
+    """
     from app.cli.user_commands import add, new_password
 
     settings = _settings(config, data_dir=data_dir)
@@ -165,8 +193,8 @@ def add_user(
 
 
 @users.command("remove")
-def remove_user(name: str, config: ConfigOption = None, data_dir: DataDirOption = None) -> None:
-    """Remove a user. A running server notices within a second."""
+def remove_user(name: NameArgument, config: ConfigOption = None, data_dir: DataDirOption = None) -> None:
+    """Remove a user. A running gateway notices within a second."""
     from app.cli.user_commands import remove
 
     remove(_settings(config, data_dir=data_dir).users_path, name)
@@ -204,7 +232,8 @@ def call(
     """Call one method of any metastore that speaks Thrift JSON over HTTP, and print the answer.
 
     Tables on a terminal, JSON with the IDL's field names otherwise. The password comes from HMS_GATEWAY_PASSWORD,
-    --password-file or --password-stdin, or is asked for. Leaves with 1 when the metastore refuses, 2 when none answers.
+    --password-file or --password-stdin, or is asked for. The exit status is 1 when the metastore refuses, 2 when none
+    answers.
     """
     from app.cli import explaining
 

@@ -23,47 +23,60 @@ Examples:
   hms-gateway bridge --cacert var/certificate.pem --password-file var/password
   hms-gateway bridge --url https://hms.example.org/gateway/default/hmshttpthrift/api/hms --user spark
   hms-gateway bridge --encoding tjson --url https://other.example.org/gateway/default/hms
-Clients use thrift://127.0.0.1:9083 then.
+Clients then use thrift://127.0.0.1:9083.
 """
 
 
 def bridge(
-    url: Annotated[str, typer.Option(envvar="HMS_GATEWAY_URL", help="Address of the gateway.")] = DEFAULT_URL,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    url: Annotated[str, typer.Option(envvar="HMS_GATEWAY_URL", help="Where the gateway is.")] = DEFAULT_URL,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; others than loopback want --allow-remote.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on, 0 takes a free one.")] = 9083,
     allow_remote: Annotated[
-        bool, typer.Option("--allow-remote", help="Listen where others can reach it; they act with this password.")
+        bool,
+        typer.Option("--allow-remote", help="Listen where others can reach it; they act with the bridge's password."),
     ] = False,
-    user: Annotated[str, typer.Option(envvar="HMS_GATEWAY_USER", help="Who calls the gateway.")] = "admin",
+    user: Annotated[str, typer.Option(envvar="HMS_GATEWAY_USER", help="User of the gateway to log in as.")] = "admin",
     password_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File whose first line is the password.")
+        Path | None,
+        typer.Option(metavar="FILE", help="File whose first line is the password, instead of HMS_GATEWAY_PASSWORD."),
     ] = None,
-    cacert: Annotated[Path | None, typer.Option(metavar="FILE", help="PEM certificate to trust.")] = None,
-    insecure: Annotated[bool, typer.Option("--insecure", "-k", help="Take any certificate.")] = False,
+    cacert: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="PEM certificate to trust, such as var/certificate.pem.")
+    ] = None,
+    insecure: Annotated[bool, typer.Option("--insecure", "-k", help="Take any certificate, as curl -k does.")] = False,
     encoding: Annotated[
         str, typer.Option(help="binary passes messages on unchanged; tjson is for other MS-HMSHTTP servers.")
     ] = "binary",
     sasl: Annotated[
-        str, typer.Option(help="SASL PLAIN, its user and password are used for the gateway: off, allow or require.")
+        str, typer.Option(help="off, allow or require: clients bring user and password of their own (SASL PLAIN).")
     ] = "off",
-    do_as: Annotated[bool, typer.Option("--do-as", help="Act for the user that set_ugi names (?doAs=).")] = False,
+    do_as: Annotated[
+        bool,
+        typer.Option("--do-as", help="Call for the user a client says it is; see the setting proxy_users."),
+    ] = False,
     keys: Annotated[
         bool | None,
-        typer.Option("--keys/--no-keys", help="The far side knows a repeated key again. [default: unless tjson]"),
+        typer.Option(
+            "--keys/--no-keys",
+            help="Send a change again when its reply got lost; an hms-gateway makes it once, by its key. "
+            "[default: keys, with tjson no-keys]",
+        ),
     ] = None,
     patience: Annotated[float, typer.Option(help="Seconds to wait for a gateway that is away.")] = 5.0,
     timeout: Annotated[float, typer.Option(help="Seconds to wait for a reply.")] = 600.0,
-    connections: Annotated[int, typer.Option(help="Connections to the gateway at most.")] = 100,
-    clients: Annotated[int | None, typer.Option(help="Client connections at most. [default: 10000]")] = None,
+    connections: Annotated[int, typer.Option(help="Connections to the gateway, at most.")] = 100,
+    clients: Annotated[int | None, typer.Option(help="Connections of clients, at most. [default: 10000]")] = None,
     health_port: Annotated[int, typer.Option(help="Port of /healthz and /metrics, 0 takes a free one.")] = 9084,
     no_health: Annotated[bool, typer.Option("--no-health", help="No /healthz and /metrics.")] = False,
     call_log: Annotated[bool, typer.Option("--call-log/--no-call-log", help="Write one line for each call.")] = True,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
 ) -> None:
-    """Let clients that speak Thrift over TCP (PySpark, PyIceberg, Trino) use a gateway, until told to stop.
+    """Let PySpark, PyIceberg, Trino and Hive use a gateway: Thrift over TCP in, HTTPS out.
 
-    The password comes from HMS_GATEWAY_PASSWORD or --password-file. Listens on this machine only: whoever reaches the
-    port acts with that password.
+    Runs until it is told to stop (Ctrl-C or SIGTERM). The password comes from HMS_GATEWAY_PASSWORD or --password-file.
+    Listens on this machine only: whoever reaches the port acts with that password.
     """
     from app.bridge.running import BridgeSettings, run_bridge
     from app.bridge.server import ServerOptions

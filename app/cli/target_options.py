@@ -12,16 +12,19 @@ if TYPE_CHECKING:
 
 DEFAULT_URL: Final = "https://localhost:30443/gateway/default/hmshttpthrift/api/hms"
 
-UrlOption = Annotated[str, typer.Option(envvar="HMS_GATEWAY_URL", help="URL of the metastore.")]
-UserOption = Annotated[str, typer.Option(envvar="HMS_GATEWAY_USER", help="Who calls.")]
+UrlOption = Annotated[str, typer.Option(envvar="HMS_GATEWAY_URL", help="Where the metastore is.")]
+UserOption = Annotated[str, typer.Option(envvar="HMS_GATEWAY_USER", help="User to log in as.")]
 PasswordStdinOption = Annotated[
     bool, typer.Option("--password-stdin", help="Read the password from standard input, first line.")
 ]
 PasswordFileOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="File whose first line is the password.")
+    Path | None,
+    typer.Option(metavar="FILE", help="File whose first line is the password, instead of HMS_GATEWAY_PASSWORD."),
 ]
-InsecureOption = Annotated[bool, typer.Option("--insecure", "-k", help="Take any certificate.")]
-CacertOption = Annotated[Path | None, typer.Option(metavar="FILE", help="PEM certificate to trust.")]
+InsecureOption = Annotated[bool, typer.Option("--insecure", "-k", help="Take any certificate, as curl -k does.")]
+CacertOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="PEM certificate to trust, such as var/certificate.pem.")
+]
 HeaderOption = Annotated[
     list[str] | None, typer.Option("--header", "-H", metavar="'NAME: VALUE'", help="Header to send along.")
 ]

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def printed_by(gateway, bridge, tmp_path):
-    """`printed_by("pyspark", "shop")` runs a block and drops its database afterwards: the tests here share a catalog."""
+    """`printed_by("pyspark", "shop")` runs a block, then drops its database: these tests share a catalog."""
     folder = prepare(tmp_path, gateway)
     made = []
 
