@@ -38,6 +38,7 @@ from app.housekeeping import Chore, Housekeeping
 from app.limits import Limits
 from app.metastore.alter_table import AlterTableService
 from app.metastore.column_statistics import ColumnStatisticsService
+from app.metastore.commit_marks import CommitMarks
 from app.metastore.constraints import ConstraintService
 from app.metastore.databases import DatabaseService
 from app.metastore.events import EventMaker
@@ -120,7 +121,8 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
     try:
         parts = (store, _directories(settings), clock, rules, to_tjson)
         leases = LeaseService(store, _lease_settings(settings), releases.announce)
-        handlers = [Service(clock, counters), *_handlers(*parts, settings.limits), *_txn_handlers(store, settings)]
+        handlers = [Service(clock, counters), *_handlers(*parts, settings.limits)]
+        handlers += _txn_handlers(store, settings, CommitMarks(clock, rules, to_tjson))
         handlers.append(Leases(leases))
         bytes_max = settings.limits.cached_reply_bytes_max
         processor = Processor(handlers, UNSUPPORTED, translated, bytes_max, under_presented_lease)
@@ -227,13 +229,13 @@ def _answered_from_value() -> frozenset[str]:
     return frozenset(names & METHODS.keys())
 
 
-def _txn_handlers(store: SqlStore, settings: Settings) -> list[object]:
+def _txn_handlers(store: SqlStore, settings: Settings, marks: CommitMarks) -> list[object]:
     txn_settings = _txn_settings(settings)
     locks = LockService(store, txn_settings)
     transactions = TransactionService(store, locks, txn_settings)
     return [
         Locks(locks),
-        Transactions(transactions, WriteIdService(store, txn_settings), RebuildService(store, txn_settings)),
+        Transactions(transactions, WriteIdService(store, txn_settings), RebuildService(store, txn_settings), marks),
         Compactions(CompactionService(store)),
     ]
 

@@ -141,16 +141,17 @@ class Tables:
         )
 
     def get_table(self, call: Call, dbname: str, tbl_name: str) -> Table:
-        table = self._tables.get(table_named(dbname, tbl_name))
-        return _in_default_catalog(table) if is_newer(call, dbname) else table
+        newer = is_newer(call, dbname)
+        table = self._tables.get(table_named(dbname, tbl_name), tells_id=newer)
+        return _in_default_catalog(table) if newer else table
 
     def get_table_req(self, call: Call, req: GetTableRequest) -> GetTableResult:
         request = required(req, "req")
         name = table_in(request.catName, request.dbName, request.tblName)
-        table = self._tables.get(name)
+        newer = is_newer(call, request.dbName) or request.catName is not None
+        table = self._tables.get(name, tells_id=newer)
         if request.getColumnStats and self._statistics is not None:
             table = self._statistics.with_table_statistics(name, table, request.engine)
-        newer = is_newer(call, request.dbName) or request.catName is not None
         return GetTableResult(_in_default_catalog(table) if newer else table)
 
     def get_table_objects_by_name(self, call: Call, dbname: str, tbl_names: list[str]) -> list[Table]:

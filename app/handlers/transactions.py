@@ -2,6 +2,7 @@
 
 from app.handlers.arguments import database_name, is_newer
 from app.handlers.locks import client, object_named
+from app.metastore.commit_marks import CommitMarks
 from app.metastore.errors import required
 from app.rpc.call import Call, Dialect
 from app.structs import (
@@ -47,11 +48,16 @@ from app.txn.write_ids import ValidWriteIds, aborted_bits
 
 class Transactions:
     def __init__(
-        self, transactions: TransactionService, write_ids: WriteIdService, rebuilds: RebuildService
+        self,
+        transactions: TransactionService,
+        write_ids: WriteIdService,
+        rebuilds: RebuildService,
+        marks: CommitMarks,
     ) -> None:
         self._transactions = transactions
         self._write_ids = write_ids
         self._rebuilds = rebuilds
+        self._marks = marks
 
     def get_lock_materialization_rebuild(
         self, call: Call, dbName: str, tableName: str, txnId: int
@@ -100,14 +106,13 @@ class Transactions:
         `writemanaged` spares a server a look-up of write ids that ours does not make, so it changes nothing here.
         """
         request = required(rqst, "rqst")
-        if request.keyValue is not None:
-            raise MetaException("commit_txn with keyValue is not supported")
         excludes_writers = is_newer(call) if request.exclWriteEnabled is None else request.exclWriteEnabled
         self._transactions.commit(
             request.txnid or 0,
             checks_writes=not excludes_writers,
             is_strict=request.exclWriteEnabled is False,
             policy=request.replPolicy,
+            alongside=None if request.keyValue is None else self._marks.setting(request.keyValue),
         )
 
     def get_latest_txnid_in_conflict(self, call: Call, txnId: int) -> int:

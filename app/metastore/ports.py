@@ -216,6 +216,8 @@ class Snapshot(Protocol):
 
     def table(self, db_name: str, tbl_name: str) -> StoredTable | None: ...
 
+    def table_with_id(self, table_id: int) -> StoredTable | None: ...
+
     def tables(self, db_name: str, tbl_names: Sequence[str] | None = None) -> list[StoredTable]:
         """All tables of the database, or those named, ordered by name; unknown names are ignored."""
 

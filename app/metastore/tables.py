@@ -133,9 +133,13 @@ class TableService:
         new, _ = self._checked(given)
         return self._located(new, given, self._store.read(lambda snapshot: _room_for(snapshot, new, given)))
 
-    def get(self, name: TableName) -> Table:
-        """Raises NoSuchObjectException `db.t table not found`, MetaException."""
-        return self._store.read(name.load).table
+    def get(self, name: TableName, *, tells_id: bool = False) -> Table:
+        """Its id is left out unless asked for: callers before 4 do not know it.
+
+        Raises NoSuchObjectException `db.t table not found`, MetaException.
+        """
+        found = self._store.read(name.load)
+        return msgspec.structs.replace(found.table, id=found.table_id) if tells_id else found.table
 
     def drop(self, name: TableName, delete_data: bool) -> None:
         """Raises NoSuchObjectException, MetaException.

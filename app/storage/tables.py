@@ -35,12 +35,18 @@ _ROWS = select(TABLES, DATABASES.c.name.label("db_name")).join(
 # Made once: building a statement costs more than running it.
 _BY_NAME = _ROWS.where(DATABASES.c.name == bindparam("db_name"), TABLES.c.name == bindparam("tbl_name"))
 
+_BY_ID = _ROWS.where(TABLES.c.table_id == bindparam("the_id"))
+
 
 class TableReads(Repository):
     def table(self, db_name: str, tbl_name: str) -> StoredTable | None:
         if not (is_storable(db_name) and is_storable(tbl_name)):
             return None
         row = self._connection.execute(_BY_NAME, {"db_name": db_name, "tbl_name": tbl_name}).first()
+        return None if row is None else _stored_table(row)
+
+    def table_with_id(self, table_id: int) -> StoredTable | None:
+        row = self._connection.execute(_BY_ID, {"the_id": table_id}).first()
         return None if row is None else _stored_table(row)
 
     def tables(self, db_name: str, tbl_names: Sequence[str] | None = None) -> list[StoredTable]:

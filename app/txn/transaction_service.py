@@ -3,14 +3,14 @@
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from app.structs import MetaException, TxnAbortedException, TxnType
 from app.txn.errors import Refused, too_many
 from app.txn.lock_service import LockService
 from app.txn.locks import TxnId
 from app.txn.names import Target
-from app.txn.ports import Client, Store, TxnReads, TxnWrites
+from app.txn.ports import Client, Store, Transaction, TxnReads, TxnWrites
 from app.txn.settings import TxnSettings
 from app.txn.transactions import (
     Operation,
@@ -76,16 +76,38 @@ class TransactionService:
         size = batch_size(count, self._settings.batch_max)
         return self._write(lambda txns: self._open(txns, size, type, client))
 
-    def commit(self, txn_id: int, *, checks_writes: bool, is_strict: bool = False, policy: str | None = None) -> None:
+    def commit(
+        self,
+        txn_id: int,
+        *,
+        checks_writes: bool,
+        is_strict: bool = False,
+        policy: str | None = None,
+        alongside: Callable[[Any], None] | None = None,
+    ) -> None:
         """Commit; the first committer wins (semantics §5.6).
 
         checks_writes  look whether somebody who committed meanwhile changed the same (2.3, exclWriteEnabled=false)
         is_strict      two deletes collide as well
         policy         `txn_id` is an id at this replication policy's source; one that was never opened is done already
+        alongside      what else is done in the commit's unit of work, which it is given; nothing at all when it raises
 
         Raises NoSuchTxnException, and TxnAbortedException for a collision too: the transaction is aborted then.
         """
-        self._write(lambda txns: _commit(txns, _local_id(txns, txn_id, policy), checks_writes, is_strict))
+
+        def work(transaction: Transaction) -> Refused | None:
+            txns = transaction.txns
+            own_id = _local_id(txns, txn_id, policy)
+            if own_id is None or not needs_commit(own_id, txns.txn(own_id)):
+                return None
+            refusal = _commit(txns, TxnId(own_id), checks_writes, is_strict)
+            if refusal is None and alongside is not None:
+                alongside(transaction)
+            return refusal
+
+        outcome = self._store.write(work)
+        if outcome is not None:
+            raise outcome.reason
 
     def abort(self, txn_id: int, policy: str | None = None) -> None:
         """Raises NoSuchTxnException, for a committed one too; aborting twice is fine (semantics §5.4)."""
@@ -250,10 +272,7 @@ def _local_id(txns: TxnWrites, txn_id: int, policy: str | None) -> int | None:
     return txns.replicated(policy, [txn_id]).get(txn_id)
 
 
-def _commit(txns: TxnWrites, txn_id: int | None, checks_writes: bool, is_strict: bool) -> Refused | None:
-    if txn_id is None or not needs_commit(txn_id, txns.txn(txn_id)):
-        return None
-    own_id = TxnId(txn_id)
+def _commit(txns: TxnWrites, own_id: TxnId, checks_writes: bool, is_strict: bool) -> Refused | None:
     writes = txns.writes_of(own_id)
     changes = changes_to_check(writes)
     commit_id = txns.high_water_mark()

@@ -89,6 +89,8 @@ def test_the_catalog_is_shown_to_newer_callers_only(tables: Tables) -> None:
     tables.create_table(CALL, new_table())
     assert tables.get_table(CALL, "default", "t").catName is None
     assert tables.get_table(NEWER, "default", "t").catName == "hive"
+    assert tables.get_table(CALL, "default", "t").id is None
+    assert tables.get_table(NEWER, "default", "t").id > 0
     assert tables.get_table(CALL, "@hive#default", "t").catName == "hive"
     assert tables.get_table_req(CALL, GetTableRequest("default", "t")).table.catName is None
     assert tables.get_table_req(CALL, GetTableRequest("default", "t", catName="hive")).table.catName == "hive"

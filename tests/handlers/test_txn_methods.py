@@ -8,6 +8,7 @@ from app.handlers.compactions import Compactions
 from app.handlers.locks import Locks
 from app.handlers.transactions import Transactions
 from app.limits import Limits
+from app.metastore.commit_marks import CommitMarks
 from app.metastore.partition_tables import TableName
 from app.rpc import Processor
 from app.rpc.call import Call, Dialect
@@ -61,7 +62,7 @@ from app.txn.settings import TxnSettings
 from app.txn.transaction_service import TransactionService
 from app.txn.write_id_service import WriteIdService
 from app.wire import Message, MessageType, make_codecs
-from tests.catalog import Catalog, new_table
+from tests.catalog import Catalog, new_table, to_tjson
 
 
 class Peer:
@@ -97,6 +98,7 @@ def processor(catalog: Catalog) -> Processor:
             TransactionService(catalog.store, locks, settings),
             WriteIdService(catalog.store, settings),
             RebuildService(catalog.store, settings),
+            CommitMarks(catalog.clock, catalog.settings, to_tjson),
         ),
         Compactions(CompactionService(catalog.store)),
     ]
@@ -269,12 +271,58 @@ def test_numbers_of_transactions(old: Peer) -> None:
         lambda: old.call("heartbeat_txn_range", HeartbeatTxnRangeRequest(-(2**63), 2**63 - 1)),
         lambda: old.call("abort_txns", AbortTxnsRequest(list(range(1001)))),
         lambda: old.call("commit_txn", CommitTxnRequest(1, keyValue=CommitTxnKeyValue(1, "_meta", "v"))),
+        lambda: old.call("commit_txn", CommitTxnRequest(1, keyValue=CommitTxnKeyValue(1, "other", "v"))),
     ):
         with pytest.raises((RuntimeError, TypeError)):
             call()
     assert old.call("get_open_txns").min_open_txn == 1
     with pytest.raises(NoSuchTxnException, match="No such transaction txnid:2000"):
         old.call("commit_txn", CommitTxnRequest(2000))
+
+
+def test_a_commit_sets_a_parameter_of_a_table(catalog: Catalog, new: Peer) -> None:
+    catalog.tables.create(new_table("t", parameters={"kept": "yes"}))
+    table_id = catalog.tables.get(TableName("default", "t"), tells_id=True).id
+    first, second, third = opened(new, 3)
+
+    def commit(txn_id: int, key: str, value: str, table: int | None = table_id) -> None:
+        mark = CommitTxnKeyValue(table, key, value)
+        new.call("commit_txn", CommitTxnRequest(txn_id, keyValue=mark, writemanaged=True))
+
+    def parameters() -> dict[str, str]:
+        stored = catalog.tables.get(TableName("default", "t")).parameters
+        return {name: value for name, value in stored.items() if name.startswith(("_meta", "kept", "transient"))}
+
+    before = parameters()
+    commit(first, "_meta.offset", "7")
+    assert parameters() == before | {"_meta.offset": "7"}
+    assert catalog.last_event()[:3] == ("ALTER_TABLE", "default", "t")
+    version = catalog.store.version()
+    commit(first, "_meta.offset", "8")
+    assert (parameters()["_meta.offset"], catalog.store.version()) == ("7", version)
+    for key, value, table in (("offset", "9", table_id), ("_meta", "9", 4711), ("_meta", "9", -(2**63))):
+        with pytest.raises(RuntimeError):
+            commit(second, key, value, table)
+    assert list(new.call("get_open_txns").open_txns) == [second, third]
+    commit(second, "_meta.offset", "10")
+    assert parameters()["_meta.offset"] == "10"
+    new.call("abort_txn", AbortTxnRequest(third))
+    with pytest.raises(TxnAbortedException):
+        commit(third, "_meta.offset", "11")
+    assert parameters()["_meta.offset"] == "10"
+
+
+def test_a_commit_that_collides_sets_no_parameter(catalog: Catalog, old: Peer) -> None:
+    catalog.tables.create(new_table("t"))
+    table_id = catalog.tables.get(TableName("default", "t"), tells_id=True).id
+    winner, loser = opened(old, 2)
+    for txn_id in (winner, loser):
+        request = AddDynamicPartitions(txn_id, "default", "t", ["p=1"], DataOperationType.UPDATE)
+        old.call("add_dynamic_partitions", request)
+    old.call("commit_txn", CommitTxnRequest(winner, writemanaged=True))
+    with pytest.raises(TxnAbortedException, match="write conflict"):
+        old.call("commit_txn", CommitTxnRequest(loser, keyValue=CommitTxnKeyValue(table_id, "_meta", "v")))
+    assert "_meta" not in catalog.tables.get(TableName("default", "t")).parameters
 
 
 @pytest.mark.parametrize("first_excludes", [None, False])
