@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tests.comparison.differences import DIFFERENCES, Answers, Difference
+from tests.comparison.differences import DIFFERENCES, REMEMBERED, Answers, Difference
 from tests.comparison.replies import Reply, different_places
 from tests.comparison.servers import Metastore, Step, ask_both
 
@@ -36,13 +36,15 @@ class Comparison:
     def __init__(self) -> None:
         self.seen: Counter[str] = Counter()
         self.calls = 0
+        self._earlier: list[Answers] = []
 
     def judge(self, position: int, step: Step, theirs: Reply, ours: Reply) -> Difference | Finding | None:
         """None when equal, the entry of the table that explains the difference, or the finding."""
         self.calls += 1
+        answers = Answers(step.method, step.arguments, theirs, ours, self._earlier)
+        self._earlier = [*self._earlier, answers] if step.method in REMEMBERED else self._earlier
         if theirs == ours:
             return None
-        answers = Answers(step.method, step.arguments, theirs, ours)
         for difference in DIFFERENCES:
             if difference.explains(answers):
                 self.seen[difference.name] += 1
@@ -51,6 +53,7 @@ class Comparison:
 
     def run(self, theirs: Metastore, ours: Metastore, steps: Iterable[Step]) -> Iterator[Finding]:
         """The findings of one script on two clean metastores. Ends where a declared difference parts the catalogs."""
+        self._earlier = []
         for position, step in enumerate(steps):
             verdict = self.judge(position, step, *ask_both(theirs, ours, step))
             if isinstance(verdict, Finding):

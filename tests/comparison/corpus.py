@@ -12,7 +12,20 @@ from tests.comparison.replies import Reply
 from tests.comparison.servers import Step
 
 FOLDER = Path(__file__).parent / "corpus"
-SCRIPTS = ("databases", "tables", "partitions", "filters", "functions", "privileges", "statistics")
+SCRIPTS = (
+    "databases",
+    "tables",
+    "partitions",
+    "filters",
+    "functions",
+    "privileges",
+    "statistics",
+    "transactions",
+    "locks",
+    "compactions",
+    "notifications",
+    "service",
+)
 
 
 def steps_of(script: str) -> list[Step]:

@@ -4,10 +4,11 @@
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tests.comparison.lock_history import Called, followed, must_wait
 from tests.comparison.replies import Reply, different_places
 
 INTERNAL_ERROR, PROTOCOL_ERROR = 6, 7
@@ -17,17 +18,24 @@ JAVA_NULLS = (
     "Cannot read field",
     "java.lang.RuntimeException: Cannot",
 )
+# What the answers to calls about transactions and locks depend on.
+REMEMBERED = frozenset(
+    ("lock", "check_lock", "unlock", "commit_txn", "abort_txn", "abort_txns", "drop_table", "drop_partition")
+)
+ACQUIRED, WAITING = 1, 2
+UNSET, NO_TXN, EXCLUSIVE_WRITE = 5, 6, 4
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """One call and what both servers answered."""
+    """One call and what both servers answered; `earlier` are the calls of the script before it that matter to some."""
 
     method: str
     arguments: Mapping[str, Any]
     theirs: Reply
     ours: Reply
+    earlier: "Sequence[Answers]" = ()
 
     @property
     def exceptions(self) -> tuple[str | None, str | None]:
@@ -243,6 +251,254 @@ def _no_error_at_all(exception: str) -> Callable[[Answers], bool]:
     return lambda answers: answers.theirs == {} and answers.exceptions[1] == exception
 
 
+def _reason_is_told(answers: Answers) -> bool:
+    theirs, ours = (reply.get("TApplicationException", {}) for reply in (answers.theirs, answers.ours))
+    if theirs.get("type") != INTERNAL_ERROR or ours.get("type") != INTERNAL_ERROR:
+        return False
+    return str(ours["message"]).startswith(f"{theirs['message']}: ")
+
+
+def _missing_field(answers: Answers) -> bool:
+    theirs, ours = (reply.get("TApplicationException", {}) for reply in (answers.theirs, answers.ours))
+    if theirs.get("type") != PROTOCOL_ERROR or ours.get("type") != PROTOCOL_ERROR:
+        return False
+    return str(theirs["message"]).startswith(f"{ours['message']}(")
+
+
+def _request(answers: Answers) -> Mapping[str, Any]:
+    """The only argument."""
+    return next(iter(answers.arguments.values()), None) or {}
+
+
+def _was_committed(answers: Answers) -> bool:
+    """We have committed that transaction before, and it had nothing to be remembered by."""
+    asked = _request(answers).get("txnid")
+    known = any(
+        one.method == "commit_txn" and _request(one).get("txnid") == asked and one.ours == {} for one in answers.earlier
+    )
+    if not known or answers.texts[0] != f"No such transaction txnid:{asked}":
+        return False
+    if answers.method == "commit_txn":
+        return answers.ours == {}
+    return answers.texts[1] == f"Transaction txnid:{asked} is already committed."
+
+
+def _told_why_aborted(answers: Answers) -> bool:
+    theirs, ours = answers.texts
+    is_aborted = answers.exceptions == ("TxnAbortedException", "TxnAbortedException")
+    return is_aborted and theirs.endswith(" already aborted") and ours.startswith(f"{theirs}: ")
+
+
+def _transaction_details(place: str, theirs: Any, ours: Any) -> bool:
+    return (place.endswith(".agentInfo") and theirs == "Unknown") or (place.endswith(".metaInfo") and theirs is None)
+
+
+def _blocker(place: str, theirs: Any, ours: Any) -> bool:
+    return place.endswith((".blockedByExtId", ".blockedByIntId")) and ours is not None
+
+
+def _has_no_operation(answers: Answers) -> bool:
+    operation = _request(answers).get("operationType", UNSET)
+    return _internal_error(answers.theirs) and answers.ours == {} and operation == UNSET
+
+
+def _records_nothing(answers: Answers) -> bool:
+    operations = {one.get("operationType") for one in _request(answers).get("component", ())}
+    return _internal_error(answers.theirs) and "success" in answers.ours and NO_TXN in operations
+
+
+def _exclusive_write(answers: Answers) -> bool:
+    types = {one.get("type") for one in _request(answers).get("component", ())}
+    return "'type' is unset" in answers.texts[0] and "success" in answers.ours and EXCLUSIVE_WRITE in types
+
+
+def _unknown_type(answers: Answers) -> bool:
+    is_unset = "Required field 'type' is unset!" in answers.texts[0] or "closed" in answers.theirs
+    return is_unset and ": unknown " in answers.texts[1]
+
+
+def _state(reply: Reply) -> Any:
+    return reply.get("success", {}).get("state")
+
+
+def _granted_too_early(answers: Answers) -> bool:
+    """Hive grants what conflicts with a lock that another one holds, or asked for earlier."""
+    if (_state(answers.theirs), _state(answers.ours)) != (ACQUIRED, WAITING):
+        return False
+    requests = followed([*map(_called, answers.earlier), _called(answers)])
+    return must_wait(requests[answers.ours["success"]["lockid"]], requests.values())
+
+
+def _called(answers: Answers) -> Called:
+    return answers.method, answers.arguments, answers.ours
+
+
+def _deadlock(answers: Answers) -> bool:
+    is_told = answers.exceptions[1] == "TxnAbortedException" and ": deadlock with " in answers.texts[1]
+    return is_told and _state(answers.theirs) == WAITING
+
+
+def _lost_its_lock(answers: Answers) -> bool:
+    asked_for_none = any(one.method == "abort_txns" and 0 in _request(one)["txn_ids"] for one in answers.earlier)
+    return answers.exceptions[0] == "NoSuchLockException" and "success" in answers.ours and asked_for_none
+
+
+NEWER_EVENT_KEYS = ("tableType", "isTruncateOp", "replace", "ptnObjJson", "subDirectoryList")
+HIVE_EVENTS = [
+    "CREATE_DATABASE",
+    "DROP_DATABASE",
+    "CREATE_TABLE",
+    "DROP_TABLE",
+    "ALTER_TABLE",
+    "ADD_PARTITION",
+    "DROP_PARTITION",
+    "ALTER_PARTITION",
+    "INSERT",
+    "CREATE_FUNCTION",
+    "DROP_FUNCTION",
+    "CREATE_INDEX",
+    "DROP_INDEX",
+    "ALTER_INDEX",
+]
+
+
+def _events_say_more(answers: Answers) -> bool:
+    """Our events of the kinds that Hive has, in its order, say all that its events say."""
+    if "success" not in answers.theirs or "success" not in answers.ours:
+        return False
+    theirs = answers.theirs["success"]["events"]
+    ours = [event for event in answers.ours["success"]["events"] if _is_of_hive(event)]
+    limit = _request(answers).get("maxEvents") or 0
+    if limit > 0:
+        theirs, ours = theirs[: len(ours)], ours[: len(theirs)]
+    return len(theirs) == len(ours) and all(map(_says_more, _in_one_order(theirs), _in_one_order(ours)))
+
+
+def _is_of_hive(event: Mapping[str, Any]) -> bool:
+    """Dropping an index drops its table too, of which Hive says nothing."""
+    is_index_table = event["eventType"] == "DROP_TABLE" and event["message"].get("tableType") == "INDEX_TABLE"
+    return event["eventType"] in HIVE_EVENTS and not is_index_table
+
+
+def _in_one_order(events: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Tables of a database that is dropped go in the database's order in Hive: neighbours are sorted."""
+    ordered = list(events)
+    for place in range(1, len(ordered)):
+        while place and ordered[place]["eventType"] == ordered[place - 1]["eventType"] == "DROP_TABLE":
+            if ordered[place - 1].get("tableName", "").lower() <= ordered[place].get("tableName", "").lower():
+                break
+            ordered[place - 1], ordered[place] = ordered[place], ordered[place - 1]
+            place -= 1
+    return ordered
+
+
+def _says_more(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
+    return all(_accounted_in_event(*place) for place in different_places(theirs, ours))
+
+
+def _accounted_in_event(place: str, theirs: Any, ours: Any) -> bool:
+    key = place.rpartition(".")[2]
+    if theirs is None:
+        # Completed objects, the keys of later versions.
+        return "ObjJson" in place or "ListJson" in place or "ObjAfterJson" in place or key in NEWER_EVENT_KEYS
+    if key == "eventId" or place.endswith((".dbName", ".tableName", ".message.db", ".message.table")):
+        return key == "eventId" or str(theirs).lower() == ours
+    is_time = place.endswith(("Json.4.i32", "Json.5.i32"))
+    return is_time and theirs == 0
+
+
+def _more_events(answers: Answers) -> bool:
+    numbers = [int(reply["success"]["eventId"].strip("{}").split()[1]) for reply in (answers.theirs, answers.ours)]
+    return numbers[0] < numbers[1]
+
+
+def _null_request_of_events(answers: Answers) -> bool:
+    return answers.theirs == {} and answers.exceptions[1] == "TApplicationException"
+
+
+def _event_of_no_kind(answers: Answers) -> bool:
+    return "closed" in answers.theirs and "Event type null" in answers.texts[1]
+
+
+def _counts_of_calls(answers: Answers) -> bool:
+    return all(isinstance(reply.get("success"), dict | int) for reply in (answers.theirs, answers.ours))
+
+
+def _groups_and_user(answers: Answers) -> bool:
+    user = answers.arguments.get("user_name")
+    return "success" in answers.ours and answers.theirs == {"success": [*answers.ours["success"], user]}
+
+
+def _marked_however_spelled(answers: Answers) -> bool:
+    names = (answers.arguments.get("db_name"), answers.arguments.get("tbl_name"))
+    replies = (answers.theirs.get("success"), answers.ours.get("success"))
+    return replies == (False, True) and any(name != name.strip().lower() for name in names if name)
+
+
+def _mark_of_a_former_table(answers: Answers) -> bool:
+    names = (answers.arguments.get("db_name"), answers.arguments.get("tbl_name"))
+    was_dropped = any(
+        one.method == "drop_table" and (one.arguments["dbname"], one.arguments["name"]) == names
+        for one in answers.earlier
+    )
+    return was_dropped and (answers.theirs.get("success"), answers.ours.get("success")) == (True, False)
+
+
+def _unreadable_expression(answers: Answers) -> bool:
+    success = answers.ours.get("success", {})
+    return answers.exceptions[0] == "MetaException" and success.get("hasUnknownPartitions") is True
+
+
+def _all_that_may_match(answers: Answers) -> bool:
+    """We tell all partitions, and that some may not match."""
+    theirs, ours = answers.theirs.get("success"), answers.ours.get("success")
+    if not theirs or not ours or not ours["hasUnknownPartitions"]:
+        return False
+    limit = _request(answers).get("maxParts", -1)
+    return limit >= 0 or all(one in ours["partitions"] for one in theirs["partitions"])
+
+
+def _not_dropped_by_expression(answers: Answers) -> bool:
+    has_expressions = "exprs" in _request(answers)["parts"]
+    return "success" in answers.theirs and answers.exceptions[1] == "MetaException" and has_expressions
+
+
+def _compactions_left(answers: Answers) -> bool:
+    """Hive has more entries, all of tables or partitions that were dropped."""
+    if "success" not in answers.theirs or "success" not in answers.ours:
+        return False
+    ours = _without(answers.ours, ["enqueueTime"])["success"]["compacts"]
+    theirs = answers.theirs["success"]["compacts"]
+    dropped = {(one.arguments["db_name"], one.arguments["tbl_name"]) for one in answers.earlier if _drops(one)}
+    more = [entry for entry in theirs if entry not in ours]
+    are_gone = all((entry["dbname"], entry["tablename"]) in dropped for entry in more)
+    return bool(more) and are_gone and all(entry in theirs for entry in ours)
+
+
+def _drops(answers: Answers) -> bool:
+    return answers.method == "drop_partition" and answers.ours == {"success": True}
+
+
+def _nothing_to_clear(answers: Answers) -> bool:
+    return _internal_error(answers.theirs) and answers.ours == {"success": {}}
+
+
+def _same_but_for(*names: str) -> Callable[[Answers], bool]:
+    """The same values in any order, but for fields that clients of 2.3 do not know."""
+
+    def applies(answers: Answers) -> bool:
+        ours = _without(answers.ours, names)
+        return "success" in ours and _sorted(ours) == _sorted(answers.theirs)
+
+    return applies
+
+
+def _without(value: Any, names: Sequence[str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _without(one, names) for key, one in value.items() if key not in names}
+    return [_without(one, names) for one in value] if isinstance(value, list) else value
+
+
 DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "malformed arguments",
@@ -260,6 +516,31 @@ DIFFERENCES: tuple[Difference, ...] = (
         "Answers with a declared exception that says what is wrong.",
         "Nothing a client sends is our internal error.",
         _breaks_where_we_explain,
+    ),
+    Difference(
+        "internal errors of methods that declare none",
+        "*",
+        "Where the IDL declares no exception that fits, the client gets INTERNAL_ERROR (6), 'Internal error …' "
+        "and the method's name.",
+        "The same, followed by a colon and the reason.",
+        "Every Thrift client shows the text.",
+        _reason_is_told,
+    ),
+    Difference(
+        "fields that are missing deep inside",
+        "lock open_txns compact compact2 add_dynamic_partitions",
+        "The text of the PROTOCOL_ERROR ends with the whole struct as Java prints it.",
+        "It ends with the struct's name.",
+        "What the caller sent, it knows.",
+        _missing_field,
+    ),
+    Difference(
+        "unknown numbers of types",
+        "lock compact compact2",
+        "PROTOCOL_ERROR, or a broken connection: an enum value that Java does not know counts as not set.",
+        "INTERNAL_ERROR with a text that names the number; these methods declare no exception for it.",
+        "The field was set, and the text says what was wrong with it.",
+        _unknown_type,
     ),
     Difference(
         "null arguments",
@@ -585,5 +866,218 @@ DIFFERENCES: tuple[Difference, ...] = (
         "The text ends with what the value should be.",
         "No client can rely on Java's texts.",
         _other_text("Invalid configuration value"),
+    ),
+    Difference(
+        "committed transactions that wrote nothing",
+        "commit_txn abort_txn heartbeat lock add_dynamic_partitions",
+        "Forgotten at once: NoSuchTxnException 'No such transaction', for a repeated commit too.",
+        "Remembered for a while: committing again succeeds, everything else says 'is already committed'.",
+        "A client whose answer got lost asks again, and must not hear that its commit failed.",
+        _was_committed,
+    ),
+    Difference(
+        "why a transaction was aborted",
+        "commit_txn heartbeat lock check_lock add_dynamic_partitions",
+        "TxnAbortedException 'Transaction txnid:… already aborted'.",
+        "The same, followed by the reason when it was not the client's own wish.",
+        "It is the question everybody asks next.",
+        _told_why_aborted,
+    ),
+    Difference(
+        "details of transactions",
+        "get_open_txns_info",
+        "agentInfo of open_txns is not kept, it is always 'Unknown'; metaInfo is not set.",
+        "agentInfo is as the client sent it, metaInfo says why a transaction was aborted.",
+        "They tell who left a transaction open, and what became of it.",
+        _only_at(_transaction_details),
+    ),
+    Difference(
+        "dynamic partitions without an operation",
+        "add_dynamic_partitions",
+        "INTERNAL_ERROR (6) when operationType is not set.",
+        "Counts as UPDATE, the strictest.",
+        "The field is optional, and clients of newer versions leave it out.",
+        _has_no_operation,
+        parts_catalogs=True,
+    ),
+    Difference(
+        "locks granted too early",
+        "lock check_lock",
+        "A request passes one that waits for the same thing; the one that waits may then be granted while the other "
+        "holds its lock, so both have what only one may have.",
+        "A request waits for whoever holds or earlier asked for what it cannot share.",
+        "Locks exclude each other, or they are none; and nobody starves.",
+        _granted_too_early,
+        parts_catalogs=True,
+    ),
+    Difference(
+        "deadlocks",
+        "lock",
+        "Transactions that wait for each other do so until one times out.",
+        "The youngest of them is aborted, and told with whom it collided.",
+        "The others go on at once.",
+        _deadlock,
+        parts_catalogs=True,
+    ),
+    Difference(
+        "aborting transaction 0",
+        "check_lock",
+        "abort_txns of 0, which means no transaction, takes away every lock that belongs to none.",
+        "There is no transaction 0, so nothing happens.",
+        "The locks are other clients'.",
+        _lost_its_lock,
+        parts_catalogs=True,
+    ),
+    Difference(
+        "locks that record nothing",
+        "lock",
+        "INTERNAL_ERROR (6) for operation NO_TXN within a transaction.",
+        "The lock is taken and no write is recorded, as in Hive 3.1 and later.",
+        "Newer clients send it.",
+        _records_nothing,
+        parts_catalogs=True,
+    ),
+    Difference(
+        "locks of the newer type",
+        "lock",
+        "EXCL_WRITE is unknown.",
+        "Means one writer and any readers, as in Hive 4.",
+        "Newer clients send it.",
+        _exclusive_write,
+        parts_catalogs=True,
+    ),
+    Difference(
+        "which lock is in the way",
+        "show_locks",
+        "blockedByExtId and blockedByIntId are set by some answers only, and name any lock in the way.",
+        "Every waiting lock names the earliest one in its way.",
+        "Whoever waits wants to know for whom.",
+        _only_at(_blocker),
+    ),
+    Difference(
+        "compactions say when they were asked for",
+        "show_compact",
+        "enqueueTime is unknown, and the order of the answer is not defined.",
+        "enqueueTime is set and the latest come first, as in Hive 4.",
+        "Older clients skip the field.",
+        _same_but_for("enqueueTime"),
+    ),
+    Difference(
+        "compactions of what is dropped",
+        "show_compact",
+        "Requests for a table or partition that is dropped stay in the queue, unless it is transactional.",
+        "They go with it.",
+        "Nobody could carry them out.",
+        _compactions_left,
+    ),
+    Difference(
+        "what events say",
+        "get_next_notification",
+        "Some changes write no event (tables of indexes, altered functions, statistics, grants). Messages have objects "
+        "as they were sent, and names as they were spelled.",
+        "Every change of the catalog writes one, so ids are further apart. Messages have the objects as they are "
+        "stored, and the keys that Hive 3 added (tableType, isTruncateOp, replace, the table of an insertion).",
+        "What is written to the log is what a cache and a replica go by.",
+        _events_say_more,
+    ),
+    Difference(
+        "how many events there are",
+        "get_current_notificationEventId",
+        "Some changes write no event.",
+        "Every change of the catalog writes one.",
+        "As above.",
+        _more_events,
+    ),
+    Difference(
+        "events that nobody asked for",
+        "get_next_notification",
+        "Without a request the result is missing.",
+        "INTERNAL_ERROR that says that the request must not be null.",
+        "It says what was wrong.",
+        _null_request_of_events,
+    ),
+    Difference(
+        "events of no kind",
+        "fire_listener_event",
+        "An event without data breaks the connection.",
+        "INTERNAL_ERROR that says it, since the method declares no exception.",
+        "The client's connection stays usable.",
+        _event_of_no_kind,
+    ),
+    Difference(
+        "numbers of calls",
+        "getCounters getCounter",
+        "Counts calls under names that differ from the methods' for some (a point at the end, names of databases), and "
+        "calls within calls; those about transactions and locks not at all.",
+        "The number of calls of each method.",
+        "That is what is asked.",
+        _counts_of_calls,
+    ),
+    Difference(
+        "identity of the connection",
+        "set_ugi",
+        "Over TCP the groups; what answers behind it, which the comparison asks, adds the user.",
+        "The groups.",
+        "It is what clients see.",
+        _groups_and_user,
+    ),
+    Difference(
+        "file metadata to clear",
+        "clear_file_metadata",
+        "INTERNAL_ERROR (6): not supported by its store.",
+        "There is none, so it is cleared.",
+        "What was asked for holds.",
+        _nothing_to_clear,
+    ),
+    Difference(
+        "marks of partitions",
+        "isPartitionMarkedForEvent",
+        "Names of databases and tables are compared as they are spelled.",
+        "A table is the same however its name is spelled.",
+        "Everywhere else it is.",
+        _marked_however_spelled,
+    ),
+    Difference(
+        "marks of tables that were dropped",
+        "isPartitionMarkedForEvent",
+        "They stay, and are those of the next table of that name.",
+        "They go with the table.",
+        "The new table's data was never loaded.",
+        _mark_of_a_former_table,
+    ),
+    Difference(
+        "indexes without a table",
+        "add_index",
+        "INTERNAL_ERROR (6) without a table to keep the index in.",
+        "The index is kept, as its declaration allows.",
+        "Nothing of it is used by any client that still runs.",
+        lambda answers: _internal_error(answers.theirs) and "success" in answers.ours,
+        parts_catalogs=True,
+    ),
+    Difference(
+        "expressions that cannot be read",
+        "get_partitions_by_expr",
+        "MetaException with a text of its deserializer.",
+        "All partitions, and hasUnknownPartitions.",
+        "Only Java can tell whether they are Java objects.",
+        _unreadable_expression,
+    ),
+    Difference(
+        "expressions over partitions",
+        "get_partitions_by_expr",
+        "Expressions are Java objects of its compiler; it evaluates them.",
+        "All partitions, and hasUnknownPartitions, on which the caller evaluates the expression itself. Bytes that are "
+        "the text of a filter, as newer clients send them, are evaluated.",
+        "There is no Java here.",
+        _all_that_may_match,
+    ),
+    Difference(
+        "partitions dropped by expressions",
+        "drop_partitions_req",
+        "Drops the partitions for which its compiler's Java object is true.",
+        "MetaException; the text of a filter is evaluated.",
+        "What cannot be evaluated must not drop anything.",
+        _not_dropped_by_expression,
+        parts_catalogs=True,
     ),
 )

@@ -1,4 +1,4 @@
-"""Reads TJSON replies with the IDL's names and without what differs between two runs: times and folders.
+"""Reads TJSON replies with the IDL's names and without what differs between two runs: times, folders and ids.
 
 This reader knows nothing of the gateway's own codecs, and is strict: a type tag that is not the IDL's is an error.
 """
@@ -10,10 +10,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from app.idl import BaseType, EnumType, Field, ListType, MapType, SetType, StructType, Type
+from app.idl import BaseType, EnumType, ListType, MapType, SetType, StructDef, StructType, Type
 from app.structs import IDL, METHODS
+from tests.comparison.ids import Ids, kind_of, named_in_request
 
 REPLY, EXCEPTION = 2, 3
+EVENT_MESSAGE = ("NotificationEvent", "message")
 TAGS = {
     BaseType.BOOL: "tf",
     BaseType.I8: "i8",
@@ -38,9 +40,10 @@ class NotAsDeclared(Exception):
 
 
 class Surroundings:
-    """What is different for each server: its folders, and the time since when it runs."""
+    """What is different for each server: its folders, the time since when it runs, and the ids it gives."""
 
     def __init__(self, warehouse: Path, elsewhere: Path) -> None:
+        self.ids = Ids()
         self._since = time.time() - SECONDS_BEFORE
         self._folders = [
             (f"file:{warehouse}", "{warehouse}"),
@@ -50,15 +53,16 @@ class Surroundings:
         ]
 
     def fill_in(self, text: str) -> str:
-        """A request with the placeholders replaced by this server's folders."""
+        """A request with the placeholders replaced by this server's folders and ids."""
         for folder, name in self._folders:
             text = text.replace(name, folder)
-        return text
+        return self.ids.fill_in(text)
 
     def text(self, text: str) -> str:
-        """A text of a reply with placeholders in place of this server's folders and of the time."""
+        """A text of a reply with placeholders in place of this server's folders, ids and of the time."""
         for folder, name in self._folders:
             text = text.replace(folder, name)
+        text = self.ids.text(text)
         return NUMBERS.sub(lambda found: str(self.number(int(found[0]))), text)
 
     def number(self, number: int) -> int | str:
@@ -81,7 +85,7 @@ def read_reply(body: bytes, method: str, around: Surroundings) -> Reply:
         return {"TApplicationException": {"type": fields["2"]["i32"], "message": text}}
     if message[2] != REPLY:
         raise NotAsDeclared(f"message type {message[2]} in answer to {method}")
-    result = _Reader(around).struct(METHODS[method].result.definition.fields, message[4])
+    result = _Reader(around).struct(METHODS[method].result.definition, message[4])
     if len(result) > 1:
         raise NotAsDeclared(f"{method} answers with {', '.join(result)} at once")
     exceptions = {field.name: field.type for field in METHODS[method].definition.throws}
@@ -92,7 +96,7 @@ def read_arguments(method: str, request: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a request by name, for people and for the table of differences."""
     reader = _Reader(None)
     try:
-        return reader.struct(METHODS[method].arguments.definition.fields, request)
+        return reader.struct(METHODS[method].arguments.definition, request)
     except (NotAsDeclared, KeyError, TypeError, ValueError, AttributeError):
         return {"unreadable": request}
 
@@ -124,8 +128,8 @@ class _Reader:
     def __init__(self, around: Surroundings | None) -> None:
         self._around = around
 
-    def struct(self, fields: tuple[Field, ...], value: Mapping[str, Any]) -> dict[str, Any]:
-        by_id = {str(field.id): field for field in fields}
+    def struct(self, definition: StructDef, value: Mapping[str, Any]) -> dict[str, Any]:
+        by_id = {str(field.id): field for field in definition.fields}
         found = {}
         for number, tagged in value.items():
             field = by_id.get(number)
@@ -134,17 +138,33 @@ class _Reader:
             tag = _tag(field.type)
             if list(tagged) != [tag]:
                 raise NotAsDeclared(f"field {field.name} should be {tag}: {tagged}")
-            found[field.name] = self.value(field.type, tagged[tag])
+            kind = None if self._around is None else kind_of(definition.name, field.name)
+            if (definition.name, field.name) == EVENT_MESSAGE:
+                found[field.name] = self._parsed(tagged[tag])
+            elif kind is None:
+                found[field.name] = self.value(field.type, tagged[tag])
+            else:
+                found[field.name] = self.ids(kind, field.type, tagged[tag])
         return found
+
+    def ids(self, kind: str, type: Type, value: Any) -> Any:
+        """An id, or those of a list that are not from before the script."""
+        assert self._around is not None
+        if not isinstance(type, ListType | SetType):
+            return self._around.ids.named(kind, value)
+        numbers = sorted(self.value(type, value))
+        return [self._around.ids.named(kind, one) for one in numbers if not self._around.ids.is_older(kind, one)]
 
     def value(self, type: Type, value: Any) -> Any:
         match type:
             case StructType(name):
-                return self.struct(IDL.structs[name].fields, value)
+                return self.struct(IDL.structs[name], value)
             case ListType(element) | SetType(element):
                 tag, count, *elements = value
                 if tag != _tag(element) or count != len(elements):
                     raise NotAsDeclared(f"list of {count} {tag}: {str(value)[:200]}")
+                if isinstance(element, StructType):
+                    elements = [one for one in elements if not self._is_older(IDL.structs[element.name], one)]
                 return [self.value(element, one) for one in elements]
             case MapType(key, element):
                 key_tag, tag, count, entries = value
@@ -154,12 +174,35 @@ class _Reader:
                 return {self._text(one): self.value(element, other) for one, other in sorted(entries.items())}
             case BaseType.STRING:
                 return self._text(value)
-            case BaseType.I32 | BaseType.I64 if self._around is not None:
-                return self._around.number(value)
+            case BaseType.I32 | BaseType.I64:
+                return named_in_request(value) if self._around is None else self._around.number(value)
             case BaseType.BOOL:
                 return bool(value)
             case _:
                 return value
+
+    def _is_older(self, definition: StructDef, value: Mapping[str, Any]) -> bool:
+        """A transaction that an earlier script left aborted, an event of its."""
+        if self._around is None or definition.name not in ("TxnInfo", "NotificationEvent"):
+            return False
+        identity = definition.fields[0]
+        number = next(iter(value.get(str(identity.id), {}).values()), None)
+        return self._around.ids.is_older(kind_of(definition.name, identity.name), number)
+
+    def _parsed(self, value: Any) -> Any:
+        """A message of an event: JSON, in which some texts are JSON themselves."""
+        match value:
+            case dict():
+                return {name: self._parsed(one) for name, one in sorted(value.items())}
+            case list():
+                return [self._parsed(one) for one in value]
+            case bool() | None:
+                return value
+            case int():
+                return value if self._around is None else self._around.number(value)
+            case str():
+                return self._parsed(json.loads(value)) if value.startswith('{"') else self._text(value)
+        return value
 
     def _text(self, text: str) -> str:
         return text if self._around is None else self._around.text(text)

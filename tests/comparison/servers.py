@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from app.limits import Limits
-from app.structs import METHODS
+from app.structs import METHODS, AbortTxnRequest, Database, OpenTxnRequest, ShowLocksRequest, TxnState, UnlockRequest
 from app.wire import make_codecs
+from tests.comparison.ids import Ids, lock
 from tests.comparison.replies import NotAsDeclared, Reply, Surroundings, read_arguments, read_reply
 from tests.oracle.peer import RealMetastore
 from tests.server import API_PATH, GatewayServer, basic, trusting
@@ -104,15 +105,18 @@ class Metastore:
         self._connection.close()
 
     def clean(self) -> None:
-        """Remove everything a script may have left: objects first, then directories."""
+        """Remove everything a script may have left: objects first, then directories; and count ids from here on."""
+        self._around.ids = Ids()
         for step in self._removals():
             self.ask(step)
+        self._around.ids = Ids(self._newest_txn(), self._newest_event())
         for folder in self._folders:
             folder.mkdir(exist_ok=True)
             for left in folder.iterdir():
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
 
     def _removals(self) -> Iterator[Step]:
+        yield from self._endings()
         for name in self._names(call("get_all_databases")):
             if name != "default":
                 yield call("drop_database", name, True, True)
@@ -126,10 +130,40 @@ class Metastore:
         for name in self._names(call("get_all_token_identifiers")):
             yield call("remove_token", name)
 
+    def _endings(self) -> Iterator[Step]:
+        """What ends transactions that are open, and locks of none."""
+        for one in self.ask(call("get_open_txns_info"))["success"]["open_txns"]:
+            if one["state"] == TxnState.OPEN:
+                yield call("abort_txn", AbortTxnRequest(_counted(one["id"])))
+        held = self.ask(call("show_locks", ShowLocksRequest()))["success"]["locks"]
+        for number in range(1, 1 + len({one["lockid"] for one in held})):
+            yield call("unlock", UnlockRequest(lock(number)))
+
+    def _newest_txn(self) -> int:
+        """Never 0, which would mean none."""
+        opened = self.ask(call("open_txns", OpenTxnRequest(1, "somebody", "somewhere")))["success"]["txn_ids"]
+        newest = _counted(opened[0])
+        self.ask(call("abort_txn", AbortTxnRequest(newest)))
+        return newest
+
+    def _newest_event(self) -> int:
+        """Never 0, which would mean none."""
+        newest = self.ask(call("get_current_notificationEventId"))["success"]["eventId"]
+        if newest:
+            return _counted(newest)
+        for step in (call("create_database", Database("first")), call("drop_database", "first", True, True)):
+            self.ask(step)
+        return self._newest_event()
+
     def _names(self, step: Step) -> list[str]:
         names = self.ask(step).get("success", [])
         assert isinstance(names, list)
         return names
+
+
+def _counted(name: str) -> int:
+    """The number of `{txn 7}`."""
+    return int(name.strip("{}").split()[1])
 
 
 def ask_both(theirs: Metastore, ours: Metastore, step: Step) -> tuple[Reply, Reply]:

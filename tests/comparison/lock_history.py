@@ -1,0 +1,90 @@
+"""Who holds and who waits for which lock, followed from the calls and our answers alone.
+
+It knows nothing of the gateway's own rules: the table of differences asks it whether we had to let somebody wait.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tests.comparison.replies import Reply
+
+ACQUIRED, WAITING = 1, 2
+SHARED_READ, SHARED_WRITE, EXCLUSIVE = 1, 2, 3
+TOGETHER = {(SHARED_READ, SHARED_READ), (SHARED_READ, SHARED_WRITE), (SHARED_WRITE, SHARED_READ)}
+
+Called = tuple[str, Mapping[str, Any], Reply]
+"""A method, its arguments with ids as replies call them, and our answer."""
+
+
+@dataclass(slots=True)
+class Request:
+    """A lock request as somebody made it; `order` is the order of arrival."""
+
+    order: int
+    components: list[Mapping[str, Any]]
+    txn: str | None
+    state: int
+
+
+def followed(calls: Iterable[Called]) -> dict[str, Request]:
+    """The requests that hold or wait for something after these calls, by the lock's name."""
+    requests: dict[str, Request] = {}
+    for order, (method, arguments, reply) in enumerate(calls):
+        match method:
+            case "lock" if "success" in reply:
+                asked = arguments["rqst"]
+                answer = reply["success"]
+                txn = asked.get("txnid") or None
+                requests[answer["lockid"]] = Request(order, asked["component"], txn, answer["state"])
+            case "check_lock" if "success" in reply:
+                requests[reply["success"]["lockid"]].state = reply["success"]["state"]
+            case "unlock" if not reply:
+                requests.pop(arguments["rqst"]["lockid"], None)
+            case "commit_txn" | "abort_txn" if _has_ended(reply):
+                _end(requests, [arguments["rqst"]["txnid"]])
+            case "abort_txns" if not reply:
+                _end(requests, arguments["rqst"]["txn_ids"])
+    return requests
+
+
+def must_wait(request: Request, all_requests: Iterable[Request]) -> bool:
+    """Whether somebody holds what the request cannot have at the same time, or came earlier and waits for it."""
+    return any(
+        _conflict(one, other)
+        for existing in all_requests
+        if existing is not request and (existing.txn is None or existing.txn != request.txn)
+        if existing.state == ACQUIRED or existing.order < request.order
+        for one in request.components
+        for other in existing.components
+    )
+
+
+def _has_ended(reply: Reply) -> bool:
+    return not reply or "TxnAbortedException" in reply
+
+
+def _end(requests: dict[str, Request], txns: Iterable[str]) -> None:
+    for name in [name for name, request in requests.items() if request.txn in txns]:
+        del requests[name]
+
+
+def _conflict(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return _overlap(one, other) and (one["type"], other["type"]) not in TOGETHER and not _exempt(one, other)
+
+
+def _overlap(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    if one["dbname"] != other["dbname"]:
+        return False
+    return all(one.get(name) in (None, other.get(name)) or other.get(name) is None for name in PARTS)
+
+
+PARTS = ("tablename", "partitionname")
+
+
+def _exempt(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """A database that is read and something inside of it that is changed."""
+    return any(
+        upper["type"] == SHARED_READ and upper.get("tablename") is None and lower.get("tablename") is not None
+        for upper, lower in ((one, other), (other, one))
+    )
