@@ -15,11 +15,11 @@ from thrift.protocol.TJSONProtocol import TJSONProtocol
 from thrift.Thrift import TApplicationException
 from thrift.transport.THttpClient import THttpClient
 
-from tests.server import API_PATH, GatewayServer, basic, trusting
+from tests.server import API_PATH, METASTORE_PATH, GatewayServer, basic, trusting
 
 DEMO = "hmshttptestdatabase"
 PROTOCOLS = {"tjson": TJSONProtocol, "binary": TBinaryProtocol, "compact": TCompactProtocol}
-PATHS = [API_PATH, "/metastore", "/metastore/", "/metastore/*"]
+PATHS = [API_PATH, METASTORE_PATH, "/metastore/", "/metastore/*"]
 
 
 class Bindings:
@@ -191,6 +191,38 @@ def test_wrong_password_in_binary_is_an_error_at_once(server: GatewayServer, bin
             with pytest.raises(Exception, match=r".+"):
                 client.get_all_databases()
             assert transport.code == 401
+
+
+def test_bearer_is_refused_with_a_text(server: GatewayServer, bindings: Bindings) -> None:
+    bearer = {"Authorization": "Bearer placeholder"}
+    with connected(server, bindings, "tjson", METASTORE_PATH, bearer) as (client, transport):
+        with pytest.raises(TApplicationException, match="Bearer tokens are not accepted here"):
+            client.get_all_databases()
+        assert transport.code == 401
+    with connected(server, bindings, "binary", METASTORE_PATH, bearer) as (client, transport):
+        client.send_get_all_databases()
+        assert transport.code == 401
+        assert b"Bearer tokens are not accepted here" in transport.read(200)
+
+
+@pytest.fixture(scope="module")
+def trusting_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
+    """Believes what this machine says about ann."""
+    settings = {"trusted_proxies": ["127.0.0.1"], "trusted_proxy_users": ["ann"]}
+    with GatewayServer(tmp_path_factory.mktemp("trusting"), settings=settings) as running:
+        yield running
+
+
+def test_a_name_in_a_header_counts_from_a_trusted_peer_only(
+    server: GatewayServer, trusting_server: GatewayServer, bindings: Bindings, protocol: str
+) -> None:
+    for peer, name, status in ((server, "ann", 401), (trusting_server, "ann", 200), (trusting_server, "mallory", 403)):
+        headers = {"x-actor-username": name, "Authorization": ""}
+        with connected(peer, bindings, protocol, "/metastore/*", headers) as (client, transport):
+            client.send_get_all_databases()
+            assert transport.code == status
+            if status == 200:
+                assert "default" in client.recv_get_all_databases()
 
 
 def partitioned_table(types: Any, database: str) -> Any:

@@ -154,14 +154,13 @@ public class HttpScenarios {
         request.setNeedResult(false);
         client.add_partitions_req(request);
         for (Protocol protocol : new Protocol[] {Protocol.BINARY, Protocol.COMPACT}) {
-            for (String path : new String[] {PATHS[2], PATHS[3]}) {
-                ThriftHiveMetastore.Client reader = protocol.client(transport(path, basic()));
-                List<Partition> found = reader.get_partitions(name, "events", (short) -1);
-                equal(found.size(), MANY);
-                for (int number = 0; number < MANY; number++) {
-                    equal(found.get(number).getValues(), added.get(number).getValues());
-                    equal(found.get(number).getSd().getCols(), added.get(number).getSd().getCols());
-                }
+            String path = protocol == Protocol.BINARY ? PATHS[2] : PATHS[3];
+            ThriftHiveMetastore.Client reader = protocol.client(transport(path, basic()));
+            List<Partition> found = reader.get_partitions(name, "events", (short) -1);
+            equal(found.size(), MANY);
+            for (int number = 0; number < MANY; number++) {
+                equal(found.get(number).getValues(), added.get(number).getValues());
+                equal(found.get(number).getSd().getCols(), added.get(number).getSd().getCols());
             }
         }
         equal(client.get_partition_names(name, "events", (short) -1).size(), MANY);
@@ -200,6 +199,18 @@ public class HttpScenarios {
         client.unlock(new UnlockRequest(second.getLockid()));
         throwsA(NoSuchLockException.class, () -> client.check_lock(new CheckLockRequest(first.getLockid())));
         client.drop_database(name, true, true);
+    }
+
+    /** A set for clients of Hive 2.3, as these classes are; a list on /metastore, for those of Hive 4. */
+    public void openTransactionsInTheShapeOfTheirPath() throws Exception {
+        for (Protocol protocol : Protocol.values()) {
+            ThriftHiveMetastore.Client client = protocol.client(transport(PATHS[3], basic()));
+            long txn = client.open_txns(new OpenTxnRequest(1, "java", "localhost")).getTxn_ids().get(0);
+            isTrue(client.get_open_txns().getOpen_txns().contains(txn), "it is open");
+            client.commit_txn(new CommitTxnRequest(txn));
+            isTrue(!client.get_open_txns().getOpen_txns().contains(txn), "it is not open");
+            throwsA(NoSuchTxnException.class, () -> client.abort_txn(new AbortTxnRequest(Long.MAX_VALUE)));
+        }
     }
 
     public void exceptionsOfHiveAreTheirJavaTypes() throws Exception {
