@@ -9,26 +9,29 @@ from app.files import Directories, FilePolicy
 from app.gateway.application import Gateway
 from app.gateway.assembly import build_gateway
 from app.gateway.metrics import Metrics
-from app.handlers import UNSUPPORTED
 from app.handlers.catalogs import Catalogs
 from app.handlers.column_statistics import ColumnStatisticsMethods
 from app.handlers.compactions import Compactions
 from app.handlers.configuration import Configuration
 from app.handlers.constraints import Constraints
 from app.handlers.databases import Databases
+from app.handlers.engine_notes import EngineNotes
 from app.handlers.fields import Fields
 from app.handlers.file_metadata import FileMetadata
 from app.handlers.functions import Functions
 from app.handlers.indexes import Indexes
 from app.handlers.leases import Leases
 from app.handlers.locks import Locks
+from app.handlers.materialized_views import MaterializedViews
 from app.handlers.notifications import Notifications
 from app.handlers.partition_changes import PartitionChanges
 from app.handlers.partition_marks import PartitionMarks
 from app.handlers.partitions import Partitions
 from app.handlers.presented_lease import under_presented_lease
 from app.handlers.properties import Properties
+from app.handlers.resource_plans import ResourcePlans
 from app.handlers.roles import Privileges, Roles
+from app.handlers.schemas import Schemas
 from app.handlers.service import Service
 from app.handlers.tables import Tables
 from app.handlers.tokens import Tokens
@@ -41,17 +44,22 @@ from app.metastore.column_statistics import ColumnStatisticsService
 from app.metastore.commit_marks import CommitMarks
 from app.metastore.constraints import ConstraintService
 from app.metastore.databases import DatabaseService
+from app.metastore.engine_notes import EngineNoteService
 from app.metastore.events import EventMaker
 from app.metastore.fields import FieldService
 from app.metastore.functions import FunctionService
 from app.metastore.indexes import IndexService
+from app.metastore.materialized_views import MaterializedViewService
 from app.metastore.notifications import NotificationService
 from app.metastore.partition_marks import PartitionMarkService
 from app.metastore.partitions import PartitionService
 from app.metastore.ports import FileSystemError, StoreError, StoreUnavailable
 from app.metastore.privileges import PrivilegeService
 from app.metastore.properties import PropertyService
+from app.metastore.resource_plans import ResourcePlanService
 from app.metastore.roles import RoleService
+from app.metastore.scheduled_queries import ScheduledQueryService
+from app.metastore.schema_registry import SchemaRegistryService
 from app.metastore.settings import MetastoreSettings
 from app.metastore.tables import TableService
 from app.metastore.tokens import TokenService
@@ -70,6 +78,7 @@ from app.txn.lock_service import LockService
 from app.txn.rebuild_service import RebuildService
 from app.txn.settings import TxnSettings
 from app.txn.transaction_service import TransactionService
+from app.txn.view_freshness import ViewFreshnessService
 from app.txn.write_id_service import WriteIdService
 from app.wire import Codecs, make_codecs
 
@@ -125,7 +134,7 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         handlers += _txn_handlers(store, settings, CommitMarks(clock, rules, to_tjson))
         handlers.append(Leases(leases))
         bytes_max = settings.limits.cached_reply_bytes_max
-        processor = Processor(handlers, UNSUPPORTED, translated, bytes_max, under_presented_lease)
+        processor = Processor(handlers, translated, bytes_max, under_presented_lease)
     except BaseException:
         store.close()
         raise
@@ -174,6 +183,8 @@ def _chores(
         Chore("forget outcomes", EXPIRY_SECONDS, lambda: store.forget_outcomes(clock.seconds() - OUTCOME_SECONDS)),
         Chore("expire events", EXPIRY_SECONDS, notifications.expire),
         Chore("expire transactions and locks", TXN_EXPIRY_SECONDS, Expiry(store, _txn_settings(settings)).expire),
+        Chore("expire notes of query engines", EXPIRY_SECONDS, EngineNoteService(store, clock, rules).expire),
+        Chore("expire executions of queries", EXPIRY_SECONDS, ScheduledQueryService(store, clock).expire),
         Chore("expire partition marks", EXPIRY_SECONDS, PartitionMarkService(store, clock, rules).expire),
     )
 
@@ -195,6 +206,7 @@ def _handlers(
     statistics = ColumnStatisticsService(store, clock, rules, to_tjson)
     privileges = PrivilegeService(store, clock)
     roles = RoleService(store, clock, rules)
+    views = MaterializedViewService(store, events)
     databases.create_default()
     roles.create_defaults()
     alterations.recover_pending_moves()
@@ -203,7 +215,8 @@ def _handlers(
         Catalogs(rules.warehouse_location),
         Databases(databases),
         Fields(FieldService(store)),
-        Tables(tables, alterations, TruncateService(*parts), statistics),
+        Tables(tables, alterations, TruncateService(*parts), statistics, views),
+        MaterializedViews(views, ViewFreshnessService(store)),
         Partitions(partitions, privileges, statistics),
         Roles(roles),
         Privileges(privileges),
@@ -217,13 +230,16 @@ def _handlers(
         Types(TypeService(store)),
         Tokens(TokenService(store)),
         Properties(PropertyService(store)),
+        Schemas(SchemaRegistryService(store, clock)),
+        ResourcePlans(ResourcePlanService(store)),
+        EngineNotes(EngineNoteService(store, clock, rules), ScheduledQueryService(store, clock)),
         FileMetadata(),
     ]
 
 
 def _answered_from_value() -> frozenset[str]:
     """The methods whose handlers do nothing lasting but one unit of work, or recall what it gave before all else."""
-    whole = (Locks, Transactions, Compactions, Leases, Notifications, Tokens)
+    whole = (Locks, Transactions, Compactions, Leases, Notifications, Tokens, EngineNotes)
     names = {name for handler in whole for name in vars(handler)}
     names |= {name for name in vars(PartitionChanges) if name.startswith(("add_", "append_"))}
     return frozenset(names & METHODS.keys())

@@ -20,7 +20,12 @@ _SINCE_3_1 = """
     add_unique_constraint add_not_null_constraint add_default_constraint add_check_constraint refresh_privileges
     repl_tbl_writeid_state get_valid_write_ids allocate_table_write_ids get_notification_events_count cm_recycle
     add_serde get_serde get_triggers_for_resourceplan get_schema_latest_version get_schema_all_versions
-    get_schemas_by_cols
+    get_schemas_by_cols create_ischema alter_ischema get_ischema drop_ischema add_schema_version get_schema_version
+    drop_schema_version map_schema_version_to_serde set_schema_version_state create_resource_plan get_resource_plan
+    get_active_resource_plan get_all_resource_plans alter_resource_plan validate_resource_plan drop_resource_plan
+    create_wm_trigger alter_wm_trigger drop_wm_trigger create_wm_pool alter_wm_pool drop_wm_pool
+    create_or_update_wm_mapping drop_wm_mapping create_or_drop_wm_trigger_to_pool_mapping add_runtime_stats
+    get_runtime_stats
 """
 _SINCE_4 = """
     get_properties set_properties create_database_req get_database_req get_databases_req alter_database_req
@@ -35,7 +40,8 @@ _SINCE_4 = """
     get_max_allocated_table_write_id add_write_ids_to_min_history seed_write_id submit_for_cleanup abort_Compactions
     get_latest_committed_compaction_info find_next_compact find_next_compact2 update_compactor_state
     find_columns_with_stats mark_cleaned mark_compacted mark_failed mark_refused set_hadoop_jobid
-    add_write_notification_log add_write_notification_log_in_batch
+    add_write_notification_log add_write_notification_log_in_batch scheduled_query_poll scheduled_query_maintenance
+    scheduled_query_progress get_scheduled_query add_replication_metrics get_replication_metrics
 """
 ONLY_2_3, SINCE_3_1, SINCE_4 = (frozenset(names.split()) for names in (_ONLY_2_3, _SINCE_3_1, _SINCE_4))
 
@@ -47,7 +53,7 @@ _OPENING = """\
 
 Written by `python -m app methods` from `schema/hive_metastore.thrift` and the handlers; do not edit.
 
-A method without a handler answers as Hive does for a method it does not know: the application exception
+A method that is not here answers as Hive does for a method it does not know: the application exception
 `Invalid method name`, which clients take as the sign to try an older call. **Dialects** says which generation of
 clients knows a method; all of them may be called on every path. Arguments are those of the longest form; callers that
 know fewer leave the rest out.
@@ -59,9 +65,9 @@ def methods_path() -> Path:
     return Path(__file__).resolve().parent.parent / "docs" / "methods.md"
 
 
-def methods_text(handlers: Mapping[str, type], unsupported: Mapping[str, str]) -> str:
-    """The whole document. `handlers` has the handler class of each answered method, `unsupported` the reasons."""
-    return "\n".join(_lines(handlers, unsupported)) + "\n"
+def methods_text(handlers: Mapping[str, type]) -> str:
+    """The whole document. `handlers` has the handler class of each method."""
+    return "\n".join(_lines(handlers)) + "\n"
 
 
 def answering_classes() -> dict[str, type]:
@@ -124,18 +130,14 @@ def _argument(field: Field) -> str:
     return f"{type_text(field.type)} {field.name}{default}"
 
 
-def _lines(handlers: Mapping[str, type], unsupported: Mapping[str, str]) -> Iterator[str]:
+def _lines(handlers: Mapping[str, type]) -> Iterator[str]:
     yield _OPENING
-    answered = sum(name in handlers for name in METHODS)
-    yield f"{answered} of {len(METHODS)} methods are answered."
+    yield f"All {len(METHODS)} methods are answered."
     for title, methods in _sections().items():
         yield f"\n## {title}\n"
         yield "| method | dialects | answered by | signature | exceptions |"
         yield "|---|---|---|---|---|"
-        yield from (_row(method, handlers, unsupported) for method in methods)
-    yield "\n## Why a method is not answered\n"
-    for reason, names in _by_reason(unsupported).items():
-        yield f"* **{reason}**: {', '.join(names)}"
+        yield from (_row(method, handlers) for method in methods)
 
 
 def _sections() -> dict[str, list[Method]]:
@@ -151,17 +153,9 @@ def _sections() -> dict[str, list[Method]]:
     return sections
 
 
-def _row(method: Method, handlers: Mapping[str, type], unsupported: Mapping[str, str]) -> str:
-    handler = handlers.get(method.name)
-    answered = f"`{handler.__name__}`" if handler is not None else f"no: {unsupported.get(method.name, 'no handler')}"
+def _row(method: Method, handlers: Mapping[str, type]) -> str:
+    answered = f"`{handlers[method.name].__name__}`"
     exceptions = ", ".join(exception_names(method.definition)) or "–"
     return (
         f"| `{method.name}` | {dialects_of(method)} | {answered} | `{signature(method.definition)}` | {exceptions} |"
     )
-
-
-def _by_reason(unsupported: Mapping[str, str]) -> dict[str, list[str]]:
-    reasons: dict[str, list[str]] = {}
-    for name, reason in unsupported.items():
-        reasons.setdefault(reason, []).append(f"`{name}`")
-    return reasons

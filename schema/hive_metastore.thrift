@@ -13,8 +13,7 @@
 //   writes `-000000000001`, which is no JSON, into every Table.
 // * A method that declares its exceptions differently in 4 keeps those of 2.3; a comment shows the others.
 //
-// Left out: workload management, schema registry, data connectors, scheduled queries, replication metrics, stored
-// procedures, packages and runtime statistics, except four read calls that belong to 3.1's common set.
+// Left out: data connectors, stored procedures and packages of 4.x, which no known client needs.
 
 include "fb303.thrift"
 
@@ -2278,9 +2277,58 @@ struct CacheFileMetadataResult {
 }
 
 // ------------------------------------------------------------
-// Triggers and schema versions
+// Workload management (3.1 and later)
 // ------------------------------------------------------------
-// Only what the four read calls name.
+// Resource plans share a cluster out between queries. `ns` is the namespace of a plan, "default" when unset.
+
+enum WMResourcePlanStatus {
+  ACTIVE = 1,
+  ENABLED = 2,
+  DISABLED = 3,
+}
+
+enum WMPoolSchedulingPolicy {
+  FAIR = 1,
+  FIFO = 2,
+}
+
+struct WMResourcePlan {
+  1: required string name,
+  2: optional WMResourcePlanStatus status,
+  3: optional i32 queryParallelism,
+  4: optional string defaultPoolPath,
+  5: optional string ns,
+}
+
+// A change of a plan: what isSet… marks is changed, to nothing when the value is unset. Id 3 was never used.
+struct WMNullableResourcePlan {
+  1: optional string name,
+  2: optional WMResourcePlanStatus status,
+  4: optional i32 queryParallelism,
+  5: optional bool isSetQueryParallelism,
+  6: optional string defaultPoolPath,
+  7: optional bool isSetDefaultPoolPath,
+  8: optional string ns,
+}
+
+struct WMPool {
+  1: required string resourcePlanName,
+  2: required string poolPath,
+  3: optional double allocFraction,
+  4: optional i32 queryParallelism,
+  5: optional string schedulingPolicy,
+  6: optional string ns,
+}
+
+struct WMNullablePool {
+  1: required string resourcePlanName,
+  2: required string poolPath,
+  3: optional double allocFraction,
+  4: optional i32 queryParallelism,
+  5: optional string schedulingPolicy,
+  6: optional bool isSetSchedulingPolicy,
+  7: optional string ns,
+}
 
 struct WMTrigger {
   1: required string resourcePlanName,
@@ -2289,6 +2337,117 @@ struct WMTrigger {
   4: optional string actionExpression,
   5: optional bool isInUnmanaged,
   6: optional string ns,
+}
+
+struct WMMapping {
+  1: required string resourcePlanName,
+  2: required string entityType,
+  3: required string entityName,
+  4: optional string poolPath,
+  5: optional i32 ordering,
+  6: optional string ns,
+}
+
+struct WMPoolTrigger {
+  1: required string pool,
+  2: required string trigger,
+  3: optional string ns,
+}
+
+struct WMFullResourcePlan {
+  1: required WMResourcePlan plan,
+  2: required list<WMPool> pools,
+  3: optional list<WMMapping> mappings,
+  4: optional list<WMTrigger> triggers,
+  5: optional list<WMPoolTrigger> poolTriggers,
+}
+
+struct WMCreateResourcePlanRequest {
+  1: optional WMResourcePlan resourcePlan,
+  2: optional string copyFrom,
+}
+
+struct WMCreateResourcePlanResponse {
+}
+
+struct WMGetResourcePlanRequest {
+  1: optional string resourcePlanName,
+  2: optional string ns,
+}
+
+struct WMGetResourcePlanResponse {
+  1: optional WMFullResourcePlan resourcePlan,
+}
+
+struct WMGetActiveResourcePlanRequest {
+  1: optional string ns,
+}
+
+struct WMGetActiveResourcePlanResponse {
+  1: optional WMFullResourcePlan resourcePlan,
+}
+
+struct WMGetAllResourcePlanRequest {
+  1: optional string ns,
+}
+
+struct WMGetAllResourcePlanResponse {
+  1: optional list<WMResourcePlan> resourcePlans,
+}
+
+struct WMAlterResourcePlanRequest {
+  1: optional string resourcePlanName,
+  2: optional WMNullableResourcePlan resourcePlan,
+  3: optional bool isEnableAndActivate,
+  4: optional bool isForceDeactivate,
+  5: optional bool isReplace,
+  6: optional string ns,
+}
+
+// The whole plan when the call has activated it.
+struct WMAlterResourcePlanResponse {
+  1: optional WMFullResourcePlan fullResourcePlan,
+}
+
+struct WMValidateResourcePlanRequest {
+  1: optional string resourcePlanName,
+  2: optional string ns,
+}
+
+struct WMValidateResourcePlanResponse {
+  1: optional list<string> errors,
+  2: optional list<string> warnings,
+}
+
+struct WMDropResourcePlanRequest {
+  1: optional string resourcePlanName,
+  2: optional string ns,
+}
+
+struct WMDropResourcePlanResponse {
+}
+
+struct WMCreateTriggerRequest {
+  1: optional WMTrigger trigger,
+}
+
+struct WMCreateTriggerResponse {
+}
+
+struct WMAlterTriggerRequest {
+  1: optional WMTrigger trigger,
+}
+
+struct WMAlterTriggerResponse {
+}
+
+struct WMDropTriggerRequest {
+  1: optional string resourcePlanName,
+  2: optional string triggerName,
+  3: optional string ns,
+}
+
+struct WMDropTriggerResponse {
 }
 
 struct WMGetTriggersForResourePlanRequest {
@@ -2300,10 +2459,100 @@ struct WMGetTriggersForResourePlanResponse {
   1: optional list<WMTrigger> triggers,
 }
 
+struct WMCreatePoolRequest {
+  1: optional WMPool pool,
+}
+
+struct WMCreatePoolResponse {
+}
+
+// poolPath is the pool's present path; the one in the pool is its new one.
+struct WMAlterPoolRequest {
+  1: optional WMNullablePool pool,
+  2: optional string poolPath,
+}
+
+struct WMAlterPoolResponse {
+}
+
+struct WMDropPoolRequest {
+  1: optional string resourcePlanName,
+  2: optional string poolPath,
+  3: optional string ns,
+}
+
+struct WMDropPoolResponse {
+}
+
+struct WMCreateOrUpdateMappingRequest {
+  1: optional WMMapping mapping,
+  2: optional bool update,
+}
+
+struct WMCreateOrUpdateMappingResponse {
+}
+
+struct WMDropMappingRequest {
+  1: optional WMMapping mapping,
+}
+
+struct WMDropMappingResponse {
+}
+
+struct WMCreateOrDropTriggerToPoolMappingRequest {
+  1: optional string resourcePlanName,
+  2: optional string triggerName,
+  3: optional string poolPath,
+  4: optional bool drop,
+  5: optional string ns,
+}
+
+struct WMCreateOrDropTriggerToPoolMappingResponse {
+}
+
+// ------------------------------------------------------------
+// Schema registry (3.1 and later)
+// ------------------------------------------------------------
+
+enum SchemaType {
+  HIVE = 1,
+  AVRO = 2,
+}
+
+enum SchemaCompatibility {
+  NONE = 1,
+  BACKWARD = 2,
+  FORWARD = 3,
+  BOTH = 4,
+}
+
+enum SchemaValidation {
+  LATEST = 1,
+  ALL = 2,
+}
+
+struct ISchema {
+  1: SchemaType schemaType,
+  2: string name,
+  3: string catName,
+  4: string dbName,
+  5: SchemaCompatibility compatibility,
+  6: SchemaValidation validationLevel,
+  7: bool canEvolve,
+  8: optional string schemaGroup,
+  9: optional string description,
+}
+
 struct ISchemaName {
   1: string catName,
   2: string dbName,
   3: string schemaName,
+}
+
+// Id 2 was never used.
+struct AlterISchemaRequest {
+  1: ISchemaName name,
+  3: ISchema newSchema,
 }
 
 enum SchemaVersionState {
@@ -2335,6 +2584,7 @@ struct SchemaVersionDescriptor {
   2: i32 version,
 }
 
+// All that are set must hold for one column; its namespace is kept in its comment.
 struct FindSchemasByColsRqst {
   1: optional string colName,
   2: optional string colNamespace,
@@ -2343,6 +2593,107 @@ struct FindSchemasByColsRqst {
 
 struct FindSchemasByColsResp {
   1: list<SchemaVersionDescriptor> schemaVersions,
+}
+
+struct MapSchemaVersionToSerdeRequest {
+  1: SchemaVersionDescriptor schemaVersion,
+  2: string serdeName,
+}
+
+struct SetSchemaVersionStateRequest {
+  1: SchemaVersionDescriptor schemaVersion,
+  2: SchemaVersionState state,
+}
+
+// ------------------------------------------------------------
+// Notes that query engines keep in the metastore
+// ------------------------------------------------------------
+
+// What an engine learned while running queries, for its optimizer; opaque here. createTime is set by the server.
+struct RuntimeStat {
+  1: optional i32 createTime,
+  2: required i32 weight,
+  3: required binary payload,
+}
+
+struct GetRuntimeStatsRequest {
+  1: required i32 maxWeight,
+  2: required i32 maxCreateTime,
+}
+
+// The progress of replication policies (4.x); metadata and progress are texts of the engine.
+struct ReplicationMetrics {
+  1: required i64 scheduledExecutionId,
+  2: required string policy,
+  3: required i64 dumpExecutionId,
+  4: optional string metadata,
+  5: optional string progress,
+  6: optional string messageFormat,
+}
+
+struct ReplicationMetricList {
+  1: required list<ReplicationMetrics> replicationMetricList,
+}
+
+struct GetReplicationMetricsRequest {
+  1: optional i64 scheduledExecutionId,
+  2: optional string policy,
+  3: optional i64 dumpExecutionId,
+}
+
+// Queries that engines run by a schedule (4.x). The schedule is a cron expression of six or seven fields; times in
+// seconds. Id 3 was never used.
+struct ScheduledQueryKey {
+  1: required string scheduleName,
+  2: required string clusterNamespace,
+}
+
+struct ScheduledQuery {
+  1: required ScheduledQueryKey scheduleKey,
+  2: optional bool enabled,
+  4: optional string schedule,
+  5: optional string user,
+  6: optional string query,
+  7: optional i32 nextExecution,
+}
+
+struct ScheduledQueryPollRequest {
+  1: required string clusterNamespace,
+}
+
+// Nothing set when nothing is due.
+struct ScheduledQueryPollResponse {
+  1: optional ScheduledQueryKey scheduleKey,
+  2: optional i64 executionId,
+  3: optional string query,
+  4: optional string user,
+}
+
+enum ScheduledQueryMaintenanceRequestType {
+  CREATE = 1,
+  ALTER = 2,
+  DROP = 3,
+}
+
+struct ScheduledQueryMaintenanceRequest {
+  1: required ScheduledQueryMaintenanceRequestType type,
+  2: required ScheduledQuery scheduledQuery,
+}
+
+enum QueryState {
+  INITED = 0,
+  EXECUTING = 1,
+  FAILED = 2,
+  FINISHED = 3,
+  TIMED_OUT = 4,
+  AUTO_DISABLED = 5,
+}
+
+struct ScheduledQueryProgressInfo {
+  1: required i64 scheduledExecutionId,
+  2: required QueryState state,
+  3: required string executorQueryId,
+  4: optional string errorMessage,
 }
 
 // The metastore. A method without `throws` can only fail with an application exception (semantics §0.1).
@@ -2871,16 +3222,86 @@ service ThriftHiveMetastore extends fb303.FacebookService {
   ClearFileMetadataResult clear_file_metadata(1: ClearFileMetadataRequest req),
   CacheFileMetadataResult cache_file_metadata(1: CacheFileMetadataRequest req),
 
-  // Serdes, triggers and schema versions.
-  void add_serde(1: SerDeInfo serde) throws (1: AlreadyExistsException o1, 2: MetaException o2),
-  SerDeInfo get_serde(1: GetSerdeRequest rqst) throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  // Workload management.
+  WMCreateResourcePlanResponse create_resource_plan(1: WMCreateResourcePlanRequest request)
+      throws (1: AlreadyExistsException o1, 2: InvalidObjectException o2, 3: MetaException o3),
+  WMGetResourcePlanResponse get_resource_plan(1: WMGetResourcePlanRequest request)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  WMGetActiveResourcePlanResponse get_active_resource_plan(1: WMGetActiveResourcePlanRequest request)
+      throws (1: MetaException o2),
+  WMGetAllResourcePlanResponse get_all_resource_plans(1: WMGetAllResourcePlanRequest request)
+      throws (1: MetaException o1),
+  WMAlterResourcePlanResponse alter_resource_plan(1: WMAlterResourcePlanRequest request)
+      throws (1: NoSuchObjectException o1, 2: InvalidOperationException o2, 3: MetaException o3),
+  WMValidateResourcePlanResponse validate_resource_plan(1: WMValidateResourcePlanRequest request)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  WMDropResourcePlanResponse drop_resource_plan(1: WMDropResourcePlanRequest request)
+      throws (1: NoSuchObjectException o1, 2: InvalidOperationException o2, 3: MetaException o3),
+  WMCreateTriggerResponse create_wm_trigger(1: WMCreateTriggerRequest request)
+      throws (1: AlreadyExistsException o1, 2: NoSuchObjectException o2, 3: InvalidObjectException o3,
+              4: MetaException o4),
+  WMAlterTriggerResponse alter_wm_trigger(1: WMAlterTriggerRequest request)
+      throws (1: NoSuchObjectException o1, 2: InvalidObjectException o2, 3: MetaException o3),
+  WMDropTriggerResponse drop_wm_trigger(1: WMDropTriggerRequest request)
+      throws (1: NoSuchObjectException o1, 2: InvalidOperationException o2, 3: MetaException o3),
   WMGetTriggersForResourePlanResponse get_triggers_for_resourceplan(1: WMGetTriggersForResourePlanRequest request)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  WMCreatePoolResponse create_wm_pool(1: WMCreatePoolRequest request)
+      throws (1: AlreadyExistsException o1, 2: NoSuchObjectException o2, 3: InvalidObjectException o3,
+              4: MetaException o4),
+  WMAlterPoolResponse alter_wm_pool(1: WMAlterPoolRequest request)
+      throws (1: AlreadyExistsException o1, 2: NoSuchObjectException o2, 3: InvalidObjectException o3,
+              4: MetaException o4),
+  WMDropPoolResponse drop_wm_pool(1: WMDropPoolRequest request)
+      throws (1: NoSuchObjectException o1, 2: InvalidOperationException o2, 3: MetaException o3),
+  WMCreateOrUpdateMappingResponse create_or_update_wm_mapping(1: WMCreateOrUpdateMappingRequest request)
+      throws (1: AlreadyExistsException o1, 2: NoSuchObjectException o2, 3: InvalidObjectException o3,
+              4: MetaException o4),
+  WMDropMappingResponse drop_wm_mapping(1: WMDropMappingRequest request)
+      throws (1: NoSuchObjectException o1, 2: InvalidOperationException o2, 3: MetaException o3),
+  WMCreateOrDropTriggerToPoolMappingResponse create_or_drop_wm_trigger_to_pool_mapping(
+      1: WMCreateOrDropTriggerToPoolMappingRequest request)
+      throws (1: AlreadyExistsException o1, 2: NoSuchObjectException o2, 3: InvalidObjectException o3,
+              4: MetaException o4),
+
+  // Schema registry.
+  void create_ischema(1: ISchema schema)
+      throws (1: AlreadyExistsException o1, 2: NoSuchObjectException o2, 3: MetaException o3),
+  void alter_ischema(1: AlterISchemaRequest rqst) throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  ISchema get_ischema(1: ISchemaName name) throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  void drop_ischema(1: ISchemaName name)
+      throws (1: NoSuchObjectException o1, 2: InvalidOperationException o2, 3: MetaException o3),
+  void add_schema_version(1: SchemaVersion schemaVersion)
+      throws (1: AlreadyExistsException o1, 2: NoSuchObjectException o2, 3: MetaException o3),
+  SchemaVersion get_schema_version(1: SchemaVersionDescriptor schemaVersion)
       throws (1: NoSuchObjectException o1, 2: MetaException o2),
   SchemaVersion get_schema_latest_version(1: ISchemaName schemaName)
       throws (1: NoSuchObjectException o1, 2: MetaException o2),
   list<SchemaVersion> get_schema_all_versions(1: ISchemaName schemaName)
       throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  void drop_schema_version(1: SchemaVersionDescriptor schemaVersion)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
   FindSchemasByColsResp get_schemas_by_cols(1: FindSchemasByColsRqst rqst) throws (1: MetaException o1),
+  void map_schema_version_to_serde(1: MapSchemaVersionToSerdeRequest rqst)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+  void set_schema_version_state(1: SetSchemaVersionStateRequest rqst)
+      throws (1: NoSuchObjectException o1, 2: InvalidOperationException o2, 3: MetaException o3),
+  void add_serde(1: SerDeInfo serde) throws (1: AlreadyExistsException o1, 2: MetaException o2),
+  SerDeInfo get_serde(1: GetSerdeRequest rqst) throws (1: NoSuchObjectException o1, 2: MetaException o2),
+
+  // Notes of query engines.
+  void add_runtime_stats(1: RuntimeStat stat) throws (1: MetaException o1),
+  list<RuntimeStat> get_runtime_stats(1: GetRuntimeStatsRequest rqst) throws (1: MetaException o1),
+  ScheduledQueryPollResponse scheduled_query_poll(1: ScheduledQueryPollRequest request) throws (1: MetaException o1),
+  void scheduled_query_maintenance(1: ScheduledQueryMaintenanceRequest request)
+      throws (1: MetaException o1, 2: NoSuchObjectException o2, 3: AlreadyExistsException o3,
+              4: InvalidInputException o4),
+  void scheduled_query_progress(1: ScheduledQueryProgressInfo info)
+      throws (1: MetaException o1, 2: InvalidOperationException o2),
+  ScheduledQuery get_scheduled_query(1: ScheduledQueryKey scheduleKey)
+      throws (1: MetaException o1, 2: NoSuchObjectException o2),
+  void add_replication_metrics(1: ReplicationMetricList replicationMetricList) throws (1: MetaException o1),
+  ReplicationMetricList get_replication_metrics(1: GetReplicationMetricsRequest rqst) throws (1: MetaException o1),
 }
 
 // ------------------------------------------------------------

@@ -13,11 +13,13 @@ from app.files import Directories, FilePolicy
 from app.idl import StructType
 from app.limits import Limits
 from app.metastore.alter_table import AlterTableService
+from app.metastore.column_statistics import ColumnStatisticsService
 from app.metastore.databases import DatabaseService
 from app.metastore.events import EventMaker
 from app.metastore.fields import FieldService
 from app.metastore.functions import FunctionService
 from app.metastore.indexes import IndexService
+from app.metastore.materialized_views import MaterializedViewService
 from app.metastore.notifications import NotificationService
 from app.metastore.partition_marks import PartitionMarkService
 from app.metastore.ports import StoredEvent
@@ -56,6 +58,8 @@ class Catalog:
         self.indexes = IndexService(store, self.clock, self.event_maker, self.tables)
         self.notifications = NotificationService(store, self.clock, self.settings, self.event_maker, Limits())
         self.partition_marks = PartitionMarkService(store, self.clock, self.settings)
+        self.statistics = ColumnStatisticsService(store, self.clock, self.settings, to_tjson)
+        self.materialized_views = MaterializedViewService(store, self.event_maker)
         self.databases.create_default()
 
     def with_settings(self, **changed: Any) -> "Catalog":

@@ -14,6 +14,7 @@ _READING = frozenset(
         "isPartitionMarkedForEvent",
         "set_ugi",
         "translate_table_dryrun",
+        "validate_resource_plan",
     }
 )
 # Names that look like reading and are not: both hand out something that the next caller does not get.
@@ -44,6 +45,7 @@ _CHANGING_PREFIXES = (
     "grant_",
     "heartbeat",
     "lock",
+    "map_schema",
     "mark",
     "open_",
     "put_",
@@ -54,12 +56,14 @@ _CHANGING_PREFIXES = (
     "renew_",
     "repl_",
     "revoke_",
+    "scheduled_query_",
     "seed_",
     "setMetaConf",
     "setOption",
     "set_aggr",
     "set_hadoop",
     "set_properties",
+    "set_schema",
     "shutdown",
     "submit_",
     "truncate_",

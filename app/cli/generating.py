@@ -8,9 +8,7 @@ from app.structs.stubs import stub_path, stub_text
 
 
 def write_methods() -> None:
-    from app.handlers import UNSUPPORTED
-
-    methods_path().write_text(methods_text(answering_classes(), UNSUPPORTED), encoding="utf-8")
+    methods_path().write_text(methods_text(answering_classes()), encoding="utf-8")
     out.print(f"wrote {methods_path()}", highlight=False, soft_wrap=True)
 
 

@@ -20,6 +20,7 @@ from app.structs import (
     ColumnStatistics,
     ColumnStatistics_v4,
     ColumnStatisticsDesc,
+    CompactionInfoStruct,
     DeleteColumnStatisticsRequest,
     PartitionsStatsRequest,
     SetPartitionsStatsRequest,
@@ -111,6 +112,11 @@ class ColumnStatisticsMethods:
             engine=request.engine,
         )
         return True
+
+    def find_columns_with_stats(self, call: Call, cr: CompactionInfoStruct) -> list[str]:
+        """For compaction workers, who compute these columns anew."""
+        info = required(cr, "cr")
+        return self._statistics.columns_known(table_named(info.dbname, info.tablename), info.partitionname)
 
 
 def _table_of(request: TableStatsRequest | PartitionsStatsRequest) -> TableName:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from app.handlers.arguments import in_catalog, is_newer
 from app.metastore.errors import required
 from app.metastore.names import DEFAULT_CATALOG, normalize
-from app.metastore.notifications import MESSAGE_FORMAT, Insertion, NotificationService
+from app.metastore.notifications import MESSAGE_FORMAT, Insertion, NotificationService, Written
 from app.metastore.partition_tables import TableName
 from app.metastore.ports import EventId, EventSelection, StoredEvent
 from app.rpc.call import Call
@@ -87,7 +87,7 @@ class Notifications:
     def add_write_notification_log(self, call: Call, rqst: WriteNotificationLogRequest) -> WriteNotificationLogResponse:
         """Files written by a transaction: an INSERT event at once, which followers may see before the commit."""
         request = required(rqst, "rqst")
-        self._notifications.insert(TableName(in_catalog(None, request.db), request.table), [_written(request)])
+        self._notifications.written(TableName(in_catalog(None, request.db), request.table), [_written(request)])
         return WriteNotificationLogResponse()
 
     def add_write_notification_log_in_batch(
@@ -96,7 +96,7 @@ class Notifications:
         """The table is the one of the batch, whatever its requests say."""
         request = required(rqst, "rqst")
         name = TableName(in_catalog(request.catalog, request.db), request.table)
-        self._notifications.insert(name, [_written(one) for one in request.requestList or ()])
+        self._notifications.written(name, [_written(one) for one in request.requestList or ()])
         return WriteNotificationLogBatchResponse()
 
     def cm_recycle(self, call: Call, request: CmRecycleRequest) -> CmRecycleResponse:
@@ -135,8 +135,10 @@ def _insertion(
     return Insertion(files or (), replaces, partition_values or ())
 
 
-def _written(request: WriteNotificationLogRequest) -> Insertion:
-    return _insertion(required(request.fileInfo, "fileInfo"), request.partitionVals)
+def _written(request: WriteNotificationLogRequest | None) -> Written:
+    given = required(request, "request")
+    insertion = _insertion(required(given.fileInfo, "fileInfo"), given.partitionVals)
+    return Written(required(given.txnId, "txnId"), required(given.writeId, "writeId"), insertion)
 
 
 def _database(catalog: str | None, name: str | None) -> str | None:

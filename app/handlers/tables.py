@@ -1,5 +1,6 @@
 """Methods on tables."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from app.handlers.arguments import database_name, in_catalog, is_newer, with_fields
@@ -8,7 +9,9 @@ from app.handlers.table_names import table_in, table_named
 from app.metastore.alter_table import AlterTableService
 from app.metastore.column_statistics import ColumnStatisticsService
 from app.metastore.errors import required
+from app.metastore.materialized_views import MaterializedViewService
 from app.metastore.names import DEFAULT_CATALOG
+from app.metastore.partition_tables import TableName
 from app.metastore.tables import TableService
 from app.metastore.truncate_table import TruncateService
 from app.rpc.call import Call
@@ -45,21 +48,23 @@ class Tables:
         tables: TableService,
         alterations: AlterTableService,
         truncations: TruncateService,
-        statistics: ColumnStatisticsService | None = None,
+        statistics: ColumnStatisticsService,
+        views: MaterializedViewService,
     ) -> None:
-        """`statistics` go out with a table where a call asks for them."""
+        """`statistics` come in with a new table, and go out with one where a call asks for them."""
         self._statistics = statistics
+        self._views = views
         self._tables = tables
         self._alterations = alterations
         self._truncations = truncations
 
     def create_table(self, call: Call, tbl: Table) -> None:
-        self._tables.create(_plain(tbl))
+        self._create(tbl)
 
     def create_table_with_environment_context(
         self, call: Call, tbl: Table, environment_context: EnvironmentContext
     ) -> None:
-        self._tables.create(_plain(tbl), environment_context)
+        self._create(tbl, environment_context)
 
     def create_table_with_constraints(
         self,
@@ -75,7 +80,7 @@ class Tables:
         constraints = _joined(
             primaryKeys, foreignKeys, uniqueConstraints, notNullConstraints, defaultConstraints, checkConstraints
         )
-        self._tables.create(_plain(tbl), constraints=constraints)
+        self._create(tbl, constraints=constraints)
 
     def create_table_req(self, call: Call, request: CreateTableRequest) -> None:
         request = required(request, "request")
@@ -87,7 +92,7 @@ class Tables:
             request.defaultConstraints,
             request.checkConstraints,
         )
-        self._tables.create(_plain(request.table), request.envContext, constraints=constraints)
+        self._create(request.table, request.envContext, constraints)
 
     def translate_table_dryrun(self, call: Call, request: CreateTableRequest) -> Table:
         return _in_default_catalog(self._tables.preview(_plain(required(request, "request").table)))
@@ -141,22 +146,20 @@ class Tables:
         )
 
     def get_table(self, call: Call, dbname: str, tbl_name: str) -> Table:
-        newer = is_newer(call, dbname)
-        table = self._tables.get(table_named(dbname, tbl_name), tells_id=newer)
-        return _in_default_catalog(table) if newer else table
+        name = table_named(dbname, tbl_name)
+        return self._shown(name) if is_newer(call, dbname) else self._tables.get(name)
 
     def get_table_req(self, call: Call, req: GetTableRequest) -> GetTableResult:
         request = required(req, "req")
         name = table_in(request.catName, request.dbName, request.tblName)
         newer = is_newer(call, request.dbName) or request.catName is not None
-        table = self._tables.get(name, tells_id=newer)
-        if request.getColumnStats and self._statistics is not None:
+        table = self._shown(name) if newer else self._tables.get(name)
+        if request.getColumnStats:
             table = self._statistics.with_table_statistics(name, table, request.engine)
-        return GetTableResult(_in_default_catalog(table) if newer else table)
+        return GetTableResult(table)
 
     def get_table_objects_by_name(self, call: Call, dbname: str, tbl_names: list[str]) -> list[Table]:
-        tables = self._tables.objects(database_name(dbname), tbl_names)
-        return list(map(_in_default_catalog, tables)) if is_newer(call, dbname) else tables
+        return self._objects(database_name(dbname), tbl_names, newer=is_newer(call, dbname))
 
     def get_table_objects_by_name_req(self, call: Call, req: GetTablesRequest) -> GetTablesResult:
         """4.x may send a pattern instead of names; the projection it may send as well is only a permission."""
@@ -164,9 +167,8 @@ class Tables:
         db_name, names = in_catalog(request.catName, request.dbName), request.tblNames
         if names is None and request.tablesPattern is not None:
             names = self._tables.names(db_name, request.tablesPattern)
-        tables = self._tables.objects(db_name, names)
         newer = is_newer(call, request.dbName) or request.catName is not None
-        return GetTablesResult(list(map(_in_default_catalog, tables)) if newer else tables)
+        return GetTablesResult(self._objects(db_name, names, newer=newer))
 
     def get_table_names_by_filter(self, call: Call, dbname: str, filter: str, max_tables: int) -> list[str]:
         return self._tables.names_by_filter(database_name(dbname), filter, max_tables)
@@ -195,12 +197,29 @@ class Tables:
         )
         return AlterTableResponse()
 
-    def get_all_materialized_view_objects_for_rewriting(self, call: Call) -> list[Table]:
-        """None: which views are fresh enough for rewriting is not kept."""
-        return []
+    def _create(
+        self,
+        table: Table | None,
+        environment: EnvironmentContext | None = None,
+        constraints: Sequence[Struct] = (),
+    ) -> None:
+        new = _plain(table)
+        also = self._statistics.of_new_table(new) if new is not None and new.colStats is not None else _nothing_else
+        self._tables.create(new, environment, also, constraints=constraints)
 
-    def get_materialized_views_for_rewriting(self, call: Call, db_name: str) -> list[str]:
-        return []
+    def _shown(self, name: TableName) -> Table:
+        """A table as newer callers see it."""
+        return _in_default_catalog(self._views.complete(self._tables.get(name, tells_id=True)))
+
+    def _objects(self, db_name: str | None, names: Sequence[str] | None, *, newer: bool) -> list[Table]:
+        if not newer:
+            return self._tables.objects(db_name, names)
+        tables = self._tables.objects(db_name, names, tells_ids=True)
+        return [_in_default_catalog(self._views.complete(table)) for table in tables]
+
+
+def _nothing_else(tx: object) -> None:
+    """Of the unit of work that makes a table."""
 
 
 def _plain(table: Table | None) -> Table | None:

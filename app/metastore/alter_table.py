@@ -285,6 +285,8 @@ class AlterTableService:
 
     def _store_change(self, tx: Transaction, plan: Alteration, after: Table, *, cascade: bool) -> None:
         table_id, before = plan.before.table_id, plan.before.table
+        # Only update_creation_metadata changes these.
+        after = msgspec.structs.replace(after, creationMetadata=before.creationMetadata)
         columns = _columns_of(after)
         if columns != _columns_of(before):
             after = _without_lost_statistics(tx, table_id, after)

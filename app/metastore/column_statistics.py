@@ -89,6 +89,30 @@ class ColumnStatisticsService:
         with unstorable_as_meta():
             self._store.write(lambda tx: self._put_of_table(tx, given, merges))
 
+    def of_new_table(self, table: Table) -> Callable[[Transaction], None]:
+        """What stores the statistics a new table came with, within the unit of work that makes it (4.x)."""
+        sent = required(table.colStats, "column statistics")
+        description = sent.statsDesc or ColumnStatisticsDesc()
+        named = msgspec.structs.replace(description, dbName=table.dbName, tableName=table.tableName, partName=None)
+        given = self._given(msgspec.structs.replace(sent, statsDesc=named))
+        return lambda tx: self._put_of_table(tx, given, merges=False)
+
+    def columns_known(self, name: TableName, part_name: str | None) -> list[str]:
+        """The columns of a table or partition that have statistics of any engine, sorted; none for what is not there.
+
+        Raises MetaException when a name was left out.
+        """
+
+        def work(snapshot: Snapshot) -> list[str]:
+            table = name.find(snapshot)
+            if table is None:
+                return []
+            if part_name is None:
+                return snapshot.statistics.columns_of_table(table.table_id)
+            return snapshot.statistics.columns_of_partition(table, _part_name(part_name))
+
+        return self._store.read(work)
+
     def update_partitions(self, statistics: Sequence[ColumnStatistics_v4], *, merges: bool = False) -> None:
         """Store statistics of partitions, each of its own; all or none. Of repetitions the last counts.
 

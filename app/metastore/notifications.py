@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import msgspec
+
 from app.clock import Clock
 from app.limits import Limits
 from app.metastore.errors import required
@@ -11,12 +13,14 @@ from app.metastore.events import EventMaker
 from app.metastore.partition_tables import TableName, values_name
 from app.metastore.ports import Event, EventId, EventSelection, Snapshot, Store, StoredEvent, StoredTable, Transaction
 from app.metastore.settings import MetastoreSettings
-from app.structs import MetaException
+from app.structs import MetaException, WriteEventInfo
 
 INSERT: Final = "INSERT"
 RELOAD: Final = "RELOAD"
 
 MESSAGE_FORMAT: Final = "json-0.2"
+# Between the files of a write event; it is in no location.
+FILE_SEPARATOR: Final = "]"
 # Messages may be long, so not all are read before it is known how many fit.
 _PAGE_EVENTS: Final = 50
 # So many in one unit of work, which all other changes wait for.
@@ -33,6 +37,15 @@ class Insertion:
     files: Sequence[str] = ()
     replaces: bool = False
     partition_values: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a transaction says it wrote under a write id."""
+
+    txn_id: int
+    write_id: int
+    insertion: Insertion
 
 
 class NotificationService:
@@ -69,6 +82,17 @@ class NotificationService:
         def work(tx: Transaction) -> list[EventId]:
             table = name.load(tx)
             return [tx.append_event(self._insert_event(tx, table, insertion)) for insertion in insertions]
+
+        return self._store.write(work)
+
+    def written(self, name: TableName, writes: Sequence[Written]) -> list[EventId]:
+        """As `insert` of what transactions wrote; it is noted for get_all_write_event_info, too."""
+
+        def work(tx: Transaction) -> list[EventId]:
+            table = name.load(tx)
+            for write in writes:
+                self._note(tx, table, write)
+            return [tx.append_event(self._insert_event(tx, table, write.insertion)) for write in writes]
 
         return self._store.write(work)
 
@@ -119,6 +143,24 @@ class NotificationService:
     def _reload_event(self, tx: Transaction, table: StoredTable, values: Sequence[str]) -> Event:
         fields = self._fields(tx, table, values) | {"timestamp": self._events.timestamp(), "refreshEvent": "true"}
         return self._events.event(RELOAD, table.table.dbName or "", table.table.tableName, fields)
+
+    def _note(self, tx: Transaction, table: StoredTable, write: Written) -> None:
+        """Files that are written to the same place by the same transaction come behind those noted before."""
+        values = write.insertion.partition_values
+        fields = self._fields(tx, table, values)
+        new = WriteEventInfo(
+            writeId=write.write_id,
+            database=table.table.dbName,
+            table=table.table.tableName,
+            files=FILE_SEPARATOR.join(required(file, "file") for file in write.insertion.files),
+            partition=values_name(table, values) if values else None,
+            tableObj=fields["tableObjJson"],
+            partitionObj=fields.get("ptnObjJson"),
+        )
+        before = tx.engine_notes.write_event(write.txn_id, new)
+        if before is not None and before.files:
+            new = msgspec.structs.replace(new, files=FILE_SEPARATOR.join([before.files, new.files or ""]))
+        tx.engine_notes.put_write_event(write.txn_id, new, self._clock.seconds())
 
     def _fields(self, tx: Transaction, table: StoredTable, values: Sequence[str]) -> dict[str, Any]:
         """How the message names what it is about; the partition itself only where it is there already."""

@@ -27,6 +27,18 @@ from app.metastore.object_ports import (
     TypeWrites,
 )
 from app.metastore.patterns import Pattern
+from app.metastore.registry_ports import (
+    EngineNoteReads,
+    EngineNoteWrites,
+    RegistryReads,
+    RegistryWrites,
+    ResourcePlanReads,
+    ResourcePlanWrites,
+    ScheduleReads,
+    ScheduleWrites,
+    ViewReads,
+    ViewWrites,
+)
 from app.metastore.statistics_ports import (
     ConstraintReads,
     ConstraintWrites,
@@ -198,6 +210,21 @@ class Snapshot(Protocol):
     def properties(self) -> PropertyReads: ...
 
     @property
+    def registry(self) -> RegistryReads: ...
+
+    @property
+    def resource_plans(self) -> ResourcePlanReads: ...
+
+    @property
+    def engine_notes(self) -> EngineNoteReads: ...
+
+    @property
+    def schedules(self) -> ScheduleReads: ...
+
+    @property
+    def views(self) -> ViewReads: ...
+
+    @property
     def statistics(self) -> StatisticsReads: ...
 
     @property
@@ -292,6 +319,21 @@ class Transaction(Snapshot, Protocol):
 
     @property
     def properties(self) -> PropertyWrites: ...
+
+    @property
+    def registry(self) -> RegistryWrites: ...
+
+    @property
+    def resource_plans(self) -> ResourcePlanWrites: ...
+
+    @property
+    def engine_notes(self) -> EngineNoteWrites: ...
+
+    @property
+    def schedules(self) -> ScheduleWrites: ...
+
+    @property
+    def views(self) -> ViewWrites: ...
 
     @property
     def statistics(self) -> StatisticsWrites: ...

@@ -38,6 +38,12 @@ class StatisticsReads(Protocol):
     ) -> dict[str, list[ColumnFigures]]:
         """By the name of the partition, in byte order; partitions without statistics are left out."""
 
+    def columns_of_table(self, table_id: TableId) -> list[str]:
+        """The columns with statistics of any engine, in byte order."""
+
+    def columns_of_partition(self, table: "StoredTable", name: str) -> list[str]:
+        """The same for a partition; none when it is not there."""
+
     def partition_ids(self, table: "StoredTable", names: Sequence[str]) -> dict[str, PartitionId]:
         """Those of the named partitions that exist."""
 

@@ -13,6 +13,12 @@ from app.metastore.events import EventMaker
 from app.metastore.filter_grammar import FilterError
 from app.metastore.index_drops import remove_index
 from app.metastore.locations import is_under
+from app.metastore.materialized_views import (
+    check_creation_metadata,
+    note_sources,
+    stored_creation_metadata,
+    with_id,
+)
 from app.metastore.names import normalize
 from app.metastore.parameters import create_counts_files, with_fast_statistics
 from app.metastore.partition_tables import TableName
@@ -105,6 +111,8 @@ class TableService:
         def complete(tx: Transaction, table_id: TableId) -> None:
             self._constraints.add(tx, with_table(constraints, new))
             tx.grants.insert(list(creation_grants(given.privileges, table_id, self._clock.seconds())))
+            if given.creationMetadata is not None:
+                note_sources(tx, table_id, given.creationMetadata)
             also(tx)
 
         database = self._store.read(lambda snapshot: _room_for(snapshot, new, given))
@@ -214,7 +222,7 @@ class TableService:
         databases, tables = _pattern(db_pattern), _pattern(tbl_pattern)
         return self._store.read(lambda snapshot: snapshot.table_metas(databases, tables, table_types or None))
 
-    def objects(self, db_name: str | None, tbl_names: Sequence[str] | None) -> list[Table]:
+    def objects(self, db_name: str | None, tbl_names: Sequence[str] | None, *, tells_ids: bool = False) -> list[Table]:
         """The tables of these names, each once; unknown ones are left out. Of no names there are none, in any database.
 
         Raises UnknownDBException for a database that is missing or not named, InvalidOperationException without names.
@@ -231,7 +239,8 @@ class TableService:
             key = normalize(db_name)
             if "\0" in key or snapshot.database(key) is None:
                 raise UnknownDBException(f"Could not find database {db_name}")
-            return [found.table for found in snapshot.tables(key, wanted)] if wanted else []
+            tables = snapshot.tables(key, wanted) if wanted else []
+            return [with_id(found) if tells_ids else found.table for found in tables]
 
         return self._store.read(work)
 
@@ -267,6 +276,9 @@ class TableService:
         now = self._clock.seconds()
         new, keeps_statistics = stored_table(given, normalize(required(given.dbName, "database name")), now)
         new = msgspec.structs.replace(new, createTime=now)
+        if given.creationMetadata is not None:
+            check_creation_metadata(given.creationMetadata)
+            new = msgspec.structs.replace(new, creationMetadata=stored_creation_metadata(given.creationMetadata, new))
         return with_parameters(new, transactional_parameters(created_parameters, new)), keeps_statistics
 
     def _located(self, new: Table, given: Table, database: StoredDatabase) -> Table:

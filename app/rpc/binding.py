@@ -30,14 +30,12 @@ class Bound:
         )
 
 
-def bind(
-    handlers: Sequence[object], unsupported: Mapping[str, str], methods: Mapping[str, Method] = METHODS
-) -> dict[str, Bound]:
-    """Find the handler of each method that is not in `unsupported` (method name -> reason).
+def bind(handlers: Sequence[object], methods: Mapping[str, Method] = METHODS) -> dict[str, Bound]:
+    """Find the handler of each method.
 
     A handler is a public method of one of `handlers` with the IDL's name, whose parameters are `call` and the IDL's
-    argument names. Raises BindingError naming every method that has none, has two, differs in its parameters, or is
-    both handled and listed as unsupported, and every public handler method the IDL does not know.
+    argument names. Raises BindingError naming every method that has none, has two or differs in its parameters, and
+    every public handler method the IDL does not know.
     """
     found: dict[str, Callable[..., Any]] = {}
     complaints: list[str] = []
@@ -46,13 +44,10 @@ def bind(
             complaints.append(f"{name}: not a method of the IDL")
         elif name in found:
             complaints.append(f"{name}: two handlers")
-        elif name in unsupported:
-            complaints.append(f"{name}: has a handler and is listed as unsupported")
         else:
             found[name] = handler
             complaints.extend(_parameter_complaints(methods[name], handler))
-    complaints.extend(f"{name}: no handler" for name in methods if name not in found and name not in unsupported)
-    complaints.extend(f"{name}: listed as unsupported, not in the IDL" for name in unsupported if name not in methods)
+    complaints.extend(f"{name}: no handler" for name in methods if name not in found)
     if complaints:
         raise BindingError("IDL and handlers disagree:\n  " + "\n  ".join(complaints))
     return {name: _bound(methods[name], handler) for name, handler in found.items()}

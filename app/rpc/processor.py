@@ -1,7 +1,7 @@
 """Turns a call message into its reply: decode, call the handler, encode what it returned or raised."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -11,7 +11,7 @@ from app.idl import StructType
 from app.rpc.binding import Bound, bind
 from app.rpc.call import Call, Dialect, Waiting
 from app.rpc.dialects import methods_of
-from app.structs import MetaException, Method, Struct, ThriftException
+from app.structs import METHODS, MetaException, Method, Struct, ThriftException
 from app.wire import ApplicationError, ApplicationErrorType, Codec, Message, MessageType
 
 _log = logging.getLogger(__name__)
@@ -53,17 +53,18 @@ class Processor:
     def __init__(
         self,
         handlers: Sequence[object],
-        unsupported: Mapping[str, str],
         translate: Callable[[Exception], Exception] = lambda error: error,
         whole_reply_bytes_max: int = 1 << 20,
         around: Around = lambda method, call, arguments: nullcontext(),
+        answered: Container[str] = METHODS,
     ) -> None:
         """`translate` turns what handlers raise besides Thrift exceptions into one, or into Unavailable.
 
         Replies that are read while they are sent stay whole up to `whole_reply_bytes_max`, so that they carry a
-        length and can be cached. Handlers are called inside of what `around` gives. Raises BindingError.
+        length and can be cached. Handlers are called inside of what `around` gives. `answered` are the methods that
+        handlers have to be there for: all of them, but in tests. Raises BindingError.
         """
-        self._bound = {dialect: bind(handlers, unsupported, methods_of(dialect)) for dialect in Dialect}
+        self._bound = {dialect: bind(handlers, _only(answered, methods_of(dialect))) for dialect in Dialect}
         self._translate = translate
         self._whole_reply_bytes_max = whole_reply_bytes_max
         self._around = around
@@ -124,6 +125,10 @@ class Processor:
         if message.type is MessageType.ONEWAY:
             return Reply(MessageType.EXCEPTION, None, error.type.name, arguments)
         return Reply(MessageType.EXCEPTION, codec.encode(error.payload()), error.type.name, arguments)
+
+
+def _only(answered: Container[str], methods: Mapping[str, Method]) -> dict[str, Method]:
+    return {name: method for name, method in methods.items() if name in answered}
 
 
 def whole_or_chunks(chunks: Iterator[bytes], bytes_max: int) -> bytes | Iterator[bytes]:

@@ -120,6 +120,17 @@ def decode_extra(struct_class: type[S], fragment: str | None) -> S:
     return extra
 
 
+def encode_struct(struct: Struct) -> str:
+    """A whole struct, as TJSON."""
+    return encode_value(StructType(type(struct).__name__), struct).decode()
+
+
+def decode_struct(struct_class: type[S], fragment: str) -> S:
+    """The reverse of `encode_struct`."""
+    struct: S = decode_value(StructType(struct_class.__name__), fragment.encode())
+    return struct
+
+
 def encode_partition_extra(partition: Partition) -> str | None:
     """What a partition has beyond the fields with columns of their own: members, each after a comma."""
     fragment = encode_extra(partition, PARTITION_EXTRA)

@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import mysql, postgresql
 
-REVISION: Final = "0007"
+REVISION: Final = "0008"
 
 # PostgreSQL indexes no longer entry, and a partition name is at least as long as each of its values.
 NAME_BYTES_MAX: Final = 2_500
@@ -347,6 +347,145 @@ OUTCOMES: Final = Table(
     Column("concluded_at", BigInteger, nullable=False, index=True),
     Column("codec_name", _LongText),
     Column("payload", LargeBinary),
+)
+
+# What 3.1 and later keep besides the catalog. Names of these things may be of any length and have any characters, so
+# they are found by hashes, and `content` is the struct itself.
+SERDES: Final = Table(
+    "serdes",
+    METADATA,
+    Column("name_hash", _ShortText, primary_key=True),
+    Column("content", _LongText, nullable=False),
+)
+
+REGISTRY_SCHEMAS: Final = Table(
+    "registry_schemas",
+    METADATA,
+    Column("schema_id", _Id, primary_key=True),
+    Column("database_id", _Id, ForeignKey("databases.database_id", ondelete="CASCADE"), nullable=False),
+    Column("name_hash", _ShortText, nullable=False),
+    Column("content", _LongText, nullable=False),
+    UniqueConstraint("database_id", "name_hash", name="registry_schemas_name"),
+)
+
+
+def _schema_id() -> Column[int]:
+    return Column(
+        "schema_id",
+        _Id,
+        ForeignKey("registry_schemas.schema_id", ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+    )
+
+
+REGISTRY_VERSIONS: Final = Table(
+    "registry_versions",
+    METADATA,
+    _schema_id(),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("content", _LongText, nullable=False),
+)
+
+REGISTRY_COLUMNS: Final = Table(
+    "registry_columns",
+    METADATA,
+    _schema_id(),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("name_hash", _ShortText, nullable=False, index=True),
+    Column("namespace_hash", _ShortText, nullable=False, index=True),
+    Column("type_hash", _ShortText, nullable=False),
+)
+
+# Plans are few and small, and read and changed as a whole: `content` is a WMFullResourcePlan.
+RESOURCE_PLANS: Final = Table(
+    "resource_plans",
+    METADATA,
+    Column("plan_id", _Id, primary_key=True),
+    Column("namespace_hash", _ShortText, nullable=False),
+    Column("name_hash", _ShortText, nullable=False),
+    Column("content", _LongText, nullable=False),
+    UniqueConstraint("namespace_hash", "name_hash", name="resource_plans_name"),
+)
+
+RUNTIME_STATISTICS: Final = Table(
+    "runtime_statistics",
+    METADATA,
+    Column("statistic_id", _Id, primary_key=True),
+    Column("create_time", BigInteger, nullable=False, index=True),
+    Column("weight", Integer, nullable=False),
+    Column("payload", _LongBinary, nullable=False),
+)
+
+REPLICATION_METRICS: Final = Table(
+    "replication_metrics",
+    METADATA,
+    Column("execution_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("policy_hash", _ShortText, nullable=False),
+    Column("dump_id", BigInteger, nullable=False),
+    Column("start_time", BigInteger, nullable=False, index=True),
+    Column("content", _LongText, nullable=False),
+    Index("replication_metrics_policy", "policy_hash", "dump_id"),
+)
+
+SCHEDULED_QUERIES: Final = Table(
+    "scheduled_queries",
+    METADATA,
+    Column("query_id", _Id, primary_key=True),
+    Column("namespace_hash", _ShortText, nullable=False),
+    Column("name_hash", _ShortText, nullable=False),
+    Column("is_enabled", Boolean, nullable=False),
+    # In seconds; NULL when the schedule never comes round again.
+    Column("next_execution", BigInteger),
+    Column("active_execution", BigInteger),
+    Column("failures", Integer, nullable=False),
+    Column("content", _LongText, nullable=False),
+    UniqueConstraint("namespace_hash", "name_hash", name="scheduled_queries_name"),
+    Index("scheduled_queries_due", "namespace_hash", "next_execution"),
+    sqlite_autoincrement=True,
+)
+
+SCHEDULED_EXECUTIONS: Final = Table(
+    "scheduled_executions",
+    METADATA,
+    Column("execution_id", _Id, primary_key=True),
+    Column("query_id", _Id, ForeignKey("scheduled_queries.query_id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("state", Integer, nullable=False),
+    Column("start_time", BigInteger, nullable=False),
+    Column("last_update", BigInteger, nullable=False, index=True),
+    # Who executes it, and what went wrong, as a TJSON list.
+    Column("content", _LongText),
+    sqlite_autoincrement=True,
+)
+
+
+def _of_table(name: str, *, index: bool = False) -> Column[int]:
+    key = ForeignKey("tables.table_id", ondelete="CASCADE")
+    return Column(name, _Id, key, primary_key=True, autoincrement=False, index=index)
+
+
+# What was changed in the tables of a materialized view since it was built, as engines say when they commit.
+VIEW_SOURCES: Final = Table(
+    "view_sources",
+    METADATA,
+    _of_table("view_id"),
+    _of_table("source_id", index=True),
+    Column("inserted_count", BigInteger, nullable=False),
+    Column("updated_count", BigInteger, nullable=False),
+    Column("deleted_count", BigInteger, nullable=False),
+)
+
+# What a transaction wrote to a table or partition, as a WriteEventInfo; replication reads it after the commit.
+WRITE_EVENTS: Final = Table(
+    "write_events",
+    METADATA,
+    Column("event_id", _Id, primary_key=True),
+    Column("txn_id", BigInteger, nullable=False),
+    Column("object_hash", _ShortText, nullable=False),
+    Column("event_time", BigInteger, nullable=False, index=True),
+    Column("content", _LongText, nullable=False),
+    UniqueConstraint("txn_id", "object_hash", name="write_events_object"),
 )
 
 # What goes with a table, in an order that keeps every reference whole.

@@ -6,6 +6,7 @@ from sqlalchemy import Connection
 
 from app.storage.constraints import ConstraintRepository
 from app.storage.databases import DatabaseReads, DatabaseWrites
+from app.storage.engine_notes import EngineNoteRepository
 from app.storage.engines import run_on_driver
 from app.storage.events import EventReads, EventWrites
 from app.storage.functions import FunctionRepository
@@ -18,13 +19,17 @@ from app.storage.partition_marks import PartitionMarkRepository
 from app.storage.partition_writes import PartitionWrites
 from app.storage.partitions import PartitionReads
 from app.storage.properties import PropertyRepository
+from app.storage.registry import RegistryRepository
 from app.storage.repository import Repository
+from app.storage.resource_plans import ResourcePlanRepository
 from app.storage.roles import RoleRepository
+from app.storage.scheduled_queries import ScheduleRepository
 from app.storage.statistics import StatisticsRepository
 from app.storage.tables import TableReads, TableWrites
 from app.storage.tokens import TokenRepository
 from app.storage.txns import SqlTxnReads, SqlTxnWrites
 from app.storage.types import TypeRepository
+from app.storage.views import ViewRepository
 
 
 class _Objects(Repository):
@@ -53,6 +58,26 @@ class _Objects(Repository):
     @cached_property
     def properties(self) -> PropertyRepository:
         return PropertyRepository(self._connection)
+
+    @cached_property
+    def registry(self) -> RegistryRepository:
+        return RegistryRepository(self._connection)
+
+    @cached_property
+    def resource_plans(self) -> ResourcePlanRepository:
+        return ResourcePlanRepository(self._connection)
+
+    @cached_property
+    def engine_notes(self) -> EngineNoteRepository:
+        return EngineNoteRepository(self._connection)
+
+    @cached_property
+    def schedules(self) -> ScheduleRepository:
+        return ScheduleRepository(self._connection)
+
+    @cached_property
+    def views(self) -> ViewRepository:
+        return ViewRepository(self._connection)
 
     @cached_property
     def statistics(self) -> StatisticsRepository:

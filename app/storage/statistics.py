@@ -60,6 +60,16 @@ class StatisticsRepository(Repository):
             found.setdefault(name, []).append(_figures(*figures))
         return found
 
+    def columns_of_table(self, table_id: TableId) -> list[str]:
+        names = select(TABLE_STATISTICS.c.column_name).distinct().where(TABLE_STATISTICS.c.table_id == table_id)
+        return list(self._connection.execute(names.order_by(TABLE_STATISTICS.c.column_name)).scalars())
+
+    def columns_of_partition(self, table: StoredTable, name: str) -> list[str]:
+        ids = self.partition_ids(table, [name])
+        is_it = has_id_among(PARTITION_STATISTICS.c.partition_id, ids.values(), self._dialect_name)
+        names = select(PARTITION_STATISTICS.c.column_name).distinct().where(is_it)
+        return list(self._connection.execute(names.order_by(PARTITION_STATISTICS.c.column_name)).scalars())
+
     def partition_ids(self, table: StoredTable, names: Sequence[str]) -> dict[str, PartitionId]:
         rows = self._connection.execute(
             select(PARTITIONS.c.part_name, PARTITIONS.c.partition_id).where(

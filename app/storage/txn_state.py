@@ -82,6 +82,17 @@ class TxnStateReads(Repository):
         rows = self._connection.execute(select(TXNS).where(_UNFINISHED).order_by(TXNS.c.txn_id))
         return [_txn(row) for row in rows]
 
+    def completed_changes(self, table: Target) -> list[tuple[int, int]]:
+        if not all(is_storable(name) for name in table if name is not None):
+            return []
+        completed = COMPLETED_COMPONENTS.c
+        statement = select(completed.txn_id, completed.write_id).where(
+            completed.db_name == table.db_name,
+            completed.table_name == (table.table_name or ""),
+            completed.operation.in_([Operation.UPDATE.value, Operation.DELETE.value]),
+        )
+        return [(row.txn_id, row.write_id or 0) for row in self._connection.execute(statement)]
+
 
 class TxnStateWrites(TxnStateReads):
     def __init__(self, connection: Connection, clock: Clock) -> None:

@@ -125,6 +125,29 @@ class EventRequestType(IntEnum):
 class FileMetadataExprType(IntEnum):
     ORC_SARG = 1
 
+class WMResourcePlanStatus(IntEnum):
+    ACTIVE = 1
+    ENABLED = 2
+    DISABLED = 3
+
+class WMPoolSchedulingPolicy(IntEnum):
+    FAIR = 1
+    FIFO = 2
+
+class SchemaType(IntEnum):
+    HIVE = 1
+    AVRO = 2
+
+class SchemaCompatibility(IntEnum):
+    NONE = 1
+    BACKWARD = 2
+    FORWARD = 3
+    BOTH = 4
+
+class SchemaValidation(IntEnum):
+    LATEST = 1
+    ALL = 2
+
 class SchemaVersionState(IntEnum):
     INITIATED = 1
     START_REVIEW = 2
@@ -134,6 +157,19 @@ class SchemaVersionState(IntEnum):
     DISABLED = 6
     ARCHIVED = 7
     DELETED = 8
+
+class ScheduledQueryMaintenanceRequestType(IntEnum):
+    CREATE = 1
+    ALTER = 2
+    DROP = 3
+
+class QueryState(IntEnum):
+    INITED = 0
+    EXECUTING = 1
+    FAILED = 2
+    FINISHED = 3
+    TIMED_OUT = 4
+    AUTO_DISABLED = 5
 
 class MetaException(ThriftException):
     def __init__(
@@ -3763,6 +3799,76 @@ class CacheFileMetadataResult(Struct):
         isSupported: bool | None = None,
     ) -> None: ...
 
+class WMResourcePlan(Struct):
+    name: str | None
+    status: int | None
+    queryParallelism: int | None
+    defaultPoolPath: str | None
+    ns: str | None
+    def __init__(
+        self,
+        name: str | None = None,
+        status: int | None = None,
+        queryParallelism: int | None = None,
+        defaultPoolPath: str | None = None,
+        ns: str | None = None,
+    ) -> None: ...
+
+class WMNullableResourcePlan(Struct):
+    name: str | None
+    status: int | None
+    queryParallelism: int | None
+    isSetQueryParallelism: bool | None
+    defaultPoolPath: str | None
+    isSetDefaultPoolPath: bool | None
+    ns: str | None
+    def __init__(
+        self,
+        name: str | None = None,
+        status: int | None = None,
+        queryParallelism: int | None = None,
+        isSetQueryParallelism: bool | None = None,
+        defaultPoolPath: str | None = None,
+        isSetDefaultPoolPath: bool | None = None,
+        ns: str | None = None,
+    ) -> None: ...
+
+class WMPool(Struct):
+    resourcePlanName: str | None
+    poolPath: str | None
+    allocFraction: float | None
+    queryParallelism: int | None
+    schedulingPolicy: str | None
+    ns: str | None
+    def __init__(
+        self,
+        resourcePlanName: str | None = None,
+        poolPath: str | None = None,
+        allocFraction: float | None = None,
+        queryParallelism: int | None = None,
+        schedulingPolicy: str | None = None,
+        ns: str | None = None,
+    ) -> None: ...
+
+class WMNullablePool(Struct):
+    resourcePlanName: str | None
+    poolPath: str | None
+    allocFraction: float | None
+    queryParallelism: int | None
+    schedulingPolicy: str | None
+    isSetSchedulingPolicy: bool | None
+    ns: str | None
+    def __init__(
+        self,
+        resourcePlanName: str | None = None,
+        poolPath: str | None = None,
+        allocFraction: float | None = None,
+        queryParallelism: int | None = None,
+        schedulingPolicy: str | None = None,
+        isSetSchedulingPolicy: bool | None = None,
+        ns: str | None = None,
+    ) -> None: ...
+
 class WMTrigger(Struct):
     resourcePlanName: str | None
     triggerName: str | None
@@ -3780,6 +3886,188 @@ class WMTrigger(Struct):
         ns: str | None = None,
     ) -> None: ...
 
+class WMMapping(Struct):
+    resourcePlanName: str | None
+    entityType: str | None
+    entityName: str | None
+    poolPath: str | None
+    ordering: int | None
+    ns: str | None
+    def __init__(
+        self,
+        resourcePlanName: str | None = None,
+        entityType: str | None = None,
+        entityName: str | None = None,
+        poolPath: str | None = None,
+        ordering: int | None = None,
+        ns: str | None = None,
+    ) -> None: ...
+
+class WMPoolTrigger(Struct):
+    pool: str | None
+    trigger: str | None
+    ns: str | None
+    def __init__(
+        self,
+        pool: str | None = None,
+        trigger: str | None = None,
+        ns: str | None = None,
+    ) -> None: ...
+
+class WMFullResourcePlan(Struct):
+    plan: WMResourcePlan | None
+    pools: list[WMPool] | None
+    mappings: list[WMMapping] | None
+    triggers: list[WMTrigger] | None
+    poolTriggers: list[WMPoolTrigger] | None
+    def __init__(
+        self,
+        plan: WMResourcePlan | Encoded | None = None,
+        pools: list[WMPool] | EncodedList | None = None,
+        mappings: list[WMMapping] | EncodedList | None = None,
+        triggers: list[WMTrigger] | EncodedList | None = None,
+        poolTriggers: list[WMPoolTrigger] | EncodedList | None = None,
+    ) -> None: ...
+
+class WMCreateResourcePlanRequest(Struct):
+    resourcePlan: WMResourcePlan | None
+    copyFrom: str | None
+    def __init__(
+        self,
+        resourcePlan: WMResourcePlan | Encoded | None = None,
+        copyFrom: str | None = None,
+    ) -> None: ...
+
+class WMCreateResourcePlanResponse(Struct): ...
+
+class WMGetResourcePlanRequest(Struct):
+    resourcePlanName: str | None
+    ns: str | None
+    def __init__(
+        self,
+        resourcePlanName: str | None = None,
+        ns: str | None = None,
+    ) -> None: ...
+
+class WMGetResourcePlanResponse(Struct):
+    resourcePlan: WMFullResourcePlan | None
+    def __init__(
+        self,
+        resourcePlan: WMFullResourcePlan | Encoded | None = None,
+    ) -> None: ...
+
+class WMGetActiveResourcePlanRequest(Struct):
+    ns: str | None
+    def __init__(
+        self,
+        ns: str | None = None,
+    ) -> None: ...
+
+class WMGetActiveResourcePlanResponse(Struct):
+    resourcePlan: WMFullResourcePlan | None
+    def __init__(
+        self,
+        resourcePlan: WMFullResourcePlan | Encoded | None = None,
+    ) -> None: ...
+
+class WMGetAllResourcePlanRequest(Struct):
+    ns: str | None
+    def __init__(
+        self,
+        ns: str | None = None,
+    ) -> None: ...
+
+class WMGetAllResourcePlanResponse(Struct):
+    resourcePlans: list[WMResourcePlan] | None
+    def __init__(
+        self,
+        resourcePlans: list[WMResourcePlan] | EncodedList | None = None,
+    ) -> None: ...
+
+class WMAlterResourcePlanRequest(Struct):
+    resourcePlanName: str | None
+    resourcePlan: WMNullableResourcePlan | None
+    isEnableAndActivate: bool | None
+    isForceDeactivate: bool | None
+    isReplace: bool | None
+    ns: str | None
+    def __init__(
+        self,
+        resourcePlanName: str | None = None,
+        resourcePlan: WMNullableResourcePlan | Encoded | None = None,
+        isEnableAndActivate: bool | None = None,
+        isForceDeactivate: bool | None = None,
+        isReplace: bool | None = None,
+        ns: str | None = None,
+    ) -> None: ...
+
+class WMAlterResourcePlanResponse(Struct):
+    fullResourcePlan: WMFullResourcePlan | None
+    def __init__(
+        self,
+        fullResourcePlan: WMFullResourcePlan | Encoded | None = None,
+    ) -> None: ...
+
+class WMValidateResourcePlanRequest(Struct):
+    resourcePlanName: str | None
+    ns: str | None
+    def __init__(
+        self,
+        resourcePlanName: str | None = None,
+        ns: str | None = None,
+    ) -> None: ...
+
+class WMValidateResourcePlanResponse(Struct):
+    errors: list[str] | None
+    warnings: list[str] | None
+    def __init__(
+        self,
+        errors: list[str] | None = None,
+        warnings: list[str] | None = None,
+    ) -> None: ...
+
+class WMDropResourcePlanRequest(Struct):
+    resourcePlanName: str | None
+    ns: str | None
+    def __init__(
+        self,
+        resourcePlanName: str | None = None,
+        ns: str | None = None,
+    ) -> None: ...
+
+class WMDropResourcePlanResponse(Struct): ...
+
+class WMCreateTriggerRequest(Struct):
+    trigger: WMTrigger | None
+    def __init__(
+        self,
+        trigger: WMTrigger | Encoded | None = None,
+    ) -> None: ...
+
+class WMCreateTriggerResponse(Struct): ...
+
+class WMAlterTriggerRequest(Struct):
+    trigger: WMTrigger | None
+    def __init__(
+        self,
+        trigger: WMTrigger | Encoded | None = None,
+    ) -> None: ...
+
+class WMAlterTriggerResponse(Struct): ...
+
+class WMDropTriggerRequest(Struct):
+    resourcePlanName: str | None
+    triggerName: str | None
+    ns: str | None
+    def __init__(
+        self,
+        resourcePlanName: str | None = None,
+        triggerName: str | None = None,
+        ns: str | None = None,
+    ) -> None: ...
+
+class WMDropTriggerResponse(Struct): ...
+
 class WMGetTriggersForResourePlanRequest(Struct):
     resourcePlanName: str | None
     ns: str | None
@@ -3796,6 +4084,99 @@ class WMGetTriggersForResourePlanResponse(Struct):
         triggers: list[WMTrigger] | EncodedList | None = None,
     ) -> None: ...
 
+class WMCreatePoolRequest(Struct):
+    pool: WMPool | None
+    def __init__(
+        self,
+        pool: WMPool | Encoded | None = None,
+    ) -> None: ...
+
+class WMCreatePoolResponse(Struct): ...
+
+class WMAlterPoolRequest(Struct):
+    pool: WMNullablePool | None
+    poolPath: str | None
+    def __init__(
+        self,
+        pool: WMNullablePool | Encoded | None = None,
+        poolPath: str | None = None,
+    ) -> None: ...
+
+class WMAlterPoolResponse(Struct): ...
+
+class WMDropPoolRequest(Struct):
+    resourcePlanName: str | None
+    poolPath: str | None
+    ns: str | None
+    def __init__(
+        self,
+        resourcePlanName: str | None = None,
+        poolPath: str | None = None,
+        ns: str | None = None,
+    ) -> None: ...
+
+class WMDropPoolResponse(Struct): ...
+
+class WMCreateOrUpdateMappingRequest(Struct):
+    mapping: WMMapping | None
+    update: bool | None
+    def __init__(
+        self,
+        mapping: WMMapping | Encoded | None = None,
+        update: bool | None = None,
+    ) -> None: ...
+
+class WMCreateOrUpdateMappingResponse(Struct): ...
+
+class WMDropMappingRequest(Struct):
+    mapping: WMMapping | None
+    def __init__(
+        self,
+        mapping: WMMapping | Encoded | None = None,
+    ) -> None: ...
+
+class WMDropMappingResponse(Struct): ...
+
+class WMCreateOrDropTriggerToPoolMappingRequest(Struct):
+    resourcePlanName: str | None
+    triggerName: str | None
+    poolPath: str | None
+    drop: bool | None
+    ns: str | None
+    def __init__(
+        self,
+        resourcePlanName: str | None = None,
+        triggerName: str | None = None,
+        poolPath: str | None = None,
+        drop: bool | None = None,
+        ns: str | None = None,
+    ) -> None: ...
+
+class WMCreateOrDropTriggerToPoolMappingResponse(Struct): ...
+
+class ISchema(Struct):
+    schemaType: int | None
+    name: str | None
+    catName: str | None
+    dbName: str | None
+    compatibility: int | None
+    validationLevel: int | None
+    canEvolve: bool | None
+    schemaGroup: str | None
+    description: str | None
+    def __init__(
+        self,
+        schemaType: int | None = None,
+        name: str | None = None,
+        catName: str | None = None,
+        dbName: str | None = None,
+        compatibility: int | None = None,
+        validationLevel: int | None = None,
+        canEvolve: bool | None = None,
+        schemaGroup: str | None = None,
+        description: str | None = None,
+    ) -> None: ...
+
 class ISchemaName(Struct):
     catName: str | None
     dbName: str | None
@@ -3805,6 +4186,15 @@ class ISchemaName(Struct):
         catName: str | None = None,
         dbName: str | None = None,
         schemaName: str | None = None,
+    ) -> None: ...
+
+class AlterISchemaRequest(Struct):
+    name: ISchemaName | None
+    newSchema: ISchema | None
+    def __init__(
+        self,
+        name: ISchemaName | Encoded | None = None,
+        newSchema: ISchema | Encoded | None = None,
     ) -> None: ...
 
 class SchemaVersion(Struct):
@@ -3857,6 +4247,147 @@ class FindSchemasByColsResp(Struct):
     def __init__(
         self,
         schemaVersions: list[SchemaVersionDescriptor] | EncodedList | None = None,
+    ) -> None: ...
+
+class MapSchemaVersionToSerdeRequest(Struct):
+    schemaVersion: SchemaVersionDescriptor | None
+    serdeName: str | None
+    def __init__(
+        self,
+        schemaVersion: SchemaVersionDescriptor | Encoded | None = None,
+        serdeName: str | None = None,
+    ) -> None: ...
+
+class SetSchemaVersionStateRequest(Struct):
+    schemaVersion: SchemaVersionDescriptor | None
+    state: int | None
+    def __init__(
+        self,
+        schemaVersion: SchemaVersionDescriptor | Encoded | None = None,
+        state: int | None = None,
+    ) -> None: ...
+
+class RuntimeStat(Struct):
+    createTime: int | None
+    weight: int | None
+    payload: bytes | None
+    def __init__(
+        self,
+        createTime: int | None = None,
+        weight: int | None = None,
+        payload: bytes | None = None,
+    ) -> None: ...
+
+class GetRuntimeStatsRequest(Struct):
+    maxWeight: int | None
+    maxCreateTime: int | None
+    def __init__(
+        self,
+        maxWeight: int | None = None,
+        maxCreateTime: int | None = None,
+    ) -> None: ...
+
+class ReplicationMetrics(Struct):
+    scheduledExecutionId: int | None
+    policy: str | None
+    dumpExecutionId: int | None
+    metadata: str | None
+    progress: str | None
+    messageFormat: str | None
+    def __init__(
+        self,
+        scheduledExecutionId: int | None = None,
+        policy: str | None = None,
+        dumpExecutionId: int | None = None,
+        metadata: str | None = None,
+        progress: str | None = None,
+        messageFormat: str | None = None,
+    ) -> None: ...
+
+class ReplicationMetricList(Struct):
+    replicationMetricList: list[ReplicationMetrics] | None
+    def __init__(
+        self,
+        replicationMetricList: list[ReplicationMetrics] | EncodedList | None = None,
+    ) -> None: ...
+
+class GetReplicationMetricsRequest(Struct):
+    scheduledExecutionId: int | None
+    policy: str | None
+    dumpExecutionId: int | None
+    def __init__(
+        self,
+        scheduledExecutionId: int | None = None,
+        policy: str | None = None,
+        dumpExecutionId: int | None = None,
+    ) -> None: ...
+
+class ScheduledQueryKey(Struct):
+    scheduleName: str | None
+    clusterNamespace: str | None
+    def __init__(
+        self,
+        scheduleName: str | None = None,
+        clusterNamespace: str | None = None,
+    ) -> None: ...
+
+class ScheduledQuery(Struct):
+    scheduleKey: ScheduledQueryKey | None
+    enabled: bool | None
+    schedule: str | None
+    user: str | None
+    query: str | None
+    nextExecution: int | None
+    def __init__(
+        self,
+        scheduleKey: ScheduledQueryKey | Encoded | None = None,
+        enabled: bool | None = None,
+        schedule: str | None = None,
+        user: str | None = None,
+        query: str | None = None,
+        nextExecution: int | None = None,
+    ) -> None: ...
+
+class ScheduledQueryPollRequest(Struct):
+    clusterNamespace: str | None
+    def __init__(
+        self,
+        clusterNamespace: str | None = None,
+    ) -> None: ...
+
+class ScheduledQueryPollResponse(Struct):
+    scheduleKey: ScheduledQueryKey | None
+    executionId: int | None
+    query: str | None
+    user: str | None
+    def __init__(
+        self,
+        scheduleKey: ScheduledQueryKey | Encoded | None = None,
+        executionId: int | None = None,
+        query: str | None = None,
+        user: str | None = None,
+    ) -> None: ...
+
+class ScheduledQueryMaintenanceRequest(Struct):
+    type: int | None
+    scheduledQuery: ScheduledQuery | None
+    def __init__(
+        self,
+        type: int | None = None,
+        scheduledQuery: ScheduledQuery | Encoded | None = None,
+    ) -> None: ...
+
+class ScheduledQueryProgressInfo(Struct):
+    scheduledExecutionId: int | None
+    state: int | None
+    executorQueryId: str | None
+    errorMessage: str | None
+    def __init__(
+        self,
+        scheduledExecutionId: int | None = None,
+        state: int | None = None,
+        executorQueryId: str | None = None,
+        errorMessage: str | None = None,
     ) -> None: ...
 
 class HeldLock(Struct):

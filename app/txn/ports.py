@@ -75,6 +75,9 @@ class TxnReads(Protocol):
     def hidden_write_ids(self, table: Target, high_water_mark: int, excepted: Sequence[int]) -> list[tuple[int, int]]:
         """Transaction and write id of those behind the mark or excepted."""
 
+    def completed_changes(self, table: Target) -> list[tuple[int, int]]:
+        """Transaction and write id of updates and deletes that are committed and not compacted; 0 for no write id."""
+
     def compactions(self, filter: CompactionFilter) -> list[Compaction]:
         """By id."""
 

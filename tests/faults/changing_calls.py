@@ -108,6 +108,7 @@ from app.structs import (
 )
 from tests.bridge.bridge_process import ApacheClient
 from tests.comparison.objects import SOME_KEYS, database, partition, table
+from tests.faults.changing_engine_calls import ENGINE_ROWS
 
 Arguments = tuple[Any, ...]
 ENVIRONMENT = EnvironmentContext({"a": "b"})
@@ -287,6 +288,7 @@ def _renamed(world: World) -> Any:
 Row = Callable[[World], Arguments]
 
 ROWS: dict[str, Row] = {
+    **ENGINE_ROWS,
     # Settings and catalogs.
     "setMetaConf": lambda w: ("metastore.partition.name.whitelist.pattern", ""),
     "set_properties": lambda w: (PropertySetRequest(w.db, {"a": "b"}),),

@@ -63,7 +63,7 @@ def test_every_method_of_partitions_has_a_handler(world: World) -> None:
         for name, method in METHODS.items()
         if ("partition" in name.lower() or "part_" in name) and not any(word in name for word in elsewhere)
     }
-    assert set(bind(handlers, {}, ours)) == set(ours)
+    assert set(bind(handlers, ours)) == set(ours)
     assert len(ours) == 54
 
 

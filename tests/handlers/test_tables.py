@@ -31,7 +31,9 @@ NEWER = Call("tester", dialect=Dialect.HIVE_4)
 
 @pytest.fixture
 def tables(catalog: Catalog) -> Tables:
-    return Tables(catalog.tables, catalog.alterations, catalog.truncations)
+    return Tables(
+        catalog.tables, catalog.alterations, catalog.truncations, catalog.statistics, catalog.materialized_views
+    )
 
 
 def refusal(action: Callable[[], object]) -> ThriftException:
@@ -170,8 +172,6 @@ def test_every_way_to_read_names(tables: Tables) -> None:
     assert [meta.tableName for meta in tables.get_table_meta(CALL, "*", "*", ["VIRTUAL_VIEW"])] == ["v"]
     request = GetTablesExtRequest(catalog="hive", database="default", tableNamePattern="*", requestedFields=1)
     assert [info.tblName for info in tables.get_tables_ext(CALL, request)] == ["a", "v"]
-    assert tables.get_materialized_views_for_rewriting(CALL, "default") == []
-    assert tables.get_all_materialized_view_objects_for_rewriting(CALL) == []
 
 
 def test_objects_by_request(tables: Tables) -> None:

@@ -27,19 +27,15 @@ class Service:
 
 
 def test_a_method_is_called_with_its_arguments_by_name():
-    bound = bind([Tables(), Partitions(), Service()], {}, KNOWN)
+    bound = bind([Tables(), Partitions(), Service()], KNOWN)
     assert bound["get_table"].invoke(CALL, METHODS["get_table"].arguments("d", "t")) == ("alice", "d", "t")
 
 
 def test_an_argument_that_was_not_sent_has_the_default_of_the_idl():
-    bound = bind([Tables(), Partitions(), Service()], {}, KNOWN)
+    bound = bind([Tables(), Partitions(), Service()], KNOWN)
     assert bound["get_partitions"].invoke(CALL, METHODS["get_partitions"].arguments("d", "t")) == -1
     assert bound["get_partitions"].invoke(CALL, METHODS["get_partitions"].arguments("d", "t", 5)) == 5
     assert bound["get_table"].invoke(CALL, METHODS["get_table"].arguments()) == ("alice", None, None)
-
-
-def test_unsupported_methods_need_no_handler():
-    assert set(bind([Tables(), Service()], {"get_partitions": "later"}, KNOWN)) == {"get_table", "shutdown"}
 
 
 def test_every_disagreement_is_listed():
@@ -54,15 +50,14 @@ def test_every_disagreement_is_listed():
             raise AssertionError
 
     with pytest.raises(BindingError) as caught:
-        bind([Wrong(), Service()], {"shutdown": "later", "brew": "later"}, KNOWN)
+        bind([Wrong(), Service()], KNOWN)
     text = str(caught.value)
     assert "get_table: parameters are (call, db, table), the IDL has (call, dbname, tbl_name)" in text
     assert "make_coffee: not a method of the IDL" in text
-    assert "shutdown: has a handler and is listed as unsupported" in text
+    assert "shutdown: two handlers" in text
     assert "get_partitions: no handler" in text
-    assert "brew: listed as unsupported, not in the IDL" in text
 
 
 def test_two_handlers_of_one_method_are_a_disagreement():
     with pytest.raises(BindingError, match="get_table: two handlers"):
-        bind([Tables(), Tables(), Partitions(), Service()], {}, KNOWN)
+        bind([Tables(), Tables(), Partitions(), Service()], KNOWN)

@@ -74,7 +74,7 @@ def translate(error):
     return MetaException("no space") if isinstance(error, OSError) else error
 
 
-PROCESSOR = Processor([Handlers()], dict.fromkeys(METHODS.keys() - HANDLED, "later"), translate, 1_000)
+PROCESSOR = Processor([Handlers()], translate, 1_000, answered=HANDLED)
 
 
 def answer(body: str, dialect: Dialect = Dialect.HIVE_2_3):

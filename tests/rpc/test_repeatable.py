@@ -59,7 +59,7 @@ def world(tmp_path):
     store = open_store(f"sqlite:///{tmp_path / 'metastore.db'}", CLOCK, Limits())
     handlers = Databases(store)
     handled = {"create_database", "add_master_key", "add_token", "get_all_databases", "drop_role"}
-    processor = Processor([handlers], dict.fromkeys(METHODS.keys() - handled, "not here"))
+    processor = Processor([handlers], answered=handled)
     yield handlers, RepeatableProcessor(processor, store, CODECS, {"add_token"})
     store.close()
 

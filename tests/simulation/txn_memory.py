@@ -143,6 +143,9 @@ class MemoryTxns:
         rows = self.given.get(table, {}).items()
         return [(txn_id, given) for txn_id, given in rows if txn_id > high_water_mark or txn_id in set(excepted)]
 
+    def completed_changes(self, table: Target) -> list[tuple[int, int]]:
+        raise NotImplementedError
+
     def write_ids_of(self, table: Target, txn_ids: Sequence[TxnId]) -> dict[int, int]:
         return {txn_id: given for txn_id, given in self.given.get(table, {}).items() if txn_id in set(txn_ids)}
 
