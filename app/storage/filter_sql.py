@@ -5,9 +5,10 @@ from operator import eq, ge, gt, le, lt, ne
 from typing import Any, Final, TypeAlias
 
 import msgspec
-from sqlalchemy import ColumnElement, Text, and_, bindparam, false, func, literal, not_, or_, select
+from sqlalchemy import ColumnElement, Text, and_, bindparam, false, func, literal, not_, or_, select, true, union_all
 from sqlalchemy.dialects.postgresql import ARRAY
-from sqlalchemy.sql.elements import Grouping
+from sqlalchemy.sql.elements import Grouping, UnaryExpression
+from sqlalchemy.sql.operators import custom_op
 
 from app.metastore.filters import (
     BoundAnd,
@@ -24,6 +25,7 @@ from app.metastore.filters import (
 from app.metastore.patterns import Pattern
 from app.metastore.ports import StoreError
 from app.storage.errors import check_text, is_storable
+from app.storage.filter_access import leading_alternatives
 from app.storage.schema import FURTHER_KEYS, KEY_COLUMN_COUNT, KEY_COLUMNS, PARTITIONS
 
 Condition: TypeAlias = ColumnElement[bool]
@@ -64,6 +66,22 @@ def has_id_among(column: ColumnElement[Any], ids: Iterable[int], dialect_name: s
     return column.in_(wanted)
 
 
+def have_names(table_id: int, names: Sequence[str], dialect_name: str) -> Condition:
+    """The condition for the PARTITIONS of a table with any number of names."""
+    of_table = PARTITIONS.c.table_id == table_id
+    if len(names) == 1:
+        return and_(of_table, PARTITIONS.c.part_name == names[0]) if is_storable(names[0]) else false()
+    if dialect_name != "postgresql":
+        return and_(of_table, is_among(PARTITIONS.c.part_name, names, dialect_name))
+    # While it has no figures about a new table it would rather read all of it. OFFSET makes it look up name by name.
+    wanted = [name for name in names if is_storable(name)]
+    each = func.unnest(bindparam(None, wanted, type_=ARRAY(Text))).table_valued("wanted").render_derived()
+    one = select(PARTITIONS.c.partition_id).where(of_table, PARTITIONS.c.part_name == each.c.wanted)
+    found = one.offset(0).correlate(each).lateral()
+    ids = select(found.c.partition_id).select_from(each.join(found, true())).correlate(None)
+    return PARTITIONS.c.partition_id == func.any(func.array(ids.scalar_subquery()))
+
+
 def matches_pattern(column: ColumnElement[Any], pattern: Pattern | None, dialect_name: str) -> Condition | None:
     """A name pattern or LIKE over a column of binary collation; None when every text matches, as without a pattern.
 
@@ -90,12 +108,28 @@ def matches_text(column: ColumnElement[Any], texts: Sequence[str | None], dialec
     return column.like("".join("%" if text is None else text.translate(escapes) for text in texts), escape="!")
 
 
-def selects(bound: BoundFilter, dialect_name: str) -> Condition:
-    """The condition on PARTITIONS that agrees with `filters.evaluate`.
+def selects(bound: BoundFilter, table_id: int, dialect_name: str) -> list[Condition]:
+    """The conditions for the PARTITIONS of a table that `filters.evaluate` selects.
 
     Raises StoreError when there are too many conditions, UnstorableText for an operand no database can take.
     """
-    return _Translator(dialect_name).node(bound.root)
+    of_table = PARTITIONS.c.table_id == table_id
+    translator = _Translator(dialect_name)
+    leading = leading_alternatives(bound.root) if dialect_name == "sqlite" else None
+    if leading is None:
+        return [of_table, translator.node(bound.root)]
+    each = [
+        select(PARTITIONS.c.partition_id).where(of_table, condition).correlate(None)
+        for condition in translator.alternatives(leading)
+    ]
+    rest = [one for one in (bound.root.children if isinstance(bound.root, BoundAnd) else ()) if one is not leading]
+    found = PARTITIONS.c.partition_id.in_(union_all(*each))
+    return [unindexed(PARTITIONS.c.table_id) == table_id, found, *map(translator.node, rest)]
+
+
+def unindexed(column: ColumnElement[Any]) -> ColumnElement[Any]:
+    """The column as a value, so that no index of it is used: its conditions leave most rows."""
+    return UnaryExpression(column, operator=custom_op("+"), type_=column.type)
 
 
 def key_column(position: int) -> ColumnElement[Any]:
@@ -118,8 +152,8 @@ class _Translator:
         match node:
             case BoundAnd(children):
                 return _all_of([self.node(child) for child in children])
-            case BoundOr(children):
-                return self._or(children)
+            case BoundOr():
+                return _any_of(self.alternatives(node))
             case BoundComparison(position, _, operator, operand):
                 return _OPERATORS[operator](key_column(position), _text(operand))
             case BoundLike(position, pattern):
@@ -134,19 +168,22 @@ class _Translator:
             case BoundIn(position, _, operands, negated):
                 return self._in(position, operands, negated)
             case BoundMultiIn(positions, rows, negated):
-                return self._multi_in(positions, rows, negated)
+                conditions = self._multi_in(positions, rows, negated)
+                return _all_of(conditions) if negated else _any_of(conditions)
 
-    def _or(self, children: Sequence[BoundNode]) -> Condition:
-        """Equalities of one key become one IN: engines spell a list of days that way."""
+    def alternatives(self, node: BoundOr | BoundMultiIn) -> list[Condition]:
+        """What is joined by OR. Equalities of one key become one IN: engines spell a list of days that way."""
+        if isinstance(node, BoundMultiIn):
+            return self._multi_in(node.positions, node.rows, negated=False)
         operands: dict[int, dict[str, None]] = {}
         others: list[BoundNode] = []
-        for child in children:
+        for child in node.children:
             if isinstance(child, BoundComparison) and child.operator is Operator.EQUAL:
                 operands.setdefault(child.position, {})[child.operand] = None
             else:
                 others.append(child)
         conditions = [self._in(position, list(texts), negated=False) for position, texts in operands.items()]
-        return _any_of(conditions + [self.node(child) for child in others])
+        return conditions + [self.node(child) for child in others]
 
     def _in(self, position: int, operands: Sequence[str], negated: bool) -> Condition:
         key = key_column(position)
@@ -156,12 +193,13 @@ class _Translator:
         among = is_among(key, operands, self._dialect_name)
         return and_(key.is_not(None), not_(Grouping(among))) if negated else among
 
-    def _multi_in(self, positions: Sequence[int], rows: Sequence[Sequence[str]], negated: bool) -> Condition:
+    def _multi_in(self, positions: Sequence[int], rows: Sequence[Sequence[str]], negated: bool) -> list[Condition]:
+        """A condition for each row, or one for all."""
         if len(positions) == 1:
-            return self._in(positions[0], [row[0] for row in rows], negated)
-        compare, inner, outer = (ne, _any_of, _all_of) if negated else (eq, _all_of, _any_of)
+            return [self._in(positions[0], [row[0] for row in rows], negated)]
+        compare, join = (ne, _any_of) if negated else (eq, _all_of)
         keys = [key_column(position) for position in positions]
-        return outer([inner([compare(key, _text(text)) for key, text in zip(keys, row, strict=True)]) for row in rows])
+        return [join([compare(key, _text(text)) for key, text in zip(keys, row, strict=True)]) for row in rows]
 
     def _count(self, conditions: int) -> None:
         self._conditions += conditions

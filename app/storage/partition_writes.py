@@ -10,7 +10,7 @@ from app.metastore.ports import DuplicateKey, NewPartition, Selection, StoredPar
 from app.metastore.typed_values import ValueClass, value_class
 from app.storage.descriptors import ContentEncoder, DescriptorKey, Descriptors
 from app.storage.errors import check_name, check_text
-from app.storage.filter_sql import has_id_among, is_among
+from app.storage.filter_sql import has_id_among, have_names
 from app.storage.fragments import decode_texts, encode_map, encode_partition_extra, encode_texts
 from app.storage.partition_keys import PartitionKeys, key_columns, sort_keys
 from app.storage.partition_locations import PartitionLocations
@@ -99,9 +99,7 @@ class PartitionWrites(PartitionReads):
         for name in names:
             check_name("partition", name)
         repeated = [name for name, count in Counter(names).items() if count > 1]
-        statement = select(PARTITIONS.c.part_name).where(
-            PARTITIONS.c.table_id == table.table_id, is_among(PARTITIONS.c.part_name, names, self._dialect_name)
-        )
+        statement = select(PARTITIONS.c.part_name).where(have_names(table.table_id, names, self._dialect_name))
         taken = {*repeated, *self._connection.execute(statement).scalars()}
         if taken:
             raise DuplicateKey(next(name for name in names if name in taken))
@@ -135,7 +133,7 @@ class PartitionWrites(PartitionReads):
             return
         names = [row["part_name"] for row in rows]
         statement = select(PARTITIONS.c.partition_id, PARTITIONS.c.part_values).where(
-            PARTITIONS.c.table_id == table.table_id, is_among(PARTITIONS.c.part_name, names, self._dialect_name)
+            have_names(table.table_id, names, self._dialect_name)
         )
         classes = [value_class(key.type or "") for key in keys]
         inserted = self._connection.execute(statement).all()

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, false, func, select
-from sqlalchemy.sql.elements import UnaryExpression
-from sqlalchemy.sql.operators import custom_op
 
 from app.metastore.locations import is_under
 from app.metastore.partition_names import canonical_value, escape
@@ -13,7 +11,7 @@ from app.metastore.ports import PartitionId, Selection, StoredPartition, StoredT
 from app.metastore.typed_values import ValueClass, class_sort_key, value_class
 from app.storage.descriptors import Descriptors
 from app.storage.errors import is_storable
-from app.storage.filter_sql import has_id_among, is_among, key_column, matches_text, selects
+from app.storage.filter_sql import has_id_among, have_names, key_column, matches_text, selects, unindexed
 from app.storage.fragments import decode_texts
 from app.storage.partition_list import ROWS_AT_ONCE, Lease, PartitionList, Rows
 from app.storage.partition_rows import ROW_COLUMNS, StructRows
@@ -97,27 +95,22 @@ class PartitionReads(Repository):
 
     def _selected(self, table: StoredTable, selection: Selection, *columns: ColumnElement[Any]) -> Select[Any]:
         statement = select(*columns).where(*self._conditions(table, selection))
-        order: ColumnElement[Any] = PARTITIONS.c.part_name
-        if selection.filter is not None and self._dialect_name == "sqlite":
-            # Without figures about the data SQLite would rather walk all names in order than sort the few it finds.
-            order = UnaryExpression(order, operator=custom_op("+"))
-        statement = statement.order_by(order)
+        # Without figures about the data SQLite would rather walk all names in order than sort the few it finds.
+        is_sorted_last = self._dialect_name == "sqlite" and _uses_keys(selection)
+        statement = statement.order_by(unindexed(PARTITIONS.c.part_name) if is_sorted_last else PARTITIONS.c.part_name)
         return statement if selection.limit is None else statement.limit(max(selection.limit, 0))
 
     def _conditions(self, table: StoredTable, selection: Selection) -> list[ColumnElement[bool]]:
-        conditions: list[ColumnElement[bool]] = [PARTITIONS.c.table_id == table.table_id]
+        conditions: list[ColumnElement[bool]] = []
+        if selection.filter is not None:
+            conditions += selects(selection.filter, table.table_id, self._dialect_name)
         if selection.names is not None:
-            conditions.append(self._has_name_among(selection.names))
+            conditions.append(have_names(table.table_id, selection.names, self._dialect_name))
         if selection.partial_values is not None:
             conditions += self._has_values(table, selection.partial_values)
-        if selection.filter is not None:
-            conditions.append(selects(selection.filter, self._dialect_name))
+        if selection.filter is None and selection.names is None:
+            conditions.insert(0, PARTITIONS.c.table_id == table.table_id)
         return conditions
-
-    def _has_name_among(self, names: Sequence[str]) -> ColumnElement[bool]:
-        if len(names) == 1:
-            return PARTITIONS.c.part_name == names[0] if is_storable(names[0]) else false()
-        return is_among(PARTITIONS.c.part_name, names, self._dialect_name)
 
     def _has_values(self, table: StoredTable, wanted: Sequence[str | None]) -> list[ColumnElement[bool]]:
         """Partial values are compared as text (semantics §4.6), which names are made of; keys let indexes help."""
@@ -154,7 +147,8 @@ class PartitionReads(Repository):
             component = components[position] if position < len(components) else None
             separator = "/" if position else ""
             texts += [separator + component] if component else [f"{separator}{escape((key.name or '').lower())}=", None]
-        return matches_text(PARTITIONS.c.part_name, texts, self._dialect_name)
+        # Not the name itself: its beginning, which all have, would be looked up in the index of the names.
+        return matches_text(PARTITIONS.c.part_name.concat(""), texts, self._dialect_name)
 
     def _rows(self, statement: Select[Any], *, is_long: bool = False) -> Any:
         """The driver's cursor: no row objects where there may be a million."""
@@ -175,6 +169,12 @@ class PartitionReads(Repository):
             for descriptor in Descriptors(self._connection).load({row[1] for row in rows if row[1] is not None})
         }
         return lambda ids: [found[descriptor_id] for descriptor_id in ids]
+
+
+def _uses_keys(selection: Selection) -> bool:
+    """Whether the index of a key may find the partitions: by a filter, or by values with none before them."""
+    values = selection.partial_values or [""]
+    return selection.filter is not None or (values[0] is None and any(values))
 
 
 def _lies_under(table_location: str, location: str) -> bool:

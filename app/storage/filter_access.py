@@ -1,0 +1,63 @@
+"""Which part of a filter finds the partitions on SQLite, whose planner uses our indexes for no OR over several keys.
+
+Such an OR is asked for alternative by alternative, each a query of its own. That pays where every alternative is
+narrow, that is, selects few partitions as far as one can tell without figures, and nothing beside the OR is narrow.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from app.metastore.filters import (
+    BoundAnd,
+    BoundBetween,
+    BoundComparison,
+    BoundIn,
+    BoundLike,
+    BoundMultiIn,
+    BoundNode,
+    BoundOr,
+    Operator,
+)
+from app.storage.schema import KEY_COLUMN_COUNT
+
+# SQLite takes 500 queries in one statement.
+ALTERNATIVES_MAX: Final = 400
+
+_LOWER: Final = frozenset({Operator.GREATER, Operator.GREATER_OR_EQUAL})
+_UPPER: Final = frozenset({Operator.LESS, Operator.LESS_OR_EQUAL})
+
+
+def leading_alternatives(root: BoundNode) -> BoundOr | BoundMultiIn | None:
+    """The OR in a filter's conjunction that had best be asked for by alternatives, None when none need be."""
+    conjuncts = root.children if isinstance(root, BoundAnd) else (root,)
+    if _is_narrow_together([one for one in conjuncts if not isinstance(one, BoundOr | BoundMultiIn)]):
+        return None
+    return next((one for one in conjuncts if isinstance(one, BoundOr | BoundMultiIn) and _is_narrow(one)), None)
+
+
+def _is_narrow_together(conjuncts: Sequence[BoundNode]) -> bool:
+    """A key that is bounded from both sides counts, too."""
+    compared = [one for one in conjuncts if isinstance(one, BoundComparison)]
+    bounded_below = {one.position for one in compared if one.operator in _LOWER}
+    bounded_above = {one.position for one in compared if one.operator in _UPPER}
+    return any(map(_has_index, bounded_below & bounded_above)) or any(map(_is_narrow, conjuncts))
+
+
+def _is_narrow(node: BoundNode) -> bool:
+    match node:
+        case BoundAnd(children):
+            return _is_narrow_together(children)
+        case BoundOr(children):
+            return len(children) <= ALTERNATIVES_MAX and all(map(_is_narrow, children))
+        case BoundComparison(position, _, operator, _):
+            return operator is Operator.EQUAL and _has_index(position)
+        case BoundLike(position, pattern):
+            return _has_index(position) and all(one and isinstance(one[0], str) for one in pattern.alternatives)
+        case BoundBetween(position) | BoundIn(position):
+            return not node.negated and _has_index(position)
+        case BoundMultiIn(positions, rows, negated):
+            return not negated and len(rows) <= ALTERNATIVES_MAX and any(map(_has_index, positions))
+
+
+def _has_index(position: int) -> bool:
+    return position < KEY_COLUMN_COUNT

@@ -1,0 +1,93 @@
+"""Few partitions out of many are found by an index, without figures about the data: right after they were added."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, create_engine, event
+
+from app.metastore.partition_tables import matching_filter, matching_partial
+from app.metastore.ports import Selection, StoredTable
+from app.storage import SqlStore
+from app.structs import FieldSchema
+from tests.contract.objects import create, names, table
+
+KEYS = [FieldSchema("ds", "string"), FieldSchema("hr", "int"), FieldSchema("number", "int"), FieldSchema("day", "date")]
+COUNT = 5_000
+
+
+def values(number: int) -> list[str]:
+    return [f"run-{number:05}", str(number % 24), str(number), date.fromordinal(700_000 + number).isoformat()]
+
+
+def name(number: int) -> str:
+    return "/".join(f"{key.name}={value}" for key, value in zip(KEYS, values(number), strict=True))
+
+
+SELECTIONS = {
+    "string": "ds = 'run-00077'",
+    "int": "number = 77",
+    "date": f"day = '{values(77)[3]}'",
+    "bare date": f"day = {values(77)[3]}",
+    "two keys side by side": "hr = 5 and number = 77",
+    "narrow beside wide": "ds >= 'run-00077' and ds < 'run-00078' and hr != 6",
+    "like": "ds like 'run-00077.*'",
+    "in": "(number) in (77, 5077)",
+    "between": "number between 77 and 77",
+    "or over several keys": f"ds = 'run-00077' or day = '{values(77)[3]}' or number = 77",
+    "or beside a wide condition": "(ds = 'run-00077' or number = 77) and hr >= 0",
+    "or of conjunctions": "(hr = 5 and number = 77) or (hr = 6 and number = 77)",
+    "rows of constants": "(struct(hr, number)) in (const struct(5, 77), const struct(6, 77))",
+}
+
+
+def selection(of: StoredTable, what: str) -> Selection:
+    match what:
+        case "names":
+            return Selection(names=[name(77), *(f"ds={number}" for number in range(200))])
+        case "leading value":
+            return matching_partial(of, ["run-00077"])
+        case "value in the middle":
+            return matching_partial(of, ["", "", "77"])
+        case _:
+            return matching_filter(of, SELECTIONS[what])
+
+
+@contextmanager
+def statements() -> Iterator[list[tuple[str, Any]]]:
+    """What is sent to any database meanwhile."""
+    sent: list[tuple[str, Any]] = []
+
+    def note(connection: Any, cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        sent.append((statement, parameters))
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        yield sent
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+
+
+def plan(database_url: str, statement: str, parameters: Any) -> str:
+    engine = create_engine(database_url)
+    explain = "EXPLAIN QUERY PLAN " if engine.dialect.name == "sqlite" else "EXPLAIN (COSTS OFF) "
+    with engine.connect() as connection:
+        rows = connection.exec_driver_sql(explain + statement, parameters).fetchall()
+    engine.dispose()
+    return "\n".join(str(row[-1]) for row in rows)
+
+
+@pytest.mark.slow
+def test_few_partitions_are_found_by_an_index_of_their_own(store: SqlStore, database_url: str) -> None:
+    of = create(store, table(partitionKeys=KEYS), map(values, range(COUNT)))
+    for what in [*SELECTIONS, "names", "leading value", "value in the middle"]:
+        with statements() as sent:
+            assert names(store, of, selection(of, what)) == [name(77)], what
+        (asked,) = sent
+        steps = plan(database_url, *asked)
+        assert "SCAN partitions" not in steps, (what, steps)  # SQLite reading everything
+        assert "Seq Scan" not in steps, (what, steps)  # PostgreSQL reading everything
+        reads = [step for step in steps.splitlines() if "table_id" in step]
+        assert all("key_" in step or "part_name" in step or "rowid" in step for step in reads), (what, steps)
