@@ -50,6 +50,16 @@ class ValidIds:
     def is_aborted(self, number: int) -> bool:
         return number in self.aborted_ids
 
+    def with_own(self, own_id: int) -> "ValidIds":
+        """As the transaction or write id itself sees it: what it wrote is valid for it (semantics §5.11)."""
+        others = (tuple(one for one in ids if one != own_id) for ids in (self.open_ids, self.aborted_ids))
+        return ValidIds(self.high_water_mark, *others)
+
+    def for_compaction(self) -> "ValidIds":
+        """What a compaction may merge: all below the oldest open id, but what was aborted."""
+        mark = self.high_water_mark if self.oldest_open is None else min(self.high_water_mark, self.oldest_open - 1)
+        return ValidIds(mark, (), tuple(number for number in self.aborted_ids if number <= mark))
+
     def range_validity(self, first: int, last: int) -> Validity:
         """How much of `first` to `last`, both included, is valid."""
         if first > self.high_water_mark:
@@ -210,6 +220,22 @@ def aborted_bits(listed: Sequence[int], aborted: Iterable[int]) -> bytes:
         if number in chosen:
             bits[position // 8] |= 1 << position % 8
     return bytes(bits).rstrip(b"\0")
+
+
+def ids_with_bits(high_water_mark: int, listed: Sequence[int], bits: bytes | None) -> ValidIds:
+    """The reverse of `aborted_bits`: what a list with its bits, as the metastore answers it, says."""
+    chosen = bits or b""
+    aborted = {
+        number
+        for position, number in enumerate(listed)
+        if position // 8 < len(chosen) and chosen[position // 8] >> position % 8 & 1
+    }
+    in_order = sorted(listed)
+    return ValidIds(
+        high_water_mark,
+        tuple(number for number in in_order if number not in aborted),
+        tuple(number for number in in_order if number in aborted),
+    )
 
 
 def _against_longer(high_water_mark: int, extra: Sequence[int], longer_mark: int) -> int:

@@ -16,6 +16,7 @@ from app.txn.write_ids import (
     are_equivalent,
     compare,
     covers,
+    ids_with_bits,
     parse_valid_txn_write_ids,
     parse_valid_txns,
     valid_txn_write_ids_text,
@@ -145,6 +146,35 @@ def test_write_ids_are_given_in_order_of_the_transactions_and_once() -> None:
 )
 def test_what_a_reader_sees(valid: ValidIds, last: int, rows: list[tuple[int, int]], seen: ValidIds) -> None:
     assert write_ids_seen("d.t", valid, last, rows) == ValidWriteIds("d.t", seen)
+
+
+@given(id_lists())
+def test_bits_tell_which_ids_are_aborted(ids: ValidIds) -> None:
+    bits = aborted_bits(ids.exceptions, ids.aborted_ids)
+    assert ids_with_bits(ids.high_water_mark, ids.exceptions, bits) == ids
+    assert ids_with_bits(9, [3, 4], None) == ValidIds(9, (3, 4))
+    assert [number for number in ids.exceptions if ids.is_aborted(number)] == list(ids.aborted_ids)
+
+
+def test_who_wrote_it_sees_its_own_id() -> None:
+    ids = ValidIds(9, (5, 7), (6,))
+    assert ids.with_own(7) == ValidIds(9, (5,), (6,))
+    assert ids.with_own(6) == ValidIds(9, (5, 7))
+    assert ids.with_own(8) == ids
+
+
+@pytest.mark.parametrize(
+    ("ids", "mergeable"),
+    [
+        (ValidIds(9), ValidIds(9)),
+        (ValidIds(9, (), (4, 8)), ValidIds(9, (), (4, 8))),
+        (ValidIds(9, (5, 7), (4, 6)), ValidIds(4, (), (4,))),
+        (ValidIds(9, (1,)), ValidIds(0)),
+        (ValidIds(9, (12,), (11,)), ValidIds(9)),
+    ],
+)
+def test_what_a_compaction_may_merge(ids: ValidIds, mergeable: ValidIds) -> None:
+    assert ids.for_compaction() == mergeable
 
 
 def test_bits_of_aborted_ids() -> None:
