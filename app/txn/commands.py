@@ -51,7 +51,7 @@ class _Token:
 def parse_command(text: str, make_name: MakeName, default_db: str = "default") -> Command:
     """The command that a statement is. Raises CommandError.
 
-    Understood are SELECT, INSERT, ALTER TABLE, DROP, TRUNCATE, CREATE and LOCK, and the short forms
+    Understood are queries, INSERT, LOAD, ALTER TABLE, DROP, TRUNCATE, CREATE and LOCK, and the short forms
     `select .. t partition p` and `insert into t(partition p.q) select ..`.
     """
     return _Parser(text, make_name, default_db).command()
@@ -67,10 +67,12 @@ class _Parser:
         self._default_db = default_db
 
     def command(self) -> Command:
-        if self._takes("SELECT") or self._takes("WITH"):
+        if self._takes("SELECT"):
             return Command(Operation.SELECT, reads=self._reads())
-        if self._takes("INSERT"):
-            return self._insert()
+        if self._peek() in ("WITH", "FROM", "INSERT"):
+            return self._query()
+        if self._takes("LOAD", "DATA"):
+            return self._load()
         if self._takes("ALTER", "TABLE"):
             return self._alter_table()
         if self._takes("CREATE"):
@@ -90,14 +92,40 @@ class _Parser:
                 return Command(Operation.DROP_DATABASE, (Place(self._name().lower()),))
         raise self._expected("a statement whose locks are known")
 
-    def _insert(self) -> Command:
+    def _query(self) -> Command:
+        """What may insert into several places, and begin with what it reads: `FROM u INSERT INTO t SELECT …`."""
+        begin = self._at
+        places = []
+        for at in self._outside_brackets("INSERT"):
+            self._at = at + 1
+            places += self._inserted()
+        self._at = begin
+        return Command(Operation.INSERT if places else Operation.SELECT, tuple(places), self._reads())
+
+    def _outside_brackets(self, word: str) -> list[int]:
+        """Where `word` stands from here on."""
+        depth, found = 0, []
+        for place in range(self._at, len(self._tokens)):
+            upper = self._tokens[place].upper
+            depth += (upper == "(") - (upper == ")")
+            if upper == word and depth <= 0:
+                found.append(place)
+        return found
+
+    def _inserted(self) -> list[Place]:
+        """What stands behind INSERT; nothing for a directory."""
         if not (self._takes("INTO") or self._takes("OVERWRITE")):
             raise self._expected("INTO or OVERWRITE")
+        if self._takes("LOCAL", "DIRECTORY") or self._takes("DIRECTORY"):
+            return []
         self._takes("TABLE")
-        place = self._place()
-        self._takes(",")
-        reads = self._reads() if self._finds("SELECT") else ()
-        return Command(Operation.INSERT, (place,), reads)
+        return [self._place()]
+
+    def _load(self) -> Command:
+        if not self._finds("INTO"):
+            raise self._expected("INTO TABLE")
+        self._needs("TABLE")
+        return Command(Operation.INSERT, (self._place(),))
 
     def _create(self) -> Command:
         if self._takes("DATABASE") or self._takes("SCHEMA"):
@@ -109,6 +137,8 @@ class _Parser:
             raise self._expected("TABLE, VIEW or DATABASE")
         self._takes("IF", "NOT", "EXISTS")
         place = self._table()
+        if self._takes("LIKE"):
+            return Command(Operation.CREATE_TABLE, (place,), (self._table(),))
         return Command(Operation.CREATE_TABLE, (place,), self._reads() if self._finds("SELECT") else ())
 
     def _lock(self) -> Command:
@@ -199,17 +229,28 @@ class _Parser:
     def _reads(self) -> tuple[Place, ...]:
         """The tables after each FROM and JOIN from here on, but those that the statement itself names."""
         own = self._named_queries()
-        places: list[Place] = []
-        begin = self._at
-        if not any(token.upper == "FROM" for token in self._tokens[begin:]):
+        if not any(token.upper == "FROM" for token in self._tokens[self._at :]):
             return tuple(self._short_sources())
+        places: list[Place] = []
+        # For each open bracket whether it has a query in it: `trim('x' FROM a)` reads no table.
+        is_query = [True]
         while self._at < len(self._tokens):
             word = self._tokens[self._at].upper
             self._at += 1
-            if word in ("FROM", "JOIN"):
+            if word == "(":
+                is_query.append(False)
+            elif word == ")":
+                is_query = is_query[:-1] or [True]
+            elif word in ("SELECT", "WITH"):
+                is_query[-1] = True
+            elif word == "JOIN" or (word == "FROM" and (is_query[-1] or self._begins_query())):
                 places += self._sources()
         unqualified = {Place(self._default_db.lower(), name) for name in own}
         return tuple(dict.fromkeys(place for place in places if place not in unqualified))
+
+    def _begins_query(self) -> bool:
+        """Whether the word before is the first of a bracket: `(FROM u SELECT …)`."""
+        return self._at >= 2 and self._tokens[self._at - 2].upper == "("
 
     def _sources(self) -> list[Place]:
         places = []
@@ -224,6 +265,8 @@ class _Parser:
 
     def _short_sources(self) -> list[Place]:
         """`select .. T1 partition P1`: the columns are dots."""
+        if self._peek() != ".":
+            self._finds("SELECT")
         if not self._takes(".", "."):
             return []
         return self._sources()

@@ -1,6 +1,8 @@
 """Statements as commands: the operation, what it changes and, behind `<`, what it reads."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.metastore.partition_names import make_name
 from app.txn.commands import CommandError, parse_command
@@ -35,6 +37,22 @@ STATEMENTS = {
     "select 1 from a x, d.b as y, c": "select < default.a d.b default.c",
     "select * from (select * from inner_t) q join other": "select < default.inner_t default.other",
     "with q as (select * from t) select * from q join u": "select < default.t default.u",
+    "with q as (select * from u) insert into t select * from q": "insert default.t < default.u",
+    "from u insert overwrite table t partition (ds='1') select * insert into d.v select a":
+        "insert default.t.ds=1 d.v < default.u",
+    "from (select * from u where a in (select b from w)) q insert into t select *":
+        "insert default.t < default.u default.w",
+    "from u select *": "select < default.u",
+    "insert overwrite local directory '/x' select * from t": "select < default.t",
+    "insert overwrite directory '/x' select * from t": "select < default.t",
+    "insert into t select * from u union all select * from v": "insert default.t < default.u default.v",
+    "load data local inpath '/x' overwrite into table t partition (ds='1')": "insert default.t.ds=1 <",
+    "load data inpath '/x'": None,
+    "load data inpath '/x' into t": None,
+    "select trim(both 'x' from a), extract(year from b) from t": "select < default.t",
+    "select (select max(a) from u) from t where exists (select 1 from (from v select *) w)":
+        "select < default.u default.t default.v",
+    "select count(*) from t)": "select < default.t",
     "select 1": "select <",
     "select 'from nowhere' from `odd name` -- from comment": "select < default.odd name",
     "select a from t lateral view explode(x) e as y": "select < default.t",
@@ -68,6 +86,7 @@ STATEMENTS = {
     "truncate table t partition (ds='1')": "truncate default.t.ds=1 <",
     "create external table if not exists t (a int)": "create table default.t <",
     "create table t as select * from u": "create table default.t < default.u",
+    "create table t like d.u": "create table default.t < d.u",
     "create view v as select * from u": "create table default.v < default.u",
     "create database if not exists d": "create database d <",
     "drop schema d cascade": "drop database d <",
@@ -103,6 +122,25 @@ def test_statements(text, expected):
         return
     command = parse_command(text, make_name)
     assert " ".join(map(str, (command.operation, *command.places, "<", *command.reads))) == expected
+
+
+WORDS = """
+    select insert into overwrite table from join with as alter drop create lock load data like partition ( ) , . ; =
+    rename to add set columns exclusive shared t d.t `q` 'x' 1 - < ds if exists not
+"""
+
+
+@given(
+    st.sampled_from(["", "select", "insert into t", "alter table t"]),
+    st.lists(st.sampled_from(WORDS.split()), max_size=12),
+)
+def test_any_words_are_a_command_or_say_where_they_stop_being_one(beginning, words):
+    try:
+        command = parse_command(" ".join([beginning, *words]), make_name)
+    except CommandError:
+        return
+    assert all(place.db_name for place in (*command.places, *command.reads))
+    needed_locks(command)
 
 
 def test_names_without_database_are_in_the_current_one():
