@@ -48,6 +48,16 @@ def postgres_url(postgres_server: PrivatePostgres) -> str:
 @pytest.fixture
 def fresh_postgres_database(postgres_server: PrivatePostgres) -> Iterator[str]:
     """SQLAlchemy URL of a new, empty database that is dropped after the test."""
+    yield from _fresh_database(postgres_server)
+
+
+@pytest.fixture(scope="module")
+def postgres_database_of_module(postgres_server: PrivatePostgres) -> Iterator[str]:
+    """The same for all tests of a module together."""
+    yield from _fresh_database(postgres_server)
+
+
+def _fresh_database(postgres_server: PrivatePostgres) -> Iterator[str]:
     name = f"test_{next(_database_numbers)}"
     _administer(postgres_server, f"CREATE DATABASE {name}")
     yield postgres_server.url(name)

@@ -2,6 +2,7 @@
 
 from app.handlers.arguments import with_fields
 from app.handlers.table_names import table_in, table_named
+from app.metastore.errors import required
 from app.metastore.partitions import PartitionService
 from app.rpc.call import Call
 from app.structs import (
@@ -46,6 +47,7 @@ class PartitionChanges:
         return self._additions.add_specs(new_parts)
 
     def add_partitions_req(self, call: Call, request: AddPartitionsRequest) -> AddPartitionsResult:
+        request = required(request, "request")
         added = self._additions.add_to(
             table_in(request.catName, request.dbName, request.tblName),
             _with_columns(request.parts or [], request.partitionColSchema),
@@ -70,6 +72,7 @@ class PartitionChanges:
         return self._additions.append(table_named(db_name, tbl_name), part_vals, environment_context)
 
     def append_partition_req(self, call: Call, appendPartitionsReq: AppendPartitionsRequest) -> Partition:
+        appendPartitionsReq = required(appendPartitionsReq, "appendPartitionsReq")
         req = appendPartitionsReq
         table = table_in(req.catalogName, req.dbName, req.tableName)
         if req.partVals is not None:
@@ -106,6 +109,7 @@ class PartitionChanges:
         return True
 
     def drop_partition_req(self, call: Call, dropPartitionReq: DropPartitionRequest) -> bool:
+        dropPartitionReq = required(dropPartitionReq, "dropPartitionReq")
         req = dropPartitionReq
         table, deletes_data = table_in(req.catName, req.dbName, req.tblName), bool(req.deleteData)
         if req.partVals is not None:
@@ -131,6 +135,7 @@ class PartitionChanges:
         return True
 
     def drop_partitions_req(self, call: Call, req: DropPartitionsRequest) -> DropPartitionsResult:
+        req = required(req, "req")
         dropped = self._drops.drop_all(
             table_in(req.catName, req.dbName, req.tblName),
             req.parts,
@@ -167,6 +172,7 @@ class PartitionChanges:
         self._changes.alter_all(table_named(db_name, tbl_name), new_parts, environment_context)
 
     def alter_partitions_req(self, call: Call, req: AlterPartitionsRequest) -> AlterPartitionsResponse:
+        req = required(req, "req")
         table = table_in(req.catName, req.dbName, req.tableName)
         self._changes.alter_all(
             table, _with_columns(req.partitions or [], req.partitionColSchema), req.environmentContext
@@ -179,6 +185,7 @@ class PartitionChanges:
         self._changes.rename(table_named(db_name, tbl_name), part_vals, new_part)
 
     def rename_partition_req(self, call: Call, req: RenamePartitionRequest) -> RenamePartitionResponse:
+        req = required(req, "req")
         self._changes.rename(table_in(req.catName, req.dbName, req.tableName), req.partVals, req.newPart)
         return RenamePartitionResponse()
 

@@ -56,6 +56,7 @@ class Partitions:
         return self._reads.get(table_named(db_name, tbl_name), part_vals)
 
     def get_partition_req(self, call: Call, req: GetPartitionRequest) -> GetPartitionResponse:
+        req = required(req, "req")
         return GetPartitionResponse(
             partition=self._reads.get(table_in(req.catName, req.dbName, req.tblName), req.partVals)
         )
@@ -74,6 +75,7 @@ class Partitions:
         return self._reads.list_all(table_named(db_name, tbl_name), max_parts)
 
     def get_partitions_req(self, call: Call, req: PartitionsRequest) -> PartitionsResponse:
+        req = required(req, "req")
         found = self._reads.list_all(
             table_in(req.catName, req.dbName, req.tblName), _limit(req.maxParts), _projection(req)
         )
@@ -94,10 +96,12 @@ class Partitions:
         return self._reads.names(table_named(db_name, tbl_name), limit)
 
     def fetch_partition_names_req(self, call: Call, partitionReq: PartitionsRequest) -> list[str]:
+        partitionReq = required(partitionReq, "partitionReq")
         req = partitionReq
         return self._reads.names(table_in(req.catName, req.dbName, req.tblName), _limit(req.maxParts))
 
     def get_partition_values(self, call: Call, request: PartitionValuesRequest) -> PartitionValuesResponse:
+        request = required(request, "request")
         rows = self._reads.values(table_in(request.catName, request.dbName, request.tblName), request)
         return PartitionValuesResponse(partitionValues=[PartitionValuesRow(row=row) for row in rows])
 
@@ -123,6 +127,7 @@ class Partitions:
     def get_partitions_ps_with_auth_req(
         self, call: Call, req: GetPartitionsPsWithAuthRequest
     ) -> GetPartitionsPsWithAuthResponse:
+        req = required(req, "req")
         table, limit = table_in(req.catName, req.dbName, req.tblName), _limit(req.maxParts)
         projection = _projection(req)
         if req.partNames is not None:
@@ -140,6 +145,7 @@ class Partitions:
         return self._reads.names_by_partial_values(table_named(db_name, tbl_name), part_vals, max_parts)
 
     def get_partition_names_ps_req(self, call: Call, req: GetPartitionNamesPsRequest) -> GetPartitionNamesPsResponse:
+        req = required(req, "req")
         table, limit = table_in(req.catName, req.dbName, req.tblName), _limit(req.maxParts)
         if req.partValues is None:
             return GetPartitionNamesPsResponse(names=self._reads.names(table, limit))
@@ -151,6 +157,7 @@ class Partitions:
         return self._reads.list_by_filter(table_named(db_name, tbl_name), filter, max_parts)
 
     def get_partitions_by_filter_req(self, call: Call, req: GetPartitionsByFilterRequest) -> PartitionList:
+        req = required(req, "req")
         table = table_in(req.catName, req.dbName, req.tblName)
         return self._reads.list_by_filter(table, req.filter, _limit(req.maxParts), _projection(req))
 
@@ -163,16 +170,19 @@ class Partitions:
         return self._reads.count_by_filter(table_named(db_name, tbl_name), filter)
 
     def get_partitions_by_expr(self, call: Call, req: PartitionsByExprRequest) -> PartitionsByExprResult:
+        req = required(req, "req")
         table = table_in(req.catName, req.dbName, req.tblName)
         found, is_unsure = self._reads.list_by_expression(table, req.expr, _limit(req.maxParts), _projection(req))
         return PartitionsByExprResult(partitions=_as_list(found), hasUnknownPartitions=is_unsure)
 
     def get_partitions_spec_by_expr(self, call: Call, req: PartitionsByExprRequest) -> PartitionsSpecByExprResult:
+        req = required(req, "req")
         table = table_in(req.catName, req.dbName, req.tblName)
         specs, is_unsure = self._reads.specs_by_expression(table, req.expr, _limit(req.maxParts), _projection(req))
         return PartitionsSpecByExprResult(partitionsSpec=specs, hasUnknownPartitions=is_unsure)
 
     def get_partition_names_req(self, call: Call, req: PartitionsByExprRequest) -> list[str]:
+        req = required(req, "req")
         table = table_in(req.catName, req.dbName, req.tblName)
         return self._reads.names_by_expression(table, req.expr, _limit(req.maxParts))
 
@@ -180,6 +190,7 @@ class Partitions:
         return self._reads.list_by_names(table_named(db_name, tbl_name), names)
 
     def get_partitions_by_names_req(self, call: Call, req: GetPartitionsByNamesRequest) -> GetPartitionsByNamesResult:
+        req = required(req, "req")
         table = table_named(req.db_name, req.tbl_name)
         found = self._reads.list_by_names(table, req.names, _projection(req))
         if req.get_col_stats and self._statistics is not None:
@@ -187,6 +198,7 @@ class Partitions:
         return GetPartitionsByNamesResult(partitions=_as_list(found))
 
     def get_partitions_with_specs(self, call: Call, request: GetPartitionsRequest) -> GetPartitionsResponse:
+        request = required(request, "request")
         table = table_in(request.catName, request.dbName, request.tblName)
         projection = Projection.of(request.projectionSpec)
         return GetPartitionsResponse(partitionSpec=self._reads.projected_specs(table, request.filterSpec, projection))

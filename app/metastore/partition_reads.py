@@ -264,7 +264,7 @@ def _value_rows(table: StoredTable, request: PartitionValuesRequest, names: Sequ
 
 def _positions(table: StoredTable, keys: Sequence[str | None]) -> list[int]:
     known = {key.lower(): position for position, key in enumerate(table.key_names)}
-    unknown = next((key for key in keys if (key or "").lower() not in known), None)
+    unknown = next((required(key, "partition key") for key in keys if (key or "").lower() not in known), None)
     if unknown is not None:
         raise MetaException(f"Error retrieving partition values: {unknown} is not a partition key of the table")
     return [known[(key or "").lower()] for key in keys]
