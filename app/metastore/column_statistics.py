@@ -175,7 +175,7 @@ class ColumnStatisticsService:
         self, name: TableName, part_name: str | None, column: str | None, engine: str | None = None
     ) -> ColumnStatistics_v4:
         """The statistics of one column of a partition. Raises NoSuchObjectException where there are none."""
-        stored_name = _part_name(required(part_name, "partition name"))
+        stored_name = _part_name(part_name)
         wanted = normalize(required(column, "column name"))
 
         def work(snapshot: Snapshot) -> tuple[StoredTable, Mapping[str, list[ColumnFigures]]]:
@@ -211,7 +211,8 @@ class ColumnStatisticsService:
                 )
             if not tx.statistics.delete_of_table(table.table_id, _engine(engine), _one_or_all(column)):
                 raise NoSuchObjectException(
-                    f"Column stats doesn't exist for db={name.db_name} table={name.tbl_name} col={_shown(column)}"
+                    f"Column stats doesn't exist for db={table.table.dbName} table={table.table.tableName}"
+                    f" col={_shown(column)}"
                 )
             tx.append_event(self._events.delete_of_table(table.table, column))
 
@@ -223,17 +224,17 @@ class ColumnStatisticsService:
         """The same for a partition. Raises NoSuchObjectException, InvalidObjectException, MetaException."""
 
         def work(tx: Transaction) -> None:
-            table = _loaded(tx, name)
+            table = _of_partitions(tx, name)
             stored_name = _stored_part_name(table, part_name)
             found = tx.statistics.partition_ids(table, [stored_name])
             if not found:
                 raise NoSuchObjectException(
-                    f"Partition {part_name} for which stats deletion is requested doesn't exist"
+                    f"Partition {_with_lower_keys(part_name or '')} for which stats deletion is requested doesn't exist"
                 )
             if not tx.statistics.delete_of_partitions(_engine(engine), list(found.values()), _one_or_all(column)):
                 raise NoSuchObjectException(
-                    f"Column stats doesn't exist for db={name.db_name} table={name.tbl_name} partition={part_name}"
-                    f" col={_shown(column)}"
+                    f"Column stats doesn't exist for db={table.table.dbName} table={table.table.tableName}"
+                    f" partition={_with_lower_keys(part_name or '')} col={_shown(column)}"
                 )
             tx.append_event(self._events.delete_of_partition(table.table, stored_name, column))
 
@@ -323,7 +324,7 @@ class ColumnStatisticsService:
         tables: dict[TableName, StoredTable] = {}
         groups: dict[tuple[TableName, str], dict[str, dict[str, ColumnFigures]]] = {}
         for one in given:
-            stored = tables.get(one.table) or tables.setdefault(one.table, _loaded(tx, one.table))
+            stored = tables.get(one.table) or tables.setdefault(one.table, _of_partitions(tx, one.table))
             table_name = TableName(stored.table.dbName, stored.table.tableName)
             tables[table_name] = stored
             name = _stored_part_name(stored, one.part_name)
@@ -376,6 +377,14 @@ def _loaded(snapshot: Snapshot, name: TableName) -> StoredTable:
     return table
 
 
+def _of_partitions(tx: Transaction, name: TableName) -> StoredTable:
+    """The table, whose absence Hive reports otherwise where statistics of partitions change."""
+    table = name.find(tx)
+    if table is None:
+        raise InvalidObjectException(f"{name} table not found")
+    return table
+
+
 def _read(
     snapshot: Snapshot,
     name: TableName,
@@ -400,13 +409,21 @@ def _columns(columns: Sequence[str | None]) -> list[str]:
 
 
 def _one_or_all(column: str | None) -> list[str] | None:
-    return [normalize(column)] if column else None
+    return None if column is None else [normalize(column)]
 
 
 def _part_name(name: str | None) -> str:
     """A name under which a partition is found: its keys lower-cased, its values as they are (semantics §2.16)."""
-    spec = name_to_spec(required(name, "partition name"))
+    if not name:
+        raise MetaException(f"Partition name is invalid. {'null' if name is None else ''}")
+    spec = name_to_spec(name)
     return "/".join(f"{escape(key.lower())}={escape(value)}" for key, value in spec.items())
+
+
+def _with_lower_keys(name: str) -> str:
+    """As Hive's texts show a partition's name."""
+    parts = (part.partition("=") for part in name.split("/"))
+    return "/".join(f"{key.lower()}{equals}{value}" for key, equals, value in parts)
 
 
 def _stored_part_name(table: StoredTable, name: str | None) -> str:
@@ -480,4 +497,4 @@ def _with_figures(
 
 
 def _shown(column: str | None) -> str:
-    return column or "null"
+    return "null" if column is None else normalize(column)

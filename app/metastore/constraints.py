@@ -198,11 +198,13 @@ class ConstraintService:
         def work(snapshot: Snapshot) -> list[Struct]:
             ends = []
             for name in (child, parent):
-                table = None if name.tbl_name is None else name.find(snapshot)
-                if table is None and name.tbl_name is not None:
+                is_whole = name.db_name is not None and name.tbl_name is not None
+                table = name.find(snapshot) if is_whole else None
+                if table is None and is_whole:
                     return []
                 ends.append(None if table is None else table.table_id)
-            return snapshot.constraints.foreign_keys(ends[0], ends[1])
+            found = snapshot.constraints.foreign_keys(ends[0], ends[1])
+            return [key for key in found if _names(key, "fktable", child) and _names(key, "pktable", parent)]
 
         return self._store.read(work)
 
@@ -248,6 +250,12 @@ def with_table(columns: Sequence[Struct] | None, table: Table) -> list[Struct]:
         unset = {field: value for field, value in names.items() if getattr(column, field) is None}
         filled.append(msgspec.structs.replace(column, **unset))
     return filled
+
+
+def _names(key: Any, side: str, name: TableName) -> bool:
+    """Whether a foreign key has the table that `name` says on that side; what is left out may be any."""
+    given = ((name.db_name, f"{side}_db"), (name.tbl_name, f"{side}_name"))
+    return all(part is None or normalize(part) == getattr(key, field) for part, field in given)
 
 
 def _groups(columns: Sequence[Struct]) -> Iterator[list[Struct]]:

@@ -131,7 +131,8 @@ def test_a_missing_table(service: ColumnStatisticsService, name: str) -> None:
     table = TableName("default", name)
     error = NoSuchObjectException(f"Specified database/table does not exist : default.{name}")
     assert refusal(lambda: service.update_table(statistics(table, a=longs(1, 2)))) == error
-    assert refusal(lambda: service.update_partitions([statistics(table, "ds=a/hr=1", a=longs(1, 2))])) == error
+    of_partition = InvalidObjectException(f"default.{name} table not found")
+    assert refusal(lambda: service.update_partitions([statistics(table, "ds=a/hr=1", a=longs(1, 2))])) == of_partition
     assert refusal(lambda: service.of_table(table, ["a"])) == error
     assert refusal(lambda: service.of_partitions(table, [], [])) == error
     assert refusal(lambda: service.aggregated(table, [], [])) == error
@@ -195,7 +196,10 @@ def test_deleting_one_column_or_all(catalog: Catalog, service: ColumnStatisticsS
     assert refusal(lambda: service.delete_of_table(T, "a")) == NoSuchObjectException(
         "Column stats doesn't exist for db=default table=t col=a"
     )
-    service.delete_of_table(T, "")
+    assert refusal(lambda: service.delete_of_table(T, "")) == NoSuchObjectException(
+        "Column stats doesn't exist for db=default table=t col="
+    )
+    service.delete_of_table(T, None)
     assert found(service) == {}
     assert refusal(lambda: service.delete_of_table(T, None)) == NoSuchObjectException(
         "Column stats doesn't exist for db=default table=t col=null"
@@ -209,10 +213,11 @@ def test_deleting_one_column_or_all(catalog: Catalog, service: ColumnStatisticsS
 
 def test_statistics_of_partitions(catalog: Catalog, service: ColumnStatisticsService) -> None:
     service.update_partitions([statistics(P, "ds=a/hr=1", a=longs(1, 2)), statistics(P, "ds=a/hr=2", b=strings(1, 1))])
-    assert found_of(service, "ds=a/hr=1", "DS=a/HR=2", "ds=b/hr=1", "nonsense", "") == {
+    assert found_of(service, "ds=a/hr=1", "DS=a/HR=2", "ds=b/hr=1", "nonsense") == {
         "ds=a/hr=1": {"a": longs(1, 2)},
         "ds=a/hr=2": {"b": strings(1, 1)},
     }
+    assert refusal(lambda: found_of(service, "")) == MetaException("Partition name is invalid. ")
     assert partition_accuracy(catalog, "a", "1") == {"BASIC_STATS": "true", "COLUMN_STATS": {"a": "true"}}
     assert partition_accuracy(catalog, "b", "1") == {"BASIC_STATS": "true"}
     assert accuracy(catalog, P) is None

@@ -168,6 +168,12 @@ def test_foreign_keys_by_either_end(service: ConstraintService) -> None:
     ]
 
 
+def test_foreign_keys_where_only_a_part_of_a_name_is_said(service: ConstraintService) -> None:
+    service.add([foreign("a", "b", "Fk1")])
+    assert referring(service, TableName(None, "T"), U) == referring(service, T, TableName(None, "u")) == ["fk1"]
+    assert referring(service, TableName(None, "nosuch"), U) == referring(service, TableName("nosuch", None), U) == []
+
+
 def test_foreign_keys_of_several_columns_and_without_names(service: ConstraintService) -> None:
     second = foreign("b", "b")
     second.key_seq = 2
