@@ -7,8 +7,8 @@ from app.metastore.column_statistics import ColumnStatisticsService
 from app.metastore.errors import required
 from app.metastore.partition_names import name_to_spec, name_to_values
 from app.metastore.partition_projections import Projection
-from app.metastore.partition_reads import PartitionList
-from app.metastore.partition_tables import TableName, partitions_of
+from app.metastore.partition_reads import NameList, PartitionList
+from app.metastore.partition_tables import TableName, names_of, partitions_of
 from app.metastore.partitions import PartitionService
 from app.metastore.privileges import PrivilegeService
 from app.rpc.call import Call, Dialect
@@ -90,12 +90,12 @@ class Partitions:
     def get_partitions_pspec(self, call: Call, db_name: str, tbl_name: str, max_parts: int) -> list[PartitionSpec]:
         return self._reads.specs(table_named(db_name, tbl_name), max_parts)
 
-    def get_partition_names(self, call: Call, db_name: str, tbl_name: str, max_parts: int) -> list[str]:
+    def get_partition_names(self, call: Call, db_name: str, tbl_name: str, max_parts: int) -> NameList:
         # In 2.3 zero means all, in this method only (semantics §3.9).
         limit = -1 if max_parts == 0 and call.dialect is Dialect.HIVE_2_3 else max_parts
         return self._reads.names(table_named(db_name, tbl_name), limit)
 
-    def fetch_partition_names_req(self, call: Call, partitionReq: PartitionsRequest) -> list[str]:
+    def fetch_partition_names_req(self, call: Call, partitionReq: PartitionsRequest) -> NameList:
         partitionReq = required(partitionReq, "partitionReq")
         req = partitionReq
         return self._reads.names(table_in(req.catName, req.dbName, req.tblName), _limit(req.maxParts))
@@ -141,15 +141,16 @@ class Partitions:
 
     def get_partition_names_ps(
         self, call: Call, db_name: str, tbl_name: str, part_vals: list[str], max_parts: int
-    ) -> list[str]:
+    ) -> NameList:
         return self._reads.names_by_partial_values(table_named(db_name, tbl_name), part_vals, max_parts)
 
     def get_partition_names_ps_req(self, call: Call, req: GetPartitionNamesPsRequest) -> GetPartitionNamesPsResponse:
         req = required(req, "req")
         table, limit = table_in(req.catName, req.dbName, req.tblName), _limit(req.maxParts)
         if req.partValues is None:
-            return GetPartitionNamesPsResponse(names=self._reads.names(table, limit))
-        return GetPartitionNamesPsResponse(names=self._reads.names_by_partial_values(table, req.partValues, limit))
+            return GetPartitionNamesPsResponse(names=names_of(self._reads.names(table, limit)))
+        found = self._reads.names_by_partial_values(table, req.partValues, limit)
+        return GetPartitionNamesPsResponse(names=names_of(found))
 
     def get_partitions_by_filter(
         self, call: Call, db_name: str, tbl_name: str, filter: str, max_parts: int
@@ -181,7 +182,7 @@ class Partitions:
         specs, is_unsure = self._reads.specs_by_expression(table, req.expr, _limit(req.maxParts), _projection(req))
         return PartitionsSpecByExprResult(partitionsSpec=specs, hasUnknownPartitions=is_unsure)
 
-    def get_partition_names_req(self, call: Call, req: PartitionsByExprRequest) -> list[str]:
+    def get_partition_names_req(self, call: Call, req: PartitionsByExprRequest) -> NameList:
         req = required(req, "req")
         table = table_in(req.catName, req.dbName, req.tblName)
         return self._reads.names_by_expression(table, req.expr, _limit(req.maxParts))

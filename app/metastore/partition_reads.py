@@ -23,9 +23,11 @@ from app.structs import (
     PartitionValuesRequest,
     Struct,
 )
+from app.structs.encoded import EncodedTexts
 
 # Still encoded, or nothing at all.
 PartitionList: TypeAlias = EncodedList | list[Partition]
+NameList: TypeAlias = EncodedTexts | list[str]
 
 ALL: Final = Projection()
 
@@ -88,15 +90,15 @@ class PartitionReads:
             return self.list_all(table_name, max_parts, projection), True
         return self.list_by_filter(table_name, text, max_parts, projection), False
 
-    def names(self, table_name: TableName, max_parts: int) -> list[str]:
+    def names(self, table_name: TableName, max_parts: int) -> NameList:
         """The names of the first partitions."""
         return self._names(table_name, max_parts, lambda _: Selection())
 
-    def names_by_partial_values(self, table_name: TableName, values: Sequence[str] | None, max_parts: int) -> list[str]:
+    def names_by_partial_values(self, table_name: TableName, values: Sequence[str] | None, max_parts: int) -> NameList:
         """The names of the first partitions with these leading values, `""` for any."""
         return self._names(table_name, max_parts, lambda table: matching_partial(table, values))
 
-    def names_by_expression(self, table_name: TableName, expression: bytes | None, max_parts: int) -> list[str]:
+    def names_by_expression(self, table_name: TableName, expression: bytes | None, max_parts: int) -> NameList:
         """The names of the partitions that `list_by_expression` gives."""
         text = expression_text(expression)
         return self._names(table_name, max_parts, lambda table: matching_filter(table, text))
@@ -175,11 +177,11 @@ class PartitionReads:
 
         return self._projected(self._store.read(work), projection)
 
-    def _names(self, table_name: TableName, max_parts: int, select: Callable[[StoredTable], Selection]) -> list[str]:
-        def work(snapshot: Snapshot) -> list[str]:
+    def _names(self, table_name: TableName, max_parts: int, select: Callable[[StoredTable], Selection]) -> NameList:
+        def work(snapshot: Snapshot) -> NameList:
             table = table_name.load(snapshot)
             selection = select(table)
-            return [] if max_parts == 0 else snapshot.partition_names(table, _limited(selection, max_parts))
+            return [] if max_parts == 0 else snapshot.partition_name_list(table, _limited(selection, max_parts))
 
         return self._store.read(work)
 

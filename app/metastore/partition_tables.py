@@ -9,6 +9,7 @@ from app.metastore.names import display_name, normalize
 from app.metastore.partition_names import PartitionNameError, make_name, partial_spec
 from app.metastore.ports import Selection, Snapshot, StoredTable
 from app.structs import EncodedList, MetaException, Partition
+from app.structs.encoded import EncodedTexts
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +82,8 @@ def partitions_of(found: Sequence[Partition] | EncodedList) -> list[Partition]:
     if not isinstance(found, EncodedList):
         return list(found)
     return [one for chunk in found.struct_chunks() for one in chunk if isinstance(one, Partition)]
+
+
+def names_of(found: Sequence[str] | EncodedTexts) -> list[str]:
+    """All of a list of names at once, also of one that would be read while it is sent."""
+    return [name for chunk in found.text_chunks() for name in chunk] if isinstance(found, EncodedTexts) else list(found)

@@ -50,6 +50,7 @@ from app.metastore.statistics_ports import (
     StatisticsWrites,
 )
 from app.structs import Database, EncodedList, FieldSchema, Partition, Table, TableMeta
+from app.structs.encoded import EncodedTexts
 from app.txn.lease_ports import LeaseWrites
 from app.txn.ports import TxnReads, TxnWrites
 
@@ -271,6 +272,9 @@ class Snapshot(Protocol):
         """For sending them. A long list keeps this snapshot open until it is closed; short ones are read at once."""
 
     def partition_names(self, table: StoredTable, selection: Selection) -> list[str]: ...
+
+    def partition_name_list(self, table: StoredTable, selection: Selection) -> list[str] | EncodedTexts:
+        """For sending them; a long list keeps this snapshot open until it is closed."""
 
     def partition_values(self, table: StoredTable, selection: Selection) -> list[list[str]]:
         """The values of each partition in key order, ordered by partition name."""

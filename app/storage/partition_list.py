@@ -1,9 +1,10 @@
-"""Lists of partitions that are read while they are sent, so that memory stays flat at any length (design D5)."""
+"""Lists of partitions and of their names that are read while they are sent: memory stays flat at any length (D5)."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
+import msgspec
 from sqlalchemy import Connection
 
 from app.storage.errors import translated
@@ -13,6 +14,9 @@ from app.structs import Struct, Table
 CHUNK_ROWS: Final = 100
 # Lists up to here are read at once: they cost little memory and need not keep a snapshot open for a slow client.
 ROWS_AT_ONCE: Final = 1_000
+# The same for names. Whole replies can be cached.
+NAMES_AT_ONCE: Final = 50_000
+_CHUNK_NAMES: Final = 2_000
 _DESCRIPTORS_KEPT: Final = 1_000
 
 T = TypeVar("T", covariant=True)
@@ -46,15 +50,16 @@ class Lease:
 class Rows:
     """Rows of one query: the first ones are here already, the others come from `cursor` on demand."""
 
-    def __init__(self, first: Sequence[PartitionRow], cursor: Any = None) -> None:
+    def __init__(self, first: Sequence[Any], cursor: Any = None, chunk_rows: int = CHUNK_ROWS) -> None:
         self._first = first
         self._cursor = cursor
+        self._chunk_rows = chunk_rows
 
-    def chunks(self) -> Iterator[Sequence[PartitionRow]]:
-        for start in range(0, len(self._first), CHUNK_ROWS):
-            yield self._first[start : start + CHUNK_ROWS]
+    def chunks(self) -> Iterator[Sequence[Any]]:
+        for start in range(0, len(self._first), self._chunk_rows):
+            yield self._first[start : start + self._chunk_rows]
         self._first = ()
-        while self._cursor is not None and (rows := self._cursor.fetchmany(CHUNK_ROWS)):
+        while self._cursor is not None and (rows := self._cursor.fetchmany(self._chunk_rows)):
             yield rows
 
     def close(self) -> None:
@@ -62,6 +67,48 @@ class Rows:
         if self._cursor is not None:
             self._cursor.close()
             self._cursor = None
+
+
+class PartitionNames:
+    """An EncodedTexts over the rows of one query, each a name."""
+
+    def __init__(self, connection: Connection, count: int, first: Sequence[Any], cursor: Any, lease: Lease) -> None:
+        self._engine = connection.engine
+        self._count = count
+        self._rows = Rows(first, cursor, _CHUNK_NAMES)
+        self._lease: Lease | None = lease
+        lease.retain()
+
+    def __len__(self) -> int:
+        return self._count
+
+    def tjson_chunks(self) -> Iterator[bytes]:
+        for texts in self.text_chunks():
+            yield msgspec.json.encode(texts)[1:-1]
+
+    def text_chunks(self) -> Iterator[list[str]]:
+        try:
+            chunks = self._rows.chunks()
+            while True:
+                with translated(self._engine):
+                    rows = next(chunks, None)
+                if rows is None:
+                    return
+                yield [row[0] for row in rows]
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        lease, self._lease = self._lease, None
+        try:
+            self._rows.close()
+        finally:
+            if lease is not None:
+                lease.release()
+
+    def __del__(self) -> None:
+        if getattr(self, "_lease", None) is not None:
+            self.close()
 
 
 class _RowDecoder(Protocol):

@@ -13,11 +13,12 @@ from app.storage.descriptors import Descriptors
 from app.storage.errors import is_storable
 from app.storage.filter_sql import has_id_among, have_names, key_column, matches_text, selects, unindexed
 from app.storage.fragments import decode_texts
-from app.storage.partition_list import ROWS_AT_ONCE, Lease, PartitionList, Rows
+from app.storage.partition_list import NAMES_AT_ONCE, ROWS_AT_ONCE, Lease, PartitionList, PartitionNames, Rows
 from app.storage.partition_rows import ROW_COLUMNS, StructRows
 from app.storage.repository import Repository
 from app.storage.schema import DESCRIPTORS, PARTITIONS, TABLES
 from app.structs import EncodedList
+from app.structs.encoded import EncodedTexts
 
 
 class PartitionReads(Repository):
@@ -55,6 +56,17 @@ class PartitionReads(Repository):
 
     def partition_names(self, table: StoredTable, selection: Selection) -> list[str]:
         return [row[0] for row in self._rows(self._selected(table, selection, PARTITIONS.c.part_name)).fetchall()]
+
+    def partition_name_list(self, table: StoredTable, selection: Selection) -> list[str] | EncodedTexts:
+        bounds = (table.partition_count, selection.limit)
+        if self._lease is None or any(bound is not None and bound <= NAMES_AT_ONCE for bound in bounds):
+            return self.partition_names(table, selection)
+        cursor = self._rows(self._selected(table, selection, PARTITIONS.c.part_name), is_long=True)
+        first = cursor.fetchmany(ROWS_AT_ONCE + 1)
+        if len(first) <= ROWS_AT_ONCE:
+            cursor.close()
+            return [row[0] for row in first]
+        return PartitionNames(self._connection, self.count_partitions(table, selection), first, cursor, self._lease)
 
     def partition_values(self, table: StoredTable, selection: Selection) -> list[list[str]]:
         statement = self._selected(table, selection, PARTITIONS.c.part_values)

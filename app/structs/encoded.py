@@ -36,3 +36,20 @@ class EncodedList(Protocol):
 
     def close(self) -> None:
         """Give back what reading needs (a connection, a snapshot). Harmless when called again."""
+
+
+@runtime_checkable
+class EncodedTexts(Protocol):
+    """Stands where a reply itself is a list of strings, and is read while it is sent: an EncodedList of names."""
+
+    def __len__(self) -> int:
+        """The exact number of texts."""
+
+    def tjson_chunks(self) -> Iterator[bytes]:
+        """The texts as JSON strings joined by commas, none of the chunks empty."""
+
+    def text_chunks(self) -> Iterator[list[str]]:
+        """The same as they are."""
+
+    def close(self) -> None:
+        """Give back what reading needs. Harmless when called again."""

@@ -115,7 +115,7 @@ class ApacheCodec:
                 splices = list(_splices(value, in_elements=True))
                 if not splices:
                     raise
-        streams = [splice for splice in splices if hasattr(splice, "struct_chunks")]
+        streams = [splice for splice in splices if hasattr(splice, "close")]
         chunks = self._chunks(value)
         return Chunks(chunks, streams) if streams else b"".join(chunks)
 
@@ -183,6 +183,8 @@ class ApacheCodec:
                 yield from self._write_whole_or_spliced(protocol, item, detail[0])
             elif code == TType.LIST and detail[0] == TType.STRUCT:
                 yield from self._write_structs(protocol, item, detail[1][0])
+            elif hasattr(item, "text_chunks"):
+                yield from self._write_texts(protocol, item)
             else:
                 protocol.writeFieldByTType(code, item, detail)
             protocol.writeFieldEnd()
@@ -210,6 +212,14 @@ class ApacheCodec:
                 yield from self._write_whole_or_spliced(protocol, value, struct_class)
         protocol.writeListEnd()
 
+    def _write_texts(self, protocol: Any, texts: Any) -> Iterator[bytes]:
+        protocol.writeListBegin(TType.STRING, len(texts))
+        for chunk in texts.text_chunks():
+            for text in chunk:
+                protocol.writeString(text)
+            yield _drain(protocol)
+        protocol.writeListEnd()
+
 
 def make_binary(limits: Limits) -> ApacheCodec:
     """TBinaryProtocol: strict and old headers are read, strict ones written."""
@@ -229,8 +239,11 @@ def _drain(protocol: Any) -> bytes:
 
 
 def _splices(value: Any, *, in_elements: bool) -> Iterator[Any]:
-    """The `Encoded` and EncodedList in a struct, in its fields and their fields; inside elements of lists if wanted."""
+    """What is encoded already in a struct, in its fields and their fields; inside elements of lists if wanted."""
     struct_class: Any = type(value)
+    if hasattr(texts := getattr(value, "success", None), "text_chunks"):
+        yield texts
+        return
     for name in _splice_names(struct_class):
         item = getattr(value, name)
         if hasattr(item, "tjson") or hasattr(item, "struct_chunks"):

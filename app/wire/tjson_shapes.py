@@ -83,6 +83,7 @@ class _Compiler:
             "write_double_key": _write_double_key,
             "spliced": _spliced,
             "listed": _listed,
+            "write_texts": _write_texts,
         }
         self._names: dict[Any, str] = {}
         self._mirrors: dict[Any, type[msgspec.Struct]] = {}
@@ -188,7 +189,7 @@ class _Compiler:
 
     def _struct_writer(self, name: str, fields: list[Field], boxes: dict[str, str]) -> str:
         values = [
-            f"None if (v := s.{field.name}) is None else {boxes[field.name]}({self._write(field.type, 'v')})"
+            f"None if (v := s.{field.name}) is None else {boxes[field.name]}({self._write_field(field)})"
             for field in fields
         ]
         return (
@@ -246,6 +247,12 @@ class _Compiler:
                 return f"read_binary({value})"
             case _:
                 return value
+
+    def _write_field(self, field: Field) -> str:
+        # Only results have a field 0.
+        if field.id == 0 and field.type == ListType(BaseType.STRING):
+            return "write_texts(v, streams)"
+        return self._write(field.type, "v")
 
     def _write(self, type: Type, value: str) -> str:
         match type:
@@ -460,20 +467,29 @@ def _spliced(value: Any) -> msgspec.Raw:
 class _Streamed:
     """The written form of an `EncodedList`: its head and the mark where its elements go."""
 
-    def __init__(self, count: int) -> None:
-        self.head = ["rec", count, msgspec.Raw(STREAM_MARK)] if count else ["rec", 0]
+    def __init__(self, count: int, tag: str = "rec") -> None:
+        self.head = [tag, count, msgspec.Raw(STREAM_MARK)] if count else [tag, 0]
 
 
 def _listed(value: Any, streams: list[Any]) -> list[Any] | _Streamed:
     """Anything but a list that stands where a list of structs may stand."""
     if not hasattr(value, "tjson_chunks"):
         return list(value)
+    return _streamed(value, streams, "rec")
+
+
+def _write_texts(value: Any, streams: list[Any]) -> list[Any]:
+    """A list of strings, or the `EncodedTexts` that stands for one."""
+    return _streamed(value, streams, "str").head if hasattr(value, "tjson_chunks") else ["str", len(value), *value]
+
+
+def _streamed(value: Any, streams: list[Any], tag: str) -> _Streamed:
     count = len(value)
     if count:
         streams.append(value)
     else:
         value.close()
-    return _Streamed(count)
+    return _Streamed(count, tag)
 
 
 _lock = threading.RLock()

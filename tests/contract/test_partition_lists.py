@@ -3,13 +3,16 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+import msgspec
 import pytest
 from sqlalchemy import event
 
+from app.metastore.partition_tables import names_of
 from app.metastore.ports import NewPartition, Selection, StoredTable, StoreUnavailable, Transaction
 from app.storage import SqlStore
 from app.storage.store import READ_CONNECTIONS_MAX
 from app.structs import EncodedList
+from app.structs.encoded import EncodedTexts
 from tests.contract.objects import bound, create, descriptor, get, names, partition, read_structs, read_tjson, table
 
 LONG = 1_250
@@ -215,3 +218,48 @@ def test_renaming_and_cascading_touch_no_partition_row(store: SqlStore) -> None:
     found = read_structs(listed(store, get(store, tbl_name="renamed")))
     assert {one.sd.location.rpartition("/k0=")[0] for one in found} == {new}
     assert all(one.sd.cols == [] and one.tableName == "renamed" for one in found)
+
+
+@pytest.fixture
+def long_names(monkeypatch: pytest.MonkeyPatch, long_table: StoredTable) -> StoredTable:
+    """The table with as many partitions as make a list of names a long one."""
+    monkeypatch.setattr("app.storage.partitions.NAMES_AT_ONCE", 1_000)
+    return long_table
+
+
+def listed_names(store: SqlStore, of: StoredTable, selection: Selection | None = None) -> EncodedTexts | list[str]:
+    return store.read(lambda snapshot: snapshot.partition_name_list(of, selection or Selection()))
+
+
+def test_long_lists_of_names_equal_the_plain_ones(store: SqlStore, long_names: StoredTable) -> None:
+    plain = names(store, long_names)
+    found = listed_names(store, long_names)
+    assert isinstance(found, EncodedTexts)
+    assert len(found) == LONG
+    assert msgspec.json.decode(b"[" + b",".join(found.tjson_chunks()) + b"]") == plain
+    assert names_of(listed_names(store, long_names)) == plain
+    assert connections_in_use(store) == 0
+
+
+def test_long_lists_of_names_have_their_exact_length(store: SqlStore, long_names: StoredTable) -> None:
+    chosen = Selection(filter=bound("k1 >= 100", long_names))
+    found = listed_names(store, long_names, chosen)
+    assert isinstance(found, EncodedTexts)
+    assert len(found) == LONG - 100
+    assert names_of(found) == names(store, long_names, chosen)
+    for short in (Selection(limit=1_000), Selection(filter=bound("k1 >= 1000", long_names)), Selection(names=[])):
+        assert listed_names(store, long_names, short) == names(store, long_names, short)
+    assert connections_in_use(store) == 0
+
+
+def test_names_show_the_state_of_their_beginning_and_give_their_connection_back(
+    store: SqlStore, long_names: StoredTable
+) -> None:
+    found = listed_names(store, long_names)
+    assert isinstance(found, EncodedTexts)
+    store.write(lambda transaction: transaction.delete_partitions(long_names, names(store, long_names)))
+    assert connections_in_use(store) == 1
+    assert len(names_of(found)) == LONG
+    assert connections_in_use(store) == 0
+    found.close()
+    assert names(store, long_names) == []

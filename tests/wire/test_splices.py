@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 
 from app.limits import Limits
@@ -168,3 +169,68 @@ def test_a_streamed_list_is_closed_when_the_rest_cannot_be_encoded(codec):
             METHODS["get_partitions_by_expr"].result(PartitionsByExprResult(stream, True), MetaException("\ud800")),
         )
     assert stream.closed
+
+
+class Texts:
+    """Names in chunks of two that remember whether they were closed."""
+
+    def __init__(self, texts, fail_at=None):
+        self._texts = texts
+        self._fail_at = fail_at
+        self.closed = False
+
+    def __len__(self):
+        return len(self._texts)
+
+    def text_chunks(self):
+        for start in range(0, len(self._texts), 2):
+            assert not self.closed
+            if start == self._fail_at:
+                raise ConnectionError("the database went away")
+            yield self._texts[start : start + 2]
+
+    def tjson_chunks(self):
+        for chunk in self.text_chunks():
+            yield msgspec.json.encode(chunk)[1:-1]
+
+    def close(self):
+        self.closed = True
+
+
+NAMES = ["ds=a", "ds=é", 'ds="', "ds=", "ds=😀"]
+GET_NAMES = METHODS["get_partition_names"].result
+
+
+@every_codec
+def test_a_streamed_list_of_names_is_the_list_and_is_closed_at_the_end(codec):
+    texts = Texts(NAMES)
+    chunks = codec.encode(GET_NAMES(texts))
+    assert isinstance(chunks, Iterator)
+    next(chunks)
+    assert not texts.closed
+    assert len(list(chunks)) >= 3
+    assert texts.closed
+    assert encoded(codec, GET_NAMES(Texts(NAMES))) == encoded(codec, GET_NAMES(NAMES))
+
+
+@every_codec
+def test_a_streamed_list_without_names_is_closed_when_it_is_written(codec):
+    texts = Texts([])
+    assert encoded(codec, GET_NAMES(texts)) == encoded(codec, GET_NAMES([]))
+    assert texts.closed
+
+
+@every_codec
+def test_names_that_cannot_be_read_to_the_end_are_closed(codec):
+    texts = Texts(NAMES, fail_at=2)
+    chunks = codec.encode(GET_NAMES(texts))
+    with pytest.raises(ConnectionError):
+        list(chunks)
+    assert texts.closed
+
+
+@every_codec
+def test_names_nobody_reads_are_closed(codec):
+    texts = Texts(NAMES)
+    codec.encode(GET_NAMES(texts)).close()
+    assert texts.closed
