@@ -6,12 +6,13 @@ PEERS ?= yes
 export PYTHON PEERS
 
 .DEFAULT_GOAL := help
-.PHONY: help serve install test lint check bench lock clean
+.PHONY: help serve install test lint check bench bench-peer lock clean
 
 help:
 	@echo "make serve   run a gateway on https://localhost:30443, data in ./var   (ARGS='--demo' loads a sample table)"
 	@echo "make test    run the tests                                         (ARGS='-k name' picks some)"
 	@echo "make lint    ruff          make check   types        make bench   benchmarks"
+	@echo "make bench-peer   ours beside the real Hive Metastore (needs Java and PostgreSQL; ARGS='--quick' for a first look)"
 	@echo "make lock    write the lock files anew               make clean   remove environment and caches, keep ./var"
 
 serve: .venv/.installed-runtime
@@ -30,6 +31,9 @@ check: .venv/.installed-dev
 
 bench: .venv/.installed-dev
 	@scripts/bench $(ARGS)
+
+bench-peer: .venv/.installed-dev
+	@scripts/bench-peer $(ARGS)
 
 lock:
 	@scripts/lock $(ARGS)
