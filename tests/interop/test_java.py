@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import trustme
 
+from tests.faults.dropping_proxy import DroppingProxy, Loss
 from tests.oracle.peer import PeerUnavailable, prepared_folder
 from tests.server import GatewayServer
 
@@ -46,6 +47,27 @@ def trusting_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gatewa
         yield running
 
 
+class LosingProxy(DroppingProxy):
+    """Loses the first reply to each body that has a name with `reply_lost` in it."""
+
+    def __init__(self, gateway: GatewayServer) -> None:
+        super().__init__(gateway)
+        self._lost: set[bytes] = set()
+
+    def _next_loss(self, body: bytes) -> Loss | None:
+        names = set(re.findall(rb"\w*reply_lost\w*", body)) if b"create_database" in body else set()
+        if names <= self._lost:
+            return None
+        self._lost |= names
+        return Loss.REPLY
+
+
+@pytest.fixture(scope="module")
+def losing_proxy(server: GatewayServer) -> Iterator[DroppingProxy]:
+    with LosingProxy(server) as running:
+        yield running
+
+
 @pytest.fixture(scope="module")
 def jars() -> Path:
     """The folder of Hive's and Thrift's jars. Skips where they or a JDK are missing."""
@@ -78,7 +100,12 @@ def trust_store(jars: Path, server: GatewayServer, trusting_server: GatewayServe
 
 @pytest.fixture(scope="module")
 def outcomes(
-    jars: Path, classes: Path, trust_store: Path, server: GatewayServer, trusting_server: GatewayServer
+    jars: Path,
+    classes: Path,
+    trust_store: Path,
+    server: GatewayServer,
+    trusting_server: GatewayServer,
+    losing_proxy: DroppingProxy,
 ) -> dict[str, str]:
     """What each scenario said: nothing, or its complaint."""
     printed = run(
@@ -89,6 +116,7 @@ def outcomes(
         *("-cp", f"{classes}:{jars}/*", "HttpScenarios"),
         f"https://127.0.0.1:{server.port}",
         f"https://localhost:{trusting_server.port}",
+        f"http://127.0.0.1:{losing_proxy.port}",
         server.user,
         str(usual_certificates()),
         environment={"PASSWORD": server.password},

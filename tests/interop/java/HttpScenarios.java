@@ -18,6 +18,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.UUID;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -62,8 +63,12 @@ public class HttpScenarios {
     };
     static final int MANY = 10_000;
 
-    /** `address` is https://host:port; the peers of `trusting` may say who they are, those of `address` may not. */
-    record Target(String address, String trusting, String user, String password, String certificates) {}
+    /**
+     * `address` is https://host:port; the peers of `trusting` may say who they are, those of `address` may not.
+     * Through `losing` the first reply gets lost to each body that has a name with `reply_lost` in it.
+     */
+    record Target(
+        String address, String trusting, String losing, String user, String password, String certificates) {}
 
     private final Target target;
     private final boolean overApache;
@@ -76,7 +81,7 @@ public class HttpScenarios {
     }
 
     public static void main(String[] argv) throws Exception {
-        Target target = new Target(argv[0], argv[1], argv[2], System.getenv("PASSWORD"), argv[3]);
+        Target target = new Target(argv[0], argv[1], argv[2], argv[3], System.getenv("PASSWORD"), argv[4]);
         for (boolean overApache : new boolean[] {false, true}) {
             HttpScenarios scenarios = new HttpScenarios(target, overApache);
             for (Method method : HttpScenarios.class.getDeclaredMethods()) {
@@ -308,6 +313,29 @@ public class HttpScenarios {
             throwsA(NoSuchObjectException.class, () -> client.get_database("nowhere"));
         }
         equal(sockets.opened.get(), 1);
+    }
+
+    /**
+     * HttpURLConnection sends a POST again by itself, and programs over Apache's client do. Without a key the
+     * second one finds what the first one made; with one it is told the outcome of the first.
+     */
+    public void aReplyThatGetsLost() throws Exception {
+        ThriftHiveMetastore.Client client = Protocol.BINARY.client(transport(target.losing, PATHS[0], basic()));
+        Database plain = new Database(prefix + "_reply_lost", null, null, null);
+        if (overApache) {
+            throwsA(TTransportException.class, () -> client.create_database(plain));
+        }
+        throwsA(AlreadyExistsException.class, () -> client.create_database(plain));
+
+        THttpClient keyed = transport(target.losing, PATHS[0], basic());
+        keyed.setCustomHeader("Idempotency-Key", UUID.randomUUID().toString());
+        ThriftHiveMetastore.Client careful = Protocol.BINARY.client(keyed);
+        Database marked = new Database(prefix + "_reply_lost_keyed", null, null, null);
+        if (overApache) {
+            throwsA(TTransportException.class, () -> careful.create_database(marked));
+        }
+        careful.create_database(marked);
+        equal(client().get_databases(prefix + "_reply_lost*").size(), 2);
     }
 
     public void noCookieToSendBack() throws Exception {
