@@ -32,6 +32,7 @@ Known gaps
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, NewType, TypeAlias
 
 from app.structs import LockLevel, LockType
@@ -119,25 +120,22 @@ def blockers(request: Sequence[Lock], others: Iterable[Lock]) -> list[Lock]:
     return list(by_component.values())
 
 
-def waiting_for(held: Sequence[Lock], waiting: Iterable[Lock]) -> list[list[LockId]]:
+def waiting_for(held: Sequence[Lock], waiting: Iterable[Lock]) -> list[Sequence[LockId]]:
     """For each acquired lock the waiting requests it is in the way of, the oldest first."""
-    alike: dict[tuple[Target, LockType, bool], list[Lock]] = defaultdict(list)
+    groups: dict[_Kind, list[Lock]] = defaultdict(list)
     for lock in waiting:
-        alike[lock.target, lock.type, lock.shares_writes].append(lock)
-    groups = {id(group[0]): group for group in alike.values()}
-    index = _ByTarget([group[0] for group in alike.values()])
-    return [
-        sorted(
-            {
-                lock.lock_id
-                for first in index.overlapping(holder.target)
-                if not _go_together(first, holder)
-                for lock in groups[id(first)]
-                if lock.owner != holder.owner
-            }
-        )
-        for holder in held
-    ]
+        groups[_kind(lock)].append(lock)
+    index = _ByTarget([group[0] for group in groups.values()])
+
+    @cache
+    def stopped(kind: _Kind) -> _Stopped:
+        """Those that locks of this kind stop, whoever has them; many locks are alike."""
+        holder = Lock(LockId(0), 0, NO_TXN, kind[0], kind[1], True, kind[2])
+        conflicting = (each for each in index.overlapping(kind[0]) if not _go_together(each, holder))
+        locks = {lock.lock_id: lock.owner for each in conflicting for lock in groups[_kind(each)]}
+        return _Stopped(sorted(locks), locks, frozenset(locks.values()))
+
+    return [stopped(_kind(holder)).by_others_than(holder.owner) for holder in held]
 
 
 def has_expired(lock: Lock, now_ms: int, timeout_ms: int) -> bool:
@@ -176,6 +174,28 @@ def level_of(target: Target) -> LockLevel:
     if target.table_name is None:
         return LockLevel.DB
     return LockLevel.TABLE if target.partition_name is None else LockLevel.PARTITION
+
+
+_Kind: TypeAlias = tuple[Target, LockType, bool]
+
+
+def _kind(lock: Lock) -> _Kind:
+    """All that decides what a lock conflicts with, but its owner."""
+    return lock.target, lock.type, lock.shares_writes
+
+
+@dataclass(frozen=True, slots=True)
+class _Stopped:
+    """Waiting requests: their ids, whose each is, and all whose they are."""
+
+    lock_ids: Sequence[LockId]
+    owner_of: Mapping[LockId, Owner]
+    owners: frozenset[Owner]
+
+    def by_others_than(self, owner: Owner) -> Sequence[LockId]:
+        if owner not in self.owners:
+            return self.lock_ids
+        return [lock_id for lock_id in self.lock_ids if self.owner_of[lock_id] != owner]
 
 
 def _go_together(one: Lock, other: Lock) -> bool:

@@ -101,12 +101,6 @@ def test_call_names_the_declared_exception(server):
     assert answer.stderr.startswith("error: NoSuchObjectException: ")
 
 
-def test_call_of_a_method_without_handler(server):
-    answer = call(server, "get_schemas_by_cols", "{}")
-    assert answer.returncode == 1
-    assert "Invalid method name: 'get_schemas_by_cols'" in answer.stderr
-
-
 def test_a_table_written_by_call_is_what_call_shows(server, tmp_path):
     shown = call(server, "get_table", "hmshttptestdatabase", "test_table").stdout
     file = tmp_path / "table.json"

@@ -1,6 +1,7 @@
 """Who gets which lock: every cell of the compatibility matrix, and the rules around it."""
 
 from random import Random
+from time import process_time
 
 import pytest
 
@@ -154,8 +155,16 @@ def test_what_waits_for_each_of_many_locks_is_what_conflicts_with_it() -> None:
     held = [any_lock(number) for number in range(1, 200)]
     waiting = [any_lock(number) for number in range(200, 400)]
     expected = [[other.lock_id for other in waiting if conflicts(other, lock)] for lock in held]
-    assert waiting_for(held, waiting) == expected
+    assert [list(ids) for ids in waiting_for(held, waiting)] == expected
     assert waiting_for(held[:1], []) == [[]]
+
+
+def test_thousands_that_wait_for_thousands_are_not_counted_one_by_one() -> None:
+    held = [lock("SR d.t", number) for number in range(1, 5_001)]
+    waiting = [lock("X d.t", number) for number in range(5_001, 10_001)]
+    started = process_time()
+    assert all(len(ids) == 5_000 for ids in waiting_for(held, waiting))
+    assert process_time() - started < 1
 
 
 def test_a_circle_and_its_youngest_transaction() -> None:
