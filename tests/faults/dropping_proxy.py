@@ -45,7 +45,7 @@ class DroppingProxy:
         with self._lock:
             self._watchword, self._loss = watchword, loss
 
-    def _next_loss(self, body: bytes) -> Loss | None:
+    def next_loss(self, body: bytes) -> Loss | None:
         with self._lock:
             if self._loss is None or self._watchword not in body:
                 return None
@@ -62,7 +62,7 @@ class DroppingProxy:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))
-                loss = proxy._next_loss(body)
+                loss = proxy.next_loss(body)
                 if loss is Loss.REQUEST:
                     self._cut_off()
                     return

@@ -54,7 +54,7 @@ class LosingProxy(DroppingProxy):
         super().__init__(gateway)
         self._lost: set[bytes] = set()
 
-    def _next_loss(self, body: bytes) -> Loss | None:
+    def next_loss(self, body: bytes) -> Loss | None:
         names = set(re.findall(rb"\w*reply_lost\w*", body)) if b"create_database" in body else set()
         if names <= self._lost:
             return None
