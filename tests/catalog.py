@@ -85,7 +85,7 @@ class Catalog:
 
 
 @cache
-def _empty_database() -> bytes:
+def empty_database() -> bytes:
     """A migrated database file; migrating one for every test would take longer than the test."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "empty.db"
@@ -98,7 +98,7 @@ def open_catalog(folder: Path, **changed_settings: Any) -> Iterator[Catalog]:
     """A catalog in `folder`, new unless there is one already."""
     database = folder / "catalog.db"
     if not database.exists():
-        database.write_bytes(_empty_database())
+        database.write_bytes(empty_database())
     store = open_store(f"sqlite:///{database}", ManualClock(NOW), Limits())
     try:
         yield Catalog(store, folder / "warehouse", **changed_settings)

@@ -5,10 +5,34 @@ from pathlib import Path
 
 import pytest
 
-from tests.catalog import Catalog, open_catalog
+from app.main import DATABASE_FILE, Metastore
+from app.rpc.call import Dialect
+from tests.catalog import Catalog, empty_database, open_catalog
+from tests.handlers.peers import Peer, metastore_in
 
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> Iterator[Catalog]:
     with open_catalog(tmp_path) as catalog:
         yield catalog
+
+
+@pytest.fixture
+def metastore(tmp_path: Path) -> Iterator[Metastore]:
+    """All of it, new and empty, without the edge."""
+    (tmp_path / DATABASE_FILE).write_bytes(empty_database())
+    metastore = metastore_in(tmp_path)
+    yield metastore
+    metastore.store.close()
+
+
+@pytest.fixture
+def newer(metastore: Metastore) -> Peer:
+    """A client of Hive 4, as Java clients are."""
+    return Peer(metastore, metastore.codecs.binary, Dialect.HIVE_4)
+
+
+@pytest.fixture
+def older(metastore: Metastore) -> Peer:
+    """A client of Hive 2.3 that speaks TJSON."""
+    return Peer(metastore, metastore.codecs.tjson, Dialect.HIVE_2_3)

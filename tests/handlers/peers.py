@@ -1,0 +1,42 @@
+"""Clients of a whole metastore in this process: calls go through a codec, the processor and the store."""
+
+from pathlib import Path
+from typing import Any
+
+from app.main import Metastore, build_metastore
+from app.rpc import Call
+from app.rpc.call import Dialect
+from app.rpc.dialects import methods_of
+from app.settings import Settings
+from app.wire import Codec, MessageType
+
+
+class Peer:
+    """A client with a codec and a dialect; an exception it is answered with is raised."""
+
+    def __init__(self, metastore: Metastore, codec: Codec, dialect: Dialect) -> None:
+        self._metastore = metastore
+        self._codec = codec
+        self._dialect = dialect
+
+    def ask(self, name: str, *values: Any) -> Any:
+        method, codec = methods_of(self._dialect)[name], self._codec
+        before, after = codec.envelope(name, MessageType.CALL, 1)
+        payload = codec.encode(method.arguments(*values))
+        assert isinstance(payload, bytes)
+        call = Call("ann", dialect=self._dialect)
+        reply = self._metastore.processor.process(codec, codec.read_message(before + payload + after), call)
+        assert reply.type is MessageType.REPLY, reply
+        assert reply.payload is not None
+        encoded = reply.payload if isinstance(reply.payload, bytes) else b"".join(reply.payload)
+        result: Any = codec.decode(method.result, encoded)
+        for field in method.definition.throws:
+            raised = getattr(result, field.name)
+            if raised is not None:
+                raise raised
+        return None if method.definition.returns is None else result.success
+
+
+def metastore_in(folder: Path) -> Metastore:
+    """A metastore that makes no directories."""
+    return build_metastore(Settings(data_dir=folder, file_systems={"file": "ignore"}))
