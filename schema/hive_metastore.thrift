@@ -3307,12 +3307,12 @@ service ThriftHiveMetastore extends fb303.FacebookService {
 // ------------------------------------------------------------
 // Locks, for operators
 // ------------------------------------------------------------
-// What show_locks does not tell about locks that are held: when they are lost, and what waits for them. Times are
-// milliseconds since the epoch by the clock of the database.
+// What show_locks does not tell about a lock: when it is lost, and what waits for it. Times are milliseconds since the
+// epoch by the clock of the database.
 
 // last_heartbeat is that of the lock's transaction when it has one. Without another heartbeat it is lost at lost_at.
 // blocked are the ids of requests that wait for it, the oldest first and not more than 100; blocked_count counts all.
-struct HeldLock {
+struct BlockingLock {
   1: required ShowLocksResponseElement lock,
   2: required i64 last_heartbeat,
   3: required i64 lost_at,
@@ -3321,8 +3321,9 @@ struct HeldLock {
 }
 
 service HiveLock {
-  // The acquired locks that show_locks would show, each component of a request for itself.
-  list<HeldLock> list_held_locks(1: ShowLocksRequest rqst) throws (1: MetaException o1),
+  // Of the locks that show_locks would show those that others wait for, each component of a request for itself. A lock
+  // that waits is in the way of what came later, since nobody overtakes.
+  list<BlockingLock> list_blocking_locks(1: ShowLocksRequest rqst) throws (1: MetaException o1),
 
   // For administrators, o2 for others. Takes a lock, held or waiting, away from whoever has it, and answers what was
   // taken. A transaction's lock cannot go without its transaction, which is aborted with the reason.

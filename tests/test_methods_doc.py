@@ -40,7 +40,7 @@ def test_dialects():
         "get_catalogs": "3.1, 4",
         "get_database_req": "4",
         "grab_lease": "lease",
-        "list_held_locks": "lock",
+        "list_blocking_locks": "lock",
         "getStatus": "2.3, 3.1, 4",
     }
     assert {name: dialects_of(METHODS[name]) for name in expected} == expected

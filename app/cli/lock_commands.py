@@ -21,7 +21,7 @@ from app.cli.output import EXIT_REFUSED, err, fail
 from app.cli.plain_values import as_json
 from app.idl import ListType, StructType
 from app.metastore.partition_names import make_name
-from app.structs import HeldLock, ShowLocksRequest, ShowLocksResponseElement
+from app.structs import BlockingLock, ShowLocksRequest, ShowLocksResponseElement
 from app.txn.acquiring import (
     SETTING_NAMES,
     ConcurrencySettings,
@@ -140,9 +140,8 @@ def show(
 ) -> None:
     with connected(target) as client:
         if is_blocking:
-            held: list[HeldLock] = client.call("list_held_locks", filter)
-            blocking = [one for one in held if one.blocked_count]
-            _print(as_json(_HELD, blocking) if as_plain_json else show_blocking_locks(blocking))
+            blocking: list[BlockingLock] = client.call("list_blocking_locks", filter)
+            _print(as_json(_BLOCKING, blocking) if as_plain_json else show_blocking_locks(blocking))
             return
         filter.isExtended = is_extended
         shown: list[ShowLocksResponseElement] = client.call("show_locks", filter).locks or []
@@ -240,4 +239,4 @@ def _print(text: str) -> None:
 _SWITCH = "hive.support.concurrency"
 _EXPLICIT = frozenset({Operation.LOCK_SHARED, Operation.LOCK_EXCLUSIVE})
 _SHOWN: Any = ListType(StructType("ShowLocksResponseElement"))
-_HELD: Any = ListType(StructType("HeldLock"))
+_BLOCKING: Any = ListType(StructType("BlockingLock"))

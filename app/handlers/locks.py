@@ -6,8 +6,8 @@ from app.handlers.arguments import database_name, is_newer
 from app.metastore.errors import required
 from app.rpc.call import Call
 from app.structs import (
+    BlockingLock,
     CheckLockRequest,
-    HeldLock,
     LockComponent,
     LockRequest,
     LockResponse,
@@ -59,17 +59,16 @@ class Locks:
         shown = self._locks.show(_filter(required(rqst, "rqst")))
         return ShowLocksResponse([_element(call, one) for one in shown])
 
-    def list_held_locks(self, call: Call, rqst: ShowLocksRequest) -> list[HeldLock]:
-        held = self._locks.held(_filter(required(rqst, "rqst")))
+    def list_blocking_locks(self, call: Call, rqst: ShowLocksRequest) -> list[BlockingLock]:
         return [
-            HeldLock(
+            BlockingLock(
                 lock=_element(call, one.shown),
                 last_heartbeat=one.last_heartbeat_ms,
                 lost_at=one.lost_ms,
                 blocked=list(one.blocked[:_BLOCKED_SHOWN_MAX]),
                 blocked_count=len(one.blocked),
             )
-            for one in held
+            for one in self._locks.blocking(_filter(required(rqst, "rqst")))
         ]
 
     def force_release_lock(self, call: Call, lockid: int, reason: str) -> list[ShowLocksResponseElement]:

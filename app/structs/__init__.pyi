@@ -4390,7 +4390,7 @@ class ScheduledQueryProgressInfo(Struct):
         errorMessage: str | None = None,
     ) -> None: ...
 
-class HeldLock(Struct):
+class BlockingLock(Struct):
     lock: ShowLocksResponseElement | None
     last_heartbeat: int | None
     lost_at: int | None

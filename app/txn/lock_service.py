@@ -66,9 +66,9 @@ class LockAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldLock:
-    """An acquired lock: the last heartbeat of it or its transaction, when it is lost without another one, and which
-    requests wait for it.
+class BlockingLock:
+    """A lock that requests wait for: the last heartbeat of it or its transaction, when it is lost without another one,
+    and who waits.
     """
 
     shown: ShownLock
@@ -133,17 +133,18 @@ class LockService:
         """Locks sorted as Hive does: acquired ones first, weak before strong, then by id (semantics §5.9)."""
         return sorted(self._store.read(lambda snapshot: snapshot.txns.shown_locks(filter)), key=_order)
 
-    def held(self, filter: LockFilter) -> list[HeldLock]:
-        """The acquired locks, sorted as `show` does, with what waits for them."""
+    def blocking(self, filter: LockFilter) -> list[BlockingLock]:
+        """The locks that somebody waits for, sorted as `show` does."""
 
-        def work(txns: TxnReads) -> list[HeldLock]:
-            chosen = sorted((one for one in txns.shown_locks(filter) if one.lock.is_acquired), key=_order)
+        def work(txns: TxnReads) -> list[BlockingLock]:
+            chosen = sorted(txns.shown_locks(filter), key=_order)
             waiting = [one.lock for one in txns.shown_locks(LockFilter()) if not one.lock.is_acquired]
-            beats = _heartbeats(txns, chosen)
             blocked = waiting_for([one.lock for one in chosen], waiting)
+            found = [(shown, ids) for shown, ids in zip(chosen, blocked, strict=True) if ids]
+            beats = _heartbeats(txns, [shown for shown, _ in found])
             return [
-                HeldLock(shown, beat, beat + self._settings.timeout_ms, ids)
-                for shown, beat, ids in zip(chosen, beats, blocked, strict=True)
+                BlockingLock(shown, beat, beat + self._settings.timeout_ms, ids)
+                for (shown, ids), beat in zip(found, beats, strict=True)
             ]
 
         return self._store.read(lambda snapshot: work(snapshot.txns))

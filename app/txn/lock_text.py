@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from app.structs import HeldLock, LockState, LockType, ShowLocksResponseElement
+from app.structs import BlockingLock, LockState, LockType, ShowLocksResponseElement
 from app.txn.concurrency import Mode, NeededLock, Place
 
 _HEADER: Final = (
@@ -14,7 +14,7 @@ _HEADER: Final = (
     "Acquired At", "User", "Hostname", "Agent Info",
 )  # fmt: skip
 _BLOCKING_HEADER: Final = (
-    "Lock ID", "Database", "Table", "Partition", "Type", "Transaction ID", "User", "Hostname", "Acquired At",
+    "Lock ID", "Database", "Table", "Partition", "State", "Type", "Transaction ID", "User", "Hostname", "Acquired At",
     "Last Heartbeat", "Lost At", "Blocks", "Agent Info",
 )  # fmt: skip
 _NOTHING: Final = "NULL"
@@ -77,9 +77,9 @@ def show_locks_legacy(locks: Sequence[ShowLocksResponseElement], *, is_extended:
     return "\n".join(lines)
 
 
-def show_blocking_locks(held: Sequence[HeldLock]) -> str:
-    """Who holds what since when, when it is lost without another heartbeat, and which requests wait for it."""
-    return "\n".join("\t".join(cells) for cells in (_BLOCKING_HEADER, *map(_blocking_cells, held)))
+def show_blocking_locks(locks: Sequence[BlockingLock]) -> str:
+    """Whose each lock is since when, when it is lost without another heartbeat, and which requests wait for it."""
+    return "\n".join("\t".join(cells) for cells in (_BLOCKING_HEADER, *map(_blocking_cells, locks)))
 
 
 def explain_locks(locks: Sequence[NeededLock]) -> str:
@@ -110,17 +110,20 @@ def _cells(lock: ShowLocksResponseElement) -> tuple[str, ...]:
     )
 
 
-def _blocking_cells(held: HeldLock) -> tuple[str, ...]:
-    lock, blocked = held.lock, held.blocked or []
+def _blocking_cells(blocking: BlockingLock) -> tuple[str, ...]:
+    lock, blocked = blocking.lock, blocking.blocked or []
     assert lock is not None
-    more = (held.blocked_count or 0) - len(blocked)
+    more = (blocking.blocked_count or 0) - len(blocked)
     return (
         *_object_cells(lock),
+        _member_name(LockState, lock.state),
         _member_name(LockType, lock.type),
         _txn_text(lock),
         shown_text(lock.user),
         shown_text(lock.hostname),
-        *(_time(number) for number in (lock.acquiredat, held.last_heartbeat, held.lost_at)),
+        _NOTHING if lock.acquiredat is None else _time(lock.acquiredat),
+        _time(blocking.last_heartbeat),
+        _time(blocking.lost_at),
         ",".join(map(str, blocked)) + (f" and {more} more" if more else ""),
         shown_text(lock.agentInfo),
     )

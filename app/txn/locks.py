@@ -29,6 +29,7 @@ Known gaps
     * A transaction that leaves a waiting request behind and goes on with other things still counts as waiting.
 """
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -120,8 +121,8 @@ def blockers(request: Sequence[Lock], others: Iterable[Lock]) -> list[Lock]:
     return list(by_component.values())
 
 
-def waiting_for(held: Sequence[Lock], waiting: Iterable[Lock]) -> list[Sequence[LockId]]:
-    """For each acquired lock the waiting requests it is in the way of, the oldest first."""
+def waiting_for(locks: Sequence[Lock], waiting: Iterable[Lock]) -> list[Sequence[LockId]]:
+    """For each lock the waiting requests it is in the way of by rule 4, the oldest first."""
     groups: dict[_Kind, list[Lock]] = defaultdict(list)
     for lock in waiting:
         groups[_kind(lock)].append(lock)
@@ -135,7 +136,7 @@ def waiting_for(held: Sequence[Lock], waiting: Iterable[Lock]) -> list[Sequence[
         locks = {lock.lock_id: lock.owner for each in conflicting for lock in groups[_kind(each)]}
         return _Stopped(sorted(locks), locks, frozenset(locks.values()))
 
-    return [stopped(_kind(holder)).by_others_than(holder.owner) for holder in held]
+    return [stopped(_kind(lock)).by(lock) for lock in locks]
 
 
 def has_expired(lock: Lock, now_ms: int, timeout_ms: int) -> bool:
@@ -192,10 +193,12 @@ class _Stopped:
     owner_of: Mapping[LockId, Owner]
     owners: frozenset[Owner]
 
-    def by_others_than(self, owner: Owner) -> Sequence[LockId]:
-        if owner not in self.owners:
-            return self.lock_ids
-        return [lock_id for lock_id in self.lock_ids if self.owner_of[lock_id] != owner]
+    def by(self, lock: Lock) -> Sequence[LockId]:
+        """Not by its own owner, and if it waits itself only what came later."""
+        later = self.lock_ids if lock.is_acquired else self.lock_ids[bisect_right(self.lock_ids, lock.lock_id) :]
+        if lock.owner not in self.owners:
+            return later
+        return [lock_id for lock_id in later if self.owner_of[lock_id] != lock.owner]
 
 
 def _go_together(one: Lock, other: Lock) -> bool:

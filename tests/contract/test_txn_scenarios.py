@@ -398,7 +398,7 @@ SCENARIOS = {
         check   L2                     -> ACQUIRED
         lock    L3 -  EXCLUSIVE  db.a  -> WAITING by L2
         force   admin L3               -> L3
-        held                           -> L2[]
+        blocking                       ->
         force   admin 0                -> NoSuchLock No such lock lockid:0
         force   admin 9223372036854775807 -> NoSuchLock No such lock lockid:9223372036854775807
         open    t1
@@ -406,15 +406,15 @@ SCENARIOS = {
         force   admin L4               -> L4
         commit  t1                     -> TxnAborted Transaction t1 already aborted: its locks were released by administrator admin
     """,  # noqa: E501
-    "what a held lock holds up": """
+    "what a lock holds up": """
         open    t1
         lock    L1 t1 SHARED_READ  db.a + EXCLUSIVE db.b  -> ACQUIRED
         lock    L2 -  EXCLUSIVE    db.a                   -> WAITING by L1
         lock    L3 -  SHARED_READ  db.a                   -> WAITING by L2
         lock    L4 -  SHARED_READ  db.b/p=1               -> WAITING by L1
         lock    L6 -  SHARED_READ  other.a                -> ACQUIRED
-        held                                              -> L1[L2] L6[] L1[L4]
-        held    db.b                                      -> L1[L4]
+        blocking                                          -> L1[L2] L1[L4] L2[L3]
+        blocking db.b                                     -> L1[L4]
         unlock  L6
         check   L4                                        -> WAITING by L1
     """,

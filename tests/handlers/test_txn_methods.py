@@ -212,13 +212,14 @@ def test_who_holds_what_up_and_how_it_is_freed(processor: Processor, old: Peer) 
     write = component(operationType=DataOperationType.UPDATE)
     held = old.call("lock", lock(write, component(table="u", operationType=DataOperationType.INSERT), txnid=txn_id))
     waiting = [old.call("lock", lock(component(), user="bob")).lockid for _ in range(102)]
-    first, second = old.call("list_held_locks", ShowLocksRequest())
+    first, *others = old.call("list_blocking_locks", ShowLocksRequest())
     assert (first.lock.lockid, first.lock.tablename, first.lock.txnid) == (held.lockid, "t", txn_id)
     assert (first.blocked, first.blocked_count) == (waiting[:100], 102)
-    assert (second.lock.tablename, second.blocked, second.blocked_count) == ("u", [], 0)
     assert first.lost_at == first.last_heartbeat + 300_000
     assert first.last_heartbeat == first.lock.acquiredat > 0
-    assert old.call("list_held_locks", ShowLocksRequest(tablename="U")) == [second]
+    assert [each.lock.lockid for each in others] == waiting[:-1]
+    assert (others[0].lock.state, others[0].blocked_count, others[-1].blocked) == (LockState.WAITING, 101, waiting[-1:])
+    assert old.call("list_blocking_locks", ShowLocksRequest(tablename="U")) == []
     with pytest.raises(MetaException, match="user tester is no administrator"):
         old.call("force_release_lock", held.lockid, "gone")
     administrator = Peer(processor, Dialect.HIVE_2_3, make_codecs(Limits()).tjson, "admin")

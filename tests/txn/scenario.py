@@ -101,12 +101,12 @@ class World:
         released = self.locks.force_release(user, self._id(name))
         return " ".join(self._name(shown.lock.lock_id, "L") for shown in released)
 
-    def _do_held(self, place: str = "") -> str:
-        """Each lock that is held, and in brackets what waits for it."""
+    def _do_blocking(self, place: str = "") -> str:
+        """Each lock that is in the way, and in brackets what waits for it."""
         named = place_of(place) if place else ()
         return " ".join(
             self._name(one.shown.lock.lock_id, "L") + f"[{' '.join(self._name(other, 'L') for other in one.blocked)}]"
-            for one in self.locks.held(LockFilter(*named))
+            for one in self.locks.blocking(LockFilter(*named))
         )
 
     def _do_commit(self, name: str, check: str = "2.3") -> str:

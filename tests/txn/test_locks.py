@@ -144,24 +144,24 @@ def test_what_is_not_loaded_cannot_be_in_the_way(type: LockType) -> None:
             assert not conflicts(lock(f"{names[type]} d.t", 1), lock(f"{names[other]} d.t", 2))
 
 
-def test_what_waits_for_each_of_many_locks_is_what_conflicts_with_it() -> None:
+def test_what_waits_for_each_of_many_locks_is_what_it_stops() -> None:
     random = Random(4)
     places = ["d", "d.t", "d.t/p=1", "d.t/p=2", "d.u", "e", "e.t"]
 
     def any_lock(number: int) -> Lock:
-        text = f"{random.choice(list(TYPES))} {random.choice(places)}"
-        return lock(text, number, txn=random.choice([0, 0, 1, 2]), shares=random.random() < 0.5)
+        text, txn = f"{random.choice(list(TYPES))} {random.choice(places)}", random.choice([0, 0, 1, 2])
+        return lock(text, number, txn=txn, shares=random.random() < 0.5, waits=random.random() < 0.5)
 
-    held = [any_lock(number) for number in range(1, 200)]
-    waiting = [any_lock(number) for number in range(200, 400)]
-    expected = [[other.lock_id for other in waiting if conflicts(other, lock)] for lock in held]
-    assert [list(ids) for ids in waiting_for(held, waiting)] == expected
-    assert waiting_for(held[:1], []) == [[]]
+    locks = [any_lock(number) for number in range(1, 400)]
+    waiting = [one for one in locks if not one.is_acquired]
+    expected = [[one.lock_id for one in waiting if block_of([one], [other]) is not None] for other in locks]
+    assert [list(ids) for ids in waiting_for(locks, waiting)] == expected
+    assert waiting_for(locks[:1], []) == [[]]
 
 
 def test_thousands_that_wait_for_thousands_are_not_counted_one_by_one() -> None:
     held = [lock("SR d.t", number) for number in range(1, 5_001)]
-    waiting = [lock("X d.t", number) for number in range(5_001, 10_001)]
+    waiting = [lock("X d.t", number, waits=True) for number in range(5_001, 10_001)]
     started = process_time()
     assert all(len(ids) == 5_000 for ids in waiting_for(held, waiting))
     assert process_time() - started < 1
