@@ -30,7 +30,7 @@ from app.txn.acquiring import (
     LocksDenied,
     SettingError,
 )
-from app.txn.commands import CommandError, parse_command
+from app.txn.commands import CommandError, parse_command, parse_partition
 from app.txn.concurrency import HIVE_CODE, HIVE_PAGE, Command, NeededLock, Operation, Place, needed_locks
 from app.txn.lock_text import LockReason, explain_locks, show_blocking_locks, show_locks, show_locks_legacy
 
@@ -90,8 +90,8 @@ def filter_of(table: str | None, partition: str | None, database: str | None) ->
             fail("--partition needs --table")
         return ShowLocksRequest(dbname=database)
     place = parse_object(table, database or "default")
-    partition = partition or place.partition_name
-    return ShowLocksRequest(dbname=place.db_name, tablename=place.table_name, partname=partition)
+    named = place.partition_name if partition is None else _partition_name(partition)
+    return ShowLocksRequest(dbname=place.db_name, tablename=place.table_name, partname=named)
 
 
 def explain(wanted: WantedLocks) -> None:
@@ -192,6 +192,16 @@ def _run(
 
 def _nothing() -> None:
     """There is nothing to keep alive."""
+
+
+def _partition_name(text: str) -> str:
+    """`ds=1/hr=2` as it stands, or `ds='1', hr=2`."""
+    if not any(sign in text for sign in "'\","):
+        return text
+    try:
+        return parse_partition(text, make_name)
+    except CommandError as error:
+        fail(f"--partition {text!r}: {error}")
 
 
 def _settings(hiveconf: Sequence[str]) -> ConcurrencySettings:

@@ -118,7 +118,9 @@ def release(target: "Target", lock_ids: Annotated[list[int], typer.Argument(meta
 def show(
     target: "Target",
     table: Annotated[str | None, typer.Option(metavar="TABLE", help="Only locks on this table and its parts.")] = None,
-    partition: Annotated[str | None, typer.Option(metavar="NAME", help="Only on this partition, as ds=1/hr=2.")] = None,
+    partition: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only on this partition: ds=1/hr=2, or ds='1', hr=2.")
+    ] = None,
     database: Annotated[str | None, typer.Option(metavar="NAME", help="Only locks in this database.")] = None,
     legacy: Annotated[bool, typer.Option("--legacy", help="The form Hive prints without transactions.")] = False,
     extended: Annotated[

@@ -5,10 +5,19 @@ waited for. Hive takes them one by one and gives back what it has when one is de
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from app.structs import HeartbeatRequest, LockRequest, LockResponse, LockState, ThriftException, UnlockRequest
+from app.structs import (
+    HeartbeatRequest,
+    LockRequest,
+    LockResponse,
+    LockState,
+    ShowLocksRequest,
+    ThriftException,
+    UnlockRequest,
+)
 from app.txn.concurrency import NeededLock, lock_components
 
 _IS_ON: Final = "hive.support.concurrency"
@@ -72,11 +81,15 @@ class ConcurrencySettings:
 
 @dataclass(frozen=True, slots=True)
 class LockHolder:
-    """Who the locks are shown to belong to. Hive's name of the query goes into `agent_info`."""
+    """Who the locks are shown to belong to.
+
+    agent_info  names this request and no other, such as the text of `app.txn.lock_text.LockReason`: when the answer to
+                it is lost, the locks with this name are given back
+    """
 
     user: str
     hostname: str
-    agent_info: str = "hms-gateway"
+    agent_info: str
 
 
 class LockAcquirer:
@@ -98,7 +111,7 @@ class LockAcquirer:
         for attempt in range(self._settings.lock_retries + 1):
             if attempt:
                 self._pause(self._settings.pause_seconds)
-            answer: LockResponse = self._client.call("lock", request)
+            answer = self._asked(request)
             assert answer.lockid is not None
             if answer.state == LockState.ACQUIRED:
                 return answer.lockid
@@ -106,6 +119,24 @@ class LockAcquirer:
         tries = self._settings.lock_retries + 1
         names = ", ".join(f"{mode} on {place}" for place, mode in locks)
         raise LocksDenied(f"not granted in {tries} {'try' if tries == 1 else 'tries'}: {names}")
+
+    def _asked(self, request: LockRequest) -> LockResponse:
+        """The answer to a request; where there is none it may have come through, and is given up."""
+        try:
+            answer: LockResponse = self._client.call("lock", request)
+        except ThriftException:
+            raise
+        except BaseException:
+            with suppress(Exception):
+                self._forget(request)
+            raise
+        return answer
+
+    def _forget(self, request: LockRequest) -> None:
+        owner = (request.user, request.hostname, request.agentInfo)
+        shown = self._client.call("show_locks", ShowLocksRequest()).locks or ()
+        for lock_id in {lock.lockid for lock in shown if (lock.user, lock.hostname, lock.agentInfo) == owner}:
+            self._client.call("unlock", UnlockRequest(lock_id))
 
     def keep(self, lock_id: int) -> None:
         """A heartbeat. Raises NoSuchLockException when the locks are lost, and what the client does."""

@@ -57,6 +57,11 @@ def parse_command(text: str, make_name: MakeName, default_db: str = "default") -
     return _Parser(text, make_name, default_db).command()
 
 
+def parse_partition(text: str, make_name: MakeName) -> str:
+    """The name of a partition that is described as in HiveQL, `ds='1', hr=2`. Raises CommandError."""
+    return _Parser(f"({text})", make_name, "default").described_partition()
+
+
 class _Parser:
     def __init__(self, text: str, make_name: MakeName, default_db: str) -> None:
         self._tokens = [_Token(match) for match in _TOKEN.finditer(text) if match.lastgroup is not None]
@@ -91,6 +96,13 @@ class _Parser:
                 self._takes("IF", "EXISTS")
                 return Command(Operation.DROP_DATABASE, (Place(self._name().lower()),))
         raise self._expected("a statement whose locks are known")
+
+    def described_partition(self) -> str:
+        self._needs("(")
+        keys, values = self._known_values()
+        if not keys or self._at < len(self._tokens):
+            raise self._expected("KEY=VALUE for each key")
+        return self._make_name(keys, values)
 
     def _query(self) -> Command:
         """What may insert into several places, and begin with what it reads: `FROM u INSERT INTO t SELECT …`."""
@@ -219,6 +231,9 @@ class _Parser:
 
     def _value(self) -> str:
         token = self._next("a value")
+        if not (token.is_string or token.is_name or token.upper == "-"):
+            self._at -= 1
+            raise self._expected("a value")
         text = token.text
         if token.upper == "-":
             text += self._next("a number").text

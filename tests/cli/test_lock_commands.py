@@ -153,6 +153,12 @@ def test_show_in_both_forms_and_as_json(run, client):
     assert (shown["user"], shown["hostname"], shown["agentInfo"]) == ("bob", "far", "job 7")
     assert run("locks", "show", "--table", "t", "--partition", "p=1").stdout.count("\n") == 1
     assert run("locks", "show", "--partition", "p=1").exit_code == 2
+    run("locks", "acquire", "lock table w partition (ds='a/b', hr=2) shared")
+    for partition in ("ds=a%2Fb/hr=2", "DS='a/b', hr=2"):
+        found = run("locks", "show", "--table", "w", "--partition", partition, "--legacy").stdout
+        assert found == "default@w@ds=a%2Fb/hr=2\tSHARED\n"
+    assert run("locks", "show", "--table", "w", "--partition", "ds='a").exit_code == 2
+    assert run("locks", "show", "--table", "w", "--partition", "ds='a') x (").exit_code == 2
 
 
 def test_orphans_are_found_by_what_they_block_and_freed_by_an_administrator(run, client):

@@ -5,12 +5,22 @@ import pytest
 from app.handlers.locks import Locks
 from app.metastore.partition_names import make_name
 from app.rpc.call import Call
-from app.structs import ShowLocksRequest
+from app.structs import (
+    DataOperationType,
+    LockComponent,
+    LockRequest,
+    LockType,
+    NoSuchLockException,
+    ShowLocksRequest,
+    TxnOpenException,
+)
 from app.txn.acquiring import ConcurrencySettings, LockAcquirer, LockHolder, LocksDenied, SettingError
 from app.txn.commands import parse_command
 from app.txn.concurrency import needed_locks
 from app.txn.lock_service import LockService
+from app.txn.ports import Client
 from app.txn.settings import TxnSettings
+from app.txn.transaction_service import TransactionService
 from tests.catalog import open_catalog
 
 ANN = LockHolder("ann", "here", "query 1")
@@ -20,14 +30,23 @@ class Server:
     """A client whose server is in the same process."""
 
     def __init__(self, store):
-        self._locks = Locks(LockService(store, TxnSettings()))
+        locks = LockService(store, TxnSettings())
+        self.transactions = TransactionService(store, locks, TxnSettings())
+        self._locks = Locks(locks)
         self.failures = 0
+        self.loses_reply_to = None
 
     def call(self, name, /, *arguments):
         if name == "unlock" and self.failures:
             self.failures -= 1
             raise ConnectionError("gone")
-        return getattr(self._locks, name)(Call("ann"), *arguments)
+        if name == "heartbeat":
+            return self.transactions.heartbeat(arguments[0].lockid, 0)
+        answer = getattr(self._locks, name)(Call("ann"), *arguments)
+        if name == self.loses_reply_to:
+            self.loses_reply_to = None
+            raise ConnectionError("reply lost")
+        return answer
 
     def shown(self):
         return [
@@ -125,6 +144,27 @@ def test_unlocking_is_tried_again_as_often_as_configured(acquirer, server, pause
     server.failures = 1
     acquirer.release(lock_id)
     assert server.shown() == []
+
+
+def test_locks_of_a_request_whose_answer_is_lost_are_given_back_and_nobody_elses(acquirer, server):
+    other = acquirer.acquire(locks("select * from t"), LockHolder("ann", "here", "query 2"))
+    for text in ("select * from t", "drop table t"):
+        server.loses_reply_to = "lock"
+        with pytest.raises(ConnectionError, match="reply lost"):
+            acquirer.acquire(locks(text), ANN)
+        assert server.shown() == [("SHARED_READ", "t", None)]
+    acquirer.keep(other)
+
+
+def test_what_the_metastore_refuses_is_not_asked_for_again(acquirer, server, pauses):
+    with pytest.raises(NoSuchLockException):
+        acquirer.keep(99)
+    (txn_id,) = server.transactions.open(1, Client("ann", "here", "query 1"))
+    component = LockComponent(LockType.SHARED_READ, 2, "d", "t", operationType=DataOperationType.SELECT)
+    held = server.call("lock", LockRequest([component], txn_id, "ann", "here"))
+    with pytest.raises(TxnOpenException):
+        acquirer.release(held.lockid)
+    assert pauses == []
 
 
 def test_settings_of_hive():
