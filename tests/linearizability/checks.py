@@ -1,0 +1,48 @@
+"""Whether the histories that client processes wrote are right."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from tests.linearizability.history import Call, answered
+from tests.linearizability.lock_model import LockModel
+from tests.linearizability.numbering import Told, check_dense, check_order
+from tests.linearizability.search import linearization
+
+
+def check_locks(calls: Sequence[Call], *, is_alone: bool) -> list[Call]:
+    """The order in which the calls of one world happened. Raises NotLinearizable."""
+    in_order = [
+        sorted(answered(calls, "open"), key=lambda call: call.answer[0]),
+        sorted(answered(calls, "lock"), key=lambda call: call.answer[0]),
+    ]
+    earlier = [pair for group in in_order for pair in pairwise(group)]
+    return linearization(calls, LockModel(calls, is_alone=is_alone), earlier)
+
+
+def check_ids(calls: Sequence[Call], *, is_dense: bool) -> None:
+    """Ids of transactions and locks, over all worlds together. Raises NotInOrder."""
+    check_order(
+        [
+            *(
+                Told(txn_id, call.invoked, call.returned)
+                for call in answered(calls, "open")
+                for txn_id in call.answer[-1:]
+            ),
+            *(Told(call.answer[0], call.invoked, call.returned, is_new=False) for call in answered(calls, "open_txns")),
+        ]
+    )
+    check_order(Told(call.answer[0], call.invoked, call.returned) for call in answered(calls, "lock"))
+    opened = [txn_id for call in answered(calls, "open") for txn_id in call.answer]
+    if is_dense:
+        check_dense(opened, 1)
+    for table, given in _write_ids(calls).items():
+        by_id = {write_id: txn_id for txn_id, write_id in given}
+        assert len(by_id) == len({txn_id for txn_id, _ in given}), f"{table}: a write id was given twice"
+        check_dense(by_id, 1)
+
+
+def _write_ids(calls: Sequence[Call]) -> dict[tuple[int, str], set[tuple[int, int]]]:
+    found: dict[tuple[int, str], set[tuple[int, int]]] = {}
+    for call in answered(calls, "allocate"):
+        found.setdefault((call.world, call.arguments[0]), set()).update(call.answer)
+    return found

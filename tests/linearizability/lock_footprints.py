@@ -1,0 +1,161 @@
+"""What calls on locks and transactions have to do with each other: the search need not try both orders of the others."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from app.structs import LockType
+from tests.linearizability.history import Call, answered
+from tests.simulation.exclusion import Claim, exclude
+
+_DEADLOCK: Final = re.compile(r"txnid:(\d+) already aborted: deadlock with (.*), closed on")
+
+
+@dataclass(slots=True)
+class Footprint:
+    """What a call looks at and changes.
+
+    claims        the locks it asks for, acquires or gives up
+    ends          the transactions it may end, or let go on as something else
+    uses          those that have to be open for it
+    tables        those whose write ids it gives or reads
+    """
+
+    claims: frozenset[Claim] = frozenset()
+    lock_ids: frozenset[int] = frozenset()
+    ends: frozenset[int] = frozenset()
+    uses: frozenset[int] = frozenset()
+    tables: frozenset[str] = frozenset()
+    changes: frozenset[object] = frozenset()
+    opens: bool = False
+    sees_locks: bool = False
+    sees_txns: bool = False
+    is_in_deadlock: bool = False
+
+    def commutes(self, other: "Footprint") -> bool:
+        return not (self._affects(other) or other._affects(self) or self._excludes(other))
+
+    def _affects(self, other: "Footprint") -> bool:
+        return (
+            bool(self.ends & (other.ends | other.uses))
+            or bool(self.lock_ids & other.lock_ids)
+            or bool(self.tables & other.tables)
+            or (other.sees_locks and bool(self.claims))
+            or (other.sees_txns and (self.opens or bool(self.ends)))
+            or (self.opens and (other.opens or bool(other.changes)))
+            or bool(self.changes & other.changes)
+            or (self.is_in_deadlock and other.is_in_deadlock)
+        )
+
+    def _excludes(self, other: "Footprint") -> bool:
+        return any(exclude(one, another) for one in self.claims for another in other.claims)
+
+
+class Footprints:
+    """Those of the calls of one world; a lock's claims are known from the call that asked for it."""
+
+    def __init__(self, calls: Sequence[Call]) -> None:
+        self._claims_of_lock: dict[int, frozenset[Claim]] = {}
+        self._claims_of_txn: dict[int, frozenset[Claim]] = {}
+        self._changes: dict[int, frozenset[object]] = {}
+        self._tables: dict[int, frozenset[str]] = {}
+        self._in_deadlocks = set(_in_deadlocks(calls))
+        for call in calls:
+            self._learn(call)
+        self._owner_of_lock = {call.answer[0]: call.arguments[0] for call in answered(calls, "lock")}
+        self._known = {id(call): self._footprint(call) for call in calls}
+
+    def of(self, call: Call) -> Footprint:
+        return self._known[id(call)]
+
+    def _learn(self, call: Call) -> None:
+        if call.name == "lock":
+            txn_id, _, parts = call.arguments
+            claims = _claims(call)
+            self._claims_of_txn[txn_id] = self._claims_of_txn.get(txn_id, frozenset()) | claims
+            self._changes[txn_id] = self._changes.get(txn_id, frozenset()) | {part[0] for part in parts if part[2]}
+            if call.is_answered and call.failure is None:
+                self._claims_of_lock[call.answer[0]] = claims
+        elif call.name == "add_writes":
+            txn_id, place, _ = call.arguments
+            self._changes[txn_id] = self._changes.get(txn_id, frozenset()) | {place}
+        elif call.name == "allocate":
+            table, txn_ids = call.arguments
+            for txn_id in txn_ids:
+                self._tables[txn_id] = self._tables.get(txn_id, frozenset()) | {table}
+
+    def _footprint(self, call: Call) -> Footprint:
+        made: Footprint = getattr(self, f"_{call.name}")(call)
+        return made
+
+    def _open(self, call: Call) -> Footprint:
+        return Footprint(opens=True)
+
+    def _commit(self, call: Call) -> Footprint:
+        txn_id = call.arguments[0]
+        return Footprint(
+            claims=self._claims_of_txn.get(txn_id, frozenset()),
+            ends=frozenset({txn_id}),
+            tables=self._tables.get(txn_id, frozenset()),
+            changes=self._changes.get(txn_id, frozenset()),
+            is_in_deadlock=txn_id in self._in_deadlocks,
+        )
+
+    _abort = _commit
+
+    def _heartbeat(self, call: Call) -> Footprint:
+        lock_id, txn_id = call.arguments
+        return Footprint(lock_ids=frozenset({lock_id}) - {0}, uses=frozenset({txn_id, self._owner(lock_id)}) - {0})
+
+    def _add_writes(self, call: Call) -> Footprint:
+        return Footprint(uses=frozenset({call.arguments[0]}))
+
+    def _open_txns(self, call: Call) -> Footprint:
+        return Footprint(sees_txns=True)
+
+    def _lock(self, call: Call) -> Footprint:
+        txn_id = call.arguments[0]
+        is_in_deadlock = txn_id in self._in_deadlocks
+        lock_ids = frozenset({call.answer[0]}) if call.is_answered and call.failure is None else frozenset()
+        txns = frozenset({txn_id}) - {0}
+        ends = frozenset(self._in_deadlocks) if is_in_deadlock else frozenset()
+        return Footprint(_claims(call), lock_ids, ends, uses=txns, is_in_deadlock=is_in_deadlock)
+
+    def _check_lock(self, call: Call) -> Footprint:
+        lock_id = call.arguments[0]
+        owner = self._owner(lock_id)
+        claims = self._claims_of_lock.get(lock_id, frozenset())
+        return Footprint(claims, frozenset({lock_id}), uses=frozenset({owner}) - {0})
+
+    _unlock = _check_lock
+
+    def _show_locks(self, call: Call) -> Footprint:
+        return Footprint(sees_locks=True)
+
+    def _allocate(self, call: Call) -> Footprint:
+        table, txn_ids = call.arguments
+        return Footprint(uses=frozenset(txn_ids), tables=frozenset({table}))
+
+    def _valid_write_ids(self, call: Call) -> Footprint:
+        return Footprint(tables=frozenset({call.arguments[0]}))
+
+    def _owner(self, lock_id: int) -> int:
+        return self._owner_of_lock.get(lock_id, 0)
+
+
+def _claims(call: Call) -> frozenset[Claim]:
+    _, is_of_hive_4, parts = call.arguments
+    return frozenset((place, LockType[kind], is_of_hive_4) for place, kind, _ in parts)
+
+
+def _in_deadlocks(calls: Iterable[Call]) -> Iterable[int]:
+    """The transactions of all circles that anybody was told of."""
+    for call in calls:
+        told = _DEADLOCK.search(call.failure.text) if call.failure is not None else None
+        if told is not None:
+            yield int(told[1])
+            for name in told[2].split(", "):
+                kind, _, number = name.partition(":")
+                if kind == "txnid":
+                    yield int(number)

@@ -1,0 +1,34 @@
+"""Lets client processes play worlds, and reads what they wrote down."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from tests.linearizability.history import Call, read_journals
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+PROCESSES: Final = 16
+# So many times as many worlds as the suite takes.
+SCALE: Final = int(os.environ.get("LINEARIZABILITY_SCALE", "1"))
+
+
+def start(folder: Path, kind: str, addresses: Sequence[str], *options: object) -> subprocess.Popen[str]:
+    """Client processes that write their journals into `folder`."""
+    command = [sys.executable, "-m", "tests.linearizability.processes", str(folder), kind]
+    command += [word for address in addresses for word in ("--address", address)]
+    command += ["--processes", str(PROCESSES), *map(str, options)]
+    return subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process: subprocess.Popen[str], folder: Path) -> list[Call]:
+    """The calls of all of them when they are through. Raises AssertionError for one that failed."""
+    _, errors = process.communicate(timeout=60 + 600 * SCALE)
+    assert process.returncode == 0, errors[-4_000:]
+    return read_journals(folder.glob("*.journal"))
+
+
+def play(folder: Path, kind: str, addresses: Sequence[str], *options: object) -> list[Call]:
+    return finish(start(folder, kind, addresses, *options), folder)

@@ -1,0 +1,130 @@
+"""Starts client processes and lets them play worlds; a program of its own, so that it can fork before it has threads.
+
+    python -m tests.linearizability.processes FOLDER KIND --address sqlite:///… --processes 16 --worlds 100 --calls 14
+
+Every process writes FOLDER/client-N.journal. In a world that is `mortal` half of the processes kill themselves at some
+moment, with whatever they are doing, and a witness looks at what they left. Exits with 1 when a process failed.
+"""
+
+import argparse
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from multiprocessing import get_context
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+from tests.linearizability.history import Journal
+from tests.linearizability.lock_clients import LockClient, play_patiently
+from tests.linearizability.services import open_services
+
+PATIENCE_SECONDS: Final = 120.0
+
+_fork = get_context("fork")
+
+
+def main() -> int:
+    options = _options()
+    if options.kind == "mortal":
+        return sum(_mortal_world(options, world) for world in range(options.worlds))
+    barrier = _fork.Barrier(options.processes)
+    numbers = range(options.processes)
+    return _run([lambda number=number: _play_worlds(options, number, barrier) for number in numbers])  # type: ignore[misc]
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("kind", choices=["locks", "patient", "mortal"])
+    parser.add_argument("--address", action="append", required=True)
+    parser.add_argument("--processes", type=int, default=16)
+    parser.add_argument("--worlds", type=int, default=10)
+    parser.add_argument("--calls", type=int, default=14)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--lifetime", type=float, default=0.2, help="seconds within which mortal ones die")
+    return parser.parse_args()
+
+
+def _run(works: list[Callable[[], None]], on_death: Callable[[int], None] = lambda number: None) -> int:
+    """Each in a process of its own; how many failed by themselves. `on_death` is told who was killed."""
+    children = {_start(work): number for number, work in enumerate(works)}
+    failed = 0
+    while children:
+        child, status = os.waitpid(-1, 0)
+        number = children.pop(child)
+        if os.WIFSIGNALED(status):
+            on_death(number)
+        failed += os.WIFEXITED(status) and os.WEXITSTATUS(status) != 0
+    return failed
+
+
+def _start(work: Callable[[], None]) -> int:
+    child = os.fork()
+    if child:
+        return child
+    try:
+        work()
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)
+    os._exit(0)
+
+
+def _play_worlds(options: argparse.Namespace, number: int, barrier: Any) -> None:
+    """The worlds begin and end together, so that nothing of one overlaps with another."""
+    services = open_services(options.address[number % len(options.address)])
+    journal = Journal(options.folder / f"client-{number}.journal", number)
+    random = Random(f"{options.seed} {number}")
+    client = LockClient(number, services, journal, random)
+    for world in range(options.worlds):
+        client.enter(world)
+        barrier.wait(PATIENCE_SECONDS)
+        if options.kind == "patient":
+            play_patiently(client, options.calls)
+        else:
+            client.play(options.calls)
+        barrier.wait(PATIENCE_SECONDS)
+        if number == 0:
+            services.tidy_up()
+    services.close()
+
+
+def _mortal_world(options: argparse.Namespace, world: int) -> int:
+    def journal_of(number: int) -> Journal:
+        return Journal(options.folder / f"client-{world}-{number}.journal", number)
+
+    def live(number: int) -> None:
+        services = open_services(options.address[number % len(options.address)])
+        random = Random(f"{options.seed} {world} {number}")
+        client = LockClient(number, services, journal_of(number), random)
+        client.enter(world)
+        if number % 2:
+            _die_within(random.random() * options.lifetime)
+        client.play(options.calls)
+        services.close()
+
+    def look() -> None:
+        services = open_services(options.address[0])
+        witness = LockClient(0, services, journal_of(options.processes), Random())
+        witness.enter(world)
+        witness.look()
+        services.close()
+
+    works = [lambda number=number: live(number) for number in range(options.processes)]
+    failed = _run(works, lambda number: journal_of(number).died())
+    return failed + _run([look])
+
+
+def _die_within(seconds: float) -> None:
+    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL))
+    timer.daemon = True
+    timer.start()
+
+
+if __name__ == "__main__":
+    sys.exit(1 if main() else 0)

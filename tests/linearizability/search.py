@@ -1,0 +1,182 @@
+"""Is there an order in which the calls of a history could have happened one at a time?
+
+Such an order must keep what was so in real time (a call that was answered before another was made comes first) and must
+be one in which the model gives every answer that was given. Then the history is linearizable. The search is that of
+Wing and Gong: take any call that may be the next one, go on from there, come back when that leads nowhere; never look
+twice at the same calls done in the same state, nor at both orders of two calls that have nothing to do with each other.
+"""
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeVar
+
+from tests.linearizability.history import NEVER, Call, shown
+
+# Enough for hours of trying; a history that is right needs a few for each call.
+STATES_MAX: Final = 1_000_000
+# A database may finish what a client that is dead by now had asked for.
+LATE_NS: Final = 20_000_000
+
+State = TypeVar("State", bound=Hashable)
+
+
+class Model(Protocol[State]):
+    """What is called, as a state machine over values."""
+
+    def begin(self) -> State: ...
+
+    def step(self, state: State, call: Call) -> Iterable[State]:
+        """The states the call may lead to with the answer it got; none when it cannot be answered so.
+
+        A call without an answer may have had any.
+        """
+
+    def commute(self, one: Call, other: Call) -> bool:
+        """Whether it makes no difference which of two calls comes first, neither to answers nor to the state.
+
+        A wrong yes costs time, never a wrong verdict.
+        """
+
+
+class NotLinearizable(AssertionError):
+    """No order explains the history; the text shows how far the longest attempt came."""
+
+
+@dataclass(slots=True)
+class _Level:
+    """One call that was taken: where the search stands after it, and what else could be taken from there."""
+
+    state: object
+    chosen: int | None
+    options: Iterator[tuple[int, object]]
+
+
+def linearization(calls: Sequence[Call], model: Model[State], earlier: Sequence[tuple[Call, Call]] = ()) -> list[Call]:
+    """An order that explains the answers; calls without an answer may be missing in it. Raises NotLinearizable.
+
+    `earlier` are pairs of which the first is known to have happened before the second, for instance since it was given
+    the smaller number: the fewer orders there are, the sooner one is found.
+    """
+    in_order = sorted(calls, key=lambda call: call.invoked)
+    try:
+        return _Search(in_order, model, earlier, is_thorough=False).run()
+    except NotLinearizable:
+        # Perhaps the shortcuts led astray: calls that commute only seemingly, or that took effect after their end.
+        return _Search(in_order, model, earlier, is_thorough=True).run()
+
+
+class _Search:
+    def __init__(
+        self, calls: list[Call], model: Model[State], earlier: Sequence[tuple[Call, Call]], *, is_thorough: bool
+    ) -> None:
+        self._calls = calls
+        self._model = model
+        places = {id(call): place for place, call in enumerate(calls)}
+        self._needs = [0] * len(calls)
+        for first, second in earlier:
+            self._needs[places[id(second)]] |= 1 << places[id(first)]
+        self._latest = [call.returned if is_thorough else min(call.ended + LATE_NS, call.returned) for call in calls]
+        self._after = [
+            sum(1 << place for place, call in enumerate(calls) if call.invoked > latest) for latest in self._latest
+        ]
+        self._bound = [-1] * len(calls) if is_thorough else self._bonds()
+        self._wanted = sum(1 << place for place, call in enumerate(calls) if call.is_answered)
+        self._seen: set[tuple[int, object]] = set()
+
+    def run(self) -> list[Call]:
+        done, longest = 0, (0, 0, self._model.begin())
+        begin = self._model.begin()
+        levels = [_Level(begin, None, self._options(0, begin))]
+        while levels:
+            if done & self._wanted == self._wanted:
+                return [self._calls[level.chosen] for level in levels if level.chosen is not None]
+            level = levels[-1]
+            following = next(level.options, None)
+            if following is None:
+                levels.pop()
+                if level.chosen is not None:
+                    done ^= 1 << level.chosen
+                continue
+            place, state = following
+            reached = done | 1 << place
+            if (reached, state) in self._seen:
+                continue
+            self._seen.add((reached, state))
+            if len(self._seen) > STATES_MAX:
+                raise NotLinearizable(f"given up after {STATES_MAX} states. {self._explanation(*longest[1:])}")
+            done = reached
+            levels.append(_Level(state, place, self._options(done, state)))
+            if len(levels) > longest[0]:
+                longest = (len(levels), done, state)
+        raise NotLinearizable(self._explanation(*longest[1:]))
+
+    def _options(self, done: int, state: object) -> Iterator[tuple[int, object]]:
+        """What may come next, the earliest answer first: it is the most likely one.
+
+        A call that changes nothing and may be the next one is taken without looking at others: in any order that goes
+        on from here it can be moved to the front. One without an answer need not have happened, so it can wait.
+        """
+        found: list[tuple[int, object]] = []
+        for place in self._possible(done):
+            following = list(self._model.step(state, self._calls[place]))  # type: ignore[arg-type]
+            if following == [state]:
+                if self._calls[place].is_answered:
+                    return iter([(place, state)])
+                continue
+            found += [(place, each) for each in following]
+        return iter(found)
+
+    def _possible(self, done: int) -> list[int]:
+        """The calls that were made before any of those not done was answered.
+
+        Of these only the one that was answered first, and what has to do with it, directly or by others. It comes
+        sometime, and whatever is put before it and has nothing to do with it may as well come later.
+        """
+        found: list[int] = []
+        first_return = NEVER
+        place = (~done & (done + 1)).bit_length() - 1
+        while place < len(self._calls) and self._calls[place].invoked < first_return:
+            if not done >> place & 1:
+                first_return = min(first_return, self._calls[place].returned)
+                found.append(place)
+            place += 1
+        found = [place for place in found if self._calls[place].invoked < first_return]
+        found.sort(key=lambda place: self._calls[place].returned)
+        near = self._around(found)
+        return [
+            place
+            for place in found
+            if near >> place & 1 and self._needs[place] & ~done == 0 and self._after[place] & done == 0
+        ]
+
+    def _around(self, places: list[int]) -> int:
+        there = sum(1 << place for place in places)
+        near = fresh = 1 << places[0] if places else 0
+        while fresh:
+            found = 0
+            for place in places:
+                if fresh >> place & 1:
+                    found |= self._bound[place]
+            fresh = found & there & ~near
+            near |= fresh
+        return near
+
+    def _bonds(self) -> list[int]:
+        """For each call those that overlap with it and do not commute with it, and those that must come before it."""
+        bonds = list(self._needs)
+        for place, call in enumerate(self._calls):
+            for other in range(place + 1, len(self._calls)):
+                if self._calls[other].invoked > self._latest[place]:
+                    break
+                if not self._model.commute(call, self._calls[other]):
+                    bonds[place] |= 1 << other
+                    bonds[other] |= 1 << place
+        return bonds
+
+    def _explanation(self, done: int, state: object) -> str:
+        missing = [call for place, call in enumerate(self._calls) if not done >> place & 1]
+        number = len(self._calls) - len(missing)
+        return (
+            f"{number} of {len(self._calls)} calls can be put into an order that leads to\n{state}\n"
+            f"and then none of these goes on:\n{shown(missing[:40])}\nThe whole history:\n{shown(self._calls)}"
+        )

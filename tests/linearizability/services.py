@@ -1,0 +1,240 @@
+"""The calls of clients, on a store in their own process or through a gateway, with values that JSON can keep."""
+
+import ssl
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
+
+import httpx
+
+from app.client import ClientError, MetastoreClient
+from app.clock import SystemClock
+from app.limits import Limits
+from app.metastore.ports import OutcomeUnknown
+from app.storage import SqlStore, open_store
+from app.structs import (
+    AbortTxnRequest,
+    AddDynamicPartitions,
+    AllocateTableWriteIdsRequest,
+    CheckLockRequest,
+    CommitTxnRequest,
+    DataOperationType,
+    GetValidWriteIdsRequest,
+    HeartbeatRequest,
+    LockComponent,
+    LockLevel,
+    LockRequest,
+    LockState,
+    LockType,
+    OpenTxnRequest,
+    ShowLocksRequest,
+    ShowLocksResponseElement,
+    TxnState,
+    UnlockRequest,
+)
+from app.txn.expiry import Expiry
+from app.txn.lock_service import LockCall, LockService, Wanted
+from app.txn.locks import TxnId
+from app.txn.names import Target
+from app.txn.ports import Client, LockFilter
+from app.txn.settings import TxnSettings
+from app.txn.transaction_service import TransactionService
+from app.txn.transactions import Operation, Write
+from app.txn.write_id_service import WriteIdService
+from tests.linearizability.history import NotMade, Unknown
+
+WHO: Final = Client("u", "h", "a")
+
+
+class Services(Protocol):
+    """What a client may call. Raises ThriftException, and Unknown when the answer got lost."""
+
+    def open(self, count: int) -> Any: ...
+    def commit(self, txn_id: int, checks: bool, is_strict: bool) -> None: ...
+    def abort(self, txn_id: int) -> None: ...
+    def heartbeat(self, lock_id: int, txn_id: int) -> None: ...
+    def add_writes(self, txn_id: int, place: Sequence[str | None], operation: str) -> None: ...
+    def open_txns(self, since: int) -> Any: ...
+    def lock(self, txn_id: int, is_of_hive_4: bool, parts: Sequence[Any]) -> Any: ...
+    def check_lock(self, lock_id: int) -> str: ...
+    def unlock(self, lock_id: int) -> None: ...
+    def show_locks(self) -> Any: ...
+    def allocate(self, table: str, txn_ids: Sequence[int]) -> Any: ...
+    def valid_write_ids(self, table: str) -> Any: ...
+    def close(self) -> None: ...
+
+
+class StoreServices:
+    """On the database itself."""
+
+    def __init__(self, url: str) -> None:
+        self.store: SqlStore = open_store(url, SystemClock(), Limits(), 2)
+        # What is over is forgotten as soon as somebody tidies up.
+        settings = TxnSettings(remembered_ms=-1)
+        self._locks = LockService(self.store, settings)
+        self._transactions = TransactionService(self.store, self._locks, settings)
+        self._write_ids = WriteIdService(self.store, settings)
+        self._expiry = Expiry(self.store, settings)
+        self.db_name = ""
+
+    def open(self, count: int) -> Any:
+        return self._transactions.open(count, WHO)
+
+    def commit(self, txn_id: int, checks: bool, is_strict: bool) -> None:
+        try:
+            self._transactions.commit(txn_id, checks_writes=checks, is_strict=is_strict)
+        except OutcomeUnknown as error:
+            raise Unknown from error
+
+    def abort(self, txn_id: int) -> None:
+        self._transactions.abort(txn_id)
+
+    def heartbeat(self, lock_id: int, txn_id: int) -> None:
+        self._transactions.heartbeat(lock_id, txn_id)
+
+    def add_writes(self, txn_id: int, place: Sequence[str | None], operation: str) -> None:
+        self._transactions.add_writes(txn_id, [_target(place)], Operation[operation], None)
+
+    def open_txns(self, since: int) -> Any:
+        found = self._transactions.open_txns()
+        listed = [(txn.txn_id, txn.is_open) for txn in found.unfinished if txn.txn_id >= since]
+        return found.high_water_mark, listed
+
+    def lock(self, txn_id: int, is_of_hive_4: bool, parts: Sequence[Any]) -> Any:
+        wanted = [
+            Wanted(_target(place), LockType[kind], operation and Write(_target(place), Operation[operation]))
+            for place, kind, operation in parts
+        ]
+        answer = self._locks.lock(LockCall(wanted, WHO, TxnId(txn_id), is_of_hive_4))
+        return answer.lock_id, answer.state.name
+
+    def check_lock(self, lock_id: int) -> str:
+        return self._locks.check_lock(lock_id).state.name
+
+    def unlock(self, lock_id: int) -> None:
+        self._locks.unlock(lock_id)
+
+    def show_locks(self) -> Any:
+        found = [shown.lock for shown in self._locks.show(LockFilter(db_name=self.db_name))]
+        return sorted((one.lock_id, one.number, one.txn_id, list(one.target), one.is_acquired) for one in found)
+
+    def allocate(self, table: str, txn_ids: Sequence[int]) -> Any:
+        return sorted(self._write_ids.allocate(Target(self.db_name, table), txn_ids).items())
+
+    def valid_write_ids(self, table: str) -> Any:
+        (found,) = self._write_ids.valid_write_ids([(table, Target(self.db_name, table))], None)
+        return found.ids.high_water_mark, found.ids.open_ids, found.ids.aborted_ids
+
+    def tidy_up(self) -> None:
+        """Forget what is over."""
+        self._expiry.expire()
+
+    def close(self) -> None:
+        self.store.close()
+
+
+class GatewayServices:
+    """Through HTTP, in the shapes of 2.3."""
+
+    def __init__(self, url: str, user: str, password: str) -> None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        self._client = MetastoreClient(url, (user, password), context, timeout_seconds=60)
+        self.db_name = ""
+
+    def open(self, count: int) -> Any:
+        return self._call("open_txns", OpenTxnRequest(count, *_who())).txn_ids
+
+    def commit(self, txn_id: int, checks: bool, is_strict: bool) -> None:
+        assert checks or not is_strict
+        is_lax = None if checks and not is_strict else not checks
+        self._call("commit_txn", CommitTxnRequest(txn_id, exclWriteEnabled=is_lax))
+
+    def abort(self, txn_id: int) -> None:
+        self._call("abort_txn", AbortTxnRequest(txn_id))
+
+    def heartbeat(self, lock_id: int, txn_id: int) -> None:
+        self._call("heartbeat", HeartbeatRequest(lock_id, txn_id))
+
+    def add_writes(self, txn_id: int, place: Sequence[str | None], operation: str) -> None:
+        db_name, table_name, partition_name = place
+        partitions = [partition_name or ""]
+        request = AddDynamicPartitions(txn_id, db_name, table_name, partitions, DataOperationType[operation])
+        self._call("add_dynamic_partitions", request)
+
+    def open_txns(self, since: int) -> Any:
+        found = self._call("get_open_txns_info")
+        listed = sorted((txn.id, TxnState(txn.state) is TxnState.OPEN) for txn in found.open_txns if txn.id >= since)
+        return found.txn_high_water_mark, listed
+
+    def lock(self, txn_id: int, is_of_hive_4: bool, parts: Sequence[Any]) -> Any:
+        assert not is_of_hive_4
+        components = [
+            LockComponent(LockType[kind], _level(place), *place, operationType=DataOperationType[operation or "SELECT"])
+            for place, kind, operation in parts
+        ]
+        answer = self._call("lock", LockRequest(components, txn_id or None, *_who()))
+        return answer.lockid, LockState(answer.state).name
+
+    def check_lock(self, lock_id: int) -> str:
+        return LockState(self._call("check_lock", CheckLockRequest(lock_id)).state).name
+
+    def unlock(self, lock_id: int) -> None:
+        self._call("unlock", UnlockRequest(lock_id))
+
+    def show_locks(self) -> Any:
+        found = self._call("show_locks", ShowLocksRequest(self.db_name)).locks
+        return sorted(
+            (one.lockid, one.lockIdInternal, one.txnid, _names(one), LockState(one.state) is LockState.ACQUIRED)
+            for one in found
+        )
+
+    def allocate(self, table: str, txn_ids: Sequence[int]) -> Any:
+        request = AllocateTableWriteIdsRequest(self.db_name, table, list(txn_ids))
+        given = self._call("allocate_table_write_ids", request).txnToWriteIds
+        return sorted((one.txnId, one.writeId) for one in given)
+
+    def valid_write_ids(self, table: str) -> Any:
+        request = GetValidWriteIdsRequest([f"{self.db_name}.{table}"])
+        (found,) = self._call("get_valid_write_ids", request).tblValidWriteIds
+        bits = found.abortedBits or b""
+        aborted = [
+            number
+            for place, number in enumerate(found.invalidWriteIds)
+            if place // 8 < len(bits) and bits[place // 8] >> place % 8 & 1
+        ]
+        return found.writeIdHighWaterMark, [one for one in found.invalidWriteIds if one not in aborted], aborted
+
+    def tidy_up(self) -> None:
+        """The gateway does so by itself."""
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        try:
+            return self._client.call(name, *arguments)
+        except ClientError as error:
+            raise (NotMade if isinstance(error.__cause__, httpx.ConnectError) else Unknown)(str(error)) from error
+
+
+def open_services(address: str) -> StoreServices | GatewayServices:
+    """`address` is the URL of a database, or `https://…` with user and password behind it, separated by spaces."""
+    url, *account = address.split(" ", 2)
+    return GatewayServices(url, *account) if url.startswith("http") else StoreServices(url)
+
+
+def _target(place: Sequence[str | None]) -> Target:
+    return Target(place[0] or "", *place[1:])
+
+
+def _names(shown: ShowLocksResponseElement) -> list[str | None]:
+    return [shown.dbname, shown.tablename, shown.partname]
+
+
+def _level(place: Sequence[str | None]) -> LockLevel:
+    return list(LockLevel)[sum(name is not None for name in place) - 1]
+
+
+def _who() -> tuple[str, str]:
+    return WHO.user, WHO.hostname

@@ -1,0 +1,268 @@
+"""The model of locks and transactions, on histories written as text that are known to be right or wrong.
+
+Each line is a call: when it was made and answered, the client, and in `name(arguments) -> answer` what was said. A `!`
+after the arrow is a refusal: its name, and its text.
+"""
+
+import ast
+
+import pytest
+
+from tests.linearizability.checks import check_locks
+from tests.linearizability.history import NEVER, Call, Failure
+from tests.linearizability.search import NotLinearizable
+
+X_T = '(0, False, ((("d", "t", None), "EXCLUSIVE", None),))'
+S_T = '(0, False, ((("d", "t", None), "SHARED_READ", None),))'
+X_P1 = '(0, False, ((("d", "t", "p=1"), "EXCLUSIVE", None),))'
+X_P2 = '(0, False, ((("d", "t", "p=2"), "EXCLUSIVE", None),))'
+
+
+def of_txn(txn_id: int, table: str, kind: str = "EXCLUSIVE", operation: str | None = None) -> str:
+    return str((txn_id, False, ((("d", table, None), kind, operation),)))
+
+
+def history(text: str) -> list[Call]:
+    return [_call(line.strip(), number) for number, line in enumerate(text.strip().splitlines())]
+
+
+def _call(line: str, number: int) -> Call:
+    """`3..7 name(arguments) -> answer`; without times, one call after the other."""
+    times, _, rest = line.partition(" ") if line[0].isdigit() else ("", "", line)
+    first, _, last = times.partition("..")
+    invoked = int(first) if first else number * 1000
+    returned = NEVER if last == "never" else int(last) if last else invoked + 1
+    made, _, told = rest.partition(" -> ")
+    name, _, arguments = made.partition("(")
+    answer = Failure(*told[1:].split(" ", 1)) if told.startswith("!") else ast.literal_eval(told or "None")
+    return Call(0, number, name, _tuple(ast.literal_eval("(" + arguments)), answer, invoked, returned, returned)
+
+
+def _tuple(value: object) -> tuple[object, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def is_right(text: str) -> bool:
+    try:
+        check_locks(history(text), is_alone=True)
+    except NotLinearizable:
+        return False
+    return True
+
+
+RIGHT = {
+    "readers together": f"""
+        lock{S_T} -> (1, "ACQUIRED")
+        lock{S_T} -> (2, "ACQUIRED")
+        show_locks() -> ((1, 1, 0, ("d", "t", None), True), (2, 1, 0, ("d", "t", None), True))
+        """,
+    "a writer waits and is let in": f"""
+        lock{S_T} -> (1, "ACQUIRED")
+        lock{X_T} -> (2, "WAITING")
+        check_lock(2) -> "WAITING"
+        unlock(1)
+        check_lock(2) -> "ACQUIRED"
+        """,
+    "partitions apart": f"""
+        lock{X_P1} -> (1, "ACQUIRED")
+        lock{X_P2} -> (2, "ACQUIRED")
+        lock{S_T} -> (3, "WAITING")
+        """,
+    "unlocking overlaps with being let in": f"""
+        0..1 lock{X_T} -> (1, "ACQUIRED")
+        2..9 unlock(1)
+        3..5 lock{X_T} -> (2, "ACQUIRED")
+        """,
+    "a transaction ends with its locks": f"""
+        open(1) -> (1,)
+        lock{of_txn(1, "t")} -> (1, "ACQUIRED")
+        unlock(1) -> !TxnOpen it is open
+        commit(1, True, False)
+        commit(1, True, False)
+        show_locks() -> ()
+        abort(1) -> !NoSuchTxn committed
+        """,
+    "the first to commit wins": f"""
+        open(2) -> (1, 2)
+        lock{of_txn(1, "t", "SHARED_READ", "UPDATE")} -> (1, "ACQUIRED")
+        lock{of_txn(2, "t", "SHARED_READ", "UPDATE")} -> (2, "ACQUIRED")
+        commit(2, True, False)
+        commit(1, True, False) -> !TxnAborted Aborting [txnid:1,2] due to a write conflict on d/t committed by [txnid:2,2] u/u
+        open_txns(1) -> (2, ((1, False),))
+        """,
+    "a deadlock costs the youngest": f"""
+        open(2) -> (1, 2)
+        lock{of_txn(1, "t")} -> (1, "ACQUIRED")
+        lock{of_txn(2, "u")} -> (2, "ACQUIRED")
+        lock{of_txn(2, "t")} -> (3, "WAITING")
+        lock{of_txn(1, "u")} -> (4, "ACQUIRED")
+        check_lock(3) -> !TxnAborted Transaction txnid:2 already aborted: deadlock with txnid:1, closed on d.u
+        check_lock(2) -> !NoSuchLock gone
+        """,
+    "a lost lock call shows later": f"""
+        0..never lock{X_T}
+        5..6 lock{S_T} -> (2, "WAITING")
+        7..8 show_locks() -> ((1, 1, 0, ("d", "t", None), True), (2, 1, 0, ("d", "t", None), False))
+        """,
+    "a lost commit may or may not be one": f"""
+        0..1 open(1) -> (1,)
+        2..3 lock{of_txn(1, "t")} -> (1, "ACQUIRED")
+        4..never commit(1, True, False)
+        5..6 lock{X_T} -> (2, "WAITING")
+        7..8 check_lock(2) -> "ACQUIRED"
+        """,
+    "write ids in order": """
+        open(2) -> (1, 2)
+        allocate("t", (2,)) -> ((2, 1),)
+        allocate("t", (1, 2)) -> ((1, 2), (2, 1))
+        abort(2)
+        valid_write_ids("t") -> (2, (2,), (1,))
+        """,
+}
+
+WRONG = {
+    "two writers": f"""
+        lock{X_T} -> (1, "ACQUIRED")
+        lock{X_T} -> (2, "ACQUIRED")
+        """,
+    "a part beside the whole": f"""
+        lock{X_T} -> (1, "ACQUIRED")
+        lock{X_P1} -> (2, "ACQUIRED")
+        """,
+    "a reader overtakes a waiting writer": f"""
+        lock{S_T} -> (1, "ACQUIRED")
+        lock{X_T} -> (2, "WAITING")
+        lock{S_T} -> (3, "ACQUIRED")
+        """,
+    "waiting for nothing": f"""
+        lock{X_T} -> (1, "ACQUIRED")
+        unlock(1)
+        lock{X_T} -> (2, "WAITING")
+        """,
+    "let in while another holds it": f"""
+        lock{S_T} -> (1, "ACQUIRED")
+        lock{X_T} -> (2, "WAITING")
+        check_lock(2) -> "ACQUIRED"
+        """,
+    "half of a request": f"""
+        lock{X_P1} -> (1, "ACQUIRED")
+        lock(0, False, ((("d", "t", "p=1"), "EXCLUSIVE", None), (("d", "t", "p=2"), "EXCLUSIVE", None))) -> (2, "WAITING")
+        show_locks() -> ((1, 1, 0, ("d", "t", "p=1"), True), (2, 1, 0, ("d", "t", "p=1"), False), \
+(2, 2, 0, ("d", "t", "p=2"), True))
+        """,
+    "an id of the past": f"""
+        lock{S_T} -> (5, "ACQUIRED")
+        lock{S_T} -> (4, "ACQUIRED")
+        """,
+    "a lock is forgotten": f"""
+        lock{X_T} -> (1, "ACQUIRED")
+        show_locks() -> ()
+        """,
+    "a lock stays behind its transaction": f"""
+        open(1) -> (1,)
+        lock{of_txn(1, "t")} -> (1, "ACQUIRED")
+        commit(1, True, False)
+        show_locks() -> ((1, 1, 1, ("d", "t", None), True),)
+        """,
+    "a commit is lost": """
+        open(1) -> (1,)
+        commit(1, True, False)
+        open_txns(1) -> (1, ((1, True),))
+        """,
+    "a commit is undone": """
+        open(1) -> (1,)
+        commit(1, True, False)
+        open_txns(1) -> (1, ((1, False),))
+        """,
+    "an abort is undone": """
+        open(1) -> (1,)
+        abort(1)
+        commit(1, True, False)
+        """,
+    "both committers win": f"""
+        open(2) -> (1, 2)
+        lock{of_txn(1, "t", "SHARED_READ", "UPDATE")} -> (1, "ACQUIRED")
+        lock{of_txn(2, "t", "SHARED_READ", "UPDATE")} -> (2, "ACQUIRED")
+        commit(2, True, False)
+        commit(1, True, False)
+        """,
+    "a collision with nobody": f"""
+        open(2) -> (1, 2)
+        lock{of_txn(1, "t", "SHARED_READ", "UPDATE")} -> (1, "ACQUIRED")
+        commit(1, True, False) -> !TxnAborted Aborting [txnid:1,2] due to a write conflict on d/t committed by [txnid:2,2] u/u
+        """,
+    "a deadlock costs the eldest": f"""
+        open(2) -> (1, 2)
+        lock{of_txn(1, "t")} -> (1, "ACQUIRED")
+        lock{of_txn(2, "u")} -> (2, "ACQUIRED")
+        lock{of_txn(2, "t")} -> (3, "WAITING")
+        lock{of_txn(1, "u")} -> !TxnAborted Transaction txnid:1 already aborted: deadlock with txnid:2, closed on d.u
+        """,
+    "a deadlock lasts": f"""
+        open(2) -> (1, 2)
+        lock{of_txn(1, "t")} -> (1, "ACQUIRED")
+        lock{of_txn(2, "u")} -> (2, "ACQUIRED")
+        lock{of_txn(1, "u")} -> (3, "WAITING")
+        lock{of_txn(2, "t")} -> (4, "WAITING")
+        """,
+    "the wrong one is blamed for a deadlock": f"""
+        open(3) -> (1, 2, 3)
+        lock{of_txn(1, "t")} -> (1, "ACQUIRED")
+        lock{of_txn(2, "u")} -> (2, "ACQUIRED")
+        lock{of_txn(1, "u")} -> (3, "WAITING")
+        lock{of_txn(2, "t")} -> !TxnAborted Transaction txnid:2 already aborted: deadlock with txnid:3, closed on d.t
+        """,
+    "an abort without a reason": f"""
+        open(2) -> (1, 2)
+        lock{of_txn(1, "t")} -> (1, "ACQUIRED")
+        lock{of_txn(2, "u")} -> !TxnAborted Transaction txnid:2 already aborted: deadlock with txnid:1, closed on d.t
+        """,
+    "a transaction id is skipped": """
+        open(1) -> (1,)
+        open(1) -> (3,)
+        """,
+    "a lost call takes effect and is taken back": f"""
+        0..never lock{X_T}
+        5..6 lock{S_T} -> (2, "WAITING")
+        7..8 show_locks() -> ((1, 1, 0, ("d", "t", None), True), (2, 1, 0, ("d", "t", None), False))
+        9..10 show_locks() -> ((2, 1, 0, ("d", "t", None), False),)
+        """,
+    "a write id is given twice": """
+        open(2) -> (1, 2)
+        allocate("t", (1,)) -> ((1, 1),)
+        allocate("t", (2,)) -> ((2, 1),)
+        """,
+    "a write id changes": """
+        open(1) -> (1,)
+        allocate("t", (1,)) -> ((1, 1),)
+        allocate("t", (1,)) -> ((1, 2),)
+        """,
+    "an open write is visible": """
+        open(1) -> (1,)
+        allocate("t", (1,)) -> ((1, 1),)
+        valid_write_ids("t") -> (1, (), ())
+        """,
+    "an aborted write is visible": """
+        open(1) -> (1,)
+        allocate("t", (1,)) -> ((1, 1),)
+        abort(1)
+        valid_write_ids("t") -> (1, (), ())
+        """,
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_right(name: str) -> None:
+    check_locks(history(RIGHT[name]), is_alone=True)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong(name: str) -> None:
+    assert not is_right(WRONG[name])
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_only_in_its_last_call(name: str) -> None:
+    """So that each is wrong for the reason it says."""
+    lines = WRONG[name].strip().splitlines()
+    assert is_right("\n".join(lines[:-1]))

@@ -1,0 +1,89 @@
+"""Locks, transactions and write ids under 16 processes at once: there is an order that explains all they were told.
+
+LINEARIZABILITY_SCALE asks for so many times as much.
+"""
+
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.linearizability.checks import check_ids, check_locks
+from tests.linearizability.history import Call, by_world
+from tests.linearizability.playing import PROCESSES, SCALE, finish, play, start
+from tests.server import GatewayServer, migrate
+
+pytestmark = pytest.mark.slow
+
+KILL_BYTES = 60_000
+
+
+def check(calls: list[Call], *, is_alone: bool = True) -> Counter[str]:
+    """How often what was answered; refusals by their names."""
+    for world in by_world(calls).values():
+        check_locks(world, is_alone=is_alone)
+    check_ids(calls, is_dense=is_alone)
+    return Counter(call.failure.name if call.failure else call.name for call in calls)
+
+
+def test_on_the_database(database_url: str, tmp_path: Path) -> None:
+    found = check(play(tmp_path, "locks", [database_url], "--worlds", 5 * SCALE))
+    assert found.total() > 1_000 * SCALE
+    assert found["lock"] > 200 * SCALE
+
+
+def test_no_deadlock_lasts(database_url: str, tmp_path: Path) -> None:
+    """Transactions that never give up waiting all come to an end, and whoever was sacrificed was told with whom."""
+    found = check(play(tmp_path, "patient", [database_url], "--worlds", SCALE))
+    assert found["open"] == PROCESSES * 2 * SCALE
+    assert found["TxnAborted"] > 0
+
+
+def test_processes_that_are_killed_leave_nothing_half_done(database_url: str, tmp_path: Path) -> None:
+    calls = play(tmp_path, "mortal", [database_url], "--worlds", 2 * SCALE, "--lifetime", 0.3)
+    check(calls, is_alone=False)
+
+
+@pytest.mark.postgres
+def test_through_two_gateways(fresh_postgres_database: str, tmp_path: Path) -> None:
+    migrate(fresh_postgres_database, tmp_path)
+    with (
+        GatewayServer(tmp_path / "first", database=fresh_postgres_database) as first,
+        GatewayServer(tmp_path / "second", database=fresh_postgres_database) as second,
+    ):
+        found = check(play(tmp_path, "locks", [address(first), address(second)], "--worlds", 3 * SCALE))
+    assert found.total() > 500 * SCALE
+
+
+@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def test_a_gateway_that_is_killed_loses_nothing_it_answered(
+    database: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    url = None
+    if database == "postgresql":
+        url = request.getfixturevalue("fresh_postgres_database")
+        migrate(url, tmp_path)
+    with GatewayServer(tmp_path / "gateway", database=url) as server:
+        process = start(tmp_path, "locks", [address(server)], "--worlds", 1, "--calls", 24)
+        for kill in (1, 2):
+            wait_for_journals(process, tmp_path, kill * KILL_BYTES // 2)
+            server.kill()
+            server.start()
+        calls = finish(process, tmp_path)
+    assert any(not call.is_answered for call in calls)
+    check(calls, is_alone=False)
+
+
+def wait_for_journals(process: subprocess.Popen[str], folder: Path, bytes_min: int) -> None:
+    """Until so much is written, or all is done."""
+    while sum(path.stat().st_size for path in folder.glob("*.journal")) < bytes_min:
+        try:
+            process.wait(0.02)
+        except subprocess.TimeoutExpired:
+            continue
+        return
+
+
+def address(server: GatewayServer) -> str:
+    return f"{server.url} {server.user} {server.password}"
