@@ -79,11 +79,12 @@ def _passing_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
         process.send_signal(number)
 
-    before = signal.signal(signal.SIGTERM, stop)
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -74,14 +74,15 @@ def test_an_interrupt_is_for_the_command(tmp_path):
     assert held(keep, *until(tmp_path / "end")) == 0
 
 
-def test_being_told_to_stop_is_passed_on(tmp_path):
-    before = signal.getsignal(signal.SIGTERM)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_being_told_to_stop_is_passed_on(tmp_path, number):
+    before = signal.getsignal(number)
 
     def keep():
-        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), number)
 
-    assert held(keep, *until(tmp_path / "never")) == 128 + signal.SIGTERM
-    assert signal.getsignal(signal.SIGTERM) is before
+    assert held(keep, *until(tmp_path / "never")) == 128 + number
+    assert signal.getsignal(number) is before
 
 
 def test_anything_else_stops_the_command_before_it_goes_on(tmp_path):
