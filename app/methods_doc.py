@@ -1,9 +1,10 @@
-"""Writes docs/methods.md: every method of the IDL, who knows it, and whether it is answered here."""
+"""Writes docs/methods.md: every method of the IDL, who knows and calls it, how it is answered, what proves it."""
 
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import app.handlers
@@ -51,23 +52,57 @@ _OWN_SERVICES = {"HiveLease": ("lease", "Leases"), "HiveLock": ("lock", "Locks, 
 _OPENING = """\
 # Methods
 
-Written by `python -m app methods` from `schema/hive_metastore.thrift` and the handlers; do not edit.
+Written by `python -m app methods` from `schema/hive_metastore.thrift`, the handlers, `docs/method_clients.toml` and
+the tests; do not edit.
 
 A method that is not here answers as Hive does for a method it does not know: the application exception
-`Invalid method name`, which clients take as the sign to try an older call. **Dialects** says which generation of
-clients knows a method; all of them may be called on every path. Arguments are those of the longest form; callers that
-know fewer leave the rest out.
+`Invalid method name`, which clients take as the sign to try an older call.
+
+* **Dialects**: which generations of clients know the method; all of them may be called on every path.
+* **Status**: "answered", or what is special. `docs/differences.md` tells where an answer is not the one of Hive 2.3.
+* **Exceptions**: the declared ones. Where there are none, or MetaException is not among them, a senseless call is
+  answered with an application exception, as in Hive.
+* **Called by**: the known clients that call it. Hive 2.3, 3.1 and 4 are the Java libraries of these generations, which
+  Hive itself, Spark, Flink, Hudi and Impala are built on.
+* **Proof**: a test that calls it. The tests of `test_corpus.py` compare with recorded answers of the real metastore.
+* **Signature**: in its longest form; callers that know fewer arguments leave the rest out.
 """
+
+# What is to be said of a method besides that it is answered.
+_STATUS: Mapping[str, str] = {
+    **dict.fromkeys(("create_catalog", "alter_catalog", "drop_catalog"), "refused: there is one catalog"),
+    **dict.fromkeys(
+        ("get_file_metadata_by_expr", "get_file_metadata", "put_file_metadata", "cache_file_metadata"),
+        "not supported, and says so as Hive does",
+    ),
+    "clear_file_metadata": "nothing to clear",
+    **dict.fromkeys(("flushCache", "reinitialize", "shutdown", "cm_recycle"), "nothing to do"),
+    "setMetaConf": "checked, not kept",
+    "set_ugi": "answered; the caller is whom the transport knows",
+    "setOption": "kept until the process ends, without effect",
+    "getCpuProfile": "always empty",
+}
 
 
 def methods_path() -> Path:
     """Where the document lies in the source tree."""
-    return Path(__file__).resolve().parent.parent / "docs" / "methods.md"
+    return source_root() / "docs" / "methods.md"
 
 
-def methods_text(handlers: Mapping[str, type]) -> str:
-    """The whole document. `handlers` has the handler class of each method."""
-    return "\n".join(_lines(handlers)) + "\n"
+def source_root() -> Path:
+    """The source tree; an installed package has no documents."""
+    return Path(__file__).resolve().parent.parent
+
+
+def clients_of_methods() -> dict[str, list[str]]:
+    """The known clients that call a method, by method."""
+    text = (source_root() / "docs" / "method_clients.toml").read_text(encoding="utf-8")
+    return dict(tomllib.loads(text))
+
+
+def methods_text(handlers: Mapping[str, type], proofs: Mapping[str, str]) -> str:
+    """The whole document. `handlers` has the handler class of each method, `proofs` the test that proves it."""
+    return "\n".join(_lines(handlers, proofs)) + "\n"
 
 
 def answering_classes() -> dict[str, type]:
@@ -130,14 +165,29 @@ def _argument(field: Field) -> str:
     return f"{type_text(field.type)} {field.name}{default}"
 
 
-def _lines(handlers: Mapping[str, type]) -> Iterator[str]:
+def _lines(handlers: Mapping[str, type], proofs: Mapping[str, str]) -> Iterator[str]:
+    clients = clients_of_methods()
     yield _OPENING
     yield f"All {len(METHODS)} methods are answered."
     for title, methods in _sections().items():
         yield f"\n## {title}\n"
-        yield "| method | dialects | answered by | signature | exceptions |"
-        yield "|---|---|---|---|---|"
-        yield from (_row(method, handlers) for method in methods)
+        yield "| method | dialects | status | exceptions | called by | proof | signature |"
+        yield "|---|---|---|---|---|---|---|"
+        for method in methods:
+            cells = _cells(method, handlers[method.name], clients.get(method.name, ()), proofs[method.name])
+            yield f"| {' | '.join(cells)} |"
+
+
+def _cells(method: Method, handler: type, clients: Sequence[str], proof: str) -> list[str]:
+    return [
+        f"`{method.name}`",
+        dialects_of(method),
+        f"{_STATUS.get(method.name, 'answered')} (`{handler.__name__}`)",
+        ", ".join(exception_names(method.definition)) or "–",
+        ", ".join(clients) or "–",
+        f"`{proof}`",
+        f"`{signature(method.definition)}`",
+    ]
 
 
 def _sections() -> dict[str, list[Method]]:
@@ -151,11 +201,3 @@ def _sections() -> dict[str, list[Method]]:
         else:
             sections["Service (fb303)" if method.name in inherited else "Metastore"].append(method)
     return sections
-
-
-def _row(method: Method, handlers: Mapping[str, type]) -> str:
-    answered = f"`{handlers[method.name].__name__}`"
-    exceptions = ", ".join(exception_names(method.definition)) or "–"
-    return (
-        f"| `{method.name}` | {dialects_of(method)} | {answered} | `{signature(method.definition)}` | {exceptions} |"
-    )

@@ -1,14 +1,16 @@
 """Writes what is generated and kept in the repository."""
 
 from app.cli.output import out
-from app.methods_doc import answering_classes, methods_path, methods_text
+from app.method_proofs import proofs
+from app.methods_doc import answering_classes, methods_path, methods_text, source_root
 from app.settings_doc import operations_path, with_tables
-from app.structs import IDL
+from app.structs import IDL, METHODS
 from app.structs.stubs import stub_path, stub_text
 
 
 def write_methods() -> None:
-    methods_path().write_text(methods_text(answering_classes()), encoding="utf-8")
+    found = {name: tests[0] if tests else "none" for name, tests in proofs(source_root(), METHODS).items()}
+    methods_path().write_text(methods_text(answering_classes(), found), encoding="utf-8")
     out.print(f"wrote {methods_path()}", highlight=False, soft_wrap=True)
 
 

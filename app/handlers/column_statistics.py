@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from app.handlers.arguments import with_fields
+from app.handlers.arguments import is_newer, with_fields
 from app.handlers.statistics_shapes import (
     received,
     shown,
@@ -62,28 +62,32 @@ class ColumnStatisticsMethods:
         return SetPartitionsStatsResponse(result=True)
 
     def get_table_column_statistics(self, call: Call, db_name: str, tbl_name: str, col_name: str) -> Struct:
-        return shown(call, self._statistics.get_of_table(table_named(db_name, tbl_name), col_name))
+        found = self._statistics.get_of_table(table_named(db_name, tbl_name), col_name)
+        return shown(call, found, newer=is_newer(call, db_name))
 
     def get_partition_column_statistics(
         self, call: Call, db_name: str, tbl_name: str, part_name: str, col_name: str
     ) -> Struct:
-        return shown(call, self._statistics.get_of_partition(table_named(db_name, tbl_name), part_name, col_name))
+        found = self._statistics.get_of_partition(table_named(db_name, tbl_name), part_name, col_name)
+        return shown(call, found, newer=is_newer(call, db_name))
 
     def get_table_statistics_req(self, call: Call, request: TableStatsRequest) -> Struct:
         request = required(request, "request")
         columns = required(request.colNames, "column names")
-        return shown_of_table(call, self._statistics.of_table(_table_of(request), columns, request.engine))
+        found = self._statistics.of_table(_table_of(request), columns, request.engine)
+        return shown_of_table(call, found, newer=_is_newer(call, request))
 
     def get_partitions_statistics_req(self, call: Call, request: PartitionsStatsRequest) -> Struct:
         request = required(request, "request")
         names, columns = required(request.partNames, "partition names"), required(request.colNames, "column names")
         found = self._statistics.of_partitions(_table_of(request), names, columns, request.engine)
-        return shown_of_partitions(call, found)
+        return shown_of_partitions(call, found, newer=_is_newer(call, request))
 
     def get_aggr_stats_for(self, call: Call, request: PartitionsStatsRequest) -> Struct:
         request = required(request, "request")
         names, columns = required(request.partNames, "partition names"), required(request.colNames, "column names")
-        return shown_aggregate(call, self._statistics.aggregated(_table_of(request), names, columns, request.engine))
+        found = self._statistics.aggregated(_table_of(request), names, columns, request.engine)
+        return shown_aggregate(call, found, newer=_is_newer(call, request))
 
     def set_aggr_stats_for(self, call: Call, request: SetPartitionsStatsRequest) -> bool:
         request = required(request, "request")
@@ -121,6 +125,10 @@ class ColumnStatisticsMethods:
 
 def _table_of(request: TableStatsRequest | PartitionsStatsRequest) -> TableName:
     return table_in(request.catName, request.dbName, request.tblName)
+
+
+def _is_newer(call: Call, request: TableStatsRequest | PartitionsStatsRequest) -> bool:
+    return is_newer(call, request.dbName) or request.catName is not None
 
 
 def _all_given(request: SetPartitionsStatsRequest | SetPartitionsStatsRequest_v4) -> Sequence[ColumnStatistics_v4]:

@@ -1,6 +1,8 @@
 """Column statistics in the two shapes they have on the wire: sketches are text in 2.3 and bytes from 3.1 on.
 
 Within the server they are bytes. A caller of 2.3 is not sent a sketch that is no text, nor the kinds it does not know.
+Callers of 3.1 and later may come over a connection of the 2.3 shape. In the binary protocols both shapes are the same
+bytes, so their sketches arrive as bytes in a struct of 2.3, and so they are answered to whoever names a catalog.
 """
 
 from typing import Any
@@ -44,30 +46,31 @@ def received(statistics: Any) -> ColumnStatistics_v4 | None:
     )
 
 
-def shown(call: Call, statistics: ColumnStatistics_v4) -> Struct:
-    """Statistics as the caller's dialect has them, as the functions below."""
+def shown(call: Call, statistics: ColumnStatistics_v4, *, newer: bool) -> Struct:
+    """Statistics as the caller's dialect has them, as the functions below; `newer` callers take sketches as bytes."""
     if call.dialect is Dialect.HIVE_4:
         return statistics
-    objects = [_shown_object(one) for one in statistics.statsObj or ()]
+    objects = [_shown_object(one, newer) for one in statistics.statsObj or ()]
     return ColumnStatistics(statsDesc=statistics.statsDesc, statsObj=objects)
 
 
-def shown_of_table(call: Call, objects: list[ColumnStatisticsObj_v4]) -> Struct:
+def shown_of_table(call: Call, objects: list[ColumnStatisticsObj_v4], *, newer: bool) -> Struct:
     if call.dialect is Dialect.HIVE_4:
         return TableStatsResult_v4(tableStats=objects)
-    return TableStatsResult(tableStats=[_shown_object(one) for one in objects])
+    return TableStatsResult(tableStats=[_shown_object(one, newer) for one in objects])
 
 
-def shown_of_partitions(call: Call, objects: dict[str, list[ColumnStatisticsObj_v4]]) -> Struct:
+def shown_of_partitions(call: Call, objects: dict[str, list[ColumnStatisticsObj_v4]], *, newer: bool) -> Struct:
     if call.dialect is Dialect.HIVE_4:
         return PartitionsStatsResult_v4(partStats=objects)
-    return PartitionsStatsResult(partStats={name: [_shown_object(one) for one in of] for name, of in objects.items()})
+    shown = {name: [_shown_object(one, newer) for one in of] for name, of in objects.items()}
+    return PartitionsStatsResult(partStats=shown)
 
 
-def shown_aggregate(call: Call, statistics: AggrStats_v4) -> Struct:
+def shown_aggregate(call: Call, statistics: AggrStats_v4, *, newer: bool) -> Struct:
     if call.dialect is Dialect.HIVE_4:
         return statistics
-    objects = [_shown_object(one) for one in statistics.colStats or ()]
+    objects = [_shown_object(one, newer) for one in statistics.colStats or ()]
     return AggrStats(colStats=objects, partsFound=statistics.partsFound)
 
 
@@ -82,7 +85,7 @@ def _received_data(data: ColumnStatisticsData | None) -> ColumnStatisticsData_v4
     return ColumnStatisticsData_v4(**converted)
 
 
-def _shown_object(one: ColumnStatisticsObj_v4) -> ColumnStatisticsObj:
+def _shown_object(one: ColumnStatisticsObj_v4, newer: bool) -> ColumnStatisticsObj:
     assert isinstance(one.statsData, ColumnStatisticsData_v4)
     found = member_of(one.statsData)
     assert found is not None
@@ -91,7 +94,7 @@ def _shown_object(one: ColumnStatisticsObj_v4) -> ColumnStatisticsObj:
         # 2.3 counts timestamps as whole numbers.
         kind, value = "longStats", _as_long(value)
     else:
-        value = _in_class(value, "", _as_text)
+        value = _in_class(value, "", _as_it_is if newer else _as_text)
     return ColumnStatisticsObj(one.colName, one.colType, ColumnStatisticsData(**{kind: value}))
 
 
@@ -105,8 +108,12 @@ def _in_class(value: Any, suffix: str, convert: Any) -> Any:
     return struct_class(**fields)
 
 
-def _as_bytes(sketch: str | None) -> bytes | None:
-    return None if sketch is None else sketch.encode(errors="surrogatepass")
+def _as_bytes(sketch: str | bytes | None) -> bytes | None:
+    return sketch.encode(errors="surrogatepass") if isinstance(sketch, str) else sketch
+
+
+def _as_it_is(sketch: bytes | None) -> bytes | None:
+    return sketch
 
 
 def _as_text(sketch: bytes | None) -> str | None:

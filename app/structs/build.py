@@ -1,6 +1,6 @@
 """Builds the struct, exception, enum and method classes out of an IDL model."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, TypeAlias, cast
@@ -37,6 +37,7 @@ _SPEC_TYPES = {
     BaseType.STRING: TType.STRING,
     BaseType.BINARY: TType.STRING,
 }
+_TEXTS = {BaseType.STRING: "UTF8", BaseType.BINARY: "BINARY"}
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,14 @@ def build_method(method: MethodDef, service: str, classes: Mapping[str, StructCl
     return Method(method.name, service, method, arguments, result)
 
 
+def specs_with_bytes(classes: Mapping[str, StructClass], names: Container[str]) -> Callable[[StructDef], Any]:
+    """Field descriptions of any struct under which texts in fields of these names, at any depth, arrive as bytes."""
+    specs = _Specs(classes, bytes_fields=names)
+    for name, built in classes.items():
+        specs.references[name][1] = specs.of(built.definition)
+    return specs.of
+
+
 def _build_class(definition: StructDef) -> StructClass:
     if definition.kind is StructKind.EXCEPTION:
         namespace = {"definition": definition, "__module__": "app.structs"}
@@ -115,7 +124,10 @@ class _Specs:
     other before all of them are described.
     """
 
-    def __init__(self, classes: Mapping[str, StructClass], *, filled: bool = False) -> None:
+    def __init__(
+        self, classes: Mapping[str, StructClass], *, filled: bool = False, bytes_fields: Container[str] = ()
+    ) -> None:
+        self._bytes_fields = bytes_fields
         self.references: dict[str, list[Any]] = {
             name: [built, built.thrift_spec if filled else None] for name, built in classes.items()
         }
@@ -129,6 +141,8 @@ class _Specs:
         if field is None:
             return None
         code, detail = self._type(field.type, hashable=False)
+        if field.name in self._bytes_fields and field.type is BaseType.STRING:
+            detail = _TEXTS[BaseType.BINARY]
         return field.id, code, field.name, detail, None
 
     def _type(self, kind: Type, *, hashable: bool) -> tuple[int, Any]:
@@ -146,5 +160,4 @@ class _Specs:
                 key_spec, value_spec = self._type(key, hashable=True), self._type(value, hashable=hashable)
                 return TType.MAP, (*key_spec, *value_spec, hashable)
             case BaseType():
-                text = {BaseType.STRING: "UTF8", BaseType.BINARY: "BINARY"}.get(kind)
-                return _SPEC_TYPES[kind], text
+                return _SPEC_TYPES[kind], _TEXTS.get(kind)

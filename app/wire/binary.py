@@ -17,6 +17,7 @@ from thrift.transport.TTransport import TMemoryBuffer, TTransportException
 from app.idl import ListType, MapType, Requiredness, SetType, StructType, Type
 from app.limits import Limits
 from app.structs import STRUCTS
+from app.structs.build import specs_with_bytes
 from app.wire.chunks import Chunks
 from app.wire.errors import ApplicationErrorType, LimitExceeded, ProtocolError
 from app.wire.message import Message, MessageType
@@ -47,6 +48,14 @@ class _SpecProtocol:
 
     def writeContainerStruct(self, value: Any, spec: Any) -> None:
         self.writeStruct(value, spec[1])  # type: ignore[attr-defined]
+
+    def readString(self) -> str:
+        """As the C code reads one: what is no UTF-8 is replaced, which `decode` notices."""
+        return self.readBinary().decode(errors="replace")  # type: ignore[attr-defined, no-any-return]
+
+    def writeString(self, value: Any) -> None:
+        """A text may be bytes, as sketches are (`_spec_with_sketches`); the C code takes both."""
+        self.writeBinary(value.encode() if isinstance(value, str) else value)  # type: ignore[attr-defined]
 
 
 class _Binary(_SpecProtocol, TBinaryProtocolAccelerated):  # type: ignore[misc]
@@ -86,14 +95,11 @@ class ApacheCodec:
     def decode(self, struct_class: Any, payload: bytes) -> Any:
         """`payload` as an instance of `struct_class`; raises ProtocolError or LimitExceeded."""
         name = struct_class.definition.name
-        value = struct_class()
-        protocol = self._protocol(payload)
-        try:
-            self._read(protocol, value, struct_class)
-        except _UNREADABLE as error:
-            raise self._unreadable(name, error) from error
+        value = self._read(payload, struct_class, struct_class.thrift_spec)
         if not payload.isascii() and self._has_replaced(value, payload):
-            raise ProtocolError(f"{name}: a string is not valid UTF-8")
+            value = self._read(payload, struct_class, _spec_with_sketches(struct_class))
+            if self._has_replaced(value, payload):
+                raise ProtocolError(f"{name}: a string is not valid UTF-8")
         check = _required_check(struct_class)
         if check is not None:
             check(value)
@@ -132,11 +138,17 @@ class ApacheCodec:
             container_length_limit=self._limits.container_elements_max,
         )
 
-    def _read(self, protocol: Any, value: Any, struct_class: Any) -> None:
-        if protocol._fast_decode is None:
-            protocol.readStruct(value, struct_class.thrift_spec)
-        else:
-            protocol._fast_decode(value, protocol, [struct_class, struct_class.thrift_spec])
+    def _read(self, payload: bytes, struct_class: Any, spec: Any) -> Any:
+        """`payload` as the spec describes it; raises ProtocolError."""
+        value, protocol = struct_class(), self._protocol(payload)
+        try:
+            if protocol._fast_decode is None:
+                protocol.readStruct(value, spec)
+            else:
+                protocol._fast_decode(value, protocol, [struct_class, spec])
+        except _UNREADABLE as error:
+            raise self._unreadable(struct_class.definition.name, error) from error
+        return value
 
     def _struct(self, value: Any, protocol: Any = None) -> bytes:
         """One whole struct."""
@@ -219,6 +231,20 @@ class ApacheCodec:
                 protocol.writeString(text)
             yield _drain(protocol)
         protocol.writeListEnd()
+
+
+@cache
+def _sketch_specs() -> Callable[[Any], Any]:
+    return specs_with_bytes(STRUCTS, frozenset({"bitVectors"}))
+
+
+@cache
+def _spec_with_sketches(struct_class: Any) -> Any:
+    """For callers of 3.1 and later who talk to a server of 2.3: the sketches in their statistics are bytes, no text.
+
+    Such a field is bytes then, whatever the struct's own type says (semantics §10.1).
+    """
+    return _sketch_specs()(struct_class.definition)
 
 
 def make_binary(limits: Limits) -> ApacheCodec:

@@ -9,18 +9,24 @@ from app.handlers.partitions import Partitions
 from app.handlers.statistics_shapes import received
 from app.handlers.tables import Tables
 from app.limits import Limits
+from app.main import Metastore
 from app.metastore.column_statistics import ColumnStatisticsService
 from app.rpc import Processor
 from app.rpc.call import Call, Dialect
 from app.structs import (
+    METHODS,
     AggrStats,
     AggrStats_v4,
     BooleanColumnStatsData,
     ColumnStatistics,
     ColumnStatistics_v4,
     ColumnStatisticsData,
+    ColumnStatisticsData_v4,
     ColumnStatisticsDesc,
     ColumnStatisticsObj,
+    ColumnStatisticsObj_v4,
+    CompactionInfoStruct,
+    CreateTableRequest,
     DeleteColumnStatisticsRequest,
     GetPartitionsByNamesRequest,
     GetTableRequest,
@@ -29,6 +35,7 @@ from app.structs import (
     LongColumnStatsData_v4,
     MetaException,
     NoSuchObjectException,
+    Partition,
     PartitionsStatsRequest,
     PartitionsStatsResult,
     PartitionsStatsResult_v4,
@@ -41,8 +48,9 @@ from app.structs import (
     Timestamp,
     TimestampColumnStatsData,
 )
-from app.wire import make_codecs
-from tests.catalog import Catalog, to_tjson
+from app.wire import ProtocolError, make_codecs
+from tests.catalog import Catalog, columns, new_table, to_tjson
+from tests.handlers.peers import Peer
 from tests.metastore.statistics_world import P, T, longs, make_service, partitions, refusal, statistics
 
 CALL = Call("tester")
@@ -243,3 +251,75 @@ def test_tables_and_partitions_that_carry_their_statistics(
     first, second = by_names(NEWER, request).partitions
     assert first.colStats.statsObj[0].statsData == longs(1, 2, 3, 4)
     assert second.colStats is None
+
+
+def test_compaction_workers_ask_which_columns_have_statistics(newer: Peer) -> None:
+    newer.ask("create_table", new_table("t", cols=columns("a int", "b int"), keys=columns("p string")))
+    newer.ask("add_partition", Partition(["1"], "default", "t", sd=new_table().sd))
+    for part_name, names in ((None, ("b", "a")), ("p=1", ("a",))):
+        described = ColumnStatisticsDesc(part_name is None, "default", "t", part_name)
+        figures = ColumnStatisticsData_v4(longStats=LongColumnStatsData_v4(1, 2, 3, 4))
+        objects = [ColumnStatisticsObj_v4(name, "int", figures) for name in names]
+        method = f"update_{'table' if part_name is None else 'partition'}_column_statistics"
+        for engine in ("hive", "impala"):
+            newer.ask(method, ColumnStatistics_v4(described, objects, engine=engine))
+
+    def known(table: str, part_name: str | None = None) -> list[str]:
+        info = CompactionInfoStruct(1, "default", table, part_name, type=1)
+        return list(newer.ask("find_columns_with_stats", info))
+
+    assert known("T") == ["a", "b"]
+    assert known("t", "P=1") == ["a"]
+    assert known("t", "p=2") == known("nowhere") == []
+
+
+def test_a_new_table_comes_with_statistics(newer: Peer) -> None:
+    figures = ColumnStatisticsData_v4(longStats=LongColumnStatsData_v4(1, 2, 3, 4, b"\xff\x01"))
+    given = ColumnStatistics_v4(
+        ColumnStatisticsDesc(True, "elsewhere", "x"), [ColumnStatisticsObj_v4("a", "int", figures)]
+    )
+    newer.ask("create_table_req", CreateTableRequest(new_table("t", colStats=given)))
+    found = newer.ask("get_table_statistics_req", TableStatsRequest("default", "t", ["a", "b"], engine="hive"))
+    assert found.tableStats == [ColumnStatisticsObj_v4("a", "int", figures)]
+    table = newer.ask("get_table_req", GetTableRequest("default", "t", getColumnStats=True)).table
+    assert table.colStats.statsObj == found.tableStats
+    assert "COLUMN_STATS_ACCURATE" in table.parameters
+    unknown = [ColumnStatisticsObj_v4("z", "int", figures)]
+    wrong = ColumnStatistics_v4(ColumnStatisticsDesc(True, "default", "u"), unknown)
+    with pytest.raises(MetaException, match="Column z doesn't exist in table u"):
+        newer.ask("create_table", new_table("u", colStats=wrong))
+    with pytest.raises(NoSuchObjectException):
+        newer.ask("get_table", "default", "u")
+
+
+@pytest.mark.parametrize("codec_name", ["binary", "compact"])
+def test_sketches_of_newer_clients_pass_through_the_shape_of_2_3(metastore: Metastore, codec_name: str) -> None:
+    old = Peer(metastore, getattr(metastore.codecs, codec_name), Dialect.HIVE_2_3)
+    new = Peer(metastore, metastore.codecs.binary, Dialect.HIVE_4)
+    sketch = b"HL\xff\x00\xfe"
+    old.ask("create_table", new_table("t", viewOriginalText="größe"))
+    # The same bytes as a client of 3.1 sends: its struct says binary.
+    figures = ColumnStatisticsData(longStats=LongColumnStatsData(1, 2, 3, 4, sketch))  # type: ignore[arg-type]
+    described = ColumnStatisticsDesc(True, "default", "t", catName="hive")
+    old.ask("update_table_column_statistics", ColumnStatistics(described, [ColumnStatisticsObj("a", "int", figures)]))
+
+    def asked(peer: Peer, catalog: str | None) -> Any:
+        request = TableStatsRequest("default", "t", ["a"], catName=catalog)
+        return peer.ask("get_table_statistics_req", request).tableStats[0].statsData.longStats.bitVectors
+
+    assert asked(new, None) == asked(new, "hive") == sketch
+    assert asked(old, "hive") == sketch
+    assert asked(old, None) is None
+    assert old.ask("get_table_column_statistics", "@hive#default", "t", "a").statsObj[0].statsData == figures
+
+
+def test_other_texts_still_have_to_be_texts(metastore: Metastore) -> None:
+    codec = metastore.codecs.binary
+    arguments = METHODS["update_table_column_statistics"].arguments(
+        ColumnStatistics(
+            ColumnStatisticsDesc(True, "default", b"\xff"),  # type: ignore[arg-type]
+            [ColumnStatisticsObj("a", "int", ColumnStatisticsData(longStats=LongColumnStatsData(1, 2, 3, 4)))],
+        )
+    )
+    with pytest.raises(ProtocolError, match="a string is not valid UTF-8"):
+        codec.decode(type(arguments), codec.encode(arguments))

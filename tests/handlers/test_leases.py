@@ -1,0 +1,28 @@
+"""The lease service over a whole metastore; its rules are tested with `app.txn.leases`."""
+
+import pytest
+
+from app.structs import InvalidArgumentsException, LeaseAlreadyExistsException, LeaseObject, MetaException
+from tests.handlers.peers import Peer
+
+TABLE = LeaseObject("@hive#sales", "orders", None, "x")
+
+
+def test_a_lease_is_granted_listed_extended_and_dropped(older: Peer, newer: Peer) -> None:
+    lease_id = older.ask("grab_lease", [TABLE], 60, 0)
+    with pytest.raises(LeaseAlreadyExistsException):
+        newer.ask("grab_lease", [LeaseObject("SALES")], 60, 0)
+    [found] = newer.ask("list_lease", [LeaseObject("sales")])
+    assert (found.lease_id, found.db_name, found.table_name, found.user) == (lease_id, "sales", "orders", "ann")
+    assert older.ask("extend_lease", lease_id, [], 120) >= found.end_utc
+    older.ask("drop_lease", lease_id, [])
+    assert newer.ask("list_lease", []) == []
+    with pytest.raises(InvalidArgumentsException):
+        older.ask("extend_lease", lease_id, [], 60)
+
+
+def test_a_lease_is_taken_away_by_administrators_only(older: Peer) -> None:
+    older.ask("grab_lease", [TABLE], 60, 0)
+    with pytest.raises(MetaException):
+        older.ask("force_drop_lease", [TABLE])
+    assert len(older.ask("list_lease", [])) == 1
