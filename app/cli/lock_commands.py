@@ -28,10 +28,21 @@ from app.txn.acquiring import (
     LockAcquirer,
     LockHolder,
     LocksDenied,
+    PartitionKeys,
     SettingError,
 )
 from app.txn.commands import CommandError, parse_command, parse_partition
-from app.txn.concurrency import HIVE_CODE, HIVE_PAGE, Command, NeededLock, Operation, Place, needed_locks
+from app.txn.concurrency import (
+    HIVE_CODE,
+    HIVE_PAGE,
+    Command,
+    NeededLock,
+    NotAKey,
+    Operation,
+    Place,
+    in_key_order,
+    needed_locks,
+)
 from app.txn.lock_text import LockReason, explain_locks, show_blocking_locks, show_locks, show_locks_legacy
 
 LOCK_VARIABLE = "HMS_LOCK_ID"
@@ -50,11 +61,12 @@ class WantedLocks:
     database: str
     is_as_hive: bool
 
-    def needed(self) -> list[NeededLock]:
-        """In the order in which they are taken; ends the command when the statement is none."""
-        return needed_locks(self.command(), HIVE_CODE if self.is_as_hive else HIVE_PAGE)
+    def locks_of(self, command: Command) -> list[NeededLock]:
+        """In the order in which they are taken."""
+        return needed_locks(command, HIVE_CODE if self.is_as_hive else HIVE_PAGE)
 
     def command(self) -> Command:
+        """Ends the command line's command when the statement is none."""
         if (self.statement is None) == (self.operation is None):
             fail("give a statement, or --operation with --on and --reads")
         if self.statement is None:
@@ -95,7 +107,7 @@ def filter_of(table: str | None, partition: str | None, database: str | None) ->
 
 
 def explain(wanted: WantedLocks) -> None:
-    print(explain_locks(wanted.needed()))
+    print(explain_locks(wanted.locks_of(wanted.command())))
 
 
 def acquire(
@@ -103,15 +115,16 @@ def acquire(
 ) -> None:
     """Print the lock id, or run `command` while the locks are held and leave with its exit status."""
     settings = _settings(hiveconf)
-    locks = wanted.needed()
-    operation = wanted.command().operation
-    reason = LockReason(f"hms-gateway_{uuid.uuid4()}", operation in _EXPLICIT, wanted.text)
+    as_written = wanted.command()
+    reason = LockReason(f"hms-gateway_{uuid.uuid4()}", as_written.operation in _EXPLICIT, wanted.text)
     holder = LockHolder(target.user, socket.gethostname(), str(reason))
-    _say(explain_locks(locks))
     with connected(target) as client:
-        acquirer = LockAcquirer(client, settings, _pause)
         try:
-            lock_id = acquirer.acquire(locks, holder)
+            locks = wanted.locks_of(in_key_order(as_written, PartitionKeys(client)))
+            _say(explain_locks(locks))
+            lock_id = LockAcquirer(client, settings, _pause).acquire(locks, holder)
+        except NotAKey as error:
+            fail(str(error))
         except LocksDenied as error:
             fail(str(error), "hms-gateway locks show tells who holds what", exit_code=EXIT_REFUSED)
         if lock_id is None:

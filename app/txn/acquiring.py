@@ -14,11 +14,12 @@ from app.structs import (
     LockRequest,
     LockResponse,
     LockState,
+    NoSuchObjectException,
     ShowLocksRequest,
     ThriftException,
     UnlockRequest,
 )
-from app.txn.concurrency import NeededLock, lock_components
+from app.txn.concurrency import NeededLock, Place, lock_components
 
 _IS_ON: Final = "hive.support.concurrency"
 _LOCK_RETRIES: Final = "hive.lock.numretries"
@@ -90,6 +91,21 @@ class LockHolder:
     user: str
     hostname: str
     agent_info: str
+
+
+class PartitionKeys:
+    """The partition keys of tables as a metastore knows them, for `app.txn.concurrency.in_key_order`."""
+
+    def __init__(self, client: Caller) -> None:
+        self._client = client
+
+    def __call__(self, table: Place) -> list[str] | None:
+        """None for a table that is not there, which may be locked all the same. Raises what the client does."""
+        try:
+            found = self._client.call("get_table", table.db_name, table.table_name)
+        except NoSuchObjectException:
+            return None
+        return [(key.name or "").lower() for key in found.partitionKeys or ()]
 
 
 class LockAcquirer:

@@ -21,9 +21,10 @@ Known gaps
     * X on a prefix is seen by those who lock through here, and not by clients that lock the partitions below it alone.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import takewhile
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -160,6 +161,27 @@ HIVE_CODE: Final[Mapping[Operation, Rule]] = MappingProxyType(
 )
 
 
+# The names of a table's partition keys in their order, None when nobody knows them.
+KeysOf = Callable[[Place], Sequence[str] | None]
+
+
+class NotAKey(ValueError):
+    """A partition is described by something that is no partition key of its table; the text says so."""
+
+
+def in_key_order(command: Command, keys_of: KeysOf) -> Command:
+    """The command with its partitions named as the catalog names them; tables are asked for only where it matters.
+
+    A statement may have the keys in any order, and leave some out. Only the values of the leading ones make a prefix:
+    `hr=2` of a table with the keys ds and hr may be anywhere in it, so it stands for the table. Raises NotAKey.
+    """
+    return replace(
+        command,
+        places=tuple(_in_key_order(place, keys_of) for place in command.places),
+        reads=tuple(_in_key_order(place, keys_of) for place in command.reads),
+    )
+
+
 def needed_locks(command: Command, rules: Mapping[Operation, Rule] = HIVE_PAGE) -> list[NeededLock]:
     """The locks that a command needs, in the order in which they are taken; X where an object is wanted in both modes.
 
@@ -195,6 +217,18 @@ def lock_components(locks: Sequence[NeededLock]) -> list[LockComponent]:
         for place, mode in locks
         if mode is Mode.EXCLUSIVE or place.partition or not _contains_any(place, places)
     ]
+
+
+def _in_key_order(place: Place, keys_of: KeysOf) -> Place:
+    """Partitions without keys, as in the short forms of Hive's page, stay what they are."""
+    keys = keys_of(place.table) if place.partition and all("=" in part for part in place.partition) else None
+    if keys is None:
+        return place
+    given = {part.partition("=")[0].lower(): part for part in place.partition}
+    unknown = next((key for key in given if key not in keys), None)
+    if unknown is not None:
+        raise NotAKey(f"{unknown} is no partition key of {place.table}, which has {', '.join(keys) or 'none'}")
+    return place._replace(partition=tuple(given[key] for key in takewhile(given.__contains__, keys)))
 
 
 def _at(place: Place, level: Level) -> Place:

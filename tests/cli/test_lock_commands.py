@@ -21,6 +21,7 @@ from app.structs import (
     TxnAbortedException,
     UnlockRequest,
 )
+from tests.catalog import columns, new_table
 from tests.cli.conftest import OTHER_USER
 from tests.txn.test_commands import PAGE
 
@@ -111,6 +112,28 @@ def test_acquire_prints_the_id_and_release_takes_it(run, client):
     assert run("locks", "release", lock_id).exit_code == 0
     assert run("locks", "release", lock_id, "999999").exit_code == 0
     assert held(client) == []
+
+
+def test_partitions_are_locked_under_the_names_the_catalog_has_for_them(run, client):
+    client.call("create_table", new_table("parted", keys=columns("ds string", "hr int")))
+    try:
+        for statement, locked in (
+            ("alter table parted add partition (hr=2, ds='a/b')", "EXCLUSIVE default.parted.ds=a%2Fb/hr=2"),
+            ("alter table parted drop partition (hr=2)", "EXCLUSIVE default.parted"),
+            ("insert into parted partition (ds='1', hr) select 1", "EXCLUSIVE default.parted.ds=1"),
+        ):
+            acquired = run("locks", "acquire", statement)
+            assert [lock for lock in held(client) if lock.startswith("EXCLUSIVE")] == [locked]
+            run("locks", "release", acquired.stdout.strip())
+        structured = run("locks", "acquire", "--operation", "truncate", "--on", "parted/hr=1/ds=2")
+        assert held(client)[0] == "EXCLUSIVE default.parted.ds=2/hr=1"
+        run("locks", "release", structured.stdout.strip())
+        mistyped = run("locks", "acquire", "alter table parted drop partition (sd='1')")
+        assert mistyped.exit_code == 2
+        assert "sd is no partition key of default.parted, which has ds, hr" in mistyped.stderr
+        assert held(client) == []
+    finally:
+        client.call("drop_table", "default", "parted", True)
 
 
 def test_what_is_denied_is_tried_again_as_configured_and_leaves_nothing(run, client):

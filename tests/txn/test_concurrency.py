@@ -9,8 +9,10 @@ from app.txn.concurrency import (
     Command,
     Mode,
     NeededLock,
+    NotAKey,
     Operation,
     Place,
+    in_key_order,
     lock_components,
     needed_locks,
 )
@@ -125,6 +127,39 @@ def test_parents_are_locked_whenever_a_partition_is():
     for operation in (Operation.DROP_PARTITION, Operation.LOCK_SHARED, Operation.INSERT):
         locks = dict(needed_locks(Command(operation, (deep,))))
         assert [locks[parent] for parent in deep.parents()] == [S, S, S]
+
+
+@pytest.mark.parametrize(
+    ("partition", "expected"),
+    [
+        (("ds=1", "hr=2"), ("ds=1", "hr=2")),
+        (("hr=2", "DS=1"), ("DS=1", "hr=2")),
+        (("ds=1",), ("ds=1",)),
+        (("hr=2",), ()),
+        (("mi=3", "ds=1"), ("ds=1",)),
+        (("p1", "q"), ("p1", "q")),
+        ((), ()),
+    ],
+)
+def test_partitions_are_named_in_the_order_of_the_tables_keys(partition, expected):
+    command = Command(Operation.DROP_PARTITION, (Place("d", "t", partition),), (Place("d", "t", partition),))
+    ordered = in_key_order(command, lambda table: ["ds", "hr", "mi"])
+    assert ordered.places == ordered.reads == (Place("d", "t", expected),)
+    assert ordered.operation is Operation.DROP_PARTITION
+    assert in_key_order(command, lambda table: None) == command
+
+
+def test_only_tables_of_described_partitions_are_asked_for():
+    places = (Place("d"), Place("d", "t"), Place("d", "t", ("p",)), Place("d", "u", ("ds=1",)))
+    asked = []
+    in_key_order(Command(Operation.LOCK_SHARED, places), asked.append)
+    assert asked == [Place("d", "u")]
+
+
+@pytest.mark.parametrize(("keys", "text"), [(["ds"], "which has ds"), ([], "which has none")])
+def test_what_is_no_partition_key_is_refused(keys, text):
+    with pytest.raises(NotAKey, match=f"^sd is no partition key of d.t, {text}$"):
+        in_key_order(Command(Operation.TRUNCATE, (Place("d", "t", ("sd=1",)),)), lambda table: keys)
 
 
 def components(*locks):
