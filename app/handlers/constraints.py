@@ -26,7 +26,6 @@ from app.structs import (
     DropConstraintRequest,
     ForeignKeysRequest,
     ForeignKeysResponse,
-    MetaException,
     NotNullConstraintsRequest,
     NotNullConstraintsResponse,
     PrimaryKeysRequest,
@@ -57,8 +56,9 @@ class Constraints:
         """2.3 wants to know whose keys; newer callers may ask for all that refer to a table."""
         request = required(request, "request")
         newer = is_newer(call, request.foreign_db_name) or request.catName is not None
-        if request.foreign_tbl_name is None and not newer:
-            raise MetaException("foreign_tbl_name must not be null")
+        if not newer:
+            required(request.foreign_db_name, "foreign_db_name")
+            required(request.foreign_tbl_name, "foreign_tbl_name")
         keys = self._constraints.foreign_keys(
             table_in(request.catName, request.parent_db_name, request.parent_tbl_name),
             table_in(request.catName, request.foreign_db_name, request.foreign_tbl_name),

@@ -25,6 +25,7 @@ SCRIPTS = (
     "compactions",
     "notifications",
     "service",
+    "odd_arguments",
 )
 
 

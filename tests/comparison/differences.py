@@ -24,6 +24,7 @@ REMEMBERED = frozenset(
 )
 ACQUIRED, WAITING = 1, 2
 UNSET, NO_TXN, EXCLUSIVE_WRITE = 5, 6, 4
+HIVE_NAME_MAX = 767
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -450,16 +451,23 @@ def _unreadable_expression(answers: Answers) -> bool:
 
 
 def _all_that_may_match(answers: Answers) -> bool:
-    """We tell all partitions, and that some may not match."""
+    """We tell all partitions, and that some may not match. The real one may lack the classes to evaluate anything."""
     theirs, ours = answers.theirs.get("success"), answers.ours.get("success")
-    if not theirs or not ours or not ours["hasUnknownPartitions"]:
+    if not ours or not ours.get("hasUnknownPartitions"):
         return False
+    if not theirs:
+        return "NoClassDefFoundError" in answers.theirs.get("closed", "")
     limit = _request(answers).get("maxParts", -1)
     return limit >= 0 or all(one in ours["partitions"] for one in theirs["partitions"])
 
 
+def _none_of_them(answers: Answers) -> bool:
+    is_of_none = "success" in answers.theirs and _request(answers).get("maxParts") == 0
+    return is_of_none and answers.ours.get("success", {}).get("partitions") == []
+
+
 def _not_dropped_by_expression(answers: Answers) -> bool:
-    has_expressions = "exprs" in _request(answers)["parts"]
+    has_expressions = "exprs" in _request(answers).get("parts", {})
     return "success" in answers.theirs and answers.exceptions[1] == "MetaException" and has_expressions
 
 
@@ -499,6 +507,43 @@ def _without(value: Any, names: Sequence[str]) -> Any:
     return [_without(one, names) for one in value] if isinstance(value, list) else value
 
 
+def _stays_where_it_is(answers: Answers) -> bool:
+    texts = ("java.lang.NullPointerException", "Unable to change partition or table. Database", "new table ")
+    names = (answers.arguments.get("dbname"), answers.arguments.get("new_tbl", {}).get("dbName"))
+    asked, said = ((name or "").strip().lower() for name in names)
+    return answers.texts[0].startswith(texts) and answers.ours == {} and said in ("", asked)
+
+
+def _location_is_none(answers: Answers) -> bool:
+    prefix = "java.lang.IllegalArgumentException: java.net.URISyntaxException"
+    is_refused = answers.exceptions[1] == "MetaException" and answers.texts[1].startswith(prefix)
+    return is_refused and (answers.theirs == {} or answers.texts[0].startswith(prefix))
+
+
+def _too_long_for_hive(answers: Answers) -> bool:
+    """Some text of the request is longer than any of Hive's columns, and Hive says so, or fails without a word."""
+    is_refused = answers.texts[0].startswith("Attempt to store value") or _internal_error(answers.theirs)
+    return is_refused and _longest(answers.arguments) > HIVE_NAME_MAX
+
+
+def _longest(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value)
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return max(map(_longest, parts), default=0)
+
+
+def _constraint_named_twice(answers: Answers) -> bool:
+    if answers.theirs == {}:
+        return answers.texts[1].startswith("Constraint name already exists: ")
+    is_refused = answers.texts[0].startswith("One or more instances could not be made persistent")
+    return is_refused and (answers.ours == {} or answers.exceptions[1] == "MetaException")
+
+
+def _null_name_refused(answers: Answers) -> bool:
+    return "success" in answers.theirs and answers.texts[1].endswith(" name must not be null")
+
+
 DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "malformed arguments",
@@ -528,7 +573,8 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "fields that are missing deep inside",
-        "lock open_txns compact compact2 add_dynamic_partitions",
+        "lock open_txns compact compact2 add_dynamic_partitions update_table_column_statistics"
+        " update_partition_column_statistics set_aggr_stats_for",
         "The text of the PROTOCOL_ERROR ends with the whole struct as Java prints it.",
         "It ends with the struct's name.",
         "What the caller sent, it knows.",
@@ -702,8 +748,8 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "names in what is returned",
-        "get_partitions_pspec append_partition append_partition_by_name append_partition_with_environment_context"
-        " append_partition_by_name_with_environment_context",
+        "get_partitions_pspec get_part_specs_by_filter append_partition append_partition_by_name"
+        " append_partition_with_environment_context append_partition_by_name_with_environment_context",
         "The names of database and table as the request spells them.",
         "The names as they are stored.",
         "The next read says so too.",
@@ -728,11 +774,126 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "partitions altered without names",
-        "alter_partition",
-        "MetaException of a NullPointerException when the partition does not name its database and table.",
+        "alter_partition alter_partition_with_environment_context alter_partitions"
+        " alter_partitions_with_environment_context",
+        "MetaException when the partition does not name its database and table as the request does.",
         "The request names them already.",
         "There is nothing to doubt.",
-        _succeeds_here("java.lang.NullPointerException"),
+        _succeeds_here("java.lang.NullPointerException", "The transaction for alter partition did not commit"),
+        parts_catalogs=True,
+    ),
+    Difference(
+        "partitions renamed into other tables",
+        "rename_partition",
+        "A new partition that names another table fails at its directory.",
+        "It fails at once; the exception is the same.",
+        "No directory is looked for.",
+        _other_text("java.lang.IllegalArgumentException: Can not create a Path from a null string"),
+    ),
+    Difference(
+        "tables altered, their database spelled otherwise",
+        "alter_table alter_table_with_environment_context alter_table_with_cascade",
+        "A table that names no database, or spells it otherwise than the request, cannot be altered.",
+        "It stays where it is.",
+        "Everywhere else names are found however they are written.",
+        _stays_where_it_is,
+        parts_catalogs=True,
+    ),
+    Difference(
+        "locations of several partitions",
+        "alter_partitions alter_partitions_with_environment_context",
+        "Locations are not checked; texts quote a location with its blanks encoded.",
+        "MetaException for a location that is none, as for one partition.",
+        "Nothing could be read from there.",
+        _location_is_none,
+        parts_catalogs=True,
+    ),
+    Difference(
+        "texts longer than columns",
+        "*",
+        "MetaException 'Attempt to store value …', or INTERNAL_ERROR, for names, owners and types that are too long "
+        "for its database.",
+        "Kept, up to the length that the gateway's own limits allow.",
+        "How long a text may be does not depend on the database behind.",
+        _too_long_for_hive,
+        parts_catalogs=True,
+    ),
+    Difference(
+        "directories that cannot be made",
+        "add_partitions add_partitions_req",
+        "The text begins with the name of Java's exception.",
+        "It begins with the directory.",
+        "As for one partition.",
+        _other_text("java.io.IOException: "),
+    ),
+    Difference(
+        "names of constraints",
+        "add_primary_key add_foreign_key create_table_with_constraints",
+        "One name cannot be used twice in all databases, unless it is spelled otherwise: MetaException 'One or more "
+        "instances could not be made persistent'.",
+        "A name is one table's, however it is spelled.",
+        "Clients make names like pk that other tables have too.",
+        _constraint_named_twice,
+        parts_catalogs=True,
+    ),
+    Difference(
+        "null names of roles and principals",
+        "create_role drop_role grant_role revoke_role list_roles grant_privileges revoke_privileges"
+        " get_principals_in_role get_role_grants_for_principal grant_revoke_role grant_revoke_privileges",
+        "Nobody by the name null is granted, asked for or removed, and it counts as success.",
+        "MetaException that says what must not be null.",
+        "A change that is lost must not look done.",
+        _null_name_refused,
+        parts_catalogs=True,
+    ),
+    Difference(
+        "empty statistics",
+        "update_table_column_statistics update_partition_column_statistics set_aggr_stats_for",
+        "INTERNAL_ERROR (6) when there are statistics of no column.",
+        "Nothing is done.",
+        "Nothing was asked for.",
+        lambda answers: _internal_error(answers.theirs) and answers.ours == {"success": True},
+    ),
+    Difference(
+        "null names of options and counters",
+        "getOption setOption getCounter",
+        "INTERNAL_ERROR (6).",
+        "Nothing is set, there is nothing, it is 0.",
+        "There is none by the name null.",
+        lambda answers: _internal_error(answers.theirs) and answers.ours in ({}, {"success": 0}),
+    ),
+    Difference(
+        "what is altered of an index",
+        "alter_index",
+        "Looks at all of the new index, and takes only its parameters.",
+        "Takes its parameters.",
+        "The rest has no effect.",
+        lambda answers: _declared(answers.theirs) and answers.ours == {},
+        parts_catalogs=True,
+    ),
+    Difference(
+        "several mistakes in a new index",
+        "add_index",
+        "Reports that its table exists before all else.",
+        "Reports what the index lacks first.",
+        "The call has no effect either way.",
+        lambda answers: _declared(answers.theirs) and _declared(answers.ours),
+    ),
+    Difference(
+        "columns spelled with blanks",
+        "update_table_column_statistics update_partition_column_statistics",
+        "Blanks around a column's name are part of it.",
+        "They are not.",
+        "Nor are they in other calls.",
+        lambda answers: answers.texts[0].startswith("Column  ") and answers.ours == {"success": True},
+    ),
+    Difference(
+        "foreign keys of any table",
+        "get_foreign_keys",
+        "Without the foreign table none, or MetaException of a NullPointerException; it depends on the database.",
+        "MetaException that says it.",
+        "It is not known whose keys are meant.",
+        lambda answers: answers.theirs == {"success": {"foreignKeys": []}} and answers.exceptions[1] == "MetaException",
     ),
     Difference(
         "exchange over a partition that exists",
@@ -786,7 +947,8 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "spelling of names in texts",
         "get_partitions_pspec get_num_partitions_by_filter get_table_objects_by_name get_table_objects_by_name_req"
-        " alter_table alter_table_with_environment_context alter_table_with_cascade",
+        " add_primary_key delete_table_column_statistics delete_partition_column_statistics alter_table"
+        " alter_table_with_environment_context alter_table_with_cascade",
         "Some texts have names as the request spells them, some in lower case.",
         "Names of databases and tables are spelled as in the request, names of columns in lower case.",
         "The names are the same.",
@@ -820,7 +982,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "statistics for a partition name that is none",
-        "update_partition_column_statistics",
+        "update_partition_column_statistics delete_partition_column_statistics",
         "MetaException 'Partition name is invalid. '.",
         "InvalidObjectException that names the key which is missing.",
         "It says what to correct, in the words of the other calls by name.",
@@ -828,7 +990,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "all statistics of a table that has none",
-        "delete_table_column_statistics",
+        "delete_table_column_statistics delete_partition_column_statistics",
         "Deleting all of none succeeds, deleting those of one column that has none does not.",
         "NoSuchObjectException either way.",
         "One rule for both.",
@@ -1063,21 +1225,20 @@ DIFFERENCES: tuple[Difference, ...] = (
         _unreadable_expression,
     ),
     Difference(
-        "expressions over partitions",
+        "expressions over no partitions",
         "get_partitions_by_expr",
-        "Expressions are Java objects of its compiler; it evaluates them.",
-        "All partitions, and hasUnknownPartitions, on which the caller evaluates the expression itself. Bytes that are "
-        "the text of a filter, as newer clients send them, are evaluated.",
-        "There is no Java here.",
-        _all_that_may_match,
+        "Over Derby a limit of 0 is none.",
+        "It is 0, as Hive over PostgreSQL.",
+        "It does not depend on the database behind.",
+        _none_of_them,
     ),
     Difference(
-        "partitions dropped by expressions",
-        "drop_partitions_req",
-        "Drops the partitions for which its compiler's Java object is true.",
-        "MetaException; the text of a filter is evaluated.",
-        "What cannot be evaluated must not drop anything.",
-        _not_dropped_by_expression,
-        parts_catalogs=True,
+        "expressions over partitions",
+        "get_partitions_by_expr drop_partitions_req",
+        "Expressions are Java objects of its compiler; it evaluates all of them.",
+        "Comparisons are read out of the bytes. For other expressions, such as calls of functions: all partitions, and "
+        "hasUnknownPartitions, on which the caller evaluates the expression itself; nothing is dropped by them.",
+        "There is no Java here, and what cannot be evaluated must not drop anything.",
+        lambda answers: _all_that_may_match(answers) or _not_dropped_by_expression(answers),
     ),
 )

@@ -21,7 +21,7 @@ from tests.comparison.servers import Step, call
 
 LOAD_DONE = 1
 JUNK = b"junk"
-# Java objects as Hive's compiler sends them: ds = 'a', and ds IS NOT NULL.
+# Java objects as Hive's compiler sends them: ds = 'a', ds IS NOT NULL, upper(ds) = 'A'.
 EQUALS = b64decode(
     "AQEAamF2YS51dGlsLkFycmF5TGlz9AECAQFvcmcuYXBhY2hlLmhhZG9vcC5oaXZlLnFsLnBsYW4uRXhwck5vZGVDb2x1bW5EZXPjAQFk8wEAAYJ0"
     "AQJvcmcuYXBhY2hlLmhhZG9vcC5oaXZlLnNlcmRlMi50eXBlaW5mby5QcmltaXRpdmVUeXBlSW5m7wEBc3RyaW7nAQNvcmcuYXBhY2hlLmhhZG9v"
@@ -33,6 +33,14 @@ IS_NOT_NULL = b64decode(
     "AQJvcmcuYXBhY2hlLmhhZG9vcC5oaXZlLnNlcmRlMi50eXBlaW5mby5QcmltaXRpdmVUeXBlSW5m7wEBc3RyaW7nAQNvcmcuYXBhY2hlLmhhZG9v"
     "cC5oaXZlLnFsLnVkZi5nZW5lcmljLkdlbmVyaWNVREZPUE5vdE51bOwBAQRvcmcuYXBhY2hlLmhhZG9vcC5pby5Cb29sZWFuV3JpdGFibOUBAAAB"
     "AgEBYm9vbGVh7g=="
+)
+UPPER = b64decode(
+    "AQEAamF2YS51dGlsLkFycmF5TGlz9AECAQFvcmcuYXBhY2hlLmhhZG9vcC5oaXZlLnFsLnBsYW4uRXhwck5vZGVHZW5lcmljRnVuY0Rlc+MBAQAB"
+    "AQECb3JnLmFwYWNoZS5oYWRvb3AuaGl2ZS5xbC5wbGFuLkV4cHJOb2RlQ29sdW1uRGVz4wEBZPMBAAGCdAEDb3JnLmFwYWNoZS5oYWRvb3AuaGl2"
+    "ZS5zZXJkZTIudHlwZWluZm8uUHJpbWl0aXZlVHlwZUluZu8BAXN0cmlu5wEEb3JnLmFwYWNoZS5oYWRvb3AuaGl2ZS5xbC51ZGYuZ2VuZXJpYy5H"
+    "ZW5lcmljVURGVXBwZfIBAAEDCQEFb3JnLmFwYWNoZS5oYWRvb3AuaGl2ZS5xbC5wbGFuLkV4cHJOb2RlQ29uc3RhbnREZXPjAQEDCQMBgkEBBm9y"
+    "Zy5hcGFjaGUuaGFkb29wLmhpdmUucWwudWRmLmdlbmVyaWMuR2VuZXJpY1VERk9QRXF1YewBAAECAYI9AUVRVUHMAQdvcmcuYXBhY2hlLmhhZG9v"
+    "cC5pby5Cb29sZWFuV3JpdGFibOUBAAABAwEBYm9vbGVh7g=="
 )
 
 
@@ -51,7 +59,7 @@ def steps() -> Iterator[Step]:
 
 def _itself() -> Iterator[Step]:
     yield call("getOptions")
-    for name, value in (("a", "b"), ("", ""), ("a", "c"), ("ünï", "😀")):
+    for name, value in (("a", "b"), ("empty", ""), ("a", "c"), ("ünï", "😀")):
         yield call("setOption", name, value)
         yield call("getOption", name)
     yield call("getOptions")
@@ -168,7 +176,7 @@ def _expressions() -> Iterator[Step]:
     yield call("get_partitions_by_expr", PartitionsByExprRequest("served", "t"))
     yield call("append_partition", "served", "t", ["b", "2"])
     yield call("append_partition", "served", "t", ["c", "3"])
-    for expression in (EQUALS, IS_NOT_NULL):
+    for expression in (EQUALS, IS_NOT_NULL, UPPER):
         for limit in (-1, 0, 2):
             yield call("get_partitions_by_expr", PartitionsByExprRequest("served", "t", expression, None, limit))
     yield call("get_partitions_by_expr", PartitionsByExprRequest("served", "nosuch", EQUALS))

@@ -54,7 +54,7 @@ def steps() -> Iterator[Step]:
     yield call("drop_database", "sales", True, True)
 
 
-def _statistics(tbl_name: str, *names: str, part_name: str | None = None, db_name: str = "sales") -> ColumnStatistics:
+def statistics(tbl_name: str, *names: str, part_name: str | None = None, db_name: str = "sales") -> ColumnStatistics:
     where = ColumnStatisticsDesc(part_name is None, db_name, tbl_name, part_name)
     return ColumnStatistics(
         where,
@@ -66,11 +66,11 @@ def _statistics(tbl_name: str, *names: str, part_name: str | None = None, db_nam
 
 
 def _of_tables() -> Iterator[Step]:
-    yield call("update_table_column_statistics", _statistics("plain", *DATA))
-    yield call("update_table_column_statistics", _statistics("PLAIN", "I", db_name="Sales"))
-    yield call("update_table_column_statistics", _statistics("plain", "nosuch"))
-    yield call("update_table_column_statistics", _statistics("nosuch", "i"))
-    yield call("update_table_column_statistics", _statistics("plain", "i", db_name="nosuch"))
+    yield call("update_table_column_statistics", statistics("plain", *DATA))
+    yield call("update_table_column_statistics", statistics("PLAIN", "I", db_name="Sales"))
+    yield call("update_table_column_statistics", statistics("plain", "nosuch"))
+    yield call("update_table_column_statistics", statistics("nosuch", "i"))
+    yield call("update_table_column_statistics", statistics("plain", "i", db_name="nosuch"))
     for name in (*DATA, "S", "nosuch", ""):
         yield call("get_table_column_statistics", "sales", "plain", name)
     yield call("get_table_column_statistics", "sales", "nosuch", "i")
@@ -82,9 +82,9 @@ def _of_tables() -> Iterator[Step]:
 
 def _of_partitions() -> Iterator[Step]:
     for number in range(3):
-        yield call("update_partition_column_statistics", _statistics("parted", *DATA, part_name=f"ds={number}"))
+        yield call("update_partition_column_statistics", statistics("parted", *DATA, part_name=f"ds={number}"))
     for name in ("ds=nosuch", "nonsense", "DS=0"):
-        yield call("update_partition_column_statistics", _statistics("parted", "i", part_name=name))
+        yield call("update_partition_column_statistics", statistics("parted", "i", part_name=name))
     yield call("get_partition_column_statistics", "sales", "parted", "ds=0", "i")
     yield call("get_partition_column_statistics", "sales", "parted", "ds=3", "i")
     for parts in (["ds=0"], ["ds=0", "ds=1", "ds=2"], ["ds=3"], ["ds=nosuch"], []):
@@ -93,10 +93,10 @@ def _of_partitions() -> Iterator[Step]:
     for names, parts in ((list(DATA), ["ds=0", "ds=1", "ds=2"]), ([], ["ds=0"]), (["i"], [])):
         yield call("get_aggr_stats_for", PartitionsStatsRequest("sales", "parted", names, parts))
     yield call("get_aggr_stats_for", PartitionsStatsRequest("sales", "nosuch", ["i"], ["ds=0"]))
-    several = [_statistics("parted", "i", "s", part_name=f"ds={number}") for number in (1, 3)]
+    several = [statistics("parted", "i", "s", part_name=f"ds={number}") for number in (1, 3)]
     yield call("set_aggr_stats_for", SetPartitionsStatsRequest(several))
     yield call("set_aggr_stats_for", SetPartitionsStatsRequest([]))
-    yield call("set_aggr_stats_for", SetPartitionsStatsRequest([_statistics("plain", "i")] * 2))
+    yield call("set_aggr_stats_for", SetPartitionsStatsRequest([statistics("plain", "i")] * 2))
     yield call("get_partitions_statistics_req", PartitionsStatsRequest("sales", "parted", ["i", "s"], ["ds=3"]))
     yield call("get_partition", "sales", "parted", ["0"])
 
