@@ -23,6 +23,7 @@ class Limits:
     waiting_calls_max: int = 1_000
     write_queue_max: int = 10_000
     partitions_per_request_max: int = 1_000_000
+    error_text_characters_max: int = 10_000
     event_bytes_per_reply_max: int = 64 * 1024 * 1024
     cache_bytes_max: int = 64 * 1024 * 1024
     cached_reply_bytes_max: int = 4 * 1024 * 1024

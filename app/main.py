@@ -134,7 +134,10 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         handlers += _txn_handlers(store, settings, CommitMarks(clock, rules, to_tjson))
         handlers.append(Leases(leases))
         bytes_max = settings.limits.cached_reply_bytes_max
-        processor = Processor(handlers, translated, bytes_max, under_presented_lease)
+        text_max = settings.limits.error_text_characters_max
+        processor = Processor(
+            handlers, translated, bytes_max, under_presented_lease, error_text_characters_max=text_max
+        )
     except BaseException:
         store.close()
         raise

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from app.call_keys import AlreadyConcluded
 from app.idl import StructType
@@ -15,6 +15,8 @@ from app.structs import METHODS, MetaException, Method, Struct, ThriftException
 from app.wire import ApplicationError, ApplicationErrorType, Codec, Message, MessageType
 
 _log = logging.getLogger(__name__)
+
+E = TypeVar("E", bound=ThriftException)
 
 
 class Unavailable(Exception):
@@ -57,17 +59,20 @@ class Processor:
         whole_reply_bytes_max: int = 1 << 20,
         around: Around = lambda method, call, arguments: nullcontext(),
         answered: Container[str] = METHODS,
+        error_text_characters_max: int = 10_000,
     ) -> None:
         """`translate` turns what handlers raise besides Thrift exceptions into one, or into Unavailable.
 
         Replies that are read while they are sent stay whole up to `whole_reply_bytes_max`, so that they carry a
         length and can be cached. Handlers are called inside of what `around` gives. `answered` are the methods that
-        handlers have to be there for: all of them, but in tests. Raises BindingError.
+        handlers have to be there for: all of them, but in tests. Texts of errors repeat what callers sent, as in Hive,
+        and are cut after `error_text_characters_max`. Raises BindingError.
         """
         self._bound = {dialect: bind(handlers, _only(answered, methods_of(dialect))) for dialect in Dialect}
         self._translate = translate
         self._whole_reply_bytes_max = whole_reply_bytes_max
         self._around = around
+        self._text_max = error_text_characters_max
 
     def process(self, codec: Codec, message: Message, call: Call) -> Reply:
         """Answer `message`. Raises Unavailable, AlreadyConcluded, Waiting; every other failure becomes a reply."""
@@ -111,7 +116,7 @@ class Processor:
             raised = error if isinstance(error, ThriftException) else self._translate(error)
             if not isinstance(raised, ThriftException):
                 raise raised from error
-            return _declared(bound.method, raised), type(raised).__name__
+            return _declared(bound.method, _cut(raised, self._text_max)), type(raised).__name__
         return result() if bound.method.definition.returns is None else result(success=value), "ok"
 
     def _whole_when_short(self, payload: bytes | Iterator[bytes]) -> bytes | Iterator[bytes]:
@@ -124,7 +129,8 @@ class Processor:
     ) -> Reply:
         if message.type is MessageType.ONEWAY:
             return Reply(MessageType.EXCEPTION, None, error.type.name, arguments)
-        return Reply(MessageType.EXCEPTION, codec.encode(error.payload()), error.type.name, arguments)
+        payload = codec.encode(_cut(error.payload(), self._text_max))
+        return Reply(MessageType.EXCEPTION, payload, error.type.name, arguments)
 
 
 def _only(answered: Container[str], methods: Mapping[str, Method]) -> dict[str, Method]:
@@ -162,6 +168,18 @@ class _Resumed:
         close = getattr(self._rest, "close", None)
         if close is not None:
             close()
+
+
+def _cut(raised: E, characters_max: int) -> E:
+    """The exception, or a copy whose text is no longer than that."""
+    text = raised.message
+    if text is None or len(text) <= characters_max:
+        return raised
+    copy = type(raised)(text)
+    for field in raised.definition.fields:
+        setattr(copy, field.name, getattr(raised, field.name))
+    copy.message = f"{text[:characters_max]}… ({len(text) - characters_max} more characters)"
+    return copy
 
 
 def _declared(method: Method, raised: ThriftException) -> Struct:

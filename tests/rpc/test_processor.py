@@ -6,7 +6,7 @@ from app.limits import Limits
 from app.rpc import Call, Dialect, Processor, Unavailable
 from app.rpc.processor import whole_or_chunks
 from app.structs import METHODS, InvalidObjectException, MetaException, NoSuchObjectException, Partition, Table
-from app.wire import MessageType, make_codecs
+from app.wire import ApplicationError, MessageType, make_codecs
 
 TJSON = make_codecs(Limits()).tjson
 BINARY = make_codecs(Limits()).binary
@@ -193,3 +193,29 @@ def test_closing_a_reply_that_was_read_ahead_closes_its_source():
     assert [next(chunks) for _ in range(4)] == [b"x" * 10] * 4
     chunks.close()
     assert closed == [True]
+
+
+@pytest.mark.parametrize("codec", [TJSON, BINARY])
+@pytest.mark.parametrize(
+    ("method", "values"), [("get_table", ("d", "missing " + "n" * 50_000)), ("get_partitions", ("d", "n" * 50_000))]
+)
+def test_texts_of_errors_are_cut(codec, method, values):
+    class Repeating(Handlers):
+        def get_table(self, call, dbname, tbl_name):
+            raise NoSuchObjectException(tbl_name)
+
+        def get_partitions(self, call, db_name, tbl_name, max_parts):
+            raise ApplicationError(tbl_name)
+
+    processor = Processor([Repeating()], answered=HANDLED, error_text_characters_max=1_000)
+    before, after = codec.envelope(method, MessageType.CALL, 1)
+    body = before + codec.encode(METHODS[method].arguments(*values)) + after
+    reply = processor.process(codec, codec.read_message(body), Call("alice"))
+    assert 1_000 < len(reply.payload) < 1_200
+    assert f"… ({len(values[1]) - 1_000} more characters)".encode() in reply.payload
+
+
+def test_a_name_of_a_method_is_cut_as_well():
+    reply = PROCESSOR.process(TJSON, TJSON.read_message(b'[1,"%s",1,7,{}]' % (b"n" * 50_000)), Call("alice"))
+    assert reply.outcome == "UNKNOWN_METHOD"
+    assert len(reply.payload) < 11_000
