@@ -102,6 +102,14 @@ class MultiIn:
 
 
 @dataclass(frozen=True, slots=True)
+class IsNull:
+    """A key without value of its type, or (negated) with one. No text says this, expressions do."""
+
+    key: str
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
 class And:
     """At least two children, none of them an And."""
 
@@ -115,7 +123,7 @@ class Or:
     children: "tuple[Filter, ...]"
 
 
-Condition: TypeAlias = Comparison | Like | Between | In | MultiIn
+Condition: TypeAlias = Comparison | Like | Between | In | MultiIn | IsNull
 Filter: TypeAlias = And | Or | Condition
 
 

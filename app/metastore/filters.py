@@ -17,6 +17,7 @@ from app.metastore.filter_grammar import (
     Filter,
     FilterError,
     In,
+    IsNull,
     Like,
     Literal,
     LiteralKind,
@@ -25,7 +26,7 @@ from app.metastore.filter_grammar import (
     Or,
     parse_filter,
 )
-from app.metastore.partition_names import canonical_value
+from app.metastore.partition_names import DEFAULT_PARTITION_NAME, canonical_value
 from app.metastore.patterns import Pattern, parse_like
 from app.metastore.table_filters import COMPARISONS, TableFilter, parse_table_filter
 from app.metastore.typed_values import ValueClass, class_sort_key, sort_key, typed_value, value_class
@@ -37,6 +38,7 @@ __all__ = [
     "BoundComparison",
     "BoundFilter",
     "BoundIn",
+    "BoundIsNull",
     "BoundLike",
     "BoundMultiIn",
     "BoundNode",
@@ -48,6 +50,7 @@ __all__ = [
     "ValueClass",
     "bind",
     "evaluate",
+    "null_key",
     "parse_filter",
     "parse_table_filter",
     "sort_key",
@@ -104,6 +107,15 @@ class BoundMultiIn:
 
 
 @dataclass(frozen=True, slots=True)
+class BoundIsNull:
+    """The key has no value of its type; of text keys only the default partition has none."""
+
+    position: int
+    value_class: ValueClass
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
 class BoundAnd:
     children: "tuple[BoundNode, ...]"
 
@@ -113,7 +125,9 @@ class BoundOr:
     children: "tuple[BoundNode, ...]"
 
 
-BoundNode: TypeAlias = BoundAnd | BoundOr | BoundComparison | BoundLike | BoundBetween | BoundIn | BoundMultiIn
+BoundNode: TypeAlias = (
+    BoundAnd | BoundOr | BoundComparison | BoundLike | BoundBetween | BoundIn | BoundMultiIn | BoundIsNull
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +149,11 @@ def bind(filter: Filter, keys: Sequence[tuple[str, str]]) -> BoundFilter:
     a text key can be compared with an unquoted number, by the number's text. Raises FilterError.
     """
     return _Binder(keys).bind(filter)
+
+
+def null_key(kind: ValueClass) -> str | None:
+    """The sort key that means no value."""
+    return DEFAULT_PARTITION_NAME if kind is ValueClass.TEXT else None
 
 
 def evaluate(bound: BoundFilter, values: Sequence[str]) -> bool:
@@ -170,6 +189,8 @@ class _Binder:
                 return BoundIn(position, kind, tuple(operands), negated)
             case MultiIn():
                 return self._multi_in(node)
+            case IsNull(key, negated):
+                return BoundIsNull(*self._resolve(key), negated)
 
     def _resolve(self, key: str) -> tuple[int, ValueClass]:
         position = self._positions.get(key.lower())
@@ -239,6 +260,8 @@ def _holds(node: BoundNode, keys: Sequence[str | None]) -> bool:
             return any(_holds(child, keys) for child in children)
         case BoundMultiIn():
             return _holds_multi_in(node, keys)
+        case BoundIsNull():
+            return (keys[node.position] == null_key(node.value_class)) is not node.negated
         case _:
             key = keys[node.position]
             return key is not None and _leaf_holds(node, key)

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from app.limits import Limits
-from app.metastore.filters import FilterError, parse_filter
 from app.metastore.parameters import says_true
 from app.metastore.partition_directories import PartitionDirectories
 from app.metastore.partition_events import PartitionEvents
+from app.metastore.partition_expressions import matching_expression
 from app.metastore.partition_names import InvalidPartitionName, PartitionNameError, parse_name
-from app.metastore.partition_tables import TableName, java_list, matching_filter, values_name
+from app.metastore.partition_tables import TableName, java_list, values_name
 from app.metastore.partition_writes import check_count, location_of, table_location, table_parameters, write
 from app.metastore.ports import Selection, Store, StoredPartition, StoredTable, Transaction
 from app.metastore.table_types import drop_deletes_data
@@ -56,10 +56,10 @@ class PartitionDrops:
     def drop_all(
         self, table_name: TableName, parts: RequestPartsSpec | None, *, ignores_missing: bool, deletes_data: bool
     ) -> list[Partition]:
-        """Drop those named or selected by filters, all or none of them; the dropped ones, ordered by name.
+        """Drop those named or selected by expressions, all or none of them; the dropped ones, ordered by name.
 
-        An expression that is no text filter cannot be evaluated here and is an error (semantics §4.5): never are more
-        partitions dropped than meant. Raises NoSuchObjectException and MetaException.
+        An expression that cannot be evaluated to the last partition is an error (semantics §4.5): never are more
+        dropped than meant. Raises NoSuchObjectException and MetaException.
         """
         check_count((parts and parts.names) or (), self._limits)
 
@@ -100,15 +100,6 @@ def named_values(table: StoredTable, name: str | None) -> list[str]:
         raise NoSuchObjectException(str(error)) from error
 
 
-def expression_text(expression: bytes | None) -> str | None:
-    """The filter in an expression that is the text of one, as newer clients send it (semantics §4.5); else None."""
-    try:
-        text = (expression or b"").decode()
-        return text if parse_filter(text) is not None else None
-    except (UnicodeDecodeError, FilterError):
-        return None
-
-
 def _selected(
     transaction: Transaction, table: StoredTable, parts: RequestPartsSpec | None, *, ignores_missing: bool
 ) -> list[StoredPartition]:
@@ -131,10 +122,10 @@ def _selected(
 def _matching_expression(
     transaction: Transaction, table: StoredTable, expression: bytes | None
 ) -> list[StoredPartition]:
-    text = expression_text(expression)
-    if text is None:
-        raise MetaException("Partitions to drop can be selected by a filter text only, not by a serialized expression")
-    return transaction.partitions(table, matching_filter(table, text))
+    selection, is_exact = matching_expression(table, expression)
+    if not is_exact:
+        raise MetaException("The expression that selects partitions to drop cannot be evaluated: send a filter's text")
+    return transaction.partitions(table, selection)
 
 
 def _data_location(partition: Partition) -> str | None:

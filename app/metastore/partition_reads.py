@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from app.metastore.errors import required
-from app.metastore.partition_drops import expression_text, named_values
+from app.metastore.partition_drops import named_values
+from app.metastore.partition_expressions import matching_expression
 from app.metastore.partition_names import values_in_name
 from app.metastore.partition_projections import ProjectedPartitions, Projection
 from app.metastore.partition_specs import grouped_specs, is_grouping, list_spec
@@ -82,13 +83,12 @@ class PartitionReads:
     ) -> tuple[PartitionList, bool]:
         """Partitions an expression may select, and whether some of them might not match (semantics §4.5).
 
-        The text of a filter is evaluated. Of a serialized Java expression nothing is known here: all partitions are
+        The text of a filter and what can be read of Hive's own expressions is evaluated. Otherwise all partitions are
         the safe answer, and the flag tells the caller to look for itself.
         """
-        text = expression_text(expression)
-        if text is None:
-            return self.list_all(table_name, max_parts, projection), True
-        return self.list_by_filter(table_name, text, max_parts, projection), False
+        answer = _Unsure()
+        found = self._list(table_name, max_parts, answer.selecting(expression), projection, is_limited=True)
+        return found, answer.is_unsure
 
     def names(self, table_name: TableName, max_parts: int) -> NameList:
         """The names of the first partitions."""
@@ -100,8 +100,7 @@ class PartitionReads:
 
     def names_by_expression(self, table_name: TableName, expression: bytes | None, max_parts: int) -> NameList:
         """The names of the partitions that `list_by_expression` gives."""
-        text = expression_text(expression)
-        return self._names(table_name, max_parts, lambda table: matching_filter(table, text))
+        return self._names(table_name, max_parts, lambda table: matching_expression(table, expression)[0])
 
     def count_by_filter(self, table_name: TableName, filter_text: str | None) -> int:
         """How many partitions a filter selects; the text for a missing table is its own (semantics §4.3)."""
@@ -138,9 +137,9 @@ class PartitionReads:
         self, table_name: TableName, expression: bytes | None, max_parts: int, projection: Projection = ALL
     ) -> tuple[list[PartitionSpec], bool]:
         """`list_by_expression` as specs."""
-        text = expression_text(expression)
-        specs = self._specs(table_name, max_parts, lambda table: matching_filter(table, text), projection)
-        return specs, text is None
+        answer = _Unsure()
+        specs = self._specs(table_name, max_parts, answer.selecting(expression), projection)
+        return specs, answer.is_unsure
 
     def projected_specs(
         self, table_name: TableName, conditions: GetPartitionsFilterSpec | None, projection: Projection
@@ -224,6 +223,21 @@ class PartitionReads:
                 f"Number of partitions scanned (={requested}) on table '{table.table.tableName}' exceeds limit"
                 f" (={limit}). This is controlled on the metastore server by hive.metastore.limit.partition.request."
             )
+
+
+class _Unsure:
+    """Remembers of a selection by expression whether it may hold too much."""
+
+    def __init__(self) -> None:
+        self.is_unsure = True
+
+    def selecting(self, expression: bytes | None) -> Callable[[StoredTable], Selection]:
+        def select(table: StoredTable) -> Selection:
+            selection, is_exact = matching_expression(table, expression)
+            self.is_unsure = not is_exact
+            return selection
+
+        return select
 
 
 def _partitions(snapshot: Snapshot, table: StoredTable, selection: Selection, max_parts: int) -> PartitionList:

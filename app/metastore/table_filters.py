@@ -13,6 +13,7 @@ from app.metastore.filter_grammar import (
     Filter,
     FilterError,
     In,
+    IsNull,
     Like,
     LiteralKind,
     MultiIn,
@@ -111,6 +112,8 @@ def _table_node(node: Filter) -> TableNode:
             return _like(key, text)
         case Between() | In() | MultiIn():
             return _table_node(_spelled_out(node))
+        case IsNull():
+            raise AssertionError("no text says this")
 
 
 def _spelled_out(node: Between | In | MultiIn) -> Filter:

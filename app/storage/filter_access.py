@@ -12,6 +12,7 @@ from app.metastore.filters import (
     BoundBetween,
     BoundComparison,
     BoundIn,
+    BoundIsNull,
     BoundLike,
     BoundMultiIn,
     BoundNode,
@@ -55,6 +56,8 @@ def _is_narrow(node: BoundNode) -> bool:
             return _has_index(position) and all(one and isinstance(one[0], str) for one in pattern.alternatives)
         case BoundBetween(position) | BoundIn(position):
             return not node.negated and _has_index(position)
+        case BoundIsNull():
+            return False
         case BoundMultiIn(positions, rows, negated):
             return not negated and len(rows) <= ALTERNATIVES_MAX and any(map(_has_index, positions))
 

@@ -16,11 +16,13 @@ from app.metastore.filters import (
     BoundComparison,
     BoundFilter,
     BoundIn,
+    BoundIsNull,
     BoundLike,
     BoundMultiIn,
     BoundNode,
     BoundOr,
     Operator,
+    null_key,
 )
 from app.metastore.patterns import Pattern
 from app.metastore.ports import StoreError
@@ -167,6 +169,11 @@ class _Translator:
                 return and_(key >= _text(low), key <= _text(high))
             case BoundIn(position, _, operands, negated):
                 return self._in(position, operands, negated)
+            case BoundIsNull(position, kind, negated):
+                key, null = key_column(position), null_key(kind)
+                if null is None:
+                    return key.is_not(None) if negated else key.is_(None)
+                return key != null if negated else key == null
             case BoundMultiIn(positions, rows, negated):
                 conditions = self._multi_in(positions, rows, negated)
                 return _all_of(conditions) if negated else _any_of(conditions)

@@ -11,6 +11,7 @@ from app.structs import DropPartitionsExpr, MetaException, NoSuchObjectException
 from tests.metastore.partition_world import SALES, World, partition_world
 
 MISSING = TableName("shop", "Nothing")
+UNEVALUATED = MetaException("The expression that selects partitions to drop cannot be evaluated: send a filter's text")
 
 
 @pytest.fixture
@@ -156,11 +157,11 @@ def test_drop_by_filter_text(world: World) -> None:
         (None, MetaException("Partition spec is not set")),
         (
             expressions(b"\xac\xed kryo"),
-            MetaException("Partitions to drop can be selected by a filter text only, not by a serialized expression"),
+            UNEVALUATED,
         ),
         (
             expressions(b""),
-            MetaException("Partitions to drop can be selected by a filter text only, not by a serialized expression"),
+            UNEVALUATED,
         ),
         (expressions(b"note = 1"), MetaException("Specified key <note> is not a partitioning key for the table")),
     ],

@@ -1,0 +1,61 @@
+"""Expressions of Hive's compiler through the calls that take them: they answer what Hive itself selected."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from app.clock import ManualClock
+from app.files import Directories
+from app.metastore.partition_names import make_name
+from app.metastore.partition_tables import TableName
+from app.metastore.partitions import PartitionService
+from app.metastore.settings import MetastoreSettings
+from app.storage import SqlStore
+from app.structs import DropPartitionsExpr, FieldSchema, MetaException, Partition, RequestPartsSpec
+from tests.catalog import to_tjson
+from tests.contract.objects import create, read_structs, table
+from tests.metastore.recorded_expressions import KEYS, PARTITIONS, VALUES, recorded
+
+EXPRESSIONS = 150
+ORDERS = TableName("sales", "orders")
+
+
+@pytest.fixture
+def service(store: SqlStore) -> PartitionService:
+    create(store, table(partitionKeys=[FieldSchema(*key) for key in KEYS]), VALUES)
+    return PartitionService(store, Directories(), ManualClock(), MetastoreSettings(), to_tjson)
+
+
+def names_in(found: Sequence[Partition]) -> list[str]:
+    return [make_name([name for name, _ in KEYS], one.values or []) for one in found]
+
+
+def test_reads_find_what_hive_finds(service: PartitionService) -> None:
+    sure = 0
+    for one in recorded()[:EXPRESSIONS]:
+        found, is_unsure = service.reads.list_by_expression(ORDERS, one.data, -1)
+        names = names_in(found if isinstance(found, list) else read_structs(found))
+        wanted = sorted((PARTITIONS[number] for number in one.selected), key=str.encode)
+        assert (set(names) >= set(wanted)) if is_unsure else (names == wanted), one.sql
+        assert service.reads.names_by_expression(ORDERS, one.data, -1) == names
+        sure += not is_unsure
+    assert sure > 0.8 * EXPRESSIONS
+
+
+def test_drops_take_what_hive_finds_or_nothing(service: PartitionService) -> None:
+    left = service.reads.names(ORDERS, -1)
+    for one in recorded():
+        parts = RequestPartsSpec(exprs=[DropPartitionsExpr(expr=one.data)])
+        _, is_unsure = service.reads.list_by_expression(ORDERS, one.data, 0)
+        if is_unsure:
+            with pytest.raises(MetaException, match="cannot be evaluated"):
+                service.drops.drop_all(ORDERS, parts, ignores_missing=True, deletes_data=False)
+        elif len(one.selected) < 10:
+            going = {PARTITIONS[number] for number in one.selected} & set(left)
+            dropped = service.drops.drop_all(ORDERS, parts, ignores_missing=True, deletes_data=False)
+            assert set(names_in(dropped)) == going, one.sql
+            left = [name for name in left if name not in going]
+        if len(left) < 20:
+            break
+    assert service.reads.names(ORDERS, -1) == left
+    assert len(left) < 40
