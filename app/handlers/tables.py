@@ -14,7 +14,7 @@ from app.metastore.names import DEFAULT_CATALOG
 from app.metastore.partition_tables import TableName
 from app.metastore.tables import TableService
 from app.metastore.truncate_table import TruncateService
-from app.rpc.call import Call
+from app.rpc.call import Call, Volatile
 from app.structs import (
     AlterTableRequest,
     AlterTableResponse,
@@ -145,21 +145,28 @@ class Tables:
             request.limit,
         )
 
-    def get_table(self, call: Call, dbname: str, tbl_name: str) -> Table:
+    def get_table(self, call: Call, dbname: str, tbl_name: str) -> Table | Volatile[Table]:
         name = table_named(dbname, tbl_name)
-        return self._shown(name) if is_newer(call, dbname) else self._tables.get(name)
+        if not is_newer(call, dbname):
+            return self._tables.get(name)
+        table = self._shown(name)
+        return Volatile(table) if _has_others_inside(table) else table
 
-    def get_table_req(self, call: Call, req: GetTableRequest) -> GetTableResult:
+    def get_table_req(self, call: Call, req: GetTableRequest) -> GetTableResult | Volatile[GetTableResult]:
         request = required(req, "req")
         name = table_in(request.catName, request.dbName, request.tblName)
         newer = is_newer(call, request.dbName) or request.catName is not None
         table = self._shown(name) if newer else self._tables.get(name)
         if request.getColumnStats:
             table = self._statistics.with_table_statistics(name, table, request.engine)
-        return GetTableResult(table)
+        result = GetTableResult(table)
+        return Volatile(result) if _has_others_inside(table) else result
 
-    def get_table_objects_by_name(self, call: Call, dbname: str, tbl_names: list[str]) -> list[Table]:
-        return self._objects(database_name(dbname), tbl_names, newer=is_newer(call, dbname))
+    def get_table_objects_by_name(
+        self, call: Call, dbname: str, tbl_names: list[str]
+    ) -> list[Table] | Volatile[list[Table]]:
+        tables = self._objects(database_name(dbname), tbl_names, newer=is_newer(call, dbname))
+        return Volatile(tables) if any(map(_has_others_inside, tables)) else tables
 
     def get_table_objects_by_name_req(self, call: Call, req: GetTablesRequest) -> GetTablesResult:
         """4.x may send a pattern instead of names; the projection it may send as well is only a permission."""
@@ -216,6 +223,11 @@ class Tables:
             return self._tables.objects(db_name, names)
         tables = self._tables.objects(db_name, names, tells_ids=True)
         return [_in_default_catalog(self._views.complete(table)) for table in tables]
+
+
+def _has_others_inside(table: Table) -> bool:
+    """Whether it is a view with the tables it was built from, which change without it."""
+    return table.creationMetadata is not None and bool(table.creationMetadata.sourceTables)
 
 
 def _nothing_else(tx: object) -> None:

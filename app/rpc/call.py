@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
 
 
 class Dialect(StrEnum):
@@ -30,6 +33,13 @@ class Call:
     key: str | None = None
     waited_seconds: float = 0.0
     resume: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class Volatile(Generic[T]):
+    """What a handler returns in place of an answer that must not be kept: more can change it than its arguments name."""
+
+    answer: T
 
 
 class Waiting(Exception):

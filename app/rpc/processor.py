@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 from app.call_keys import AlreadyConcluded
 from app.idl import StructType
 from app.rpc.binding import Bound, bind
-from app.rpc.call import Call, Dialect, Waiting
+from app.rpc.call import Call, Dialect, Volatile, Waiting
 from app.rpc.dialects import methods_of
 from app.structs import METHODS, MetaException, Method, Struct, ThriftException
 from app.wire import ApplicationError, ApplicationErrorType, Codec, Message, MessageType
@@ -30,7 +30,7 @@ class Reply:
     type       REPLY, or EXCEPTION for an application exception
     payload    the encoded result without its envelope; chunks when it is long; None when nothing is to be answered
     outcome    `ok`, the class name of the declared exception, or the application exception's type, for log and metrics
-    arguments  what was decoded, None when it could not be
+    arguments  what was decoded, None when it could not be, or when the answer is volatile
     """
 
     type: MessageType
@@ -80,11 +80,11 @@ class Processor:
         try:
             bound = self._find(message, call.dialect)
             arguments = codec.decode(bound.method.arguments, message.payload)
-            result, outcome = self._invoke(bound, call, arguments)
+            result, outcome, is_volatile = self._invoke(bound, call, arguments)
             if message.type is MessageType.ONEWAY or bound.method.oneway:
                 return Reply(MessageType.REPLY, None, outcome, arguments)
             payload = self._whole_when_short(codec.encode(result))
-            return Reply(MessageType.REPLY, payload, outcome, arguments)
+            return Reply(MessageType.REPLY, payload, outcome, None if is_volatile else arguments)
         except ApplicationError as error:
             return self._application_exception(codec, message, error, arguments)
         except (Unavailable, AlreadyConcluded, Waiting):
@@ -104,8 +104,8 @@ class Processor:
             raise ApplicationError(f"Invalid method name: '{message.name}'", ApplicationErrorType.UNKNOWN_METHOD)
         return bound
 
-    def _invoke(self, bound: Bound, call: Call, arguments: Struct) -> tuple[Struct, str]:
-        """The result struct and the outcome."""
+    def _invoke(self, bound: Bound, call: Call, arguments: Struct) -> tuple[Struct, str, bool]:
+        """The result struct, the outcome, and whether the answer is volatile."""
         result: Any = bound.method.result
         try:
             with self._around(bound.method, call, arguments):
@@ -116,8 +116,10 @@ class Processor:
             raised = error if isinstance(error, ThriftException) else self._translate(error)
             if not isinstance(raised, ThriftException):
                 raise raised from error
-            return _declared(bound.method, _cut(raised, self._text_max)), type(raised).__name__
-        return result() if bound.method.definition.returns is None else result(success=value), "ok"
+            return _declared(bound.method, _cut(raised, self._text_max)), type(raised).__name__, False
+        answer = value.answer if isinstance(value, Volatile) else value
+        whole = result() if bound.method.definition.returns is None else result(success=answer)
+        return whole, "ok", isinstance(value, Volatile)
 
     def _whole_when_short(self, payload: bytes | Iterator[bytes]) -> bytes | Iterator[bytes]:
         if isinstance(payload, bytes):

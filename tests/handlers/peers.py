@@ -7,6 +7,7 @@ from app.main import Metastore, build_metastore
 from app.rpc import Call
 from app.rpc.call import Dialect
 from app.rpc.dialects import methods_of
+from app.rpc.processor import Reply
 from app.settings import Settings
 from app.wire import Codec, MessageType
 
@@ -19,17 +20,22 @@ class Peer:
         self._codec = codec
         self._dialect = dialect
 
-    def ask(self, name: str, *values: Any) -> Any:
+    def reply(self, name: str, *values: Any) -> Reply:
+        """The reply as it goes to the edge."""
         method, codec = methods_of(self._dialect)[name], self._codec
         before, after = codec.envelope(name, MessageType.CALL, 1)
         payload = codec.encode(method.arguments(*values))
         assert isinstance(payload, bytes)
         call = Call("ann", dialect=self._dialect)
-        reply = self._metastore.processor.process(codec, codec.read_message(before + payload + after), call)
+        return self._metastore.processor.process(codec, codec.read_message(before + payload + after), call)
+
+    def ask(self, name: str, *values: Any) -> Any:
+        """The answer; a declared exception is raised."""
+        method, reply = methods_of(self._dialect)[name], self.reply(name, *values)
         assert reply.type is MessageType.REPLY, reply
         assert reply.payload is not None
         encoded = reply.payload if isinstance(reply.payload, bytes) else b"".join(reply.payload)
-        result: Any = codec.decode(method.result, encoded)
+        result: Any = self._codec.decode(method.result, encoded)
         for field in method.definition.throws:
             raised = getattr(result, field.name)
             if raised is not None:

@@ -223,3 +223,15 @@ def test_only_views_that_may_replace_queries_are_listed(engine: Engine, older: P
     [listed] = engine.peer.ask("get_table_objects_by_name_req", GetTablesRequest("default", ["v"])).tables
     assert len(listed.creationMetadata.sourceTables) == 2
     assert older.ask("get_table", "default", "v").creationMetadata.sourceTables is None
+
+
+def test_an_answer_with_other_tables_inside_is_not_kept(engine: Engine) -> None:
+    """It changes with them, and nobody would notice."""
+    for method, arguments in (
+        ("get_table", ("default", "v")),
+        ("get_table_req", (GetTableRequest("default", "v"),)),
+        ("get_table_objects_by_name", ("default", ["a", "v"])),
+    ):
+        reply = engine.peer.reply(method, *arguments)
+        assert (reply.outcome, reply.arguments) == ("ok", None)
+    assert engine.peer.reply("get_table", "default", "a").arguments is not None

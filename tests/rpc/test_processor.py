@@ -4,8 +4,17 @@ import pytest
 
 from app.limits import Limits
 from app.rpc import Call, Dialect, Processor, Unavailable
+from app.rpc.call import Volatile
 from app.rpc.processor import whole_or_chunks
-from app.structs import METHODS, InvalidObjectException, MetaException, NoSuchObjectException, Partition, Table
+from app.structs import (
+    METHODS,
+    GetTableResult,
+    InvalidObjectException,
+    MetaException,
+    NoSuchObjectException,
+    Partition,
+    Table,
+)
 from app.wire import ApplicationError, MessageType, make_codecs
 
 TJSON = make_codecs(Limits()).tjson
@@ -39,6 +48,9 @@ class Handlers:
     def shutdown(self, call):
         return None
 
+    def get_table_req(self, call, req):
+        return Volatile(GetTableResult(Table(req.tblName)))
+
     def drop_table(self, call, dbname, name, deleteData):
         return None
 
@@ -67,7 +79,15 @@ class Rows:
         self.is_closed = True
 
 
-HANDLED = {"get_table", "get_partitions", "get_partition_names", "get_all_token_identifiers", "shutdown", "drop_table"}
+HANDLED = {
+    "get_table",
+    "get_table_req",
+    "get_partitions",
+    "get_partition_names",
+    "get_all_token_identifiers",
+    "shutdown",
+    "drop_table",
+}
 
 
 def translate(error):
@@ -219,3 +239,9 @@ def test_a_name_of_a_method_is_cut_as_well():
     reply = PROCESSOR.process(TJSON, TJSON.read_message(b'[1,"%s",1,7,{}]' % (b"n" * 50_000)), Call("alice"))
     assert reply.outcome == "UNKNOWN_METHOD"
     assert len(reply.payload) < 11_000
+
+
+def test_a_volatile_answer_is_sent_without_what_it_could_be_kept_by():
+    reply, sent = answer('[1,"get_table_req",1,7,{"1":{"rec":{"1":{"str":"d"},"2":{"str":"t"}}}}]')
+    assert (reply.outcome, reply.arguments) == ("ok", None)
+    assert sent == {"0": {"rec": {"1": {"rec": {"1": {"str": "t"}}}}}}
