@@ -26,6 +26,7 @@ SCRIPTS = (
     "notifications",
     "service",
     "odd_arguments",
+    "refusals",
 )
 
 

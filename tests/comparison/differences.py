@@ -855,12 +855,12 @@ DIFFERENCES: tuple[Difference, ...] = (
         lambda answers: _internal_error(answers.theirs) and answers.ours == {"success": True},
     ),
     Difference(
-        "null names of options and counters",
-        "getOption setOption getCounter",
+        "null names of options, counters and users",
+        "getOption setOption getCounter set_ugi",
         "INTERNAL_ERROR (6).",
-        "Nothing is set, there is nothing, it is 0.",
+        "Nothing is set, there is nothing, it is 0, there are no groups.",
         "There is none by the name null.",
-        lambda answers: _internal_error(answers.theirs) and answers.ours in ({}, {"success": 0}),
+        lambda answers: _internal_error(answers.theirs) and answers.ours in ({}, {"success": 0}, {"success": []}),
     ),
     Difference(
         "what is altered of an index",
@@ -870,6 +870,26 @@ DIFFERENCES: tuple[Difference, ...] = (
         "The rest has no effect.",
         lambda answers: _declared(answers.theirs) and answers.ours == {},
         parts_catalogs=True,
+    ),
+    Difference(
+        "values of partitions that nobody can have",
+        "get_partition_values",
+        "MetaException 'Error retrieving partition values: …' with Java's exception or the failing statement; for a "
+        "missing table with a filter none.",
+        "MetaException that names the key or the table.",
+        "The text helps; no client can rely on Java's.",
+        lambda answers: (
+            answers.exceptions[1] == "MetaException"
+            and (answers.theirs == {"success": {"partitionValues": []}} or answers.exceptions[0] == "MetaException")
+        ),
+    ),
+    Difference(
+        "expressions for partitions to drop that cannot be read",
+        "drop_partitions_req",
+        "MetaException with a text of its deserializer.",
+        "MetaException that says it.",
+        "The text helps; no client can rely on Java's.",
+        _other_text("Index "),
     ),
     Difference(
         "several mistakes in a new index",
@@ -982,7 +1002,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "statistics for a partition name that is none",
-        "update_partition_column_statistics delete_partition_column_statistics",
+        "update_partition_column_statistics delete_partition_column_statistics set_aggr_stats_for",
         "MetaException 'Partition name is invalid. '.",
         "InvalidObjectException that names the key which is missing.",
         "It says what to correct, in the words of the other calls by name.",
