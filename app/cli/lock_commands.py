@@ -120,7 +120,8 @@ def acquire(
     holder = LockHolder(target.user, socket.gethostname(), str(reason))
     with connected(target) as client:
         try:
-            locks = wanted.locks_of(in_key_order(as_written, PartitionKeys(client)))
+            ordered = in_key_order(as_written, PartitionKeys(client)) if settings.is_on else as_written
+            locks = wanted.locks_of(ordered)
             _say(explain_locks(locks))
             lock_id = LockAcquirer(client, settings, _pause).acquire(locks, holder)
         except NotAKey as error:

@@ -152,6 +152,8 @@ def test_the_off_switch(run, client):
     result = run("locks", "acquire", "--hiveconf", "hive.support.concurrency=false", "drop table t")
     assert (result.exit_code, result.stdout) == (0, "")
     assert "nothing is locked: hive.support.concurrency is false" in result.stderr
+    off = ("--hiveconf", "hive.support.concurrency=false", "--url", "http://127.0.0.1:1/hms")
+    assert run("locks", "acquire", *off, "alter table t drop partition (ds='1')", "--", "true").exit_code == 0
     assert "needs no locks" in run("locks", "acquire", "create database d").stderr
     assert held(client) == []
 
