@@ -90,7 +90,9 @@ def acquire(
     database: DatabaseOption = "default",
     as_hive: AsHiveOption = False,
     hiveconf: HiveconfOption = None,
-    heartbeat: Annotated[float, typer.Option(min=0.01, help="Seconds between heartbeats while a command runs.")] = 60.0,
+    heartbeat: Annotated[
+        float, typer.Option(min=0.01, help="Seconds between heartbeats of a command, well below txn_timeout_seconds.")
+    ] = 60.0,
 ) -> None:
     """Acquire the locks that a command needs, all or none, and print their id.
 

@@ -23,6 +23,7 @@ from app.structs import (
 )
 from tests.catalog import columns, new_table
 from tests.cli.conftest import OTHER_USER
+from tests.server import METASTORE_PATH
 from tests.txn.test_commands import PAGE
 
 AT_ONCE = ("--hiveconf", "hive.lock.numretries=0")
@@ -217,6 +218,16 @@ def test_two_locks_of_one_transaction_are_freed_together(run, client):
     freed = run("locks", "force-release", *ids)
     assert freed.exit_code == 0
     assert freed.stdout.count("\n") == 3
+
+
+def test_the_address_of_hive_4_does_as_well(run, gateway, client):
+    there = ("--url", f"https://127.0.0.1:{gateway.port}{METASTORE_PATH}")
+    other_lock(client, "t", type=LockType.EXCL_WRITE)
+    acquired = run("locks", "acquire", "lock table t shared", *there)
+    shown = json.loads(run("locks", "show", "--json", *there).stdout)
+    assert [each["type"] for each in shown] == ["SHARED_READ", "EXCL_WRITE"]
+    assert run("locks", "force-release", acquired.stdout.strip(), *there).exit_code == 0
+    assert run("locks", "show", "--blocking", *there).stdout.count("\n") == 1
 
 
 def test_a_command_runs_while_the_locks_are_held(run, client, tmp_path):
