@@ -35,7 +35,7 @@ def parse_arguments(
     request_fields: dict[str, Any] = {}
     read = read_stdin or sys.stdin.buffer.read
     for word in words:
-        if not _is_text(word):
+        if not is_text(word):
             raise ArgumentError(f"{word!r} is not UTF-8")
         name, separator, text = word.partition("=")
         if separator and name in fields:
@@ -49,7 +49,7 @@ def parse_arguments(
     return given
 
 
-def _is_text(word: str) -> bool:
+def is_text(word: str) -> bool:
     """Bytes of the command line that are no text arrive as lone surrogates."""
     return word.isascii() or not any("\ud800" <= character <= "\udfff" for character in word)
 

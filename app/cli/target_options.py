@@ -1,7 +1,7 @@
 """The options that say whom to call and as whom, the same for every command that calls a metastore."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -55,6 +55,17 @@ def target_of(
     )
 
 
+def check_words(given: Mapping[str, Any]) -> None:
+    """Ends the command when one of its words is no text: it could not be sent."""
+    from app.cli.arguments import is_text
+    from app.cli.output import fail
+
+    for value in given.values():
+        for word in value if isinstance(value, list) else [value]:
+            if isinstance(word, str) and not is_text(word):
+                fail(f"{word!r} is not UTF-8")
+
+
 _OPTIONS: Final = inspect.signature(target_of).parameters
 
 
@@ -62,6 +73,7 @@ def with_target(command: Callable[..., None]) -> Callable[..., None]:
     """`command` with these options added to its own; what they name becomes its first argument."""
 
     def called(**given: Any) -> None:
+        check_words(given)
         options = {name: given.pop(name) for name in _OPTIONS}
         command(target_of(**options), **given)
 

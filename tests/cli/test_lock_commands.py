@@ -220,6 +220,27 @@ def test_two_locks_of_one_transaction_are_freed_together(run, client):
     assert freed.stdout.count("\n") == 3
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("acquire", "drop table `\udcff`"),
+        ("acquire", "--operation", "insert", "--on", "\udcff"),
+        ("show", "--table", "\udcff"),
+        ("force-release", "1", "--reason", "\udcff"),
+    ],
+)
+def test_words_that_are_no_text(run, words):
+    result = run("locks", *words)
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert "is not UTF-8" in result.stderr
+
+
+@pytest.mark.parametrize("statement", ["drop table `a\0b`", "drop table " + "x" * 5_000])
+def test_names_that_cannot_be_locked(run, client, statement):
+    result = run("locks", "acquire", statement)
+    assert (result.exit_code, result.stdout, held(client)) == (1, "", [])
+
+
 def test_the_address_of_hive_4_does_as_well(run, gateway, client):
     there = ("--url", f"https://127.0.0.1:{gateway.port}{METASTORE_PATH}")
     other_lock(client, "t", type=LockType.EXCL_WRITE)
