@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -58,13 +59,14 @@ _TEXTS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("partName", "part_name", "partitionname", "partitionName"), "ds=1"),
     **dict.fromkeys(("colName", "col_name", "column_name", "columnName", "pkcolumn_name", "fkcolumn_name", "col"), "a"),
     **dict.fromkeys(("type", "colType"), "int"),
-    **dict.fromkeys(("location", "locationUri", "dataPath", "rootPath"), "file:/warehouse/x"),
+    **dict.fromkeys(("location", "locationUri", "managedLocationUri", "dataPath", "rootPath"), "file:/warehouse/x"),
     **dict.fromkeys(("filter", "expr", "partitionFilter"), 'ds = "1"'),
     **dict.fromkeys(("funcName", "functionName"), "f"),
     **dict.fromkeys(("roleName", "role_name", "role"), "r"),
     **dict.fromkeys(("index_name", "idx_name", "indexName"), "i"),
     **dict.fromkeys(("validTxnList",), "9:9223372036854775807::"),
     **dict.fromkeys(("resourcePlanName",), "plan"),
+    "ns": "default",
     **dict.fromkeys(("poolPath", "pool", "defaultPoolPath"), "default"),
     **dict.fromkeys(("triggerName", "trigger"), "trigger"),
     **dict.fromkeys(("schemaName",), "s"),
@@ -75,25 +77,52 @@ _TEXTS: Final[Mapping[str, str]] = {
     "schedule": "0 0 0 * * ?",
     "name": "x",
     "tableType": "MANAGED_TABLE",
-    "part_vals_text": "1",
+    "catalogName": "hive",
+    "type1": "int",
+    "grantor": "ann",
     "fullTableName": "default.t",
     "fullTableNames": "default.t",
     "tablesUsed": "default.t",
     "validWriteIdList": "default.t:9:9223372036854775807::",
     "validWriteIdlist": "default.t:9:9223372036854775807::",
 }
-_VALUES: Final = frozenset({"values", "part_vals", "partVals", "partitionVals", "partitionVal", "partValues"})
-_NAMES_OF_PARTITIONS: Final = frozenset({"partNames", "part_names", "names", "partitionnames", "partitionNames"})
+_ELEMENTS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("values", "part_vals", "partVals", "partitionVals", "partitionVal", "partValues"), "1"),
+    **dict.fromkeys(("partNames", "part_names", "names", "partitionnames", "partitionNames"), "ds=1"),
+    **dict.fromkeys(("colNames", "col_names", "skewedColNames", "bucketCols"), "a"),
+}
+_OF_STRUCTS: Final[Mapping[tuple[str, str], Any]] = {
+    ("FieldSchema", "name"): "a",
+    ("GetPartitionsByNamesRequest", "names"): ["ds=1"],
+    ("CreationMetadata", "validTxnList"): "9$default.t:9:9223372036854775807::",
+    ("Catalog", "name"): "hive",
+    ("GetCatalogRequest", "name"): "hive",
+    ("ISchema", "name"): "new",
+    ("CommitTxnKeyValue", "key"): "_meta.x",
+    ("SQLPrimaryKey", "pk_name"): "new_pk",
+    ("SQLForeignKey", "fk_name"): "new_fk",
+    ("SQLForeignKey", "pk_name"): "k",
+    ("SQLUniqueConstraint", "uk_name"): "new_uk",
+    ("SQLNotNullConstraint", "nn_name"): "new_nn",
+    ("SQLDefaultConstraint", "dc_name"): "new_dc",
+    ("SQLCheckConstraint", "dc_name"): "new_cc",
+    ("EnvironmentContext", "properties"): {"a": "b"},
+    ("GetPrincipalsInRoleRequest", "roleName"): "r",
+}
 _NUMBERS: Final[Mapping[str, int]] = {
     **dict.fromkeys(("max_parts", "maxParts", "maxEvents", "max_tables", "max_indexes"), 5),
+    **dict.fromkeys(("txnid", "txnId", "txn_id", "tableId"), 2),
+    "HiveObjectType": 3,
+    "QueryState": 1,
+    "DataOperationType": 1,
 }
 # Struct may contain themselves, and nobody looks so deep.
-_DEPTH_MAX: Final = 6
+_DEPTH_MAX: Final = 8
 
 
-def template(field: Field, depth: int = 0) -> Any:
-    """A value that a caller might send for a field."""
-    return _value(field.type, field.name, depth)
+def template(field: Field, meant: Mapping[str, Any] = MappingProxyType({})) -> Any:
+    """A value that a caller might send for a field; `meant` has values for fields by their names."""
+    return _Maker(meant).value(field.type, field.name, 0)
 
 
 def variants(value: Any, type: Type) -> Iterator[Any]:
@@ -130,63 +159,64 @@ def _struct_variants(value: Struct) -> Iterator[Struct]:
     for field in value.definition.fields:
         mine = getattr(value, field.name)
         if is_union and mine is None:
-            yield type(value)(**{field.name: template(field, _DEPTH_MAX - 2)})
+            yield type(value)(**{field.name: template(field)})
             continue
         for one in variants(mine, field.type):
             if one != mine or one is None:
                 yield msgspec.structs.replace(value, **{field.name: one})
 
 
-def _value(type: Type, name: str, depth: int) -> Any:
-    match type:
-        case BaseType.STRING:
-            return _TEXTS.get(name, "x")
-        case BaseType.BINARY:
-            return b"x"
-        case BaseType.BOOL:
-            return False
-        case BaseType.DOUBLE:
-            return 1.0
-        case BaseType():
-            return _NUMBERS.get(name, 1)
-        case EnumType(enum_name):
-            return next(iter(ENUMS[enum_name]))
-        case StructType(struct_name):
-            return _struct(struct_name, depth) if depth < _DEPTH_MAX else None
-        case ListType(element) | SetType(element):
-            inner = _element(element, name, depth)
-            return [] if inner is None else [inner]
-        case MapType(key, item):
-            inner = _value(item, name, depth + 1)
-            # JSON has no maps by lists.
-            is_plain = isinstance(key, BaseType | EnumType) and inner is not None
-            return {_value(key, name, depth + 1): inner} if is_plain else {}
-    raise AssertionError(type)
+class _Maker:
+    def __init__(self, meant: Mapping[str, Any]) -> None:
+        self._meant = meant
 
+    def value(self, type: Type, name: str, depth: int) -> Any:
+        if name in self._meant:
+            return self._meant[name]
+        match type:
+            case BaseType.STRING:
+                return _TEXTS.get(name, "x")
+            case BaseType.BINARY:
+                return b"x"
+            case BaseType.BOOL:
+                return False
+            case BaseType.DOUBLE:
+                return 1.0
+            case BaseType():
+                return _NUMBERS.get(name, 1)
+            case EnumType(enum_name):
+                return _NUMBERS.get(enum_name, next(iter(ENUMS[enum_name])))
+            case StructType(struct_name):
+                return self._struct(struct_name, depth) if depth < _DEPTH_MAX else None
+            case ListType(element) | SetType(element):
+                inner = self._element(element, name, depth)
+                return [] if inner is None else [inner]
+            case MapType(key, item):
+                inner = self.value(item, name, depth + 1)
+                # JSON has no maps by lists.
+                is_plain = isinstance(key, BaseType | EnumType) and inner is not None
+                return {self.value(key, name, depth + 1): inner} if is_plain else {}
+        raise AssertionError(type)
 
-def _element(type: Type, name: str, depth: int) -> Any:
-    if type is BaseType.STRING and name in _VALUES:
-        return "1"
-    if type is BaseType.STRING and name in _NAMES_OF_PARTITIONS:
-        return "ds=1"
-    if type is BaseType.STRING and name in ("colNames", "col_names", "skewedColNames", "bucketCols"):
-        return "a"
-    return _value(type, name, depth + 1)
+    def _element(self, type: Type, name: str, depth: int) -> Any:
+        if type is BaseType.STRING and name in _ELEMENTS:
+            return _ELEMENTS[name]
+        return self.value(type, name, depth + 1)
 
-
-def _struct(name: str, depth: int) -> Struct | None:
-    struct_class = STRUCTS[name]
-    if _is_recursive(name) and depth > 2:
-        return None
-    values: dict[str, Any] = {}
-    for field in struct_class.definition.fields:
-        value = _value(field.type, field.name, depth + 1)
-        if value is None and field.requiredness is Requiredness.REQUIRED:
+    def _struct(self, name: str, depth: int) -> Struct | None:
+        struct_class = STRUCTS[name]
+        if _is_recursive(name) and depth > 2:
             return None
-        values[field.name] = value
-        if struct_class.definition.kind is StructKind.UNION:
-            break
-    return struct_class(**values)
+        values: dict[str, Any] = {}
+        for field in struct_class.definition.fields:
+            known = _OF_STRUCTS.get((name, field.name))
+            value = self.value(field.type, field.name, depth + 1) if known is None else known
+            if value is None and field.requiredness is Requiredness.REQUIRED:
+                return None
+            values[field.name] = value
+            if struct_class.definition.kind is StructKind.UNION:
+                break
+        return struct_class(**values)
 
 
 @cache
