@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, and_, bindparam, delete, false, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, false, func, insert, or_, select, update
 
 from app.storage.errors import is_storable
 from app.storage.filter_sql import has_id_among, is_among
@@ -95,28 +95,7 @@ class LockWrites(LockReads, TxnStateWrites):
         return LockId(self._next_ids("lock", 1))
 
     def insert_request(self, request: Sequence[Lock], client: Client, blocker: Lock | None) -> None:
-        now_ms = self.now_ms()
-        shared = {
-            **client_columns(client),
-            "blocked_by_lock": None if blocker is None else blocker.lock_id,
-            "blocked_by_component": None if blocker is None else blocker.number,
-        }
-        rows = [
-            {
-                "lock_id": lock.lock_id,
-                "component_number": lock.number,
-                "txn_id": lock.txn_id,
-                **object_columns(lock.target),
-                "strength": STRENGTH[lock.type],
-                "is_acquired": lock.is_acquired,
-                "shares_writes": lock.shares_writes,
-                "last_heartbeat_ms": 0 if lock.txn_id != NO_TXN else now_ms,
-                "acquired_ms": now_ms if lock.is_acquired else None,
-                **shared,
-            }
-            for lock in request
-        ]
-        self._connection.execute(insert(LOCKS), rows)
+        self._connection.execute(insert(LOCKS), lock_insertions(request, client, blocker, self.now_ms()))
 
     def request(self, lock_id: int) -> list[Lock]:
         return _locks(self._connection.execute(_REQUEST, {"the_lock": lock_id}))
@@ -186,6 +165,51 @@ class LockWrites(LockReads, TxnStateWrites):
             return condition
         tables = {"", *(lock.target.table_name or "" for lock in request)}
         return and_(condition, is_among(LOCKS.c.table_name, tables, self._dialect_name))
+
+
+def lock_insertions(
+    request: Sequence[Lock], client: Client, blocker: Lock | None, now_ms: int
+) -> list[dict[str, Any]]:
+    """The rows of a request. Raises UnstorableText."""
+    shared = {
+        **client_columns(client),
+        "blocked_by_lock": None if blocker is None else blocker.lock_id,
+        "blocked_by_component": None if blocker is None else blocker.number,
+    }
+    return [
+        {
+            "lock_id": lock.lock_id,
+            "component_number": lock.number,
+            "txn_id": lock.txn_id,
+            **object_columns(lock.target),
+            "strength": STRENGTH[lock.type],
+            "is_acquired": lock.is_acquired,
+            "shares_writes": lock.shares_writes,
+            "last_heartbeat_ms": 0 if lock.txn_id != NO_TXN else now_ms,
+            "acquired_ms": now_ms if lock.is_acquired else None,
+            **shared,
+        }
+        for lock in request
+    ]
+
+
+def locks_with_ids(connection: Connection, lock_ids: Iterable[int]) -> list[Lock]:
+    """The components of these requests, by number."""
+    among = has_id_among(LOCKS.c.lock_id, lock_ids, connection.dialect.name)
+    return _locks(connection.execute(_LOCK_ROWS.where(among).order_by(LOCKS.c.lock_id, LOCKS.c.component_number)))
+
+
+def locks_near(
+    connection: Connection, places: Iterable[tuple[str, str]], least_strength: int, limit: int
+) -> list[Lock]:
+    """At most `limit` locks of that strength or more in these tables (no name: on the database), and some others."""
+    wanted, dialect_name = list(places), connection.dialect.name
+    condition = and_(
+        is_among(LOCKS.c.db_name, {db_name for db_name, _ in wanted}, dialect_name),
+        is_among(LOCKS.c.table_name, {table_name for _, table_name in wanted}, dialect_name),
+        LOCKS.c.strength >= least_strength,
+    )
+    return _locks(connection.execute(_LOCK_ROWS.where(condition).limit(limit)))
 
 
 def _filter_conditions(filter: LockFilter) -> Iterable[ColumnElement[bool]]:

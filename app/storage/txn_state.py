@@ -37,7 +37,7 @@ from app.txn.ports import Client
 from app.txn.transactions import CommittedWrite, Operation, State, Txn, Unfinished, Write
 
 _OBJECT: Final = ("db_name", "table_name", "partition_name")
-_COMPONENT: Final = ("txn_id", *_OBJECT, "operation", "write_id")
+COMPONENT_COLUMNS: Final = ("txn_id", *_OBJECT, "operation", "write_id")
 
 _NEXT_IDS: Final = (
     update(TXN_COUNTERS)
@@ -60,14 +60,14 @@ _COMMIT: Final = (
     .values(state=State.COMMITTED.value, ended_ms=bindparam("now_ms"))
 )
 _LOCKS_OF_TXN: Final = delete(LOCKS).where(LOCKS.c.txn_id == bindparam("the_txn"), LOCKS.c.txn_id > 0)
-_WRITES: Final = select(*(TXN_COMPONENTS.c[name] for name in _COMPONENT)).where(
+_WRITES: Final = select(*(TXN_COMPONENTS.c[name] for name in COMPONENT_COLUMNS)).where(
     TXN_COMPONENTS.c.txn_id == bindparam("the_txn")
 )
-_COMPLETE: Final = insert(COMPLETED_COMPONENTS).from_select(list(_COMPONENT), _WRITES)
+_COMPLETE: Final = insert(COMPLETED_COMPONENTS).from_select(list(COMPONENT_COLUMNS), _WRITES)
 _FORGET_WRITES: Final = delete(TXN_COMPONENTS).where(TXN_COMPONENTS.c.txn_id == bindparam("the_txn"))
 _REFUSED_LOCK: Final = select(TXNS).where(TXNS.c.refused_lock == bindparam("the_lock"))
 
-_POSTGRES_NOW: Final = select(cast(func.extract("epoch", func.clock_timestamp()) * literal(1000), BigInteger))
+POSTGRES_NOW: Final = select(cast(func.extract("epoch", func.clock_timestamp()) * literal(1000), BigInteger))
 
 
 class TxnStateReads(Repository):
@@ -80,7 +80,7 @@ class TxnStateReads(Repository):
 
     def unfinished_txns(self) -> list[Txn]:
         rows = self._connection.execute(select(TXNS).where(_UNFINISHED).order_by(TXNS.c.txn_id))
-        return [_txn(row) for row in rows]
+        return [txn_of(row) for row in rows]
 
     def completed_changes(self, table: Target) -> list[tuple[int, int]]:
         if not all(is_storable(name) for name in table if name is not None):
@@ -106,7 +106,7 @@ class TxnStateWrites(TxnStateReads):
             if self._dialect_name == "sqlite":
                 self._now_ms = self._clock.milliseconds()
             else:
-                self._now_ms = self._connection.execute(_POSTGRES_NOW).scalar_one()
+                self._now_ms = self._connection.execute(POSTGRES_NOW).scalar_one()
         return self._now_ms
 
     def insert_txns(self, count: int, type: TxnType, client: Client) -> list[TxnId]:
@@ -115,24 +115,17 @@ class TxnStateWrites(TxnStateReads):
         last = self._next_ids("txn", count)
         ids = range(last - count + 1, last + 1)
         oldest = self._connection.execute(_OLDEST_OPEN).scalar()
-        row = {
-            "state": State.OPEN.value,
-            "txn_type": int(type),
-            **client_columns(client),
-            "started_ms": self.now_ms(),
-            "last_heartbeat_ms": self.now_ms(),
-            "min_open_txn": ids[0] if oldest is None else oldest,
-        }
-        self._connection.execute(insert(TXNS), [{"txn_id": txn_id, **row} for txn_id in ids])
+        rows = txn_insertions(ids, type, client, self.now_ms(), ids[0] if oldest is None else oldest)
+        self._connection.execute(insert(TXNS), rows)
         return [TxnId(txn_id) for txn_id in ids]
 
     def txn(self, txn_id: int) -> Txn | None:
         row = self._connection.execute(_BY_ID, {"the_txn": txn_id}).first()
-        return None if row is None else _txn(row)
+        return None if row is None else txn_of(row)
 
     def txns(self, txn_ids: Sequence[int]) -> list[Txn]:
         condition = has_id_among(TXNS.c.txn_id, txn_ids, self._dialect_name)
-        return [_txn(row) for row in self._connection.execute(select(TXNS).where(condition).order_by(TXNS.c.txn_id))]
+        return [txn_of(row) for row in self._connection.execute(select(TXNS).where(condition).order_by(TXNS.c.txn_id))]
 
     def txns_between(self, first: int, last: int) -> list[Unfinished]:
         statement = (
@@ -211,24 +204,16 @@ class TxnStateWrites(TxnStateReads):
 
     def txn_of_refused_lock(self, lock_id: int) -> Txn | None:
         row = self._connection.execute(_REFUSED_LOCK, {"the_lock": lock_id}).first()
-        return None if row is None else _txn(row)
+        return None if row is None else txn_of(row)
 
     def insert_writes(self, txn_id: TxnId, writes: Sequence[Write]) -> None:
-        rows = [
-            {
-                "txn_id": txn_id,
-                **object_columns(write.target),
-                "operation": write.operation.value,
-                "write_id": write.write_id,
-            }
-            for write in writes
-        ]
+        rows = write_insertions(txn_id, writes)
         if rows:
             self._connection.execute(insert(TXN_COMPONENTS), rows)
 
     def writes_of(self, txn_id: TxnId) -> list[Write]:
         rows = self._connection.execute(_WRITES, {"the_txn": txn_id})
-        return [Write(target_of(*row[1:4]), Operation(row.operation), row.write_id) for row in rows]
+        return [write_of(row) for row in rows]
 
     def committed_since(self, txn_id: TxnId, targets: Sequence[Target]) -> list[CommittedWrite]:
         tables = {target.table_name or "" for target in targets}
@@ -266,6 +251,40 @@ class TxnStateWrites(TxnStateReads):
         return int(last)
 
 
+def txn_insertions(
+    txn_ids: Iterable[int], type: TxnType, client: Client, now_ms: int, oldest_open: int
+) -> list[dict[str, Any]]:
+    """Rows of TXNS for transactions that are opened. Raises UnstorableText."""
+    row = {
+        "state": State.OPEN.value,
+        "txn_type": int(type),
+        **client_columns(client),
+        "started_ms": now_ms,
+        "last_heartbeat_ms": now_ms,
+        "min_open_txn": oldest_open,
+    }
+    return [{"txn_id": txn_id, **row} for txn_id in txn_ids]
+
+
+def write_insertions(txn_id: TxnId, writes: Sequence[Write]) -> list[dict[str, Any]]:
+    """Rows of TXN_COMPONENTS. Raises UnstorableText."""
+    return [
+        {
+            "txn_id": txn_id,
+            **object_columns(write.target),
+            "operation": write.operation.value,
+            "write_id": write.write_id,
+        }
+        for write in writes
+    ]
+
+
+def write_of(row: Sequence[Any]) -> Write:
+    """A row of COMPONENT_COLUMNS."""
+    _, db_name, table_name, partition_name, operation, write_id = row
+    return Write(target_of(db_name, table_name, partition_name), Operation(operation), write_id)
+
+
 def object_columns(target: Target) -> dict[str, str]:
     """A target as columns: what is absent is an empty text. Raises UnstorableText."""
     for kind, name in zip(("database", "table", "partition"), target, strict=True):
@@ -290,7 +309,7 @@ def _unfinished(rows: Iterable[Any]) -> list[Unfinished]:
     return [Unfinished(TxnId(txn_id), state == State.OPEN, TxnType(kind)) for txn_id, state, kind in rows]
 
 
-def _txn(row: Row[Any]) -> Txn:
+def txn_of(row: Row[Any]) -> Txn:
     return Txn(
         txn_id=TxnId(row.txn_id),
         state=State(row.state),

@@ -46,5 +46,7 @@ class SqlTxnWrites(LockWrites, WriteIdWrites, CompactionWrites):
                 TXN_WRITE_IDS.c.txn_id.not_in(select(TXNS.c.txn_id)),
             )
         )
-        self._connection.execute(delete(REBUILDS).where(REBUILDS.c.txn_id.not_in(select(TXNS.c.txn_id).where(_IS_OPEN))))
+        self._connection.execute(
+            delete(REBUILDS).where(REBUILDS.c.txn_id.not_in(select(TXNS.c.txn_id).where(_IS_OPEN)))
+        )
         return len(txn_ids)

@@ -4,6 +4,7 @@ Each runs in a savepoint, so one that raises undoes itself only, and no caller h
 durable (design D9). Across processes SQLite's write lock, elsewhere a lock on the catalog's row keeps "one at a time".
 """
 
+import itertools
 import queue
 import threading
 from collections.abc import Callable
@@ -19,12 +20,16 @@ from app.metastore.ports import EventId, OutcomeUnknown, StoreUnavailable
 from app.storage.errors import Retryable, is_disconnect, is_worth_another_try, translated
 from app.storage.schema import CATALOG
 from app.storage.snapshot import SqlTransaction
+from app.storage.txn_groups import GroupJob, NeedsDatabase, TxnGroup
+from app.txn.ports import TxnWork
 
 T = TypeVar("T")
 
 # A batch holds the database's write lock, which other processes wait for.
 BATCH_MAX: Final = 500
 ATTEMPTS_MAX: Final = 4
+# After so many that had to run alone the rest of a batch does, too.
+ALONE_MAX: Final = 3
 
 _LOCK: Final = select(CATALOG.c.last_event_id).with_for_update()
 
@@ -126,15 +131,21 @@ class _Batch:
         self._engine = engine
         self._clock = clock
         self._jobs = jobs
+        self._alone_count = 0
 
     def run(self) -> list[Outcome]:
         """What became of each job. Raises StoreError or Retryable for all of them: then nothing was changed."""
         with translated(self._engine), self._engine.connect() as connection:
             last_event_id = before = EventId(connection.execute(_LOCK).scalar_one())
             outcomes: list[Outcome] = []
-            for job in self._jobs:
+            while len(outcomes) < len(self._jobs):
+                together = self._alike(len(outcomes))
+                if together:
+                    outcomes += self._run_together(connection, together)
+                if len(outcomes) == len(self._jobs):
+                    break
                 transaction = SqlTransaction(connection, last_event_id, self._clock)
-                outcomes.append(self._run_job(job, transaction))
+                outcomes.append(self._run_job(self._jobs[len(outcomes)], transaction))
                 if isinstance(outcomes[-1], Success):
                     last_event_id = transaction.last_event_id
             if last_event_id != before:
@@ -142,10 +153,34 @@ class _Batch:
             self._commit(connection)
             return outcomes
 
+    def _alike(self, first: int) -> list[Job]:
+        """The jobs from there on that are about transactions and locks only; none when it did not pay so far."""
+        if self._alone_count >= ALONE_MAX:
+            return []
+        return list(itertools.takewhile(lambda job: isinstance(job.work, TxnWork), self._jobs[first:]))
+
+    def _run_together(self, connection: Connection, jobs: list[Job]) -> list[Outcome]:
+        """What became of them, up to the first that has to run alone."""
+        as_group = [GroupJob(job.work, _open_key(job)) for job in jobs if isinstance(job.work, TxnWork)]
+        group = TxnGroup(connection, self._clock, as_group)
+        outcomes: list[Outcome] = []
+        for job in as_group:
+            try:
+                outcomes.append(Success(group.run(job, self._clock.seconds())))
+            except NeedsDatabase:
+                self._alone_count += 1
+                break
+            except BaseException as error:
+                if is_disconnect(self._engine, error):
+                    raise
+                outcomes.append(Failure(self._reason(error)))
+        group.write()
+        return outcomes
+
     def _run_job(self, job: Job, transaction: SqlTransaction) -> Outcome:
         transaction.savepoint()
         try:
-            key = None if job.key is None or job.key.is_concluded else job.key
+            key = _open_key(job)
             if key is not None:
                 transaction.refuse_second(key)
             value = job.work(transaction)
@@ -177,3 +212,8 @@ class _Batch:
             if is_disconnect(self._engine, error):
                 raise OutcomeUnknown("the connection to the database was lost while committing") from error
             raise
+
+
+def _open_key(job: Job) -> CallKey | None:
+    """The key of the call whose change this job is."""
+    return None if job.key is None or job.key.is_concluded else job.key

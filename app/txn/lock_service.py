@@ -22,7 +22,7 @@ from app.txn.locks import (
     waiting_for,
 )
 from app.txn.names import Target
-from app.txn.ports import Client, LockFilter, ShownLock, Store, TxnReads, TxnWrites
+from app.txn.ports import Client, LockFilter, ShownLock, Store, Transaction, TxnReads, TxnWork, TxnWrites
 from app.txn.settings import TxnSettings
 from app.txn.transactions import Write, open_txn
 
@@ -92,14 +92,16 @@ class LockService:
             raise MetaException("a lock request needs at least one component")
         if len(call.wanted) > self._settings.components_max:
             raise too_many("components", len(call.wanted), self._settings.components_max, "components_max")
-        return self._write(lambda txns: self._lock(txns, call))
+        txn_ids = () if call.txn_id == NO_TXN else (call.txn_id,)
+        locks = [(wanted.target, wanted.type) for wanted in call.wanted]
+        return self._do(TxnWork(lambda txns: self._lock(txns, call), txn_ids=txn_ids, locks=locks))
 
     def check_lock(self, lock_id: int) -> LockAnswer:
         """Try again to acquire a waiting request; a heartbeat too (semantics §5.9).
 
         Raises NoSuchLockException; TxnAbortedException for a request that a deadlock cost its transaction.
         """
-        return self._write(lambda txns: self._check(txns, lock_id))
+        return self._do(TxnWork(lambda txns: self._check(txns, lock_id), lock_ids=[lock_id], checks=True))
 
     def heartbeat(self, txns: TxnWrites, lock_id: int) -> None:
         """Keep a lock alive, within somebody's unit of work. Raises NoSuchLockException."""
@@ -113,7 +115,7 @@ class LockService:
 
         Raises TxnOpenException for one that its transaction has acquired: that ends with the transaction.
         """
-        self._write(lambda txns: _unlock(txns, lock_id))
+        self._do(TxnWork(lambda txns: _unlock(txns, lock_id), lock_ids=[lock_id]))
 
     def force_release(self, user: str, lock_id: int, reason: str | None = None) -> list[ShownLock]:
         """As `release`, for administrators. Raises NoSuchLockException, and MetaException for other users."""
@@ -150,7 +152,10 @@ class LockService:
         return self._store.read(lambda snapshot: work(snapshot.txns))
 
     def _write(self, work: Callable[[TxnWrites], T | Refused]) -> T:
-        outcome = self._store.write(lambda transaction: work(transaction.txns))
+        return self._do(lambda transaction: work(transaction.txns))
+
+    def _do(self, work: Callable[[Transaction], T | Refused]) -> T:
+        outcome = self._store.write(work)
         if isinstance(outcome, Refused):
             raise outcome.reason
         return outcome

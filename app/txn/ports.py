@@ -6,9 +6,9 @@ twice, also across restarts.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-from app.structs import TxnType
+from app.structs import LockType, TxnType
 from app.txn.compaction import Compaction, CompactionFilter
 from app.txn.locks import Lock, LockId, TxnId
 from app.txn.names import Target
@@ -205,6 +205,30 @@ class TxnWrites(TxnReads, Protocol):
         Those are committed ones, and aborted ones that wrote nothing and have no write ids. With them go changes and
         write ids that no open transaction can collide with or needs to hide.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class TxnWork(Generic[T]):
+    """A unit of work that is about nothing but transactions and locks, and what it will ask for, as far as is known.
+
+    A store may read that ahead for many of them. Whatever else `work` asks for it gets all the same.
+
+    locks    targets and types of the components it requests
+    checks   it tries again to acquire the requests `lock_ids`
+    opens    it opens transactions
+    commits  it commits `txn_ids`
+    """
+
+    work: Callable[[TxnWrites], T]
+    txn_ids: Sequence[int] = ()
+    lock_ids: Sequence[int] = ()
+    locks: Sequence[tuple[Target, LockType]] = ()
+    checks: bool = False
+    opens: bool = False
+    commits: bool = False
+
+    def __call__(self, transaction: "Transaction") -> T:
+        return self.work(transaction.txns)
 
 
 class Snapshot(Protocol):

@@ -10,7 +10,7 @@ from app.txn.errors import Refused, too_many
 from app.txn.lock_service import LockService
 from app.txn.locks import TxnId
 from app.txn.names import Target
-from app.txn.ports import Client, Store, Transaction, TxnReads, TxnWrites
+from app.txn.ports import Client, Store, Transaction, TxnReads, TxnWork, TxnWrites
 from app.txn.settings import TxnSettings
 from app.txn.transactions import (
     Operation,
@@ -74,7 +74,7 @@ class TransactionService:
         if replication is not None:
             return self._write(lambda txns: self._open_replicated(txns, client, *replication))
         size = batch_size(count, self._settings.batch_max)
-        return self._write(lambda txns: self._open(txns, size, type, client))
+        return self._do(TxnWork(lambda txns: self._open(txns, size, type, client), opens=True))
 
     def commit(
         self,
@@ -95,19 +95,22 @@ class TransactionService:
         Raises NoSuchTxnException, and TxnAbortedException for a collision too: the transaction is aborted then.
         """
 
-        def work(transaction: Transaction) -> Refused | None:
-            txns = transaction.txns
+        def commits(txns: TxnWrites) -> Refused | bool:
             own_id = _local_id(txns, txn_id, policy)
             if own_id is None or not needs_commit(own_id, txns.txn(own_id)):
-                return None
-            refusal = _commit(txns, TxnId(own_id), checks_writes, is_strict)
-            if refusal is None and alongside is not None:
-                alongside(transaction)
-            return refusal
+                return False
+            return _commit(txns, TxnId(own_id), checks_writes, is_strict) or True
 
-        outcome = self._store.write(work)
-        if outcome is not None:
-            raise outcome.reason
+        def work(transaction: Transaction) -> Refused | bool:
+            outcome = commits(transaction.txns)
+            if outcome is True and alongside is not None:
+                alongside(transaction)
+            return outcome
+
+        if alongside is None and policy is None:
+            self._do(TxnWork(commits, txn_ids=[txn_id], commits=True))
+        else:
+            self._do(work)
 
     def abort(self, txn_id: int, policy: str | None = None) -> None:
         """Raises NoSuchTxnException, for a committed one too; aborting twice is fine (semantics §5.4)."""
@@ -138,7 +141,8 @@ class TransactionService:
                 txns.refresh_txns([open_txn(txn_id, txns.txn(txn_id)).txn_id])
 
         if lock_id or txn_id:
-            self._write(work)
+            txn_ids, lock_ids = [txn_id] if txn_id else [], [lock_id] if lock_id else []
+            self._do(TxnWork(work, txn_ids=txn_ids, lock_ids=lock_ids))
 
     def heartbeat_range(self, first: int, last: int) -> RangeHeartbeat:
         """Keep all open transactions of a range alive; which of it are aborted, and which are neither.
@@ -207,7 +211,10 @@ class TransactionService:
         self._write(work)
 
     def _write(self, work: Callable[[TxnWrites], T | Refused]) -> T:
-        outcome = self._store.write(lambda transaction: work(transaction.txns))
+        return self._do(lambda transaction: work(transaction.txns))
+
+    def _do(self, work: Callable[[Transaction], T | Refused]) -> T:
+        outcome = self._store.write(work)
         if isinstance(outcome, Refused):
             raise outcome.reason
         return outcome
