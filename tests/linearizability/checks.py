@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from tests.linearizability.history import Call, answered
+from tests.linearizability.lease_model import LeaseModel, in_steps
 from tests.linearizability.lock_model import LockModel
 from tests.linearizability.numbering import Told, check_dense, check_order
 from tests.linearizability.search import linearization
@@ -46,3 +47,37 @@ def _write_ids(calls: Sequence[Call]) -> dict[tuple[int, str], set[tuple[int, in
     for call in answered(calls, "allocate"):
         found.setdefault((call.world, call.arguments[0]), set()).update(call.answer)
     return found
+
+
+def check_leases(calls: Sequence[Call]) -> list[Call]:
+    """The order in which the calls of one world happened. Raises NotLinearizable."""
+    steps, earlier = in_steps(calls)
+    granted = [call for call in answered(steps, "grab") if call.answer[0] == "granted"]
+    placed = [call for call in answered(steps, "take_place") if not call.arguments[2]]
+    for group in (granted, placed):
+        earlier += pairwise(sorted(group, key=lambda call: call.answer[1]))
+    return linearization(steps, LeaseModel(steps), earlier)
+
+
+def check_lease_ids(calls: Sequence[Call]) -> None:
+    """Ids of leases, tickets and changes, over all worlds together. Raises NotInOrder."""
+    grabs = answered(calls, "grab")
+    granted = [call for call in grabs if call.answer[0] == "granted"]
+    placed = [call for call in grabs if call.answer[0] == "waits" and not call.arguments[2]]
+    for group in (granted, placed):
+        check_order(Told(call.answer[1], call.invoked, call.returned) for call in group)
+    check_dense((call.answer[1] for call in granted), 1)
+    check_versions(calls)
+
+
+def check_versions(calls: Sequence[Call]) -> None:
+    """The numbers of changes, and the newest one as readers see it. Raises NotInOrder."""
+    written = answered(calls, "write")
+    seen = answered(calls, "version")
+    check_order(
+        [
+            *(Told(call.answer, call.invoked, call.returned) for call in written),
+            *(Told(call.answer, call.invoked, call.returned, is_new=False) for call in seen),
+        ]
+    )
+    check_dense((call.answer for call in written), 1)

@@ -1,4 +1,4 @@
-"""What calls on locks and transactions have to do with each other: the search need not try both orders of the others."""
+"""What calls on locks and transactions have to do with each other: of all others the search tries one order only."""
 
 import re
 from collections.abc import Iterable, Sequence

@@ -19,6 +19,8 @@ from random import Random
 from typing import Any, Final
 
 from tests.linearizability.history import Journal
+from tests.linearizability.lease_clients import LeaseClient, TenureClient
+from tests.linearizability.lease_services import StoreLeases, open_leases
 from tests.linearizability.lock_clients import LockClient, play_patiently
 from tests.linearizability.services import open_services
 
@@ -39,7 +41,7 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
-    parser.add_argument("kind", choices=["locks", "patient", "mortal"])
+    parser.add_argument("kind", choices=["locks", "patient", "mortal", "leases", "tenures"])
     parser.add_argument("--address", action="append", required=True)
     parser.add_argument("--processes", type=int, default=16)
     parser.add_argument("--worlds", type=int, default=10)
@@ -77,9 +79,12 @@ def _start(work: Callable[[], None]) -> int:
 
 def _play_worlds(options: argparse.Namespace, number: int, barrier: Any) -> None:
     """The worlds begin and end together, so that nothing of one overlaps with another."""
-    services = open_services(options.address[number % len(options.address)])
     journal = Journal(options.folder / f"client-{number}.journal", number)
     random = Random(f"{options.seed} {number}")
+    if options.kind in ("leases", "tenures"):
+        _play_with_leases(options, number, journal, random, barrier)
+        return
+    services = open_services(options.address[number % len(options.address)])
     client = LockClient(number, services, journal, random)
     for world in range(options.worlds):
         client.enter(world)
@@ -92,6 +97,23 @@ def _play_worlds(options: argparse.Namespace, number: int, barrier: Any) -> None
         if number == 0:
             services.tidy_up()
     services.close()
+
+
+def _play_with_leases(options: argparse.Namespace, number: int, journal: Journal, random: Random, barrier: Any) -> None:
+    leases = open_leases(options.address[number % len(options.address)])
+    if options.kind == "tenures":
+        client: Any = TenureClient(number, leases, journal, random)
+    else:
+        assert isinstance(leases, StoreLeases)
+        client = LeaseClient(number, leases, journal, random)
+    for world in range(options.worlds):
+        if number == 0:
+            client.prepare(world)
+        barrier.wait(PATIENCE_SECONDS)
+        client.enter(world)
+        client.play(options.calls)
+        barrier.wait(PATIENCE_SECONDS)
+    leases.close()
 
 
 def _mortal_world(options: argparse.Namespace, world: int) -> int:

@@ -17,6 +17,9 @@ S_T = '(0, False, ((("d", "t", None), "SHARED_READ", None),))'
 X_P1 = '(0, False, ((("d", "t", "p=1"), "EXCLUSIVE", None),))'
 X_P2 = '(0, False, ((("d", "t", "p=2"), "EXCLUSIVE", None),))'
 
+BOTH = '(0, False, ((("d", "t", "p=1"), "EXCLUSIVE", None), (("d", "t", "p=2"), "EXCLUSIVE", None)))'
+COLLISION = "Aborting [txnid:1,2] due to a write conflict on d/t committed by [txnid:2,2] u/u"
+
 
 def of_txn(txn_id: int, table: str, kind: str = "EXCLUSIVE", operation: str | None = None) -> str:
     return str((txn_id, False, ((("d", table, None), kind, operation),)))
@@ -87,7 +90,7 @@ RIGHT = {
         lock{of_txn(1, "t", "SHARED_READ", "UPDATE")} -> (1, "ACQUIRED")
         lock{of_txn(2, "t", "SHARED_READ", "UPDATE")} -> (2, "ACQUIRED")
         commit(2, True, False)
-        commit(1, True, False) -> !TxnAborted Aborting [txnid:1,2] due to a write conflict on d/t committed by [txnid:2,2] u/u
+        commit(1, True, False) -> !TxnAborted {COLLISION}
         open_txns(1) -> (2, ((1, False),))
         """,
     "a deadlock costs the youngest": f"""
@@ -146,7 +149,7 @@ WRONG = {
         """,
     "half of a request": f"""
         lock{X_P1} -> (1, "ACQUIRED")
-        lock(0, False, ((("d", "t", "p=1"), "EXCLUSIVE", None), (("d", "t", "p=2"), "EXCLUSIVE", None))) -> (2, "WAITING")
+        lock{BOTH} -> (2, "WAITING")
         show_locks() -> ((1, 1, 0, ("d", "t", "p=1"), True), (2, 1, 0, ("d", "t", "p=1"), False), \
 (2, 2, 0, ("d", "t", "p=2"), True))
         """,
@@ -189,7 +192,7 @@ WRONG = {
     "a collision with nobody": f"""
         open(2) -> (1, 2)
         lock{of_txn(1, "t", "SHARED_READ", "UPDATE")} -> (1, "ACQUIRED")
-        commit(1, True, False) -> !TxnAborted Aborting [txnid:1,2] due to a write conflict on d/t committed by [txnid:2,2] u/u
+        commit(1, True, False) -> !TxnAborted {COLLISION}
         """,
     "a deadlock costs the eldest": f"""
         open(2) -> (1, 2)

@@ -5,6 +5,8 @@ LINEARIZABILITY_SCALE asks for so many times as much.
 
 import subprocess
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -47,13 +49,9 @@ def test_processes_that_are_killed_leave_nothing_half_done(database_url: str, tm
 
 @pytest.mark.postgres
 def test_through_two_gateways(fresh_postgres_database: str, tmp_path: Path) -> None:
-    migrate(fresh_postgres_database, tmp_path)
-    with (
-        GatewayServer(tmp_path / "first", database=fresh_postgres_database) as first,
-        GatewayServer(tmp_path / "second", database=fresh_postgres_database) as second,
-    ):
-        found = check(play(tmp_path, "locks", [address(first), address(second)], "--worlds", 3 * SCALE))
-    assert found.total() > 500 * SCALE
+    with two_gateways(fresh_postgres_database, tmp_path) as addresses:
+        found = check(play(tmp_path, "locks", addresses, "--worlds", 2 * SCALE))
+    assert found.total() > 400 * SCALE
 
 
 @pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
@@ -83,6 +81,15 @@ def wait_for_journals(process: subprocess.Popen[str], folder: Path, bytes_min: i
         except subprocess.TimeoutExpired:
             continue
         return
+
+
+@contextmanager
+def two_gateways(database: str, folder: Path) -> Iterator[list[str]]:
+    """The addresses of two replicas over a new PostgreSQL database."""
+    migrate(database, folder)
+    first, second = (GatewayServer(folder / name, database=database) for name in ("first", "second"))
+    with first, second:
+        yield [address(first), address(second)]
 
 
 def address(server: GatewayServer) -> str:

@@ -14,7 +14,7 @@ def test_calls_that_overlap_may_be_told_in_any_order() -> None:
 
 
 def test_a_smaller_number_after_a_larger_one() -> None:
-    with pytest.raises(NotInOrder, match="number=1.*after.*number=2"):
+    with pytest.raises(NotInOrder, match=r"number=1.*after.*number=2"):
         check_order([Told(2, 0, 1), Told(1, 2, 3)])
 
 

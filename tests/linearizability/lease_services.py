@@ -1,0 +1,134 @@
+"""The calls of clients on leases, and writes under them, on a store in their own process or through a gateway."""
+
+import time
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
+
+from app.client import MetastoreClient
+from app.clock import SystemClock
+from app.limits import Limits
+from app.metastore.fencing import presenting
+from app.metastore.ports import Event
+from app.storage import open_store
+from app.structs import Database, LeaseObject
+from app.txn.lease_service import LeaseService, MustWait
+from app.txn.lease_settings import LeaseSettings
+from app.txn.leases import Ticket
+from tests.server import trusting
+
+ADMIN: Final = "admin"
+# How long a place among those who wait is kept; no client is away for so long.
+FORGOTTEN_SECONDS: Final = 1_000.0
+PAUSE_SECONDS: Final = 0.01
+
+
+class Leases(Protocol):
+    """What a client may call. Raises ThriftException."""
+
+    def enter(self, db_name: str) -> None:
+        """Make what will be written to."""
+
+    def take(self, user: str, claims: Sequence[Any], duration_seconds: int, wait_seconds: int) -> int: ...
+    def extend(self, user: str, lease_id: int, claims: Sequence[Any], duration_seconds: int) -> None: ...
+    def drop(self, user: str, lease_id: int, places: Sequence[Any]) -> None: ...
+    def write(self, lease_id: int, place: Sequence[str | None]) -> Any: ...
+    def close(self) -> None: ...
+
+
+class StoreLeases:
+    """On the database itself. A write is an event."""
+
+    def __init__(self, url: str) -> None:
+        self._store = open_store(url, SystemClock(), Limits(), 2)
+        self._service = LeaseService(self._store, LeaseSettings(forgotten_seconds=FORGOTTEN_SECONDS))
+
+    def enter(self, db_name: str) -> None:
+        """Events need nothing to be there."""
+
+    def grab(self, user: str, claims: Sequence[Any], ticket: int, wait_seconds: int) -> tuple[str, int]:
+        """One attempt: `granted` and a lease, or `waits` and a ticket."""
+        objects = _objects(claims)
+        outcome = self._service.grab(user, objects, 3_600, wait_seconds, ticket=Ticket(ticket) if ticket else None)
+        return ("waits", outcome.ticket) if isinstance(outcome, MustWait) else ("granted", outcome)
+
+    def take(self, user: str, claims: Sequence[Any], duration_seconds: int, wait_seconds: int) -> int:
+        begin = time.monotonic()
+        ticket: Ticket | None = None
+        while True:
+            waited_seconds = time.monotonic() - begin
+            outcome = self._service.grab(
+                user, _objects(claims), duration_seconds, wait_seconds, waited_seconds=waited_seconds, ticket=ticket
+            )
+            if not isinstance(outcome, MustWait):
+                return outcome
+            ticket = outcome.ticket
+            time.sleep(PAUSE_SECONDS)
+
+    def abandon(self, ticket: int, claims: Sequence[Any]) -> None:
+        self._service.abandon(Ticket(ticket))
+
+    def extend(self, user: str, lease_id: int, claims: Sequence[Any], duration_seconds: int = 0) -> None:
+        self._service.extend(user, lease_id, _objects(claims), duration_seconds or None)
+
+    def drop(self, user: str, lease_id: int, places: Sequence[Any]) -> None:
+        self._service.drop(user, lease_id, _objects([(place, "s") for place in places]))
+
+    def force_drop(self, places: Sequence[Any]) -> None:
+        self._service.force_drop(ADMIN, _objects([(place, "s") for place in places]))
+
+    def listed(self, db_name: str) -> list[Any]:
+        found = self._service.listed([LeaseObject(db_name)])
+        return [(one.lease_id, (one.db_name, one.table_name, one.partition_name), one.lease_type) for one in found]
+
+    def write(self, lease_id: int, place: Sequence[str | None]) -> Any:
+        """The number of the change, which is that of the catalog's version after it."""
+        db_name, table_name, _ = place
+        event = Event("ALTER_TABLE" if table_name else "ALTER_DATABASE", db_name or "", table_name, "{}")
+        with presenting(lease_id):
+            return self._store.write(lambda tx: tx.append_event(event))
+
+    def version(self) -> int:
+        return self._store.version()
+
+    def close(self) -> None:
+        self._store.close()
+
+
+class GatewayLeases:
+    """Through HTTP. A write alters a database."""
+
+    def __init__(self, url: str, user: str, password: str) -> None:
+        self._account = (url, (user, password), trusting())
+        self._client = MetastoreClient(*self._account)
+
+    def enter(self, db_name: str) -> None:
+        if db_name not in self._client.call("get_all_databases"):
+            self._client.call("create_database", Database(db_name))
+
+    def take(self, user: str, claims: Sequence[Any], duration_seconds: int, wait_seconds: int) -> int:
+        lease_id: int = self._client.call("grab_lease", _objects(claims), duration_seconds, wait_seconds)
+        return lease_id
+
+    def extend(self, user: str, lease_id: int, claims: Sequence[Any], duration_seconds: int) -> None:
+        self._client.call("extend_lease", lease_id, _objects(claims), duration_seconds)
+
+    def drop(self, user: str, lease_id: int, places: Sequence[Any]) -> None:
+        self._client.call("drop_lease", lease_id, _objects([(place, "s") for place in places]))
+
+    def write(self, lease_id: int, place: Sequence[str | None]) -> None:
+        headers = {"X-HMS-Lease-Id": str(lease_id)}
+        with MetastoreClient(*self._account, headers=headers) as fenced:
+            fenced.call("alter_database", place[0], Database(place[0], parameters={"writer": str(lease_id)}))
+
+    def close(self) -> None:
+        self._client.close()
+
+
+def open_leases(address: str) -> StoreLeases | GatewayLeases:
+    """`address` as for `services.open_services`."""
+    url, *account = address.split(" ", 2)
+    return GatewayLeases(url, *account) if url.startswith("http") else StoreLeases(url)
+
+
+def _objects(claims: Sequence[Any]) -> list[LeaseObject]:
+    return [LeaseObject(*place, kind) for place, kind in claims]
