@@ -78,6 +78,7 @@ _STATUS: Mapping[str, str] = {
     "clear_file_metadata": "nothing to clear",
     **dict.fromkeys(("flushCache", "reinitialize", "shutdown", "cm_recycle"), "nothing to do"),
     "setMetaConf": "checked, not kept",
+    "get_materialization_invalidation_info": "answered; where Hive cannot tell and so has no result, all has changed",
     "set_ugi": "answered; the caller is whom the transport knows",
     "setOption": "kept until the process ends, without effect",
     "getCpuProfile": "always empty",

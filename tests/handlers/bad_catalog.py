@@ -134,7 +134,7 @@ _DATABASE = {"name": "default"}
 
 
 def _each(names: Iterable[str], values: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    return {name: values for name in names}
+    return dict.fromkeys(names, values)
 
 
 # What calls have to say so that they get through.
