@@ -106,6 +106,12 @@ def methods_text(handlers: Mapping[str, type], proofs: Mapping[str, str]) -> str
     return "\n".join(_lines(handlers, proofs)) + "\n"
 
 
+def named_proofs(text: str) -> dict[str, str]:
+    """Method and test out of the rows of the document."""
+    rows = (line.split(" | ") for line in text.splitlines() if line.startswith("| `"))
+    return {row[0].strip("| `"): row[5].strip("`") for row in rows}
+
+
 def answering_classes() -> dict[str, type]:
     """The handler class that answers each method, by method name: the classes of `app.handlers`, as they stand."""
     modules = (

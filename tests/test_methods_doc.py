@@ -11,6 +11,7 @@ from app.methods_doc import (
     exception_names,
     methods_path,
     methods_text,
+    named_proofs,
     signature,
     source_root,
 )
@@ -20,14 +21,14 @@ from app.structs.stubs import stub_path, stub_text
 
 def test_the_table_of_methods_is_up_to_date():
     text = methods_path().read_text(encoding="utf-8")
-    assert text == methods_text(answering_classes(), proofs_in(text)), "run: python -m app methods"
+    assert text == methods_text(answering_classes(), named_proofs(text)), "run: python -m app methods"
 
 
 def test_every_method_has_a_test_that_calls_it():
     """The document may name any of them, so that it does not change with every new test."""
     there_are = proofs(source_root(), METHODS)
     assert [name for name, tests in there_are.items() if not tests] == []
-    named = proofs_in(methods_path().read_text(encoding="utf-8"))
+    named = named_proofs(methods_path().read_text(encoding="utf-8"))
     assert named.keys() == METHODS.keys()
     gone = {name: test for name, test in named.items() if test not in there_are[name]}
     assert gone == {}, "run: python -m app methods"
@@ -39,12 +40,6 @@ def test_every_method_of_the_protocol_and_of_a_known_client_is_there():
     assert len(protocol) == 153 + len(IDL.services["FacebookService"].methods)
     assert {*protocol, *clients_of_methods()} - answering_classes().keys() == set()
     assert set(protocol) == {name for name, method in METHODS.items() if dialects_of(method).startswith("2.3")}
-
-
-def proofs_in(text: str) -> dict[str, str]:
-    """Method and test out of the rows of the document."""
-    rows = (line.split(" | ") for line in text.splitlines() if line.startswith("| `"))
-    return {row[0].strip("| `"): row[5].strip("`") for row in rows}
 
 
 def test_the_type_stubs_are_up_to_date():

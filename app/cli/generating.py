@@ -2,15 +2,19 @@
 
 from app.cli.output import out
 from app.method_proofs import proofs
-from app.methods_doc import answering_classes, methods_path, methods_text, source_root
+from app.methods_doc import answering_classes, methods_path, methods_text, named_proofs, source_root
 from app.settings_doc import operations_path, with_tables
 from app.structs import IDL, METHODS
 from app.structs.stubs import stub_path, stub_text
 
 
 def write_methods() -> None:
-    found = {name: tests[0] if tests else "none" for name, tests in proofs(source_root(), METHODS).items()}
-    methods_path().write_text(methods_text(answering_classes(), found), encoding="utf-8")
+    named = named_proofs(methods_path().read_text(encoding="utf-8"))
+    chosen = {}
+    for name, tests in proofs(source_root(), METHODS).items():
+        # What the document names stays as long as it holds, so that not every new test changes it.
+        chosen[name] = named[name] if named.get(name) in tests else next(iter(tests), "none")
+    methods_path().write_text(methods_text(answering_classes(), chosen), encoding="utf-8")
     out.print(f"wrote {methods_path()}", highlight=False, soft_wrap=True)
 
 
