@@ -1,7 +1,8 @@
-"""Which part of a filter finds the partitions on SQLite, whose planner uses our indexes for no OR over several keys.
+"""Which part of a filter finds the partitions on SQLite, whose planner has no figures about the data.
 
-Such an OR is asked for alternative by alternative, each a query of its own. That pays where every alternative is
-narrow, that is, selects few partitions as far as one can tell without figures, and nothing beside the OR is narrow.
+It uses our indexes for no OR over several keys. Such an OR is asked for alternative by alternative, each a query of its
+own. That pays where every alternative is narrow, that is, selects few partitions as far as one can tell from its form,
+and nothing beside the OR is narrow. Of several keys with narrow conditions it takes any; there, figures are needed.
 """
 
 from collections.abc import Sequence
@@ -24,16 +25,49 @@ from app.storage.schema import KEY_COLUMN_COUNT
 # SQLite takes 500 queries in one statement.
 ALTERNATIVES_MAX: Final = 400
 
+_OF_ONE_KEY: Final = (BoundComparison, BoundLike, BoundBetween, BoundIn)
 _LOWER: Final = frozenset({Operator.GREATER, Operator.GREATER_OR_EQUAL})
 _UPPER: Final = frozenset({Operator.LESS, Operator.LESS_OR_EQUAL})
 
 
 def leading_alternatives(root: BoundNode) -> BoundOr | BoundMultiIn | None:
     """The OR in a filter's conjunction that had best be asked for by alternatives, None when none need be."""
-    conjuncts = root.children if isinstance(root, BoundAnd) else (root,)
+    conjuncts = _conjuncts(root)
     if _is_narrow_together([one for one in conjuncts if not isinstance(one, BoundOr | BoundMultiIn)]):
         return None
     return next((one for one in conjuncts if isinstance(one, BoundOr | BoundMultiIn) and _is_narrow(one)), None)
+
+
+def narrow_keys(root: BoundNode) -> dict[int, list[BoundNode]]:
+    """The keys whose index could find what a conjunction selects, each with the conditions its index helps with.
+
+    An index continues with the next key, so that one equality behind another helps, too, and needs no index of its own.
+    """
+    conjuncts = [one for one in _conjuncts(root) if isinstance(one, _OF_ONE_KEY)]
+    conditions: dict[int, list[BoundNode]] = {}
+    for one in conjuncts:
+        conditions.setdefault(one.position, []).append(one)
+    found: dict[int, list[BoundNode]] = {}
+    for position, of_one in sorted(conditions.items()):
+        if is_equality(of_one) and is_equality(found.get(position - 1, [])):
+            found[position - 1] += of_one
+        elif _is_narrow_together(of_one):
+            found[position] = list(of_one)
+    return found
+
+
+def is_equality(conditions: Sequence[BoundNode]) -> bool:
+    """Whether one of the conditions names the values of its key."""
+    return any(
+        one.operator is Operator.EQUAL
+        if isinstance(one, BoundComparison)
+        else isinstance(one, BoundIn) and not one.negated
+        for one in conditions
+    )
+
+
+def _conjuncts(root: BoundNode) -> Sequence[BoundNode]:
+    return root.children if isinstance(root, BoundAnd) else (root,)
 
 
 def _is_narrow_together(conjuncts: Sequence[BoundNode]) -> bool:

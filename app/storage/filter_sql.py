@@ -1,6 +1,6 @@
 """Patterns, lists of texts and partition filters as SQL conditions."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, Final, TypeAlias
 
@@ -110,13 +110,16 @@ def matches_text(column: ColumnElement[Any], texts: Sequence[str | None], dialec
     return column.like("".join("%" if text is None else text.translate(escapes) for text in texts), escape="!")
 
 
-def selects(bound: BoundFilter, table_id: int, dialect_name: str) -> list[Condition]:
+def selects(
+    bound: BoundFilter, table_id: int, dialect_name: str, unindexed_keys: Container[int] = ()
+) -> list[Condition]:
     """The conditions for the PARTITIONS of a table that `filters.evaluate` selects.
 
-    Raises StoreError when there are too many conditions, UnstorableText for an operand no database can take.
+    Indexes of `unindexed_keys` are not used. Raises StoreError when there are too many conditions, UnstorableText for
+    an operand no database can take.
     """
     of_table = PARTITIONS.c.table_id == table_id
-    translator = _Translator(dialect_name)
+    translator = _Translator(dialect_name, unindexed_keys)
     leading = leading_alternatives(bound.root) if dialect_name == "sqlite" else None
     if leading is None:
         return [of_table, translator.node(bound.root)]
@@ -127,6 +130,12 @@ def selects(bound: BoundFilter, table_id: int, dialect_name: str) -> list[Condit
     rest = [one for one in (bound.root.children if isinstance(bound.root, BoundAnd) else ()) if one is not leading]
     found = PARTITIONS.c.partition_id.in_(union_all(*each))
     return [unindexed(PARTITIONS.c.table_id) == table_id, found, *map(translator.node, rest)]
+
+
+def hold(conditions: Sequence[BoundNode], table_id: int, dialect_name: str) -> list[Condition]:
+    """The conditions for the PARTITIONS of a table for which some conditions of a filter hold. Raises as `selects`."""
+    translator = _Translator(dialect_name)
+    return [PARTITIONS.c.table_id == table_id, *map(translator.node, conditions)]
 
 
 def unindexed(column: ColumnElement[Any]) -> ColumnElement[Any]:
@@ -145,8 +154,9 @@ def key_column(position: int) -> ColumnElement[Any]:
 
 
 class _Translator:
-    def __init__(self, dialect_name: str) -> None:
+    def __init__(self, dialect_name: str, unindexed_keys: Container[int] = ()) -> None:
         self._dialect_name = dialect_name
+        self._unindexed_keys = unindexed_keys
         self._conditions = 0
 
     def node(self, node: BoundNode) -> Condition:
@@ -157,20 +167,20 @@ class _Translator:
             case BoundOr():
                 return _any_of(self.alternatives(node))
             case BoundComparison(position, _, operator, operand):
-                return _OPERATORS[operator](key_column(position), _text(operand))
+                return _OPERATORS[operator](self._key(position), _text(operand))
             case BoundLike(position, pattern):
-                key = key_column(position)
+                key = self._key(position)
                 condition = matches_pattern(key, pattern, self._dialect_name)
                 return key.is_not(None) if condition is None else condition
             case BoundBetween(position, _, low, high, negated):
-                key = key_column(position)
+                key = self._key(position)
                 if negated:
                     return or_(key < _text(low), key > _text(high))
                 return and_(key >= _text(low), key <= _text(high))
             case BoundIn(position, _, operands, negated):
                 return self._in(position, operands, negated)
             case BoundIsNull(position, kind, negated):
-                key, null = key_column(position), null_key(kind)
+                key, null = self._key(position), null_key(kind)
                 if null is None:
                     return key.is_not(None) if negated else key.is_(None)
                 return key != null if negated else key == null
@@ -193,7 +203,7 @@ class _Translator:
         return conditions + [self.node(child) for child in others]
 
     def _in(self, position: int, operands: Sequence[str], negated: bool) -> Condition:
-        key = key_column(position)
+        key = self._key(position)
         if len(operands) == 1:
             text = _text(operands[0])
             return key != text if negated else key == text
@@ -205,8 +215,12 @@ class _Translator:
         if len(positions) == 1:
             return [self._in(positions[0], [row[0] for row in rows], negated)]
         compare, join = (ne, _any_of) if negated else (eq, _all_of)
-        keys = [key_column(position) for position in positions]
+        keys = [self._key(position) for position in positions]
         return [join([compare(key, _text(text)) for key, text in zip(keys, row, strict=True)]) for row in rows]
+
+    def _key(self, position: int) -> ColumnElement[Any]:
+        key = key_column(position)
+        return unindexed(key) if position in self._unindexed_keys else key
 
     def _count(self, conditions: int) -> None:
         self._conditions += conditions

@@ -1,24 +1,29 @@
 """Partitions as rows: reading, in the order of their names."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Select, false, func, select
+from sqlalchemy import ColumnElement, Select, false, func, literal, select
 
+from app.metastore.filters import BoundFilter
 from app.metastore.locations import is_under
 from app.metastore.partition_names import canonical_value, escape
 from app.metastore.ports import PartitionId, Selection, StoredPartition, StoredTable
 from app.metastore.typed_values import ValueClass, class_sort_key, value_class
 from app.storage.descriptors import Descriptors
 from app.storage.errors import is_storable
-from app.storage.filter_sql import has_id_among, have_names, key_column, matches_text, selects, unindexed
+from app.storage.filter_access import is_equality, narrow_keys
+from app.storage.filter_sql import has_id_among, have_names, hold, key_column, matches_text, selects, unindexed
 from app.storage.fragments import decode_texts
 from app.storage.partition_list import NAMES_AT_ONCE, ROWS_AT_ONCE, Lease, PartitionList, PartitionNames, Rows
 from app.storage.partition_rows import ROW_COLUMNS, StructRows
 from app.storage.repository import Repository
-from app.storage.schema import DESCRIPTORS, PARTITIONS, TABLES
+from app.storage.schema import DESCRIPTORS, KEY_COLUMN_COUNT, PARTITIONS, TABLES
 from app.structs import EncodedList
 from app.structs.encoded import EncodedTexts
+
+# To see which of two conditions holds for fewer partitions; so many are read in less than a millisecond.
+LOOKED_AT_MAX: Final = 1_000
 
 
 class PartitionReads(Repository):
@@ -115,7 +120,8 @@ class PartitionReads(Repository):
     def _conditions(self, table: StoredTable, selection: Selection) -> list[ColumnElement[bool]]:
         conditions: list[ColumnElement[bool]] = []
         if selection.filter is not None:
-            conditions += selects(selection.filter, table.table_id, self._dialect_name)
+            unindexed_keys = self._poor_keys(table, selection.filter)
+            conditions += selects(selection.filter, table.table_id, self._dialect_name, unindexed_keys)
         if selection.names is not None:
             conditions.append(have_names(table.table_id, selection.names, self._dialect_name))
         if selection.partial_values is not None:
@@ -123,6 +129,20 @@ class PartitionReads(Repository):
         if selection.filter is None and selection.names is None:
             conditions.insert(0, PARTITIONS.c.table_id == table.table_id)
         return conditions
+
+    def _poor_keys(self, table: StoredTable, filter: BoundFilter) -> set[int]:
+        """Keys whose index SQLite must not take, since that of another finds fewer partitions. A look at some tells."""
+        if self._dialect_name != "sqlite" or table.partition_count <= LOOKED_AT_MAX:
+            return set()
+        keys = narrow_keys(filter.root)
+        if len(keys) < 2:
+            return set()
+        best = min(keys, key=lambda position: self._count_some(hold(keys[position], table.table_id, "sqlite")))
+        return set(range(KEY_COLUMN_COUNT)) - ({best, best + 1} if is_equality(keys[best]) else {best})
+
+    def _count_some(self, conditions: Sequence[ColumnElement[bool]]) -> int:
+        some = select(literal(1)).select_from(PARTITIONS).where(*conditions).limit(LOOKED_AT_MAX)
+        return self._connection.execute(select(func.count()).select_from(some.subquery())).scalar_one()
 
     def _has_values(self, table: StoredTable, wanted: Sequence[str | None]) -> list[ColumnElement[bool]]:
         """Partial values are compared as text (semantics §4.6), which names are made of; keys let indexes help."""
