@@ -19,7 +19,7 @@ def start(folder: Path, kind: str, addresses: Sequence[str], *options: object) -
     """Client processes that write their journals into `folder`."""
     command = [sys.executable, "-m", "tests.linearizability.processes", str(folder), kind]
     command += [word for address in addresses for word in ("--address", address)]
-    command += ["--processes", str(PROCESSES), *map(str, options)]
+    command += ["--processes", str(PROCESSES), *map(str, options)]  # the last one counts
     return subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
 
 

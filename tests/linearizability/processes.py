@@ -13,6 +13,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
@@ -22,7 +23,7 @@ from tests.linearizability.history import Journal
 from tests.linearizability.lease_clients import LeaseClient, TenureClient
 from tests.linearizability.lease_services import StoreLeases, open_leases
 from tests.linearizability.lock_clients import LockClient, play_patiently
-from tests.linearizability.services import open_services
+from tests.linearizability.services import GatewayServices, StoreServices, open_services
 
 PATIENCE_SECONDS: Final = 120.0
 
@@ -33,7 +34,7 @@ def main() -> int:
     options = _options()
     if options.kind == "mortal":
         return sum(_mortal_world(options, world) for world in range(options.worlds))
-    barrier = _fork.Barrier(options.processes)
+    barrier = _fork.Barrier(options.processes * options.threads)
     numbers = range(options.processes)
     return _run([lambda number=number: _play_worlds(options, number, barrier) for number in numbers])  # type: ignore[misc]
 
@@ -44,6 +45,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("kind", choices=["locks", "patient", "mortal", "leases", "tenures"])
     parser.add_argument("--address", action="append", required=True)
     parser.add_argument("--processes", type=int, default=16)
+    parser.add_argument("--threads", type=int, default=1, help="clients of each process, for locks only")
     parser.add_argument("--worlds", type=int, default=10)
     parser.add_argument("--calls", type=int, default=14)
     parser.add_argument("--seed", type=int, default=1)
@@ -79,13 +81,21 @@ def _start(work: Callable[[], None]) -> int:
 
 def _play_worlds(options: argparse.Namespace, number: int, barrier: Any) -> None:
     """The worlds begin and end together, so that nothing of one overlaps with another."""
-    journal = Journal(options.folder / f"client-{number}.journal", number)
-    random = Random(f"{options.seed} {number}")
     if options.kind in ("leases", "tenures"):
-        _play_with_leases(options, number, journal, random, barrier)
+        _play_with_leases(options, number, barrier)
         return
     services = open_services(options.address[number % len(options.address)])
-    client = LockClient(number, services, journal, random)
+    with ThreadPoolExecutor(options.threads) as pool:
+        clients = [number * options.threads + thread for thread in range(options.threads)]
+        list(pool.map(lambda client: _play_with_locks(options, client, services.twin(), barrier), clients))
+    services.close()
+
+
+def _play_with_locks(
+    options: argparse.Namespace, number: int, services: StoreServices | GatewayServices, barrier: Any
+) -> None:
+    journal = Journal(options.folder / f"client-{number}.journal", number)
+    client = LockClient(number, services, journal, Random(f"{options.seed} {number}"))
     for world in range(options.worlds):
         client.enter(world)
         barrier.wait(PATIENCE_SECONDS)
@@ -96,11 +106,12 @@ def _play_worlds(options: argparse.Namespace, number: int, barrier: Any) -> None
         barrier.wait(PATIENCE_SECONDS)
         if number == 0:
             services.tidy_up()
-    services.close()
 
 
-def _play_with_leases(options: argparse.Namespace, number: int, journal: Journal, random: Random, barrier: Any) -> None:
+def _play_with_leases(options: argparse.Namespace, number: int, barrier: Any) -> None:
     leases = open_leases(options.address[number % len(options.address)])
+    journal = Journal(options.folder / f"client-{number}.journal", number)
+    random = Random(f"{options.seed} {number}")
     if options.kind == "tenures":
         client: Any = TenureClient(number, leases, journal, random)
     else:

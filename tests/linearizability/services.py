@@ -43,6 +43,7 @@ from app.txn.write_id_service import WriteIdService
 from tests.linearizability.history import NotMade, Unknown
 
 WHO: Final = Client("u", "h", "a")
+READ_CONNECTIONS: Final = 4
 
 
 class Services(Protocol):
@@ -66,14 +67,14 @@ class Services(Protocol):
 class StoreServices:
     """On the database itself."""
 
-    def __init__(self, url: str) -> None:
-        self.store: SqlStore = open_store(url, SystemClock(), Limits(), 2)
+    def __init__(self, store: SqlStore) -> None:
+        self._store = store
         # What is over is forgotten as soon as somebody tidies up.
         settings = TxnSettings(remembered_ms=-1)
-        self._locks = LockService(self.store, settings)
-        self._transactions = TransactionService(self.store, self._locks, settings)
-        self._write_ids = WriteIdService(self.store, settings)
-        self._expiry = Expiry(self.store, settings)
+        self._locks = LockService(store, settings)
+        self._transactions = TransactionService(store, self._locks, settings)
+        self._write_ids = WriteIdService(store, settings)
+        self._expiry = Expiry(store, settings)
         self.db_name = ""
 
     def open(self, count: int) -> Any:
@@ -124,12 +125,16 @@ class StoreServices:
         (found,) = self._write_ids.valid_write_ids([(table, Target(self.db_name, table))], None)
         return found.ids.high_water_mark, found.ids.open_ids, found.ids.aborted_ids
 
+    def twin(self) -> "StoreServices":
+        """For another thread."""
+        return StoreServices(self._store)
+
     def tidy_up(self) -> None:
         """Forget what is over."""
         self._expiry.expire()
 
     def close(self) -> None:
-        self.store.close()
+        self._store.close()
 
 
 class GatewayServices:
@@ -139,6 +144,7 @@ class GatewayServices:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
+        self._account = (url, user, password)
         self._client = MetastoreClient(url, (user, password), context, timeout_seconds=60)
         self.db_name = ""
 
@@ -205,6 +211,10 @@ class GatewayServices:
         ]
         return found.writeIdHighWaterMark, [one for one in found.invalidWriteIds if one not in aborted], aborted
 
+    def twin(self) -> "GatewayServices":
+        """For another thread."""
+        return GatewayServices(*self._account)
+
     def tidy_up(self) -> None:
         """The gateway does so by itself."""
 
@@ -221,7 +231,9 @@ class GatewayServices:
 def open_services(address: str) -> StoreServices | GatewayServices:
     """`address` is the URL of a database, or `https://…` with user and password behind it, separated by spaces."""
     url, *account = address.split(" ", 2)
-    return GatewayServices(url, *account) if url.startswith("http") else StoreServices(url)
+    if url.startswith("http"):
+        return GatewayServices(url, *account)
+    return StoreServices(open_store(url, SystemClock(), Limits(), READ_CONNECTIONS))
 
 
 def _target(place: Sequence[str | None]) -> Target:

@@ -35,6 +35,11 @@ def test_on_the_database(database_url: str, tmp_path: Path) -> None:
     assert found["lock"] > 200 * SCALE
 
 
+def test_with_threads_whose_calls_are_committed_together(database_url: str, tmp_path: Path) -> None:
+    options = ("--processes", 4, "--threads", 4, "--worlds", 4 * SCALE)
+    assert check(play(tmp_path, "locks", [database_url], *options)).total() > 800 * SCALE
+
+
 def test_no_deadlock_lasts(database_url: str, tmp_path: Path) -> None:
     """Transactions that never give up waiting all come to an end, and whoever was sacrificed was told with whom."""
     found = check(play(tmp_path, "patient", [database_url], "--worlds", SCALE))
