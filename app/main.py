@@ -209,7 +209,7 @@ def _handlers(
     statistics = ColumnStatisticsService(store, clock, rules, to_tjson)
     privileges = PrivilegeService(store, clock)
     roles = RoleService(store, clock, rules)
-    views = MaterializedViewService(store, events)
+    views = MaterializedViewService(store, clock, events)
     databases.create_default()
     roles.create_defaults()
     alterations.recover_pending_moves()

@@ -59,7 +59,7 @@ class Catalog:
         self.notifications = NotificationService(store, self.clock, self.settings, self.event_maker, Limits())
         self.partition_marks = PartitionMarkService(store, self.clock, self.settings)
         self.statistics = ColumnStatisticsService(store, self.clock, self.settings, to_tjson)
-        self.materialized_views = MaterializedViewService(store, self.event_maker)
+        self.materialized_views = MaterializedViewService(store, self.clock, self.event_maker)
         self.databases.create_default()
 
     def with_settings(self, **changed: Any) -> "Catalog":

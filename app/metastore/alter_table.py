@@ -285,8 +285,7 @@ class AlterTableService:
 
     def _store_change(self, tx: Transaction, plan: Alteration, after: Table, *, cascade: bool) -> None:
         table_id, before = plan.before.table_id, plan.before.table
-        # Only update_creation_metadata changes these.
-        after = msgspec.structs.replace(after, creationMetadata=before.creationMetadata)
+        after = _with_creation_metadata(after, before)
         columns = _columns_of(after)
         if columns != _columns_of(before):
             after = _without_lost_statistics(tx, table_id, after)
@@ -321,6 +320,14 @@ class AlterTableService:
     def _take_back(self, done: DoneFileWork) -> None:
         if done.pending is not None:
             self._moves.take_back(done.pending)
+
+
+def _with_creation_metadata(after: Table, before: Table) -> Table:
+    """Only update_creation_metadata changes them; they follow the name of the view."""
+    kept = before.creationMetadata
+    if kept is not None:
+        kept = msgspec.structs.replace(kept, dbName=after.dbName, tblName=after.tableName)
+    return msgspec.structs.replace(after, creationMetadata=kept)
 
 
 def decide(

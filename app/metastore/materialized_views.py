@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from app.clock import Clock
 from app.metastore.errors import required, unstorable_as_meta
 from app.metastore.events import EventMaker
 from app.metastore.ids import TableId
@@ -22,8 +23,9 @@ _TABLES_USED_MAX: Final = 1_000
 class MaterializedViewService:
     """A view's creation metadata lie in its table; the counts of changes in its sources have rows of their own."""
 
-    def __init__(self, store: Store, events: EventMaker) -> None:
+    def __init__(self, store: Store, clock: Clock, events: EventMaker) -> None:
         self._store = store
+        self._clock = clock
         self._events = events
 
     def names_for_rewriting(self, db_name: str | None) -> list[str]:
@@ -58,7 +60,8 @@ class MaterializedViewService:
             if found is None or found.table.tableType != TableType.MATERIALIZED_VIEW:
                 raise MetaException(f"There is no materialized view {shown(str(name))}")
             before = found.table
-            after = msgspec.structs.replace(before, creationMetadata=stored_creation_metadata(given, before))
+            stored = stored_creation_metadata(given, before, self._clock.milliseconds())
+            after = msgspec.structs.replace(before, creationMetadata=stored)
             tx.update_table(found.table_id, found.database_id, after)
             note_sources(tx, found.table_id, given)
             tx.append_event(self._events.alter_table(before, after))
@@ -90,14 +93,15 @@ def check_creation_metadata(metadata: CreationMetadata) -> None:
         raise MetaException(f"a view may be built from {_TABLES_USED_MAX} tables")
 
 
-def stored_creation_metadata(metadata: CreationMetadata, view: Table) -> CreationMetadata:
-    """What is kept in the view's table: by the view's present name, without the tables themselves."""
+def stored_creation_metadata(metadata: CreationMetadata, view: Table, now_ms: int) -> CreationMetadata:
+    """What is kept in the view's table: by the view's present name, built now, without the tables themselves."""
     return msgspec.structs.replace(
         metadata,
         catName=metadata.catName or "hive",
         dbName=view.dbName,
         tblName=view.tableName,
         tablesUsed=set(metadata.tablesUsed or ()),
+        materializationTime=now_ms if metadata.materializationTime is None else metadata.materializationTime,
         sourceTables=None,
     )
 

@@ -278,7 +278,8 @@ class TableService:
         new = msgspec.structs.replace(new, createTime=now)
         if given.creationMetadata is not None:
             check_creation_metadata(given.creationMetadata)
-            new = msgspec.structs.replace(new, creationMetadata=stored_creation_metadata(given.creationMetadata, new))
+            stored = stored_creation_metadata(given.creationMetadata, new, self._clock.milliseconds())
+            new = msgspec.structs.replace(new, creationMetadata=stored)
         return with_parameters(new, transactional_parameters(created_parameters, new)), keeps_statistics
 
     def _located(self, new: Table, given: Table, database: StoredDatabase) -> Table:

@@ -225,6 +225,18 @@ def test_only_views_that_may_replace_queries_are_listed(engine: Engine, older: P
     assert older.ask("get_table", "default", "v").creationMetadata.sourceTables is None
 
 
+def test_a_view_was_built_when_it_was_made_unless_its_client_says_otherwise(engine: Engine) -> None:
+    def built() -> int:
+        metadata = engine.table("v").creationMetadata
+        assert metadata is not None
+        assert metadata.materializationTime is not None
+        return metadata.materializationTime
+
+    assert built() > 1_600_000_000_000
+    engine.rebuild()
+    assert built() == 99
+
+
 def test_an_answer_with_other_tables_inside_is_not_kept(engine: Engine) -> None:
     """It changes with them, and nobody would notice."""
     for method, arguments in (
