@@ -22,7 +22,7 @@ from app.metastore.partition_names import (
     parse_name,
 )
 from app.metastore.partition_tables import TableName, partitions_of
-from app.metastore.ports import Selection, Snapshot, Store, StoredTable, Transaction
+from app.metastore.ports import NewPartition, Selection, Snapshot, Store, StoredTable, Transaction
 from app.metastore.settings import MetastoreSettings
 from app.metastore.statistics_aggregation import aggregate
 from app.metastore.statistics_events import StatisticsEvents
@@ -96,6 +96,20 @@ class ColumnStatisticsService:
         named = msgspec.structs.replace(description, dbName=table.dbName, tableName=table.tableName, partName=None)
         given = self._given(msgspec.structs.replace(sent, statsDesc=named))
         return lambda tx: self._put_of_table(tx, given, merges=False)
+
+    def of_new_partitions(self, tx: Transaction, added: Sequence[NewPartition]) -> None:
+        """Store the statistics that new partitions of one table came with (4.x). Raises MetaException."""
+        given = []
+        for one in added:
+            sent = one.partition.colStats
+            if sent is not None:
+                description = sent.statsDesc or ColumnStatisticsDesc()
+                named = msgspec.structs.replace(
+                    description, dbName=one.partition.dbName, tableName=one.partition.tableName, partName=one.name
+                )
+                given.append(self._given(msgspec.structs.replace(sent, statsDesc=named)))
+        if given:
+            self._put_of_partitions(tx, given, merges=False)
 
     def columns_known(self, name: TableName, part_name: str | None) -> list[str]:
         """The columns of a table or partition that have statistics of any engine, sorted; none for what is not there.

@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 from app.call_keys import recalled_value
 from app.clock import Clock
@@ -65,6 +65,9 @@ from app.structs import (
     StorageDescriptor,
 )
 
+AlsoOfNew: TypeAlias = Callable[[Transaction, Sequence[NewPartition]], None]
+"""Something to do with new partitions, which come as the call gave them."""
+
 _NO_TABLE: Final = "Unable to add partition because table or database do not exist"
 
 
@@ -110,7 +113,10 @@ class PartitionAdditions:
         settings: MetastoreSettings,
         limits: Limits,
         events: PartitionEvents,
+        also: AlsoOfNew = lambda transaction, added: None,
     ) -> None:
+        """`also` runs in the unit of work that adds partitions, once they are there."""
+        self._also = also
         self._store = store
         self._directories = directories
         self._values = values
@@ -306,6 +312,7 @@ class PartitionAdditions:
 
         def work(transaction: Transaction) -> list[Partition]:
             _insert(transaction, table, stored, event)
+            self._also(transaction, [NewPartition(one.name, one.partition) for one in planned])
             return [one.partition for one in planned]
 
         return write(self._store, work)

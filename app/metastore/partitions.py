@@ -5,6 +5,7 @@ from typing import Final
 
 from app.clock import Clock
 from app.limits import Limits
+from app.metastore.column_statistics import ColumnStatisticsService
 from app.metastore.events import EventMaker
 from app.metastore.partition_additions import PartitionAdditions
 from app.metastore.partition_changes import PartitionChanges
@@ -32,13 +33,16 @@ class PartitionService:
         settings: MetastoreSettings,
         to_tjson: Callable[[Struct], bytes],
         limits: Limits = DEFAULT_LIMITS,
+        statistics: ColumnStatisticsService | None = None,
     ) -> None:
+        """`statistics` keep those that new partitions come with; without them they are passed over."""
         directories = PartitionDirectories(files, settings.directory_threads_max)
         events = PartitionEvents(EventMaker(settings, clock, to_tjson))
         values = PartitionValues(settings.partition_name_whitelist_pattern)
         self.values = values
         self.reads = PartitionReads(store, settings, to_tjson)
-        self.additions = PartitionAdditions(store, directories, values, clock, settings, limits, events)
+        also = statistics.of_new_partitions if statistics is not None else lambda transaction, added: None
+        self.additions = PartitionAdditions(store, directories, values, clock, settings, limits, events, also)
         self.drops = PartitionDrops(store, directories, limits, events)
         self.changes = PartitionChanges(store, files, directories, values, clock, settings, limits, events)
         self.exchanges = PartitionExchange(store, files, events)

@@ -15,6 +15,7 @@ from app.rpc import Processor
 from app.rpc.call import Call, Dialect
 from app.structs import (
     METHODS,
+    AddPartitionsRequest,
     AggrStats,
     AggrStats_v4,
     BooleanColumnStatsData,
@@ -323,3 +324,23 @@ def test_other_texts_still_have_to_be_texts(metastore: Metastore) -> None:
     )
     with pytest.raises(ProtocolError, match="a string is not valid UTF-8"):
         codec.decode(type(arguments), codec.encode(arguments))
+
+
+def test_new_partitions_come_with_statistics(newer: Peer) -> None:
+    newer.ask("create_table", new_table("t", keys=columns("p string")))
+
+    def partition(value: str, column: str = "a") -> Partition:
+        figures = ColumnStatisticsData_v4(longStats=LongColumnStatsData_v4(1, 2, 3, len(value)))
+        sent = ColumnStatistics_v4(
+            ColumnStatisticsDesc(False, "default", "t"), [ColumnStatisticsObj_v4(column, "int", figures)], engine="hive"
+        )
+        return Partition([value], "default", "t", sd=new_table().sd, colStats=sent)
+
+    newer.ask("add_partitions_req", AddPartitionsRequest("default", "t", [partition("1"), partition("22")], False))
+    newer.ask("add_partition", Partition(["3"], "default", "t", sd=new_table().sd))
+    request = PartitionsStatsRequest("default", "t", ["a"], ["p=1", "p=22", "p=3"], engine="hive")
+    found = newer.ask("get_partitions_statistics_req", request).partStats
+    assert {name: one[0].statsData.longStats.numDVs for name, one in found.items()} == {"p=1": 1, "p=22": 2}
+    with pytest.raises(MetaException, match="Column z doesn't exist"):
+        newer.ask("add_partition", partition("4", "z"))
+    assert newer.ask("get_partition_names", "default", "t", -1) == ["p=1", "p=22", "p=3"]
