@@ -36,7 +36,7 @@ CONDITIONS_MAX: Final = 5_000  # making and planning the statement takes a secon
 _LIKE_CHARACTERS_MAX: Final = 10_000  # SQLite refuses longer patterns than 50,000 bytes
 _GROUP: Final = 100  # SQLite counts a chain of ORs as deep as it is long and stops at 1,000
 
-_OPERATORS: Final[dict[Operator, Callable[[Any, Any], Condition]]] = {
+OPERATORS: Final[dict[Operator, Callable[[Any, Any], Condition]]] = {
     Operator.EQUAL: eq,
     Operator.NOT_EQUAL: ne,
     Operator.LESS: lt,
@@ -167,7 +167,7 @@ class _Translator:
             case BoundOr():
                 return _any_of(self.alternatives(node))
             case BoundComparison(position, _, operator, operand):
-                return _OPERATORS[operator](self._key(position), _text(operand))
+                return OPERATORS[operator](self._key(position), _text(operand))
             case BoundLike(position, pattern):
                 key = self._key(position)
                 condition = matches_pattern(key, pattern, self._dialect_name)
