@@ -181,9 +181,12 @@ class PrivilegeService:
         tx.grants.insert(grants)
 
     def _grants_of(self, tx: Transaction, entry: HiveObjectPrivilege, authorizer: str | None) -> list[Grant]:
-        """What one entry of a bag grants; nothing when its object is not there."""
+        """What one entry of a bag grants; nothing when its table is not there, as in Hive (semantics §2.18)."""
         to, privileges = _principal_of(tx, entry), _privileges_of(entry)
-        on = _find(tx, required(entry.hiveObject, "object"), needs_column=True)
+        target = required(entry.hiveObject, "object")
+        on = _find(tx, target, needs_column=True)
+        if on is None and target.objectType == HiveObjectType.DATABASE:
+            raise MetaException(f"There is no database named {target.dbName}")
         if on is None:
             return []
         info = required(entry.grantInfo, "grant")

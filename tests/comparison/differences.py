@@ -23,7 +23,8 @@ REMEMBERED = frozenset(
     ("lock", "check_lock", "unlock", "commit_txn", "abort_txn", "abort_txns", "drop_table", "drop_partition")
 )
 ACQUIRED, WAITING = 1, 2
-UNSET, NO_TXN, EXCLUSIVE_WRITE = 5, 6, 4
+REVOKE = 2
+UPDATE, DELETE, UNSET, NO_TXN, EXCLUSIVE_WRITE = 3, 4, 5, 6, 4
 HIVE_NAME_MAX = 767
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
@@ -318,6 +319,26 @@ def _unknown_type(answers: Answers) -> bool:
     return is_unset and ": unknown " in answers.texts[1]
 
 
+def _revoked_in_part(answers: Answers) -> bool:
+    return "success" in answers.theirs and " grant found for privileges " in answers.texts[1]
+
+
+def _wrote_to_a_database(answers: Answers) -> bool:
+    asked = _request(answers).get("txnid")
+    locks = (_request(one) for one in answers.earlier if one.method == "lock" and "success" in one.ours)
+    changed = any(
+        part.get("operationType") in (UPDATE, DELETE) and "tablename" not in part
+        for request in locks
+        if request.get("txnid") == asked
+        for part in request["component"]
+    )
+    return changed and _internal_error(answers.theirs) and answers.ours == {}
+
+
+def _heartbeat_of_transaction(place: str, ours: Any) -> bool:
+    return place.endswith(".lastheartbeat") and ours == 0
+
+
 def _state(reply: Reply) -> Any:
     return reply.get("success", {}).get("state")
 
@@ -332,6 +353,13 @@ def _granted_too_early(answers: Answers) -> bool:
 
 def _called(answers: Answers) -> Called:
     return answers.method, answers.arguments, answers.ours
+
+
+def _role_is_revoked(answers: Answers) -> bool:
+    is_revoked = answers.ours == {"success": True} or (
+        answers.ours == {"success": {"success": True}} and _request(answers).get("requestType") == REVOKE
+    )
+    return _internal_error(answers.theirs) and is_revoked
 
 
 def _deadlock(answers: Answers) -> bool:
@@ -892,6 +920,51 @@ DIFFERENCES: tuple[Difference, ...] = (
         _other_text("Index "),
     ),
     Difference(
+        "privileges revoked together",
+        "revoke_privileges grant_revoke_privileges",
+        "Once one of several privileges has been found, the others need not have been granted.",
+        "Each of them must have been granted, or none is revoked: MetaException 'No … grant found'.",
+        "A call does all it is asked for or nothing.",
+        _revoked_in_part,
+        parts_catalogs=True,
+    ),
+    Difference(
+        "keys on partition keys",
+        "add_primary_key add_foreign_key",
+        "INTERNAL_ERROR (6): only columns of the table can have constraints.",
+        "Keys of its partitions can, too, as in Hive 3 and later.",
+        "Newer clients send them.",
+        lambda answers: _internal_error(answers.theirs) and answers.ours == {},
+        parts_catalogs=True,
+    ),
+    Difference(
+        "writes to a whole database",
+        "commit_txn",
+        "INTERNAL_ERROR (6) for a transaction that updates or deletes under the lock of a database.",
+        "It is committed.",
+        "Its locks were granted.",
+        _wrote_to_a_database,
+        parts_catalogs=True,
+    ),
+    Difference(
+        "who is in the way, and when he was heard of",
+        "show_locks",
+        "blockedByExtId and blockedByIntId are set by some answers only, and name any lock in the way. A heartbeat of a "
+        "transaction's lock leaves a time of its own.",
+        "Every waiting lock names the earliest one in its way. The heartbeat of a transaction is that of its locks.",
+        "Whoever waits wants to know for whom; a lock lives as long as its transaction.",
+        _only_at(lambda place, theirs, ours: _blocker(place, theirs, ours) or _heartbeat_of_transaction(place, ours)),
+    ),
+    Difference(
+        "databases in which there are indexes",
+        "drop_database",
+        "Cannot be dropped: NoSuchObjectException for the index's table, which went with the indexed one.",
+        "They are dropped, indexes and all.",
+        "It is what cascade means.",
+        lambda answers: answers.ours == {} and answers.texts[0].endswith("idx_table table not found"),
+        parts_catalogs=True,
+    ),
+    Difference(
         "several mistakes in a new index",
         "add_index",
         "Reports that its table exists before all else.",
@@ -967,7 +1040,9 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "spelling of names in texts",
         "get_partitions_pspec get_num_partitions_by_filter get_table_objects_by_name get_table_objects_by_name_req"
-        " add_primary_key delete_table_column_statistics delete_partition_column_statistics alter_table"
+        " get_aggr_stats_for get_table_statistics_req get_partitions_statistics_req get_table_column_statistics"
+        " get_partition_column_statistics update_table_column_statistics add_primary_key delete_table_column_statistics"
+        " delete_partition_column_statistics alter_table"
         " alter_table_with_environment_context alter_table_with_cascade",
         "Some texts have names as the request spells them, some in lower case.",
         "Names of databases and tables are spelled as in the request, names of columns in lower case.",
@@ -1027,11 +1102,11 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "roles to revoke that do not exist",
-        "revoke_role",
+        "revoke_role grant_revoke_role",
         "INTERNAL_ERROR (6), as its exception is not declared.",
         "True, as for a role that was not granted.",
         "What was asked for holds.",
-        lambda answers: _internal_error(answers.theirs) and answers.ours == {"success": True},
+        _role_is_revoked,
     ),
     Difference(
         "index as it is returned",
@@ -1127,14 +1202,6 @@ DIFFERENCES: tuple[Difference, ...] = (
         "Newer clients send it.",
         _exclusive_write,
         parts_catalogs=True,
-    ),
-    Difference(
-        "which lock is in the way",
-        "show_locks",
-        "blockedByExtId and blockedByIntId are set by some answers only, and name any lock in the way.",
-        "Every waiting lock names the earliest one in its way.",
-        "Whoever waits wants to know for whom.",
-        _only_at(_blocker),
     ),
     Difference(
         "compactions say when they were asked for",

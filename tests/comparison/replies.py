@@ -30,6 +30,8 @@ TAGS = {
 SECONDS_AROUND = 5
 # What a server made when it started is as new as what it makes now; nothing a script sends is from the last hours.
 SECONDS_BEFORE = 4 * 3600
+# Names that begin with it belong to one program alone; spelled in capitals too, so it is a number.
+OWN = re.compile(r"\{own\}", re.IGNORECASE)
 NUMBERS = re.compile(r"(?<![\d.])\d{10}(?:\d{3})?(?![\d.])")
 
 Reply = dict[str, Any]
@@ -44,6 +46,7 @@ class Surroundings:
 
     def __init__(self, warehouse: Path, elsewhere: Path) -> None:
         self.ids = Ids()
+        self.own = "0000000_"
         self._since = time.time() - SECONDS_BEFORE
         self._folders = [
             (f"file:{warehouse}", "{warehouse}"),
@@ -53,16 +56,16 @@ class Surroundings:
         ]
 
     def fill_in(self, text: str) -> str:
-        """A request with the placeholders replaced by this server's folders and ids."""
+        """A request with the placeholders replaced by this server's folders and ids, and the names' beginning."""
         for folder, name in self._folders:
             text = text.replace(name, folder)
-        return self.ids.fill_in(text)
+        return self.ids.fill_in(OWN.sub(self.own, text))
 
     def text(self, text: str) -> str:
         """A text of a reply with placeholders in place of this server's folders, ids and of the time."""
         for folder, name in self._folders:
             text = text.replace(folder, name)
-        text = self.ids.text(text)
+        text = self.ids.text(text.replace(self.own, "{own}"))
         return NUMBERS.sub(lambda found: str(self.number(int(found[0]))), text)
 
     def number(self, number: int) -> int | str:

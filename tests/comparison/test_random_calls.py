@@ -5,16 +5,18 @@ that parts them.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import count
 
 import pytest
 
 from tests.comparison.comparing import Comparison, Finding
-from tests.comparison.random_calls import PROGRAM_CALLS, Program
+from tests.comparison.random_calls import program
 from tests.comparison.servers import Metastore, Step
 from tests.comparison.shrinking import shrunk
 
-CALLS = int(os.environ.get("HMS_COMPARED_CALLS", "3000"))
+CALLS = int(os.environ.get("HMS_COMPARED_CALLS", "20000"))
 FIRST_SEED = int(os.environ.get("HMS_COMPARED_SEED", "0"))
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
@@ -30,17 +32,28 @@ def gateway_of_each_database(request: pytest.FixtureRequest) -> Iterator[Metasto
 
 def test_random_programs(theirs: Metastore, gateway_of_each_database: Metastore) -> None:
     ours = gateway_of_each_database
+    ours.clean()
     comparison = Comparison()
+    numbers = count(1)
 
-    def findings(steps: Sequence[Step]) -> list[Finding]:
-        theirs.clean()
-        ours.clean()
+    def findings(steps: Sequence[Step], *, counts: bool) -> list[Finding]:
+        number = next(numbers)
+        for metastore in (theirs, ours):
+            metastore.begin(number, counts=counts)
         return list(comparison.run(theirs, ours, steps))
 
-    for seed in range(FIRST_SEED, FIRST_SEED + CALLS // 2 // PROGRAM_CALLS):
-        program = Program(seed).steps()
-        if findings(program):
-            short = shrunk(program, lambda steps: bool(findings(steps)))
+    seeds = count(FIRST_SEED)
+    while comparison.calls < CALLS // 2:
+        seed = next(seeds)
+        made = program(seed)
+        fails = partial(findings, counts=made.counts)
+        steps = made.steps()
+        if fails(steps):
+            short = shrunk(steps, partial(_any, fails))
             calls = "\n".join(map(str, short))
-            texts = "\n".join(map(str, findings(short)))
+            texts = "\n".join(map(str, fails(short)))
             pytest.fail(f"seed {seed}, shrunk to\n{calls}\n{texts}", pytrace=False)
+
+
+def _any(findings: Callable[[Sequence[Step]], list[Finding]], steps: Sequence[Step]) -> bool:
+    return bool(findings(steps))

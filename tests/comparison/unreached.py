@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 _REASONS: Mapping[str, Mapping[str, str]] = {
     "never constructed anywhere in its server": {
         "InvalidInputException": "delete_partition_column_statistics delete_table_column_statistics"
-        " exchange_partition exchange_partitions get_partition_column_statistics get_table_column_statistics set_aggr_stats_for"
+        " exchange_partition exchange_partitions get_partition_column_statistics get_table_column_statistics"
+        " set_aggr_stats_for"
         " update_partition_column_statistics update_table_column_statistics",
         "UnknownPartitionException": "isPartitionMarkedForEvent markPartitionForEvent",
         "UnknownDBException": "get_fields get_fields_with_environment_context get_schema"
@@ -16,7 +17,8 @@ _REASONS: Mapping[str, Mapping[str, str]] = {
         "NoSuchLockException": "unlock",
     },
     "thrown inside, where another exception, or none that is declared, takes its place": {
-        "NoSuchObjectException": "add_foreign_key add_primary_key alter_database drop_constraint drop_database drop_type"
+        "NoSuchObjectException": "add_foreign_key add_primary_key alter_database drop_constraint"
+        " drop_type"
         " exchange_partition exchange_partitions get_partitions_with_auth isPartitionMarkedForEvent"
         " markPartitionForEvent update_master_key",
         "InvalidObjectException": "exchange_partition exchange_partitions get_partition_column_statistics"

@@ -162,7 +162,12 @@ def test_objects_that_are_not_there(service: PrivilegeService, name: str) -> Non
         HiveObjectRef(HiveObjectType.PARTITION, "default", "p", [name, "1"]),
         HiveObjectRef(HiveObjectType.COLUMN, "default", name, None, "a"),
     ):
-        service.grant(bag(entry(on)))
+        if on.objectType == HiveObjectType.DATABASE:
+            assert refusal(lambda on=on: service.grant(bag(entry(on)))) == MetaException(
+                f"There is no database named {name}"
+            )
+        else:
+            service.grant(bag(entry(on)))
         assert service.find("anna", USER, on) == service.find(None, None, on) == []
         assert service.privilege_set(on, "anna", None).userPrivileges == {"anna": []}
         assert isinstance(refusal(lambda on=on: service.revoke(bag(entry(on)))), MetaException)

@@ -3,14 +3,28 @@
 from collections.abc import Iterator
 
 from app.structs import (
+    AddPrimaryKeyRequest,
+    CommitTxnRequest,
     DropPartitionsExpr,
     DropPartitionsRequest,
+    HeartbeatRequest,
+    HiveObjectPrivilege,
+    HiveObjectRef,
+    Index,
+    OpenTxnRequest,
     PartitionValuesRequest,
+    PrivilegeBag,
+    PrivilegeGrantInfo,
     RequestPartsSpec,
     SetPartitionsStatsRequest,
+    ShowLocksRequest,
+    SQLPrimaryKey,
 )
 from app.structs import FieldSchema as Column
-from tests.comparison.objects import SOME_KEYS, database, partition, table
+from tests.comparison.ids import lock, txn
+from tests.comparison.objects import SOME_KEYS, database, descriptor, partition, table
+from tests.comparison.scripts.locking import EXCLUSIVE, UPDATE, component, request
+from tests.comparison.scripts.privileges import DATABASE, USER
 from tests.comparison.scripts.statistics import statistics
 from tests.comparison.servers import Step, call
 
@@ -60,3 +74,37 @@ def steps() -> Iterator[Step]:
     yield call("set_ugi", None, None)
     yield call("list_roles", "ann", 99)
     yield call("list_privileges", "ann", 99, None)
+    yield from _privileges()
+    yield from _of_databases()
+    yield from _keys()
+
+
+def _privileges() -> Iterator[Step]:
+    """Nothing may follow the last one: Hive has revoked something."""
+
+    def bag(privilege: str, db_name: str = "refusing") -> PrivilegeBag:
+        info = PrivilegeGrantInfo(privilege, 0, "admin", USER, True)
+        return PrivilegeBag([HiveObjectPrivilege(HiveObjectRef(DATABASE, db_name), "ann", USER, info)])
+
+    yield call("grant_privileges", bag("select", "nosuch"))
+    yield call("grant_privileges", bag("select"))
+    yield call("revoke_privileges", bag("insert,select"))
+    yield call("revoke_privileges", bag("select,insert"))
+
+
+def _of_databases() -> Iterator[Step]:
+    """A transaction that has a whole database for itself."""
+    yield call("open_txns", OpenTxnRequest(1, "ann", "somewhere"))
+    wanted = component(EXCLUSIVE, "refusing", operationType=UPDATE)
+    yield call("lock", request(wanted, txn_id=txn(1)))
+    yield call("heartbeat", HeartbeatRequest(lock(1), txn(1)))
+    yield call("show_locks", ShowLocksRequest("refusing"))
+    yield call("commit_txn", CommitTxnRequest(txn(1)))
+
+
+def _keys() -> Iterator[Step]:
+    key = SQLPrimaryKey("refusing", "t", "ds", 1, "refused_key", True, False, True)
+    yield call("add_primary_key", AddPrimaryKeyRequest([key]))
+    made = Index("idx", "a.Handler", "refusing", "flat", 0, 0, "idx_table", descriptor(), {}, True)
+    yield call("add_index", made, table("refusing", "idx_table", tableType="INDEX_TABLE"))
+    yield call("drop_database", "refusing", True, True)
