@@ -88,6 +88,8 @@ EXPIRY_SECONDS = 60.0
 TXN_EXPIRY_SECONDS = 30.0
 # Clients repeat a call within minutes; an outcome is of no use after that.
 OUTCOME_SECONDS = 86_400
+# Frequent calls that come in crowds and whose handlers do nothing but one unit of work on transactions and locks.
+DEFERRED = frozenset({"open_txns", "commit_txn", "heartbeat", "lock", "check_lock", "unlock"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,7 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         store.close()
         raise
     events = EventMaker(rules, clock, to_tjson)
-    repeatable = RepeatableProcessor(processor, store, codecs, _answered_from_value())
+    repeatable = RepeatableProcessor(processor, store, codecs, _answered_from_value(), DEFERRED)
     chores = _chores(store, clock, rules, events, settings)
     return Metastore(store, codecs, repeatable, events, chores, releases)
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from app.gateway.identity import Refused
@@ -60,12 +61,16 @@ class CallRunner:
             async with asyncio.timeout(self._call_seconds_max):
                 return await future
         except TimeoutError:
-            raise Refused(
-                503,
-                f"The call took longer than {self._call_seconds_max:g} seconds; it may still take effect",
-                headers=((b"retry-after", b"10"),),
-                reason="call_too_slow",
-            ) from None
+            raise too_slow(self._call_seconds_max) from None
+
+    @contextmanager
+    def admitted(self, user: str) -> Iterator[None]:
+        """For a call that needs no thread: it counts all the same. Raises Refused (503)."""
+        self._admit(user)
+        try:
+            yield
+        finally:
+            self._leave(user)
 
     def close(self) -> None:
         self._threads.close()
@@ -119,6 +124,16 @@ class CallRunner:
 
     def _stream_ended(self) -> None:
         self._metrics.streams_in_flight -= 1
+
+
+def too_slow(seconds: float) -> Refused:
+    """What a call is told that is given up."""
+    return Refused(
+        503,
+        f"The call took longer than {seconds:g} seconds; it may still take effect",
+        headers=((b"retry-after", b"10"),),
+        reason="call_too_slow",
+    )
 
 
 def _deliver(future: "asyncio.Future[Answered]", answered: Answered) -> None:

@@ -6,11 +6,13 @@ the change, so that a repetition finds what happened (design D11).
 """
 
 import logging
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from app.call_keys import CALL_KEY_CHARACTERS_MAX, AlreadyConcluded, CallKey, Outcome, Outcomes, answering
+from app.deferral import Given, NotDeferrable, Start, Taken, giving, taking
 from app.idl import BaseType
 from app.rpc.call import Call
 from app.rpc.dialects import methods_of
@@ -23,17 +25,35 @@ _log = logging.getLogger(__name__)
 _RESULT_IS_LOST = "This call was made before and has taken effect; what it answered is not known any more"
 
 
+class Begun(NamedTuple):
+    """A call whose unit of work is still to be run.
+
+    start   has it run and be told what it gave. Raises what the store raises at once
+    finish  the reply; None when the call has to be processed in a thread, because it was made before
+    """
+
+    start: Start
+    finish: Callable[[Given], Reply | None]
+
+
 class RepeatableProcessor:
     """Stands where a `Processor` may stand."""
 
     def __init__(
-        self, processor: Processor, outcomes: Outcomes, codecs: Codecs, answered_from_value: Container[str] = ()
+        self,
+        processor: Processor,
+        outcomes: Outcomes,
+        codecs: Codecs,
+        answered_from_value: Container[str] = (),
+        deferred: Container[str] = (),
     ) -> None:
         """`answered_from_value` names the methods that do nothing lasting but one unit of work.
 
         A repetition of one runs its handler with what that unit of work gave the first time, which gives the same
-        answer or the same refusal. Of other methods the answer itself is kept, after the change.
+        answer or the same refusal. Of other methods the answer itself is kept, after the change. `deferred` names
+        methods whose calls `begin` can begin.
         """
+        self._deferred = deferred
         self._processor = processor
         self._outcomes = outcomes
         self._answered_from_value = answered_from_value
@@ -58,6 +78,34 @@ class RepeatableProcessor:
         if not key.keeps_value:
             self._keep(codec, key, reply)
         return reply
+
+    def begin(self, codec: Codec, message: Message, call: Call) -> "Reply | Begun | None":
+        """Answer `message` without waiting for anything, as far as that goes (`app.deferral`).
+
+        The reply, where none of the database is needed; a call that has begun; None when it has to be processed in a
+        thread, and nothing has happened then. Raises as `process`.
+        """
+        if message.name not in self._deferred:
+            return None
+        key = None
+        if call.key is not None:
+            if message.name not in self._answered_from_value or not 0 < len(call.key) <= CALL_KEY_CHARACTERS_MAX:
+                return None
+            # Whether the call was made before is seen by its unit of work, which is not run then.
+            key = CallKey(call.principal, call.key, message.name, keeps_value=True)
+        try:
+            with taking(), answering(key):
+                return self._processor.process(codec, message, call)
+        except Taken as taken:
+            return Begun(taken.start, partial(self._finish, codec, message, call, key))
+        except NotDeferrable:
+            return None
+
+    def _finish(self, codec: Codec, message: Message, call: Call, key: CallKey | None, given: Given) -> Reply | None:
+        if isinstance(given.failure, AlreadyConcluded):
+            return None
+        with giving(given), answering(key):
+            return self._processor.process(codec, message, call)
 
     def _find(self, principal: str, key: str) -> Outcome | None:
         try:

@@ -19,7 +19,7 @@ NAMES_AT_ONCE: Final = 50_000
 _CHUNK_NAMES: Final = 2_000
 _DESCRIPTORS_KEPT: Final = 1_000
 
-T = TypeVar("T", covariant=True)
+T = TypeVar("T")
 
 
 class Lease:
@@ -69,86 +69,19 @@ class Rows:
             self._cursor = None
 
 
-class PartitionNames:
-    """An EncodedTexts over the rows of one query, each a name."""
+class _LeasedRows:
+    """Rows that are read while they are sent; until then they keep the snapshot they come from."""
 
-    def __init__(self, connection: Connection, count: int, first: Sequence[Any], cursor: Any, lease: Lease) -> None:
+    def __init__(self, connection: Connection, count: int, rows: Rows, lease: Lease | None) -> None:
         self._engine = connection.engine
-        self._count = count
-        self._rows = Rows(first, cursor, _CHUNK_NAMES)
-        self._lease: Lease | None = lease
-        lease.retain()
-
-    def __len__(self) -> int:
-        return self._count
-
-    def tjson_chunks(self) -> Iterator[bytes]:
-        for texts in self.text_chunks():
-            yield msgspec.json.encode(texts)[1:-1]
-
-    def text_chunks(self) -> Iterator[list[str]]:
-        try:
-            chunks = self._rows.chunks()
-            while True:
-                with translated(self._engine):
-                    rows = next(chunks, None)
-                if rows is None:
-                    return
-                yield [row[0] for row in rows]
-        finally:
-            self.close()
-
-    def close(self) -> None:
-        lease, self._lease = self._lease, None
-        try:
-            self._rows.close()
-        finally:
-            if lease is not None:
-                lease.release()
-
-    def __del__(self) -> None:
-        if getattr(self, "_lease", None) is not None:
-            self.close()
-
-
-class _RowDecoder(Protocol):
-    def learn(self, descriptors: Iterable[Descriptor]) -> None: ...
-
-    def forget(self) -> None: ...
-
-
-class PartitionList:
-    """An EncodedList over the rows of one query."""
-
-    def __init__(
-        self,
-        connection: Connection,
-        table: Table,
-        count: int,
-        rows: Rows,
-        load_descriptors: Callable[[Iterable[int]], list[Descriptor]],
-        lease: Lease | None,
-    ) -> None:
-        self._engine = connection.engine
-        self._table = table
         self._count = count
         self._rows = rows
-        self._load_descriptors = load_descriptors
         self._lease = lease
-        self._known: set[int | None] = {None}
         if lease is not None:
             lease.retain()
 
     def __len__(self) -> int:
         return self._count
-
-    def tjson_chunks(self) -> Iterator[bytes]:
-        encoder = TjsonRows(self._table)
-        return self._converted(encoder, encoder.encode)
-
-    def struct_chunks(self) -> Iterator[list[Struct]]:
-        builder = StructRows(self._table)
-        return self._converted(builder, lambda rows: list[Struct](builder.build(rows)))
 
     def close(self) -> None:
         lease, self._lease = self._lease, None
@@ -163,7 +96,8 @@ class PartitionList:
         if getattr(self, "_lease", None) is not None:
             self.close()
 
-    def _converted(self, decoder: _RowDecoder, convert: Callable[[Sequence[PartitionRow]], T]) -> Iterator[T]:
+    def _each(self, convert: Callable[[Sequence[Any]], T], prepare: Callable[[Sequence[Any]], None]) -> Iterator[T]:
+        """What `convert` makes of each chunk; `prepare` may ask the database before."""
         try:
             chunks = self._rows.chunks()
             while True:
@@ -171,10 +105,55 @@ class PartitionList:
                     rows = next(chunks, None)
                     if rows is None:
                         return
-                    self._learn(decoder, rows)
+                    prepare(rows)
                 yield convert(rows)
         finally:
             self.close()
+
+
+class PartitionNames(_LeasedRows):
+    """An EncodedTexts over the rows of one query, each a name."""
+
+    def __init__(self, connection: Connection, count: int, first: Sequence[Any], cursor: Any, lease: Lease) -> None:
+        super().__init__(connection, count, Rows(first, cursor, _CHUNK_NAMES), lease)
+
+    def tjson_chunks(self) -> Iterator[bytes]:
+        return self._each(lambda rows: msgspec.json.encode([row[0] for row in rows])[1:-1], lambda rows: None)
+
+    def text_chunks(self) -> Iterator[list[str]]:
+        return self._each(lambda rows: [row[0] for row in rows], lambda rows: None)
+
+
+class _RowDecoder(Protocol):
+    def learn(self, descriptors: Iterable[Descriptor]) -> None: ...
+
+    def forget(self) -> None: ...
+
+
+class PartitionList(_LeasedRows):
+    """An EncodedList over the rows of one query."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        table: Table,
+        count: int,
+        rows: Rows,
+        load_descriptors: Callable[[Iterable[int]], list[Descriptor]],
+        lease: Lease | None,
+    ) -> None:
+        super().__init__(connection, count, rows, lease)
+        self._table = table
+        self._load_descriptors = load_descriptors
+        self._known: set[int | None] = {None}
+
+    def tjson_chunks(self) -> Iterator[bytes]:
+        encoder = TjsonRows(self._table)
+        return self._each(encoder.encode, lambda rows: self._learn(encoder, rows))
+
+    def struct_chunks(self) -> Iterator[list[Struct]]:
+        builder = StructRows(self._table)
+        return self._each(lambda rows: list[Struct](builder.build(rows)), lambda rows: self._learn(builder, rows))
 
     def _learn(self, decoder: _RowDecoder, rows: Sequence[PartitionRow]) -> None:
         used = {row[1] for row in rows}

@@ -9,6 +9,7 @@ from sqlalchemy import URL, Engine, select
 
 from app.call_keys import CallKey, Outcome, answering
 from app.clock import Clock
+from app.deferral import given_now
 from app.limits import Limits
 from app.metastore.fencing import fenced
 from app.metastore.ports import EventId, Snapshot, StoredEvent, StoreUnavailable, Transaction
@@ -70,6 +71,7 @@ class SqlStore:
 
     def read(self, work: Callable[[Snapshot], T]) -> T:
         """See `ports.Store.read`. A list in the result keeps the connection until it is closed."""
+        given_now()  # a call that reads as well cannot be deferred
         return self._on_a_working_connection(lambda: self._read_once(work))
 
     def write(self, work: Callable[[Transaction], T]) -> T:

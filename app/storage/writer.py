@@ -5,10 +5,12 @@ durable (design D9). Across processes SQLite's write lock, elsewhere a lock on t
 """
 
 import itertools
+import logging
 import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 
 from sqlalchemy import Connection, Engine, select, update
@@ -16,6 +18,7 @@ from sqlalchemy.exc import DBAPIError
 
 from app.call_keys import CallKey, current_call_key, recalled_value
 from app.clock import Clock
+from app.deferral import Deliver, Done, Given, given_now, is_taking, take
 from app.metastore.ports import EventId, OutcomeUnknown, StoreUnavailable
 from app.storage.errors import Retryable, is_disconnect, is_worth_another_try, translated
 from app.storage.schema import CATALOG
@@ -24,6 +27,8 @@ from app.storage.txn_groups import GroupJob, NeedsDatabase, TxnGroup
 from app.txn.ports import TxnWork
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 # A batch holds the database's write lock, which other processes wait for.
 BATCH_MAX: Final = 500
@@ -34,9 +39,16 @@ ALONE_MAX: Final = 3
 _LOCK: Final = select(CATALOG.c.last_event_id).with_for_update()
 
 
+class Later(NamedTuple):
+    """Who is told, and by whom."""
+
+    done: Done
+    deliver: Deliver
+
+
 class Job(NamedTuple):
     work: Callable[[SqlTransaction], Any]
-    outcome: "Future[Any]"
+    outcome: "Future[Any] | Later"
     key: CallKey | None
 
 
@@ -70,17 +82,28 @@ class Writer:
         Within the repetition of a call that made its change before, that change's result is returned and nothing run.
         """
         assert threading.current_thread() is not self._thread, "a unit of work cannot wait for another one"
+        if is_taking() and isinstance(work, TxnWork):
+            take(partial(self._start, work, current_call_key()))
+        given = given_now()
+        if given is not None:
+            return cast(T, given.get())
         recalled = recalled_value()
         if recalled is not None:
             return cast(T, recalled.value)
         outcome: Future[T] = Future()
+        self._submit(Job(work, outcome, current_call_key()))
+        return outcome.result()
+
+    def _start(self, work: TxnWork[Any], key: CallKey | None, done: Done, deliver: Deliver) -> None:
+        self._submit(Job(work, Later(done, deliver), key))
+
+    def _submit(self, job: Job) -> None:
         with self._lock:
             if self._is_closed:
                 raise StoreUnavailable("the store is closed")
             if self._jobs.qsize() >= self._waiting_max:
                 raise StoreUnavailable(f"more than {self._waiting_max} writes are waiting (limit write_queue_max)")
-            self._jobs.put(Job(work, outcome, current_call_key()))
-        return outcome.result()
+            self._jobs.put(job)
 
     def close(self) -> None:
         """Finish what is waiting, take nothing more."""
@@ -116,13 +139,7 @@ class Writer:
                 outcomes = [Failure(StoreUnavailable(str(error)))] * len(batch)
             except BaseException as error:
                 outcomes = [Failure(error)] * len(batch)
-            for job, outcome in zip(batch, outcomes, strict=True):
-                if isinstance(outcome, Failure):
-                    job.outcome.set_exception(outcome.reason)
-                    continue
-                if job.key is not None:
-                    job.key.is_concluded = True
-                job.outcome.set_result(outcome.value)
+            _tell(batch, outcomes)
             return
 
 
@@ -212,6 +229,28 @@ class _Batch:
             if is_disconnect(self._engine, error):
                 raise OutcomeUnknown("the connection to the database was lost while committing") from error
             raise
+
+
+def _tell(batch: list[Job], outcomes: list[Outcome]) -> None:
+    """Give the callers their outcomes, those who are told by the same `deliver` together."""
+    later: dict[Deliver, list[tuple[Done, Given]]] = {}
+    for job, outcome in zip(batch, outcomes, strict=True):
+        failure = outcome.reason if isinstance(outcome, Failure) else None
+        if job.key is not None and failure is None:
+            job.key.is_concluded = True
+        value = outcome.value if isinstance(outcome, Success) else None
+        if isinstance(job.outcome, Later):
+            later.setdefault(job.outcome.deliver, []).append((job.outcome.done, Given(value, failure)))
+        elif failure is not None:
+            job.outcome.set_exception(failure)
+        else:
+            job.outcome.set_result(value)
+    for deliver, told in later.items():
+        try:
+            deliver(told)
+        except Exception:
+            # Whoever waited is gone with its event loop; the others are not.
+            _log.warning("%s outcomes could not be told", len(told), exc_info=True)
 
 
 def _open_key(job: Job) -> CallKey | None:

@@ -144,6 +144,7 @@ def has_expired(lock: Lock, now_ms: int, timeout_ms: int) -> bool:
     return lock.last_heartbeat_ms < now_ms - timeout_ms
 
 
+@cache
 def weakest_conflicting(type: LockType) -> int:
     """The least strength of a lock that can be in the way of `type`."""
     return min(STRENGTH[other] for other in LockType if other not in COMPATIBLE[type])

@@ -1,0 +1,161 @@
+"""Calls whose unit of work waits without a thread answer as those in a thread do, and happen once."""
+
+import queue
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.deferral import Done, Given, NotDeferrable, given_now, giving, taking
+from app.limits import Limits
+from app.main import DEFERRED, Metastore, build_metastore
+from app.metastore.ports import StoreUnavailable
+from app.rpc import Begun, Call, Dialect, RepeatableProcessor, Reply, Unavailable
+from app.settings import load_settings
+from app.structs import (
+    METHODS,
+    CheckLockRequest,
+    CommitTxnKeyValue,
+    CommitTxnRequest,
+    HeartbeatRequest,
+    LockComponent,
+    LockLevel,
+    LockRequest,
+    LockType,
+    OpenTxnRequest,
+    UnlockRequest,
+)
+from app.wire import Message, MessageType, make_codecs
+
+TJSON = make_codecs(Limits()).tjson
+OPEN = OpenTxnRequest(1, "who", "host")
+
+
+@pytest.fixture
+def metastore(tmp_path: Path) -> Iterator[Metastore]:
+    made = build_metastore(load_settings(data_dir=tmp_path))
+    yield made
+    made.store.close()
+
+
+def call(key: str | None = None) -> Call:
+    return Call(
+        principal="who",
+        groups=(),
+        dialect=Dialect.HIVE_2_3,
+        request_id="r",
+        client_address="127.0.0.1",
+        deadline=1e12,
+        headers={},
+        key=key,
+    )
+
+
+def message(method: str, *arguments: Any) -> Message:
+    payload = TJSON.encode(METHODS[method].arguments(*arguments))
+    assert isinstance(payload, bytes)
+    return Message(method, MessageType.CALL, 1, payload)
+
+
+def lock(table: str) -> LockRequest:
+    return LockRequest([LockComponent(LockType.EXCLUSIVE, LockLevel.TABLE, "d", table)], user="who", hostname="host")
+
+
+def begun(metastore: Metastore, sent: Message, key: str | None = None) -> Reply | Begun | None:
+    assert isinstance(metastore.processor, RepeatableProcessor)
+    return metastore.processor.begin(TJSON, sent, call(key))
+
+
+def given(*calls: Begun) -> list[Given]:
+    """What the units of work of these calls gave."""
+    told: queue.SimpleQueue[Given] = queue.SimpleQueue()
+
+    def deliver(outcomes: Sequence[tuple[Done, Given]]) -> None:
+        for done, outcome in outcomes:
+            done(outcome)
+
+    for one in calls:
+        one.start(told.put, deliver)
+    return [told.get(timeout=20) for _ in calls]
+
+
+def deferred(metastore: Metastore, method: str, *arguments: Any, key: str | None = None) -> Any:
+    one = begun(metastore, message(method, *arguments), key)
+    assert isinstance(one, Begun)
+    reply = one.finish(given(one)[0])
+    assert reply is not None
+    return result(reply, method)
+
+
+def result(reply: Reply, method: str) -> Any:
+    assert isinstance(reply.payload, bytes)
+    return TJSON.decode(METHODS[method].result, reply.payload)
+
+
+def test_every_deferred_method_answers(metastore: Metastore) -> None:
+    txn_id = deferred(metastore, "open_txns", OPEN).success.txn_ids[0]
+    lock_id = deferred(metastore, "lock", lock("t")).success.lockid
+    assert deferred(metastore, "check_lock", CheckLockRequest(lock_id)).success.lockid == lock_id
+    assert deferred(metastore, "heartbeat", HeartbeatRequest(lock_id, txn_id)) == METHODS["heartbeat"].result()
+    assert deferred(metastore, "unlock", UnlockRequest(lock_id)) == METHODS["unlock"].result()
+    assert deferred(metastore, "commit_txn", CommitTxnRequest(txn_id)) == METHODS["commit_txn"].result()
+    assert {"open_txns", "lock", "check_lock", "heartbeat", "unlock", "commit_txn"} == DEFERRED
+
+
+def test_what_a_unit_of_work_refuses_is_the_answer(metastore: Metastore) -> None:
+    assert "999" in deferred(metastore, "commit_txn", CommitTxnRequest(999)).o1.message
+    assert "999" in deferred(metastore, "check_lock", CheckLockRequest(999)).o3.message
+
+
+def test_bad_arguments_are_answered_at_once(metastore: Metastore) -> None:
+    reply = begun(metastore, message("lock", LockRequest([], user="who", hostname="host")))
+    assert isinstance(reply, Reply)
+    assert reply.outcome != "ok"
+
+
+def test_other_calls_need_a_thread(metastore: Metastore) -> None:
+    marked = CommitTxnRequest(1, keyValue=CommitTxnKeyValue(1, "_meta", "v"))
+    assert begun(metastore, message("get_all_databases")) is None
+    assert begun(metastore, message("commit_txn", marked)) is None
+
+
+def test_a_repeated_call_is_left_to_those_who_know_the_first_answer(metastore: Metastore) -> None:
+    first = deferred(metastore, "open_txns", OPEN, key="k")
+    again = begun(metastore, message("open_txns", OPEN), "k")
+    assert isinstance(again, Begun)
+    assert again.finish(given(again)[0]) is None
+    replayed = metastore.processor.process(TJSON, message("open_txns", OPEN), call("k"))
+    assert result(replayed, "open_txns") == first
+    assert deferred(metastore, "open_txns", OPEN).success.txn_ids == [first.success.txn_ids[0] + 1]
+
+
+def test_a_closed_store_takes_nothing(metastore: Metastore) -> None:
+    one = begun(metastore, message("open_txns", OPEN))
+    assert isinstance(one, Begun)
+    metastore.store.close()
+    with pytest.raises(StoreUnavailable) as raised:
+        given(one)
+    with pytest.raises(Unavailable):
+        one.finish(Given(None, raised.value))
+
+
+def test_listeners_that_are_gone_leave_the_others_alone(metastore: Metastore) -> None:
+    gone, other = (begun(metastore, message("open_txns", OPEN)) for _ in range(2))
+    assert isinstance(gone, Begun)
+    assert isinstance(other, Begun)
+
+    def deliver(outcomes: Sequence[tuple[Done, Given]]) -> None:
+        raise RuntimeError("Event loop is closed")
+
+    gone.start(lambda outcome: None, deliver)
+    assert given(other)[0].failure is None
+
+
+def test_reading_cannot_be_deferred() -> None:
+    with taking(), pytest.raises(NotDeferrable):
+        given_now()
+    with giving(Given(7)):
+        found = given_now()
+    assert found == Given(7)
+    assert given_now() is None
