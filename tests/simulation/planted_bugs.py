@@ -1,6 +1,7 @@
 """Mistakes one could make, to show that the simulation sees them. Each replaces one function by a wrong one."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -8,7 +9,8 @@ from app.structs import NoSuchTxnException
 from app.txn import lock_service, locks, transaction_service, write_id_service
 from app.txn.locks import Lock, LockId, TxnId
 from app.txn.transactions import State, Txn
-from tests.simulation.txn_memory import MemoryTxns
+from tests.simulation.faulty_store import FaultyStore
+from tests.simulation.txn_memory import MemoryStore, MemoryTxns
 
 Bug: TypeAlias = tuple[Any, str, Callable[..., Any]]
 """Where, what, and by what it is replaced."""
@@ -17,6 +19,7 @@ _block_of = locks.block_of
 _collision = transaction_service.collision
 _needs_commit = transaction_service.needs_commit
 _open_txn = transaction_service.open_txn
+_read_open_txns = transaction_service.read_open_txns
 _abort_txns = MemoryTxns.abort_txns
 _commit_txn = MemoryTxns.commit_txn
 _forget = MemoryTxns.forget_finished
@@ -98,8 +101,7 @@ def _counts_from_the_start(self: MemoryTxns, before_ms: int, limit: int) -> list
 
 
 def _uses_the_servers_clock(self: MemoryTxns) -> int:
-    skew_ms: int = self._store.local_skew_ms  # type: ignore[attr-defined]
-    return self._store.clock_ms + skew_ms
+    return self._store.clock_ms + self._store.local_skew_ms
 
 
 def _uses_lock_ids_again(self: MemoryTxns) -> LockId:
@@ -145,7 +147,84 @@ def _loses_the_listing(self: MemoryTxns) -> Any:
     return [txn for _, txn in sorted(self.known.items()) if txn.state is State.OPEN]
 
 
+def _works_on_what_was_before(self: MemoryStore, work: Callable[[Any], Any]) -> Any:
+    """Two servers at once without the row lock that makes one wait: the second does not see what the first did."""
+    before = self.txns
+    stale = getattr(self, "stale", before)
+    self.stale = before.copied()  # type: ignore[attr-defined]
+    self.txns = before.copied()
+    self.txns.locks, self.txns.known = dict(stale.locks), {**stale.known}
+    try:
+        result = work(self)
+    except BaseException:
+        self.txns = before
+        raise
+    _merge(self.txns.locks, before.locks, stale.locks)
+    _merge(self.txns.known, before.known, stale.known)
+    return result
+
+
+def _merge(changed: dict[Any, Any], current: dict[Any, Any], stale: dict[Any, Any]) -> None:
+    """Bring into `current` what was changed since `stale`: statements change rows, not the whole table."""
+    gone = stale.keys() - changed.keys()
+    made = {key: value for key, value in changed.items() if stale.get(key) is not value}
+    merged = {**{key: value for key, value in current.items() if key not in gone}, **made}
+    changed.clear()
+    changed.update(merged)
+
+
+def _keeps_what_was_undone(self: MemoryStore, work: Callable[[Any], Any]) -> Any:
+    return work(self)
+
+
+def _redoes_without_undoing(self: FaultyStore, work: Callable[[Any], Any]) -> None:
+    with suppress(Exception):
+        self.store.write(work)
+
+
+def _reads_the_list_before_the_mark(txns: Any) -> Any:
+    """The two statements of `read_open_txns` swapped, in a transaction that sees what others commit in between."""
+    listing = getattr(txns, "earlier_listing", [])
+    found = _read_open_txns(txns)
+    txns.earlier_listing = found.unfinished
+    return replace(found, unfinished=listing)
+
+
+def _commits_as_of_its_beginning(self: MemoryTxns, txn_id: Any, writes: Any, changes: Any, commit_id: Any) -> None:
+    _commit_txn(self, txn_id, writes, changes, txn_id)
+
+
+def _notes_its_changes_late(self: MemoryTxns, txn_id: Any, writes: Any, changes: Any, commit_id: Any) -> None:
+    """With the transaction that commits next, as if that had been put behind the commit."""
+    late = getattr(self, "late", [])
+    self.late = changes  # type: ignore[attr-defined]
+    _commit_txn(self, txn_id, writes, late, commit_id)
+
+
+def _aborts_whoever_asked(circle: Any) -> TxnId:
+    return TxnId(next(number for kind, number in circle if kind == "txnid"))
+
+
+def _forgets_aborted_writes(self: MemoryTxns, ended_before_ms: int, limit: int) -> int:
+    over = [one for one, ended_ms in self.ended_ms.items() if ended_ms < ended_before_ms]
+    for txn_id in over:
+        del self.known[txn_id], self.ended_ms[txn_id]
+    return 0
+
+
 BUGS: dict[str, Bug] = {
+    "a row lock is dropped": (MemoryStore, "write", _works_on_what_was_before),
+    "two statements are swapped: the list and the mark": (
+        transaction_service,
+        "read_open_txns",
+        _reads_the_list_before_the_mark,
+    ),
+    "two statements are swapped: the commit and its changes": (MemoryTxns, "commit_txn", _notes_its_changes_late),
+    "a commit counts from the beginning": (MemoryTxns, "commit_txn", _commits_as_of_its_beginning),
+    "what failed is kept": (MemoryStore, "write", _keeps_what_was_undone),
+    "what is done again was not undone": (FaultyStore, "undo", _redoes_without_undoing),
+    "a deadlock costs whoever comes first": (lock_service, "victim_of", _aborts_whoever_asked),
+    "aborted ones are forgotten with their writes": (MemoryTxns, "forget_finished", _forgets_aborted_writes),
     "waiting requests are skipped": (lock_service, "block_of", _skips_waiting),
     "waiting requests and later locks are skipped": (lock_service, "block_of", _skips_waiting_and_later_ones),
     "only one component is looked at": (lock_service, "block_of", _looks_at_one_component),

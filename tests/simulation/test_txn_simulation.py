@@ -5,11 +5,12 @@ import os
 import pytest
 
 from tests.simulation.planted_bugs import BUGS
-from tests.simulation.txn_simulation import Simulation, Violation
+from tests.simulation.txn_simulation import Simulation
+from tests.simulation.violations import Violation
 
 # Each seed is a world of its own; what worlds keep in memory grows with their length.
 STEPS_PER_SEED = 4_000
-STEPS = int(os.environ.get("TXN_SIMULATION_STEPS", "60000"))
+STEPS = int(os.environ.get("TXN_SIMULATION_STEPS", "1000000"))
 BUG_STEPS_MAX = 600_000
 
 

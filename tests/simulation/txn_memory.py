@@ -16,10 +16,14 @@ T = TypeVar("T")
 
 
 class MemoryStore:
-    """`ports.Store`: a unit of work that raises changes nothing. `clock_ms` is the database's."""
+    """`ports.Store`: a unit of work that raises changes nothing.
+
+    `clock_ms` is the database's; that of the server which works on it is wrong by `local_skew_ms`.
+    """
 
     def __init__(self) -> None:
         self.clock_ms = 1_000_000_000_000
+        self.local_skew_ms = 0
         self.txns = MemoryTxns(self)
 
     def read(self, work: Callable[["MemoryStore"], T]) -> T:

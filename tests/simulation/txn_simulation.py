@@ -1,15 +1,15 @@
 """A small world of clients, servers and one database, played under a seed, with everything checked after each step.
 
-The clock is the database's and jumps; the database may be lost before or after a commit; clients die and leave things
-behind; servers die and start again; who does what next is drawn. What must hold (semantics §5.14) is checked by plain
-code that shares nothing with the code under test.
+The clock is the database's and jumps, also backwards; the database may be lost before, in the middle of and after a
+unit of work, or ask for it once more; clients die and leave things behind; servers die and start again; who does what
+next is drawn. What must hold (semantics §5.14) is checked by plain code that shares nothing with the code under test.
 """
 
 import contextlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, TypeVar
 
 from app.metastore.ports import OutcomeUnknown, StoreUnavailable
 from app.structs import LockState, LockType, ThriftException
@@ -17,14 +17,15 @@ from app.txn.expiry import Expiry
 from app.txn.lock_service import TIMED_OUT, LockCall, LockService, Wanted
 from app.txn.locks import Lock, TxnId
 from app.txn.names import Target
-from app.txn.ports import Client, LockFilter, Transaction
+from app.txn.ports import Client, LockFilter, ShownLock
 from app.txn.settings import TxnSettings
 from app.txn.transaction_service import TransactionService
-from app.txn.transactions import Operation, State, Write
+from app.txn.transactions import Operation, State, Txn, Write
 from app.txn.write_id_service import WriteIdService
+from tests.simulation.exclusion import exclude
+from tests.simulation.faulty_store import FaultyStore
 from tests.simulation.txn_memory import MemoryStore
-
-T = TypeVar("T")
+from tests.simulation.violations import Violation as Violation
 
 TIMEOUT_MS = 300_000
 REMEMBERED_MS = 900_000
@@ -33,44 +34,6 @@ SERVERS = 2
 PLACES = [Target("d"), Target("d", "t"), Target("d", "u"), Target("d", "t", "p=1"), Target("d", "t", "p=2")]
 TABLES = [Target("d", "t"), Target("d", "u")]
 WHO = Client("u", "h", "a")
-
-# What goes beside what, written down again so that a mistake in the rules cannot hide in the check.
-EXCLUDES = {
-    frozenset({LockType.SHARED_READ, LockType.EXCLUSIVE}),
-    frozenset({LockType.SHARED_WRITE}),
-    frozenset({LockType.SHARED_WRITE, LockType.EXCL_WRITE}),
-    frozenset({LockType.SHARED_WRITE, LockType.EXCLUSIVE}),
-    frozenset({LockType.EXCL_WRITE}),
-    frozenset({LockType.EXCL_WRITE, LockType.EXCLUSIVE}),
-    frozenset({LockType.EXCLUSIVE}),
-}
-
-
-class Violation(AssertionError):
-    """Something that must hold does not; the text says what, with seed and step."""
-
-
-class FaultyStore:
-    """One server's connection to the shared database."""
-
-    def __init__(self, store: MemoryStore, random: Random, skew_ms: int) -> None:
-        self.store = store
-        self.skew_ms = skew_ms
-        self._random = random
-        self.faults = 0.0
-
-    def read(self, work: Callable[[Any], T]) -> T:
-        return self.store.read(work)
-
-    def write(self, work: Callable[[Transaction], T]) -> T:
-        fault = self._random.random()
-        if fault < self.faults / 2:
-            raise StoreUnavailable("lost before the commit")
-        self.store.local_skew_ms = self.skew_ms  # type: ignore[attr-defined]
-        result = self.store.write(work)  # type: ignore[arg-type]
-        if fault < self.faults:
-            raise OutcomeUnknown("lost after the commit")
-        return result
 
 
 class Server:
@@ -109,6 +72,12 @@ class Simulation:
         self.aborted: set[int] = set()
         self.changed: dict[int, set[tuple[Target, str]]] = {}
         self.write_ids: dict[tuple[Target, int], int] = {}
+        self.seen_over: set[int] = set()
+        self.latest_ms = self.store.clock_ms
+        # As they were at the last look: what is the same object still has been looked at.
+        self._old_requests: dict[int, list[ShownLock]] = {}
+        self._old_txns: dict[int, Txn] = {}
+        self._has_new_requests = False
 
     def run(self, steps: int) -> None:
         """Raises Violation."""
@@ -116,7 +85,7 @@ class Simulation:
         for _ in range(steps):
             self.step_number += 1
             action = self.random.choice(actions)
-            faults = 0.05 if self.random.random() < 0.5 else 0.0
+            faults = 0.02 if self.random.random() < 0.5 else 0.0
             for connection in self._connections:
                 connection.faults = faults
             with contextlib.suppress(ThriftException, StoreUnavailable, OutcomeUnknown):
@@ -157,12 +126,15 @@ class Simulation:
     def _open(self) -> None:
         client = self._client
         if len(client.txns) < 2:
+            newest = self.store.txns.last_txn
             given = self._server.transactions.open(self.random.randint(1, 2), WHO)
             for txn_id in given:
                 if self.txn_ids and txn_id <= self.txn_ids[-1]:
                     self.fail(f"txnid:{txn_id} given after {self.txn_ids[-1]}")
                 self.txn_ids.append(txn_id)
                 self.alive_ms["txn", txn_id] = self.store.clock_ms
+            if given[0] != newest + 1:
+                self.fail(f"txnid:{given[0]} was given after {newest}")
             client.txns += given
 
     def _lock(self) -> None:
@@ -227,7 +199,6 @@ class Simulation:
             return
         txn_id = self.random.choice(client.txns)
         is_strict = self.random.random() < 0.2
-        commit_id = self.store.txns.last_txn
         try:
             self._server.transactions.commit(txn_id, checks_writes=True, is_strict=is_strict)
         except OutcomeUnknown:
@@ -236,7 +207,7 @@ class Simulation:
             self._repeat_commit(txn_id)
         except ThriftException:
             client.txns.remove(txn_id)
-            if self.store.clock_ms - self.seen_committed.get(txn_id, 0) <= REMEMBERED_MS:
+            if self.latest_ms - self.seen_committed.get(txn_id, 0) <= REMEMBERED_MS:
                 self.fail(f"the repeated commit of txnid:{txn_id} was refused")
             if self._state(txn_id) is State.OPEN:
                 self.fail(f"txnid:{txn_id} was refused and is open")
@@ -244,7 +215,6 @@ class Simulation:
         if self._state(txn_id) is not State.COMMITTED:
             self.fail(f"txnid:{txn_id} was told to be committed")
         client.txns.remove(txn_id)
-        self._note_commit(txn_id, commit_id)
 
     def _repeat_commit(self, txn_id: int) -> None:
         """As clients do whose answer was lost."""
@@ -257,14 +227,6 @@ class Simulation:
             if state is State.COMMITTED:
                 self.fail(f"the repeated commit of txnid:{txn_id} was refused")
             raise
-
-    def _note_commit(self, txn_id: int, commit_id: int) -> None:
-        mine = {place for place, operation in self.changed.get(txn_id, ()) if operation == "u"}
-        for other, its_commit in self.committed.items():
-            theirs = {place for place, operation in self.changed.get(other, ()) if operation == "u"}
-            if mine & theirs and other != txn_id and its_commit >= txn_id and commit_id >= other:
-                self.fail(f"txnid:{txn_id} and txnid:{other} both changed {mine & theirs}")
-        self.committed[txn_id] = commit_id
 
     def _abort(self) -> None:
         client = self._client
@@ -317,6 +279,11 @@ class Simulation:
         server = self._server
         found = server.transactions.open_txns()
         listed = {txn.txn_id for txn in found.unfinished}
+        for txn_id in self.txn_ids:
+            if txn_id <= found.high_water_mark and txn_id not in listed:
+                self.seen_over.add(txn_id)
+                if self._is_open(txn_id):
+                    self.fail(f"txnid:{txn_id} is open, not above {found.high_water_mark}, and not listed")
         for txn_id in self.aborted - listed:
             if self.changed.get(txn_id):
                 self.fail(f"txnid:{txn_id} is aborted and not listed")
@@ -336,7 +303,10 @@ class Simulation:
         self._servers[number] = Server(self._connections[number])
 
     def _wait(self) -> None:
-        self.store.clock_ms += self.random.choice([10, 1_000, 20_000, 100_000, 301_000])
+        self.store.clock_ms += self.random.choice([10, 1_000, 20_000, 100_000, 301_000, -10, -2_000])
+        self.latest_ms = max(self.latest_ms, self.store.clock_ms)
+        # A heartbeat whose answer gets lost may be noted with a time before that of the last one that was answered.
+        self.alive_ms = {owner: min(alive_ms, self.store.clock_ms) for owner, alive_ms in self.alive_ms.items()}
 
     def _expire(self) -> None:
         for connection in self._connections:
@@ -350,36 +320,77 @@ class Simulation:
     # What must hold.
 
     def _check(self) -> None:
-        txns = self.store.txns
-        locks = [shown.lock for request in txns.locks.values() for shown in request]
-        self.newest_lock = max([self.newest_lock, *txns.locks])
         self._check_txns()
-        for lock in locks:
-            if lock.txn_id and not self._is_open(lock.txn_id):
-                self.fail(f"{lock} of a transaction that is over")
-        for number, one in enumerate(locks):
-            for other in locks[number + 1 :]:
-                self._check_pair(one, other)
+        self._check_locks()
         self._check_kept()
-        if self.step_number % 5 == 0:
-            self._check_circles(locks)
+        if self._has_new_requests and self.step_number % 5 == 0:
+            self._has_new_requests = False
+            self._check_circles()
 
     def _check_txns(self) -> None:
-        for txn_id, txn in self.store.txns.known.items():
-            if txn.state is State.OPEN:
-                if txn_id in self.aborted or txn_id in self.committed:
-                    self.fail(f"txnid:{txn_id} was over and is open")
-            elif txn.state is State.COMMITTED:
-                self.seen_committed.setdefault(txn_id, self.store.clock_ms)
-                if txn_id in self.aborted:
-                    self.fail(f"txnid:{txn_id} was aborted and is committed")
-            elif txn_id not in self.aborted:
-                self.aborted.add(txn_id)
-                if txn_id in self.committed:
-                    self.fail(f"txnid:{txn_id} was committed and is aborted")
-                silent_ms = self.store.clock_ms - self.alive_ms.get(("txn", txn_id), 0)
-                if txn.reason == TIMED_OUT and silent_ms <= TIMEOUT_MS:
-                    self.fail(f"txnid:{txn_id} timed out {silent_ms} ms after its heartbeat")
+        known = self.store.txns.known
+        for txn_id, txn in known.items():
+            if self._old_txns.get(txn_id) is not txn:
+                self._check_txn(txn)
+        self._old_txns = dict(known)
+
+    def _check_txn(self, txn: Txn) -> None:
+        txn_id = txn.txn_id
+        if txn.state is not State.COMMITTED and txn_id in self.seen_over:
+            self.fail(f"txnid:{txn_id} was over for a reader and is not")
+        if txn.state is State.OPEN:
+            if txn_id in self.aborted or txn_id in self.committed:
+                self.fail(f"txnid:{txn_id} was over and is open")
+        elif txn.state is State.COMMITTED:
+            if txn_id not in self.seen_committed:
+                self.seen_committed[txn_id] = self.latest_ms
+                self._check_commit(txn_id)
+            if txn_id in self.aborted:
+                self.fail(f"txnid:{txn_id} was aborted and is committed")
+        elif txn_id not in self.aborted:
+            self.aborted.add(txn_id)
+            if txn_id in self.committed:
+                self.fail(f"txnid:{txn_id} was committed and is aborted")
+            silent_ms = self.store.clock_ms - self.alive_ms.get(("txn", txn_id), 0)
+            if txn.reason == TIMED_OUT and silent_ms <= TIMEOUT_MS:
+                self.fail(f"txnid:{txn_id} timed out {silent_ms} ms after its heartbeat")
+            if "deadlock" in (txn.reason or ""):
+                self._check_victim(txn_id, txn.reason or "")
+
+    def _check_commit(self, txn_id: int) -> None:
+        """Whoever changed the same was over before this one began, or begins now."""
+        commit_id = self.store.txns.last_txn
+        mine = {place for place, operation in self.changed.get(txn_id, ()) if operation == "u"}
+        for other, its_commit in self.committed.items():
+            theirs = {place for place, operation in self.changed.get(other, ()) if operation == "u"}
+            if mine & theirs and other != txn_id and its_commit >= txn_id and commit_id >= other:
+                self.fail(f"txnid:{txn_id} and txnid:{other} both changed {mine & theirs}")
+        self.committed[txn_id] = commit_id
+
+    def _check_victim(self, txn_id: int, reason: str) -> None:
+        """It is younger than all others of the circle, and these are in each other's way."""
+        others = re.findall(r"(txnid|lockid):(\d+)", reason.partition(", closed on")[0])
+        if not others or any(kind == "txnid" and int(number) >= txn_id for kind, number in others):
+            self.fail(f"txnid:{txn_id} was the victim of: {reason}")
+
+    def _check_locks(self) -> None:
+        requests = self.store.txns.locks
+        for lock_id, request in requests.items():
+            first = request[0].lock
+            if first.txn_id and not self._is_open(first.txn_id):
+                self.fail(f"{first} of a transaction that is over")
+            if self._old_requests.get(lock_id) is not request:
+                self._has_new_requests = True
+                self.newest_lock = max(self.newest_lock, lock_id)
+                self._check_request(request)
+        self._old_requests = dict(requests)
+
+    def _check_request(self, request: list[ShownLock]) -> None:
+        for shown in request:
+            for others in self.store.txns.locks.values():
+                for other in others:
+                    if other is not shown:
+                        self._check_pair(shown.lock, other.lock)
 
     def _check_pair(self, one: Lock, other: Lock) -> None:
         if one.lock_id == other.lock_id:
@@ -405,8 +416,9 @@ class Simulation:
             elif lock_id not in self.given_up and silent_ms <= TIMEOUT_MS:
                 self.fail(f"lockid:{lock_id} is gone {silent_ms} ms after its heartbeat")
 
-    def _check_circles(self, locks: list[Lock]) -> None:
+    def _check_circles(self) -> None:
         """Somebody must be able to go on: no transaction waits, through others, for itself."""
+        locks = [shown.lock for request in self.store.txns.locks.values() for shown in request]
         edges: dict[tuple[int, int], set[tuple[int, int]]] = {}
         for waiting in locks:
             if not waiting.is_acquired:
@@ -433,20 +445,9 @@ class Simulation:
         )
 
     def _exclude(self, one: Lock, other: Lock) -> bool:
-        if _owner(one) == _owner(other) or frozenset({one.type, other.type}) not in EXCLUDES:
-            return False
-        if one.target[0] != other.target[0]:
-            return False
-        for mine, theirs in zip(one.target[1:], other.target[1:], strict=True):
-            if mine is not None and theirs is not None and mine != theirs:
-                return False
-        if one.type is other.type is LockType.SHARED_WRITE and one.shares_writes and other.shares_writes:
-            return False
-        for whole, part in ((one, other), (other, one)):
-            is_database = whole.target.table_name is None and whole.type is LockType.SHARED_READ
-            if is_database and part.target.table_name is not None and part.type is LockType.EXCLUSIVE:
-                return False
-        return True
+        return _owner(one) != _owner(other) and exclude(
+            (one.target, one.type, one.shares_writes), (other.target, other.type, other.shares_writes)
+        )
 
     def _state(self, txn_id: int) -> State | None:
         txn = self.store.txns.known.get(txn_id)
