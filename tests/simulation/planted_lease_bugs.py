@@ -1,4 +1,4 @@
-"""Mistakes one could make with leases, to show that the simulation sees them: each replaces a function by a wrong one."""
+"""Mistakes one could make with leases, to show that the simulation sees them: each replaces a function by a bad one."""
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
