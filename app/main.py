@@ -189,7 +189,7 @@ def _chores(
         Chore("expire events", EXPIRY_SECONDS, notifications.expire),
         Chore("expire transactions and locks", TXN_EXPIRY_SECONDS, Expiry(store, _txn_settings(settings)).expire),
         Chore("expire notes of query engines", EXPIRY_SECONDS, EngineNoteService(store, clock, rules).expire),
-        Chore("expire executions of queries", EXPIRY_SECONDS, ScheduledQueryService(store, clock).expire),
+        Chore("expire executions of queries", EXPIRY_SECONDS, ScheduledQueryService(store, clock, rules).expire),
         Chore("expire partition marks", EXPIRY_SECONDS, PartitionMarkService(store, clock, rules).expire),
     )
 
@@ -237,7 +237,7 @@ def _handlers(
         Properties(PropertyService(store)),
         Schemas(SchemaRegistryService(store, clock)),
         ResourcePlans(ResourcePlanService(store)),
-        EngineNotes(EngineNoteService(store, clock, rules), ScheduledQueryService(store, clock)),
+        EngineNotes(EngineNoteService(store, clock, rules), ScheduledQueryService(store, clock, rules)),
         FileMetadata(),
     ]
 

@@ -10,6 +10,7 @@ from app.metastore.errors import required
 from app.metastore.ports import Store, Transaction
 from app.metastore.registry_ports import Execution, StoredSchedule
 from app.metastore.schedules import InvalidSchedule, parse_schedule
+from app.metastore.settings import MetastoreSettings
 from app.metastore.shown_text import shown
 from app.structs import (
     AlreadyExistsException,
@@ -29,8 +30,6 @@ from app.structs import (
 _SILENT_SECONDS_MAX: Final = 120
 # metastore.scheduled.queries.execution.max.age
 _EXECUTION_SECONDS_MAX: Final = 30 * 86_400
-# metastore.scheduled.queries.autodisable.count
-_FAILURES_MAX: Final = 5
 _RUNNING: Final = (QueryState.INITED, QueryState.EXECUTING)
 _FAILED: Final = (QueryState.FAILED, QueryState.TIMED_OUT)
 
@@ -38,9 +37,10 @@ _FAILED: Final = (QueryState.FAILED, QueryState.TIMED_OUT)
 class ScheduledQueryService:
     """Queries by the namespace of a cluster and their own name. One is executed at most once at a time."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, settings: MetastoreSettings) -> None:
         self._store = store
         self._clock = clock
+        self._failures_max = settings.scheduled_query_failures_max
 
     def maintain(self, kind: int | None, query: ScheduledQuery | None) -> None:
         """Create, alter or drop. Raises NoSuchObjectException, AlreadyExistsException, InvalidInputException,
@@ -101,7 +101,7 @@ class ScheduledQueryService:
             told = replace(
                 found, state=state, last_update=now, executor_id=given.executorQueryId, error=given.errorMessage
             )
-            _note(tx, told)
+            self._note(tx, told)
 
         self._store.write(work)
 
@@ -113,7 +113,7 @@ class ScheduledQueryService:
             silent = tx.schedules.silent_executions(_RUNNING, now - _SILENT_SECONDS_MAX)
             for execution in silent:
                 ended = replace(execution, state=QueryState.TIMED_OUT, last_update=now, error="nothing heard of it")
-                _note(tx, ended)
+                self._note(tx, ended)
             return len(silent) + tx.schedules.delete_executions_before(now - _EXECUTION_SECONDS_MAX)
 
         return self._store.write(work)
@@ -142,22 +142,21 @@ class ScheduledQueryService:
         failures = 0 if given.enabled else stored.failures
         tx.schedules.save(replace(stored, query=changed, failures=failures))
 
+    def _note(self, tx: Transaction, execution: Execution) -> None:
+        """Store an execution; one that has ended makes room for the next."""
+        tx.schedules.save_execution(execution)
+        stored = tx.schedules.of_id(execution.schedule_id)
+        if execution.state in _RUNNING or stored is None:
+            return
+        failures = stored.failures + 1 if execution.state in _FAILED else 0
+        query = stored.query
+        if 0 < self._failures_max <= failures:
+            query = msgspec.structs.replace(query, enabled=False)
+        tx.schedules.save(StoredSchedule(stored.schedule_id, query, None, failures))
+
     def _first_time(self, query: ScheduledQuery) -> int | None:
         computed = _next(query.schedule, self._clock.seconds())
         return computed if query.nextExecution is None else query.nextExecution
-
-
-def _note(tx: Transaction, execution: Execution) -> None:
-    """Store an execution; one that has ended makes room for the next."""
-    tx.schedules.save_execution(execution)
-    stored = tx.schedules.of_id(execution.schedule_id)
-    if execution.state in _RUNNING or stored is None:
-        return
-    failures = stored.failures + 1 if execution.state in _FAILED else 0
-    query = stored.query
-    if failures >= _FAILURES_MAX:
-        query = msgspec.structs.replace(query, enabled=False)
-    tx.schedules.save(StoredSchedule(stored.schedule_id, query, None, failures))
 
 
 def _load(tx: Transaction, key: ScheduledQueryKey | None) -> StoredSchedule:

@@ -1,7 +1,5 @@
 """The schema registry of 3.1 and later: serdes by name, schemas of databases, and their versions."""
 
-from typing import Final
-
 import msgspec
 
 from app.clock import Clock
@@ -22,9 +20,6 @@ from app.structs import (
     SchemaVersionState,
     SerDeInfo,
 )
-
-# A version in one of these states is out of use, and does not hold its schema.
-_GONE: Final = frozenset({SchemaVersionState.DELETED})
 
 
 class SchemaRegistryService:
@@ -92,7 +87,7 @@ class SchemaRegistryService:
 
         def work(tx: Transaction) -> None:
             found = _load(tx, name)
-            if any(version.state not in _GONE for version in tx.registry.versions(found.schema_id)):
+            if tx.registry.latest_version(found.schema_id) is not None:
                 raise InvalidOperationException(
                     f"Schema {_shown_schema(name)} cannot be dropped, it has at least one valid version"
                 )

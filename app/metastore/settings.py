@@ -37,6 +37,8 @@ class MetastoreSettings:
     event_seconds_max: int = 86_400
     # hive.metastore.event.expiry.duration: marks of partitions are kept so long; 0 is for ever.
     partition_mark_seconds_max: int = 0
+    # metastore.scheduled.queries.autodisable.count: a query that failed so often in a row is turned off; 0 is never.
+    scheduled_query_failures_max: int = 0
     # Directories that many partitions need are made by so many threads.
     directory_threads_max: int = 15
     hive_configuration: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))

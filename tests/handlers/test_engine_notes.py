@@ -128,13 +128,20 @@ def test_a_query_that_is_off_is_not_handed_out(newer: Peer) -> None:
     assert poll(newer).executionId is None
 
 
-def test_a_query_that_fails_again_and_again_is_turned_off(newer: Peer) -> None:
+def test_a_query_that_fails_again_and_again_is_turned_off_where_that_is_wanted(
+    metastore: Metastore, newer: Peer
+) -> None:
     create(newer)
-    for _ in range(5):
+    clock = ManualClock(metastore.events.timestamp())
+    strict = ScheduledQueryService(metastore.store, clock, MetastoreSettings(scheduled_query_failures_max=3))
+    for _ in range(3):
+        assert newer.ask("get_scheduled_query", KEY).enabled is True
         maintain(newer, ALTER, nextExecution=1)
-        tell(newer, poll(newer).executionId, QueryState.FAILED)
+        failed = ScheduledQueryProgressInfo(poll(newer).executionId, QueryState.FAILED, "engine")
+        strict.progress(failed)
     assert newer.ask("get_scheduled_query", KEY).enabled is False
-    maintain(newer, ALTER, enabled=True)
+    maintain(newer, ALTER, enabled=True, nextExecution=1)
+    tell(newer, poll(newer).executionId, QueryState.FAILED)
     assert newer.ask("get_scheduled_query", KEY).enabled is True
 
 
@@ -142,7 +149,7 @@ def test_an_execution_nobody_speaks_of_has_ended(metastore: Metastore, newer: Pe
     create(newer, nextExecution=1)
     execution = poll(newer).executionId
     clock = ManualClock(metastore.events.timestamp())
-    service = ScheduledQueryService(metastore.store, clock)
+    service = ScheduledQueryService(metastore.store, clock, MetastoreSettings())
     assert service.expire() == 0
     clock.advance(121)
     assert service.expire() == 1
