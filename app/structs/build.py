@@ -40,9 +40,9 @@ _SPEC_TYPES = {
 _TEXTS = {BaseType.STRING: "UTF8", BaseType.BINARY: "BINARY"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Method:
-    """One service method with the structs that carry its arguments and its result.
+    """One service method with the structs that carry its arguments and its result. Equal to nothing but itself.
 
     `result` has field 0 `success` unless the method is void, and one field for each declared exception.
     """
