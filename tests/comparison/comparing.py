@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tests.comparison.differences import DIFFERENCES, REMEMBERED, Answers, Difference
+from tests.comparison.answers import Answers, Difference
+from tests.comparison.differences import DIFFERENCES, REMEMBERED
 from tests.comparison.replies import Reply, different_places
 from tests.comparison.servers import Metastore, Step, ask_both
 

@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
-from tests.comparison.differences import DIFFERENCES, Difference
+from tests.comparison.answers import Difference
+from tests.comparison.differences import DIFFERENCES
 
 FILE = Path(__file__).parents[2] / "docs" / "differences.md"
 OPENING = """\
 # Differences from Apache Hive Metastore
 
-Written by `python -m tests.comparison.document` from `tests/comparison/differences.py`; do not edit.
+Written by `python -m tests.comparison.document` from the tables in `tests/comparison`; do not edit.
 
 Every call answers as Apache Hive Metastore 2.3.10 answers it, exceptions and their texts included. The tests compare
 the two call by call: recorded answers, the same scripts on both, and random calls. What is listed here is what we do

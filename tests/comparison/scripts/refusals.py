@@ -71,6 +71,8 @@ def steps() -> Iterator[Step]:
         yield call("get_fields", db_name, "nosuch")
     for method in ("get_partitions", "get_partition_names", "get_partitions_pspec"):
         yield call(method, "refusing", "t", -2)
+    for values in ([""], ["", ""], ["x"]):
+        yield call("get_partitions_ps", "refusing", "flat", values, -1)
     yield call("set_ugi", None, None)
     yield call("list_roles", "ann", 99)
     yield call("list_privileges", "ann", 99, None)
@@ -105,6 +107,9 @@ def _of_databases() -> Iterator[Step]:
 def _keys() -> Iterator[Step]:
     key = SQLPrimaryKey("refusing", "t", "ds", 1, "refused_key", True, False, True)
     yield call("add_primary_key", AddPrimaryKeyRequest([key]))
+    key = SQLPrimaryKey("refusing", "keyed", "id", 1, "kept_key", True, False, True)
+    yield call("create_table_with_constraints", table("refusing", "keyed"), [key], [])
+    yield call("drop_table", " refusing ", "keyed", True)
     made = Index("idx", "a.Handler", "refusing", "flat", 0, 0, "idx_table", descriptor(), {}, True)
     yield call("add_index", made, table("refusing", "idx_table", tableType="INDEX_TABLE"))
     yield call("drop_database", "refusing", True, True)
