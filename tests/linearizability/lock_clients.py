@@ -183,7 +183,9 @@ class LockClient:
         method = getattr(self._services, name)
         for _ in range(_TRIES_MAX):
             try:
-                return self._journal.record(name, arguments, lambda: method(*arguments), ThriftException)
+                return self._journal.record(
+                    name, arguments, lambda: self._services.made(lambda: method(*arguments)), ThriftException
+                )
             except NotMade:
                 time.sleep(_PAUSE_SECONDS_MAX)
             except Unknown as error:

@@ -32,3 +32,13 @@ def finish(process: subprocess.Popen[str], folder: Path) -> list[Call]:
 
 def play(folder: Path, kind: str, addresses: Sequence[str], *options: object) -> list[Call]:
     return finish(start(folder, kind, addresses, *options), folder)
+
+
+def wait_for_journals(process: subprocess.Popen[str], folder: Path, bytes_min: int) -> None:
+    """Until so much is written, or all is done."""
+    while sum(path.stat().st_size for path in folder.glob("*.journal")) < bytes_min:
+        try:
+            process.wait(0.02)
+        except subprocess.TimeoutExpired:
+            continue
+        return

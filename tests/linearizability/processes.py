@@ -19,6 +19,10 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
+from sqlalchemy import select
+
+from app.storage import writer
+from app.storage.schema import CATALOG
 from tests.linearizability.history import Journal
 from tests.linearizability.lease_clients import LeaseClient, TenureClient
 from tests.linearizability.lease_services import StoreLeases, open_leases
@@ -32,6 +36,8 @@ _fork = get_context("fork")
 
 def main() -> int:
     options = _options()
+    if options.without_row_lock:
+        writer._LOCK = select(CATALOG.c.last_event_id)  # type: ignore[misc]
     if options.kind == "mortal":
         return sum(_mortal_world(options, world) for world in range(options.worlds))
     barrier = _fork.Barrier(options.processes * options.threads)
@@ -50,6 +56,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--calls", type=int, default=14)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--lifetime", type=float, default=0.2, help="seconds within which mortal ones die")
+    parser.add_argument("--without-row-lock", action="store_true", help="to show that it is missed")
     return parser.parse_args()
 
 

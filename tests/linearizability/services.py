@@ -1,15 +1,15 @@
 """The calls of clients, on a store in their own process or through a gateway, with values that JSON can keep."""
 
 import ssl
-from collections.abc import Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol, TypeVar
 
 import httpx
 
 from app.client import ClientError, MetastoreClient
 from app.clock import SystemClock
 from app.limits import Limits
-from app.metastore.ports import OutcomeUnknown
+from app.metastore.ports import OutcomeUnknown, StoreUnavailable
 from app.storage import SqlStore, open_store
 from app.structs import (
     AbortTxnRequest,
@@ -42,12 +42,16 @@ from app.txn.transactions import Operation, Write
 from app.txn.write_id_service import WriteIdService
 from tests.linearizability.history import NotMade, Unknown
 
+T = TypeVar("T")
+
 WHO: Final = Client("u", "h", "a")
 READ_CONNECTIONS: Final = 4
 
 
 class Services(Protocol):
-    """What a client may call. Raises ThriftException, and Unknown when the answer got lost."""
+    """What a client may call, by `made`. Raises ThriftException, Unknown when the answer got lost, and NotMade."""
+
+    def made(self, call: Callable[[], T]) -> T: ...
 
     def open(self, count: int) -> Any: ...
     def commit(self, txn_id: int, checks: bool, is_strict: bool) -> None: ...
@@ -77,14 +81,20 @@ class StoreServices:
         self._expiry = Expiry(store, settings)
         self.db_name = ""
 
+    def made(self, call: Callable[[], T]) -> T:
+        """The answer of a call, with the store's errors as ours: what it says about a change is taken at its word."""
+        try:
+            return call()
+        except OutcomeUnknown as error:
+            raise Unknown from error
+        except StoreUnavailable as error:
+            raise NotMade from error
+
     def open(self, count: int) -> Any:
         return self._transactions.open(count, WHO)
 
     def commit(self, txn_id: int, checks: bool, is_strict: bool) -> None:
-        try:
-            self._transactions.commit(txn_id, checks_writes=checks, is_strict=is_strict)
-        except OutcomeUnknown as error:
-            raise Unknown from error
+        self._transactions.commit(txn_id, checks_writes=checks, is_strict=is_strict)
 
     def abort(self, txn_id: int) -> None:
         self._transactions.abort(txn_id)
@@ -147,6 +157,9 @@ class GatewayServices:
         self._account = (url, user, password)
         self._client = MetastoreClient(url, (user, password), context, timeout_seconds=60)
         self.db_name = ""
+
+    def made(self, call: Callable[[], T]) -> T:
+        return call()
 
     def open(self, count: int) -> Any:
         return self._call("open_txns", OpenTxnRequest(count, *_who())).txn_ids

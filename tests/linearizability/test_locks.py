@@ -3,17 +3,18 @@
 LINEARIZABILITY_SCALE asks for so many times as much.
 """
 
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from tests.linearizability.checks import check_ids, check_locks
 from tests.linearizability.history import Call, by_world
-from tests.linearizability.playing import PROCESSES, SCALE, finish, play, start
+from tests.linearizability.playing import PROCESSES, SCALE, finish, play, start, wait_for_journals
+from tests.private_postgres import PostgresUnavailable, PrivatePostgres
 from tests.server import GatewayServer, migrate
 
 pytestmark = pytest.mark.slow
@@ -23,9 +24,9 @@ KILL_BYTES = 60_000
 
 def check(calls: list[Call], *, is_alone: bool = True) -> Counter[str]:
     """How often what was answered; refusals by their names."""
+    check_ids(calls, is_dense=is_alone)
     for world in by_world(calls).values():
         check_locks(world, is_alone=is_alone)
-    check_ids(calls, is_dense=is_alone)
     return Counter(call.failure.name if call.failure else call.name for call in calls)
 
 
@@ -36,7 +37,7 @@ def test_on_the_database(database_url: str, tmp_path: Path) -> None:
 
 
 def test_with_threads_whose_calls_are_committed_together(database_url: str, tmp_path: Path) -> None:
-    options = ("--processes", 4, "--threads", 4, "--worlds", 4 * SCALE)
+    options = ("--processes", 2, "--threads", 8, "--worlds", 4 * SCALE)
     assert check(play(tmp_path, "locks", [database_url], *options)).total() > 800 * SCALE
 
 
@@ -50,6 +51,37 @@ def test_no_deadlock_lasts(database_url: str, tmp_path: Path) -> None:
 def test_processes_that_are_killed_leave_nothing_half_done(database_url: str, tmp_path: Path) -> None:
     calls = play(tmp_path, "mortal", [database_url], "--worlds", 2 * SCALE, "--lifetime", 0.3)
     check(calls, is_alone=False)
+
+
+@pytest.mark.postgres
+def test_a_database_that_crashes_loses_no_commit(tmp_path: Path) -> None:
+    """What the store calls unavailable has not happened, and what it calls unknown may have."""
+    try:
+        postgres = PrivatePostgres()
+    except PostgresUnavailable as reason:
+        pytest.skip(f"no PostgreSQL: {reason}")
+    try:
+        postgres.start()
+        with psycopg.connect(postgres.url().replace("+psycopg", ""), autocommit=True) as connection:
+            connection.execute("ALTER DATABASE postgres SET synchronous_commit = on")
+        migrate(postgres.url(), tmp_path)
+        process = start(tmp_path, "locks", [postgres.url()], "--worlds", 1, "--calls", 24)
+        for crash in (1, 2):
+            wait_for_journals(process, tmp_path, crash * KILL_BYTES // 2)
+            postgres.stop()
+            postgres.start()
+        calls = finish(process, tmp_path)
+    finally:
+        postgres.delete()
+    check(calls, is_alone=False)
+
+
+@pytest.mark.postgres
+def test_a_row_lock_that_is_missing_is_missed(fresh_postgres_database: str, tmp_path: Path) -> None:
+    """Without the lock that makes units of work wait for each other there is no order that explains what was told."""
+    migrate(fresh_postgres_database, tmp_path)
+    with pytest.raises(AssertionError):
+        check(play(tmp_path, "locks", [fresh_postgres_database], "--worlds", 3, "--without-row-lock"))
 
 
 @pytest.mark.postgres
@@ -76,16 +108,6 @@ def test_a_gateway_that_is_killed_loses_nothing_it_answered(
         calls = finish(process, tmp_path)
     assert any(not call.is_answered for call in calls)
     check(calls, is_alone=False)
-
-
-def wait_for_journals(process: subprocess.Popen[str], folder: Path, bytes_min: int) -> None:
-    """Until so much is written, or all is done."""
-    while sum(path.stat().st_size for path in folder.glob("*.journal")) < bytes_min:
-        try:
-            process.wait(0.02)
-        except subprocess.TimeoutExpired:
-            continue
-        return
 
 
 @contextmanager
