@@ -137,12 +137,12 @@ class BinaryReply:
 
     def feed(self, data: bytes) -> bool:
         self.size += len(data)
+        if self._buffer is not None:
+            self._buffer += data
         if len(self.head) < HEAD_BYTES:
             self.head += data[:HEAD_BYTES]
             if not self._is_good():
                 return False
-        if self._buffer is not None:
-            self._buffer += data
         if self._expected is not None:
             if self.size > self._expected:
                 raise CallFailed(f"{self.size} bytes, not {self._expected}: {self.head[:200]!r}")
