@@ -88,9 +88,15 @@ def _start(work: Callable[[], None]) -> int:
 
 def _play_worlds(options: argparse.Namespace, number: int, barrier: Any) -> None:
     """The worlds begin and end together, so that nothing of one overlaps with another."""
-    if options.kind in ("leases", "tenures"):
-        _play_with_leases(options, number, barrier)
-        return
+    try:
+        (_play_with_leases if options.kind in ("leases", "tenures") else _play_in_threads)(options, number, barrier)
+    except BaseException:
+        # Nobody has to wait for one that failed.
+        barrier.abort()
+        raise
+
+
+def _play_in_threads(options: argparse.Namespace, number: int, barrier: Any) -> None:
     services = open_services(options.address[number % len(options.address)])
     with ThreadPoolExecutor(options.threads) as pool:
         clients = [number * options.threads + thread for thread in range(options.threads)]
