@@ -50,14 +50,40 @@ def followed(calls: Iterable[Called]) -> dict[str, Request]:
 
 def must_wait(request: Request, all_requests: Iterable[Request]) -> bool:
     """Whether somebody holds what the request cannot have at the same time, or came earlier and waits for it."""
-    return any(
-        _conflict(one, other)
+    return bool(_in_the_way(request, all_requests))
+
+
+def waits_for_itself(name: str, requests: Mapping[str, Request]) -> bool:
+    """Whether the owner of a request, if he had to wait, waits for somebody who waits, however far around, for him."""
+    start = _owner(requests[name])
+    reached: set[object] = set()
+    owners = {start}
+    while owners:
+        waiting = [
+            one
+            for one in requests.values()
+            if (one.state == WAITING or one is requests[name]) and _owner(one) in owners
+        ]
+        found = {_owner(other) for one in waiting for other in _in_the_way(one, requests.values())}
+        if start in found:
+            return True
+        owners = found - reached
+        reached |= found
+    return False
+
+
+def _in_the_way(request: Request, all_requests: Iterable[Request]) -> list[Request]:
+    return [
+        existing
         for existing in all_requests
-        if existing is not request and (existing.txn is None or existing.txn != request.txn)
+        if _owner(existing) != _owner(request)
         if existing.state == ACQUIRED or existing.order < request.order
-        for one in request.components
-        for other in existing.components
-    )
+        if any(_conflict(one, other) for one in request.components for other in existing.components)
+    ]
+
+
+def _owner(request: Request) -> object:
+    return request.txn or request.order
 
 
 def _has_ended(reply: Reply) -> bool:

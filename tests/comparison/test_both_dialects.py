@@ -112,6 +112,24 @@ def test_names_with_a_catalog_mean_the_same_databases(old: Client, new: Client) 
         new.service.get_table("@other#dialects", "t")
 
 
+def test_every_change_may_name_the_catalog(old: Client, new: Client) -> None:
+    """As Hive 3 and 4 spell nearly every call of the old style (semantics §1.4)."""
+    _make_table(old, "by_catalog")
+    table = new.service.get_table("@hive#by_catalog", "t")
+    table.parameters["changed by"] = "4"
+    new.service.alter_table("@hive#by_catalog", "t", table)
+    assert old.service.get_table("by_catalog", "t").parameters["changed by"] == "4"
+    table.tableName = "made_by_4"
+    table.sd.location = None
+    new.service.create_table(table)
+    assert new.service.get_tables("@hive#by_catalog", "made*") == ["made_by_4"]
+    assert new.service.get_all_tables("@hive#by_catalog") == ["made_by_4", "t"]
+    new.service.drop_table("@hive#by_catalog", "t", True)
+    with pytest.raises(old.types.NoSuchObjectException):
+        old.service.get_table("by_catalog", "t")
+    assert old.service.get_table("by_catalog", "made_by_4").parameters["changed by"] == "4"
+
+
 def test_one_field_id_is_two_exceptions(old: Client, new: Client) -> None:
     with pytest.raises(old.types.MetaException):
         old.service.get_partition_names("nosuch", "t", -1)

@@ -62,7 +62,18 @@ exception MetaException { 1: string message }
 exception NoSuchObjectException { 1: string message }
 exception InvalidOperationException { 1: string message }
 
+exception AlreadyExistsException { 1: string message }
+exception InvalidObjectException { 1: string message }
+
 service Metastore {
+  list<string> get_tables(1: string db_name, 2: string pattern) throws (1: MetaException o1),
+  list<string> get_all_tables(1: string db_name) throws (1: MetaException o1),
+  void create_table(1: Table tbl)
+      throws (1: AlreadyExistsException o1, 2: InvalidObjectException o2, 3: MetaException o3, 4: NoSuchObjectException o4),
+  void alter_table(1: string dbname, 2: string tbl_name, 3: Table new_tbl)
+      throws (1: InvalidOperationException o1, 2: MetaException o2),
+  void drop_table(1: string dbname, 2: string name, 3: bool deleteData)
+      throws (1: NoSuchObjectException o1, 2: MetaException o3),
   list<string> get_databases(1: string pattern) throws (1: MetaException o1),
   GetTableResult get_table_req(1: GetTableRequest req) throws (1: MetaException o1, 2: NoSuchObjectException o2),
   AlterTableResponse alter_table_req(1: AlterTableRequest req)
