@@ -55,22 +55,20 @@ class Caller:
     def prepare_and_count(self, method: str, *arguments: Any) -> tuple[Prepared, int]:
         """The same, and how many values the reply lists."""
         sent = self.speech.request(method, *arguments)
-        message = self._whole(sent)
-        value = self.speech.value(method, message)
-        size = len(message) if isinstance(self.speech, Binary) else None
-        return Prepared(sent, size), len(value) if isinstance(value, list) else 1
+        size, head = self.seen(sent)
+        return Prepared(sent, size if isinstance(self.speech, Binary) else None), self.speech.count_in(head)
 
     def timed(self, prepared: Prepared) -> float:
         """Seconds from the first byte sent to the last one received."""
-        connection, reply = self._connection, self.speech.reply(prepared.reply_bytes)
+        reply = self.speech.reply(prepared.reply_bytes)
         begin = perf_counter()
-        connection.sendall(prepared.sent)
-        while not reply.feed(connection.recv(RECEIVE_BYTES)):
+        self._connection.sendall(prepared.sent)
+        while not reply.feed(self._received()):
             pass
         return perf_counter() - begin
 
     def seen(self, sent: bytes) -> tuple[int, bytes]:
-        """Size and first bytes of a reply that is short."""
+        """Size and first bytes of a reply."""
         reply = self.speech.reply()
         self._connection.sendall(sent)
         while not reply.feed(self._received()):

@@ -29,9 +29,9 @@ class Pace:
     """How long and how often. A side that has used `side_seconds_max` for one operation has no more rounds of it."""
 
     rounds: int = 5
-    seconds: float = 1.0
-    single_seconds: float = 0.3
-    side_seconds_max: float = 45.0
+    seconds: float = 0.8
+    single_seconds: float = 0.25
+    side_seconds_max: float = 30.0
 
 
 class Operation(Protocol):
