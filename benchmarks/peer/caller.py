@@ -37,6 +37,7 @@ class Caller:
 
     def __init__(self, address: Address, speech: Speech) -> None:
         self.speech = speech
+        self._address = address
         self._connection = address.connect()
 
     def __enter__(self) -> Self:
@@ -44,6 +45,11 @@ class Caller:
 
     def __exit__(self, *_: object) -> None:
         self._connection.close()
+
+    def renew(self) -> None:
+        """Connect again: servers close connections that say nothing while another side takes its turn."""
+        self._connection.close()
+        self._connection = self._address.connect()
 
     def call(self, method: str, *arguments: Any) -> Any:
         return self.speech.value(method, self._whole(self.speech.request(method, *arguments)))

@@ -67,6 +67,7 @@ class Single:
     def _turn(
         self, side: Side, caller: Caller, prepared: Prepared, change: Callable[[], None] | None, seconds: float
     ) -> Turn:
+        caller.renew()
         latencies: list[float] = []
         cpu, end = side.cpu_seconds(), perf_counter() + seconds
         while not latencies or (perf_counter() < end and len(latencies) < SINGLE_CALLS_MAX):
@@ -109,8 +110,10 @@ class Steps:
 
     def turns(self, bench: Bench, side: Side, pace: Pace) -> Iterator[Turn]:
         with side.caller() as caller:
-            for latencies in self.steps(bench, side, caller):
+            steps = self.steps(bench, side, caller)
+            while (latencies := next(steps, None)) is not None:
                 yield Turn(latencies, len(latencies) / sum(latencies))
+                caller.renew()
 
 
 def measured(
