@@ -226,6 +226,8 @@ class LeaseService:
     def _extend(
         self, leases: LeaseWrites, user: str, lease_id: int, claims: Sequence[Claim], duration_ms: int | None
     ) -> Extension | Conflict:
+        # What has ended stays so, even when the clock is set back after somebody else became exclusive.
+        leases.delete_expired()
         upgrades = [claim.target for claim in claims if claim.type is LeaseType.EXCLUSIVE]
         around = leases.leases_around(upgrades) if upgrades else []
         others = [held for held in around if held.lease_id != lease_id]

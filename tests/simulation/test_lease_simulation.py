@@ -4,12 +4,16 @@ import os
 
 import pytest
 
+from app.structs import LeaseObject
+from app.txn.lease_service import LeaseService
+from app.txn.lease_settings import LeaseSettings
+from tests.simulation.lease_database import LeaseDatabase
 from tests.simulation.lease_simulation import LeaseSimulation
 from tests.simulation.planted_lease_bugs import BUGS
 from tests.simulation.violations import Violation
 
 STEPS_PER_SEED = 4_000
-STEPS = int(os.environ.get("LEASE_SIMULATION_STEPS", "400000"))
+STEPS = int(os.environ.get("LEASE_SIMULATION_STEPS", "200000"))
 BUG_STEPS_MAX = 600_000
 
 
@@ -29,6 +33,19 @@ def test_a_seed_is_played_the_same_again() -> None:
         simulation.run(500)
     assert one.database.held == other.database.held
     assert one.database.events == other.database.events
+
+
+def test_what_ended_before_another_became_exclusive_does_not_come_back_with_the_clock() -> None:
+    """Found by seed 491."""
+    database = LeaseDatabase()
+    service = LeaseService(database, LeaseSettings())  # type: ignore[arg-type]
+    first = service.grab("ann", [LeaseObject("d", "t")], 100, 0)
+    service.grab("bob", [LeaseObject("d", "t")], 1, 0)
+    database.clock.now_ms += 1_500
+    assert isinstance(first, int)
+    service.extend("ann", first, [LeaseObject("d", "t", None, "x")])
+    database.clock.now_ms -= 1_000
+    assert [lease.user for lease in service.listed([])] == ["ann"]
 
 
 @pytest.mark.slow
