@@ -35,7 +35,10 @@ REASONS = (
     ("exchange_partition exchange_partitions", r"Invalid partition key & values; keys .*, values .*"),
     ("get_partition_names fire_listener_event", r".* table not found"),
     ("alter_function", r".* is not a valid object name|Function class name cannot be null|function .* doesn't exist"),
-    ("grant_privileges revoke_privileges grant_revoke_privileges", r"Role .* does not exist"),
+    (
+        "grant_privileges revoke_privileges grant_revoke_privileges grant_role revoke_role grant_revoke_role",
+        r"Role .* does not exist",
+    ),
     ("update_partition_column_statistics set_aggr_stats_for", r"Column .* doesn't exist in table .* in database .*"),
     ("add_partitions_pspec", r"A partition spec must hold a partition list or a shared storage descriptor"),
     ("drop_partitions_req", r"Partition spec is not set"),

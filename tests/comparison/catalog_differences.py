@@ -6,6 +6,7 @@ from typing import Any
 from tests.comparison.answers import (
     Answers,
     Difference,
+    internal_error,
     only_at,
     other_text,
     succeeds_here,
@@ -93,7 +94,7 @@ def _more_by_prefix(answers: Answers) -> bool:
         return False
     if answers.arguments["max_parts"] == 0:
         return not ours
-    if answers.arguments["max_parts"] > 0:
+    if answers.arguments["max_parts"] > 0 and any(answers.arguments["part_vals"]):
         return len(ours) <= len(theirs) <= answers.arguments["max_parts"]
     return all(one in theirs for one in ours)
 
@@ -242,6 +243,16 @@ CATALOG: tuple[Difference, ...] = (
         _succeeds_without_location,
     ),
     Difference(
+        "tables with foreign keys altered",
+        "alter_table alter_table_with_environment_context alter_table_with_cascade",
+        "Columns to which a foreign key refers cannot be replaced, even by themselves: MetaException with the SQL "
+        "statement that the database refused.",
+        "The key stays with its column.",
+        "The statement is that of another schema.",
+        lambda answers: answers.texts[0].startswith("Clear request failed : ") and not internal_error(answers.ours),
+        parts_catalogs=True,
+    ),
+    Difference(
         "rename into a database that is missing",
         "alter_table alter_table_with_environment_context alter_table_with_cascade",
         "InvalidOperationException 'Unable to change partition or table. …'; the end depends on the database.",
@@ -289,7 +300,8 @@ CATALOG: tuple[Difference, ...] = (
         "partial partition values",
         "get_partitions_ps get_partitions_ps_with_auth get_partition_names_ps",
         "Matches the last value that is given by its beginning (ds=p finds ds=p2), a dot in a value as any character; "
-        "in no defined order, so a limit takes any; over Derby a limit of 0 is none.",
+        "in no defined order, so a limit takes any; there is none for values all empty, and over Derby a limit "
+        "of 0 is none.",
         "Compares value by value; ordered by name; a limit of 0 takes none, as Hive over PostgreSQL.",
         "Nobody who asks for ds=p wants ds=p2.",
         _more_by_prefix,

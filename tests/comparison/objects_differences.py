@@ -181,7 +181,7 @@ OBJECTS: tuple[Difference, ...] = (
     ),
     Difference(
         "tables with keys dropped",
-        "drop_table drop_table_with_environment_context",
+        "drop_table drop_table_with_environment_context drop_database",
         "A table with constraints cannot be dropped under a name that is spelled otherwise: MetaException 'One or more "
         "instances could not be deleted'.",
         "It is dropped, its constraints with it.",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from app.structs import (
+    AddForeignKeyRequest,
     AddPrimaryKeyRequest,
     CommitTxnRequest,
     DropPartitionsExpr,
@@ -18,6 +19,7 @@ from app.structs import (
     RequestPartsSpec,
     SetPartitionsStatsRequest,
     ShowLocksRequest,
+    SQLForeignKey,
     SQLPrimaryKey,
 )
 from app.structs import FieldSchema as Column
@@ -107,6 +109,13 @@ def _of_databases() -> Iterator[Step]:
 def _keys() -> Iterator[Step]:
     key = SQLPrimaryKey("refusing", "t", "ds", 1, "refused_key", True, False, True)
     yield call("add_primary_key", AddPrimaryKeyRequest([key]))
+    yield call("create_table", table("refusing", "referring"))
+    ends = ("refusing", "flat", "id", "refusing", "referring", "id")
+    foreign = SQLForeignKey(*ends, 1, 0, 0, "refused_reference", "any", True, False, False)
+    yield call("add_foreign_key", AddForeignKeyRequest([foreign]))
+    pairs = (("id", "bigint"), ("name", "string"), ("more", "int"))
+    changed = table("refusing", "referring", pairs=pairs, location="{warehouse}/refusing.db/referring")
+    yield call("alter_table", "refusing", "referring", changed)
     key = SQLPrimaryKey("refusing", "keyed", "id", 1, "kept_key", True, False, True)
     yield call("create_table_with_constraints", table("refusing", "keyed"), [key], [])
     yield call("drop_table", " refusing ", "keyed", True)
