@@ -80,6 +80,10 @@ class LeaseModel:
             return False
         return not any(clash(mine, theirs) for mine in self._claims_of(one) for theirs in self._claims_of(other))
 
+    def stays_idle(self, call: Call) -> bool:
+        """Whoever takes away what others have does not know what there is."""
+        return call.name != "force_drop"
+
     def _leases_of(self, call: Call) -> set[int]:
         if call.name in ("drop", "extend"):
             return {call.arguments[1]}

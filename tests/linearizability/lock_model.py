@@ -86,6 +86,10 @@ class LockModel:
     def commute(self, one: Call, other: Call) -> bool:
         return self._footprints.of(one).commutes(self._footprints.of(other))
 
+    def stays_idle(self, call: Call) -> bool:
+        """What is over stays over, and nobody names what is not there yet."""
+        return True
+
     # Transactions.
 
     def _open(self, state: State, call: Call, count: int) -> Iterator[State]:

@@ -37,6 +37,9 @@ class Model(Protocol[State]):
         A wrong yes costs time, never a wrong verdict.
         """
 
+    def stays_idle(self, call: Call) -> bool:
+        """Whether the call, where it changes nothing, would change nothing later either."""
+
 
 class NotLinearizable(AssertionError):
     """No order explains the history; the text shows how far the longest attempt came."""
@@ -113,16 +116,16 @@ class _Search:
     def _options(self, done: int, state: object) -> Iterator[tuple[int, object]]:
         """What may come next, the earliest answer first: it is the most likely one.
 
-        A call that changes nothing and may be the next one is taken without looking at others: in any order that goes
-        on from here it can be moved to the front. One without an answer need not have happened, so it can wait.
+        A call that never changes anything and may be the next one is taken without looking at others: in any order that
+        goes on from here it can be moved to the front. One without an answer need not have happened, so it can wait.
         """
         found: list[tuple[int, object]] = []
         for place in self._possible(done):
             following = list(self._model.step(state, self._calls[place]))  # type: ignore[arg-type]
-            if following == [state]:
-                if self._calls[place].is_answered:
-                    return iter([(place, state)])
+            if following == [state] and not self._calls[place].is_answered:
                 continue
+            if following == [state] and self._model.stays_idle(self._calls[place]):
+                return iter([(place, state)])
             found += [(place, each) for each in following]
         return iter(found)
 

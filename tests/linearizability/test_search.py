@@ -24,6 +24,9 @@ class Register:
     def commute(self, one: Call, other: Call) -> bool:
         return one.name == other.name == "read"
 
+    def stays_idle(self, call: Call) -> bool:
+        return call.name == "read"
+
 
 class Hasty(Register):
     """Takes everything for unrelated."""
@@ -87,6 +90,11 @@ def test_what_is_known_to_come_first_does() -> None:
 def test_a_wrong_shortcut_changes_no_verdict() -> None:
     """Here the write has to come before the read that was answered first."""
     assert order_of(call("write", 1, None, 0, 9), call("read", None, 1, 1, 2), model=Hasty()) == [0, 1]
+
+
+def test_a_call_that_would_change_nothing_now_may_change_something_later() -> None:
+    calls = call("write", 0, None, 0, 9), call("write", 1, None, 1, 2), call("read", None, 1, 3, 4)
+    assert order_of(*calls, call("read", None, 0, 5, 6)) == [1, 2, 0, 3]
 
 
 def test_a_wrong_step_early_on_is_taken_back() -> None:
