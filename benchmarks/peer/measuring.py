@@ -47,13 +47,16 @@ class Operation(Protocol):
 class Single:
     """One client making one prepared call again and again, after a change by `before` whose time is not taken.
 
+    With `varied` it asks for something else each time, whose reply has the same size: then nothing is cached.
     `prepare` gives the call and how many values its reply lists, which has to be the same on all sides.
     """
 
     name: str
     prepare: Callable[[Side, Caller], tuple[Prepared, int]]
     before: Callable[[Side, Caller], Callable[[], None]] | None = None
+    varied: Callable[[Caller, int], bytes] | None = None
     clients: int = 1
+    asked: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
 
     def turns(self, bench: Bench, side: Side, pace: Pace) -> Iterator[Turn]:
@@ -73,6 +76,9 @@ class Single:
         while not latencies or (perf_counter() < end and len(latencies) < SINGLE_CALLS_MAX):
             if change is not None:
                 change()
+            if self.varied is not None:
+                self.asked[side.data] = self.asked.get(side.data, 0) + 1
+                prepared = prepared._replace(sent=self.varied(caller, self.asked[side.data]))
             latencies.append(caller.timed(prepared))
         used = None if change is not None else side.cpu_seconds() - cpu
         return Turn(latencies, len(latencies) / sum(latencies), used, len(latencies))

@@ -31,19 +31,41 @@ def reads(sizes: Sizes) -> Iterator[Single]:
 def searches(count: int) -> Iterator[Single]:
     """Filters and names in the largest table."""
     table, middle = f"parts_{count}", values(count // 2)
-    for kind, hit, half in (
-        ("string", f'name = "{middle[0]}"', f'name < "{middle[0]}"'),
-        ("int", f"number = {middle[1]}", f"number < {middle[1]}"),
-        ("date", f'day = "{middle[2]}"', f'day < "{middle[2]}"'),
+    for kind, half in (
+        ("string", f'name < "{middle[0]}"'),
+        ("int", f"number < {middle[1]}"),
+        ("date", f'day < "{middle[2]}"'),
     ):
         what = f"of {count:,} ({kind})"
-        yield call(f"get_partitions_by_filter, 1 {what}", "get_partitions_by_filter", DATABASE, table, hit, ALL)
+        yield different(f"get_partitions_by_filter, 1 {what}", count, "get_partitions_by_filter", one_hit(table, kind))
         yield call(f"get_partitions_by_filter, half {what}", "get_partitions_by_filter", DATABASE, table, half, ALL)
     wanted = min(1_000, count)
     names = [partition_name(number) for number in range(0, count, count // wanted)]
     what = f"get_partitions_by_names, {wanted:,} of {count:,}"
     yield call(what, "get_partitions_by_names", DATABASE, table, names)
-    yield call(f"get_partition, of {count:,}", "get_partition", DATABASE, table, middle)
+    what = f"get_partition, of {count:,}"
+    yield different(what, count, "get_partition", lambda number: (DATABASE, table, values(number)))
+
+
+def one_hit(table: str, kind: str) -> Callable[[int], tuple[Any, ...]]:
+    """Arguments that select the partition with a number."""
+
+    def arguments(number: int) -> tuple[Any, ...]:
+        name, _, day = values(number)
+        filters = {"string": f'name = "{name}"', "int": f"number = {number}", "date": f'day = "{day}"'}
+        return DATABASE, table, filters[kind], ALL
+
+    return arguments
+
+
+def different(name: str, count: int, method: str, arguments: Callable[[int], tuple[Any, ...]]) -> Single:
+    """Something else each time, from the upper half of `count`, where all numbers have as many digits."""
+    half = count // 2
+
+    def varied(caller: Caller, turn: int) -> bytes:
+        return caller.speech.request(method, *arguments(half + turn % half))
+
+    return Single(name, lambda side, caller: caller.prepare_and_count(method, *arguments(half)), varied=varied)
 
 
 def call(name: str, method: str, *arguments: Any) -> Single:
