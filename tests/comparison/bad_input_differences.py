@@ -96,7 +96,8 @@ def _null_pointer(answers: Answers) -> bool:
         return False
     text = answers.texts[1]
     is_null = bool(NULL.fullmatch(text)) and has_null(answers.method, answers.arguments)
-    return is_null or text.startswith(NO_KERBEROS)
+    # A recorded answer is held against the real one, too, whose texts change while Java compiles.
+    return is_null or text.startswith((NO_KERBEROS, *JAVA_NULLS))
 
 
 def _empty_text_is_none(answers: Answers) -> bool:
