@@ -60,7 +60,8 @@ class Footprints:
         self._claims_of_txn: dict[int, frozenset[Claim]] = {}
         self._changes: dict[int, frozenset[object]] = {}
         self._tables: dict[int, frozenset[str]] = {}
-        self._in_deadlocks = set(_in_deadlocks(calls))
+        self._in_deadlocks = set(_in_deadlocks(calls, "txnid"))
+        self._locks_in_deadlocks = set(_in_deadlocks(calls, "lockid"))
         for call in calls:
             self._learn(call)
         self._owner_of_lock = {call.answer[0]: call.arguments[0] for call in answered(calls, "lock")}
@@ -115,18 +116,25 @@ class Footprints:
         return Footprint(sees_txns=True)
 
     def _lock(self, call: Call) -> Footprint:
+        """One that may close a circle may end any transaction of it."""
         txn_id = call.arguments[0]
-        is_in_deadlock = txn_id in self._in_deadlocks
         lock_ids = frozenset({call.answer[0]}) if call.is_answered and call.failure is None else frozenset()
-        txns = frozenset({txn_id}) - {0}
-        ends = frozenset(self._in_deadlocks) if is_in_deadlock else frozenset()
-        return Footprint(_claims(call), lock_ids, ends, uses=txns, is_in_deadlock=is_in_deadlock)
+        made = Footprint(_claims(call), lock_ids, uses=frozenset({txn_id}) - {0})
+        if txn_id in self._in_deadlocks:
+            made.ends = frozenset(self._in_deadlocks)
+            made.claims = made.claims.union(*(self._claims_of_txn.get(one, ()) for one in made.ends))
+            made.tables = made.tables.union(*(self._tables.get(one, ()) for one in made.ends))
+        made.is_in_deadlock = txn_id in self._in_deadlocks or not self._locks_in_deadlocks.isdisjoint(lock_ids)
+        return made
 
     def _check_lock(self, call: Call) -> Footprint:
         lock_id = call.arguments[0]
-        owner = self._owner(lock_id)
-        claims = self._claims_of_lock.get(lock_id, frozenset())
-        return Footprint(claims, frozenset({lock_id}), uses=frozenset({owner}) - {0})
+        return Footprint(
+            claims=self._claims_of_lock.get(lock_id, frozenset()),
+            lock_ids=frozenset({lock_id}),
+            uses=frozenset({self._owner(lock_id)}) - {0},
+            is_in_deadlock=lock_id in self._locks_in_deadlocks or self._owner(lock_id) in self._in_deadlocks,
+        )
 
     _unlock = _check_lock
 
@@ -149,13 +157,10 @@ def _claims(call: Call) -> frozenset[Claim]:
     return frozenset((place, LockType[kind], is_of_hive_4) for place, kind, _ in parts)
 
 
-def _in_deadlocks(calls: Iterable[Call]) -> Iterable[int]:
-    """The transactions of all circles that anybody was told of."""
+def _in_deadlocks(calls: Iterable[Call], kind: str) -> Iterable[int]:
+    """The transactions, or requests without one, of all circles that anybody was told of."""
     for call in calls:
         told = _DEADLOCK.search(call.failure.text) if call.failure is not None else None
         if told is not None:
-            yield int(told[1])
-            for name in told[2].split(", "):
-                kind, _, number = name.partition(":")
-                if kind == "txnid":
-                    yield int(number)
+            names = [("txnid", told[1]), *(name.split(":") for name in told[2].split(", "))]
+            yield from (int(number) for one, number in names if one == kind)
