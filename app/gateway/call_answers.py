@@ -40,7 +40,7 @@ class CallAnswers:
             limits, metrics, threads=threads, streams_max=streams_max, call_seconds_max=call_seconds_max
         )
         self._waiting = WaitingCalls(limits, metrics, releases)
-        self._deliver: Deliver | None = None
+        self._delivery: tuple[asyncio.AbstractEventLoop, Deliver] | None = None
 
     async def answer(
         self, codec: Codec, message: Message, call: Call, wrap: Wrap, until_gone: Callable[[], Awaitable[None]]
@@ -81,13 +81,13 @@ class CallAnswers:
 
     def _deliverer(self, loop: asyncio.AbstractEventLoop) -> Deliver:
         """The same for every call, so that those of one batch are told together."""
-        if self._deliver is None:
+        if self._delivery is None or self._delivery[0] is not loop:
 
             def deliver(told: Sequence[tuple[Done, Given]]) -> None:
                 loop.call_soon_threadsafe(_tell, told)
 
-            self._deliver = deliver
-        return self._deliver
+            self._delivery = loop, deliver
+        return self._delivery[1]
 
     def stop_waiting(self) -> None:
         """Answer the calls that wait, so that the server can stop."""

@@ -72,8 +72,9 @@ class TxnGroup:
         self._undo: list[tuple[MutableMapping[Any, Any], Any, Any]] = []
         self._changed = _Changed()
         works = [job.work for job in jobs]
-        self._counters = self._read_counters()
-        self._stored_counters = frozenset(self._counters)
+        needs_counters = any(work.opens or work.locks or work.txn_ids for work in works)
+        self._known_counters = self._read_counters() if needs_counters else None
+        self._stored_counters = dict(self._known_counters or {})
         self._txns = self._read_txns({txn_id for work in works for txn_id in work.txn_ids})
         self._writes = self._read_writes({txn_id for work in works if work.commits for txn_id in work.txn_ids})
         self._requests = self._read_requests({lock_id for work in works for lock_id in work.lock_ids})
@@ -144,7 +145,8 @@ class TxnGroup:
         return ids
 
     def txn(self, txn_id: int) -> Txn | None:
-        if txn_id not in self._txns or txn_id > self._counters_before("txn"):
+        # Who asks for an id newer than those before the group guesses.
+        if txn_id not in self._txns or txn_id > self._stored_counters.get("txn", 0):
             raise NeedsDatabase
         return self._txns[txn_id]
 
@@ -241,9 +243,11 @@ class TxnGroup:
             return replace(lock, last_heartbeat_ms=self.now_ms())
         return lock
 
-    def _counters_before(self, name: str) -> int:
-        """The newest id that was there before the group; who asks for a newer one guesses."""
-        return int(self._first_counters.get(name, 0))
+    @property
+    def _counters(self) -> dict[str, int]:
+        if self._known_counters is None:
+            raise NeedsDatabase
+        return self._known_counters
 
     def _next_ids(self, name: str, count: int) -> int:
         last = self._counters.get(name, 0) + count
@@ -283,7 +287,6 @@ class TxnGroup:
             for name, last_id, now_ms in self._connection.execute(_COUNTERS_AND_NOW):
                 counters[name] = int(last_id)
                 self._now_ms = now_ms
-        self._first_counters: dict[str, int] = dict(counters)
         return counters
 
     def _read_txns(self, txn_ids: set[int]) -> dict[int, Txn | None]:
