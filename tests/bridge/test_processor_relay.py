@@ -83,8 +83,8 @@ class Cache(dict):
 @contextlib.asynccontextmanager
 async def port(make_answers=Answers, **settings):
     handler = Databases()
-    others = {name: "not here" for name in METHODS if not hasattr(handler, name)}
-    relay = ProcessorRelay(make_answers(Processor([handler], others)), CODECS, **settings)
+    answered = {name for name in METHODS if hasattr(handler, name)}
+    relay = ProcessorRelay(make_answers(Processor([handler], answered=answered)), CODECS, **settings)
     server = BridgeServer(relay, ServerOptions(port=0), Limits())
     server.port = await server.start()
     try:
