@@ -253,6 +253,17 @@ CATALOG: tuple[Difference, ...] = (
         parts_catalogs=True,
     ),
     Difference(
+        "partitions by name in views without keys",
+        "append_partition_by_name append_partition_by_name_with_environment_context",
+        "Reports that the name does not fit the keys.",
+        "Reports that it is a view.",
+        "Both are wrong, and the call has no effect.",
+        lambda answers: (
+            answers.exceptions == ("MetaException", "MetaException")
+            and answers.texts[1] == "Cannot append a partition to a view"
+        ),
+    ),
+    Difference(
         "rename into a database that is missing",
         "alter_table alter_table_with_environment_context alter_table_with_cascade",
         "InvalidOperationException 'Unable to change partition or table. …'; the end depends on the database.",

@@ -24,7 +24,7 @@ from app.structs import (
 )
 from app.structs import FieldSchema as Column
 from tests.comparison.ids import lock, txn
-from tests.comparison.objects import SOME_KEYS, database, descriptor, partition, table
+from tests.comparison.objects import SOME_KEYS, database, descriptor, partition, table, view
 from tests.comparison.scripts.locking import EXCLUSIVE, UPDATE, component, request
 from tests.comparison.scripts.privileges import DATABASE, USER
 from tests.comparison.scripts.statistics import statistics
@@ -75,6 +75,11 @@ def steps() -> Iterator[Step]:
         yield call(method, "refusing", "t", -2)
     for values in ([""], ["", ""], ["x"]):
         yield call("get_partitions_ps", "refusing", "flat", values, -1)
+    yield call("create_table", table("refusing", "turned"))
+    turned = view("refusing", "turned", location="{elsewhere}/turned")
+    yield call("alter_table", "refusing", "turned", turned)
+    yield call("append_partition_by_name", "refusing", "turned", "ds=é%2Fx%3D1/hr=01")
+    yield call("get_table", "refusing", "turned")
     yield call("set_ugi", None, None)
     yield call("list_roles", "ann", 99)
     yield call("list_privileges", "ann", 99, None)
