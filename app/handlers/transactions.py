@@ -59,9 +59,7 @@ class Transactions:
         self._rebuilds = rebuilds
         self._marks = marks
 
-    def get_lock_materialization_rebuild(
-        self, call: Call, dbName: str, tableName: str, txnId: int
-    ) -> LockResponse:
+    def get_lock_materialization_rebuild(self, call: Call, dbName: str, tableName: str, txnId: int) -> LockResponse:
         has_it = self._rebuilds.acquire(object_named(dbName, tableName), txnId or 0)
         return LockResponse(txnId or 0, LockState.ACQUIRED if has_it else LockState.NOT_ACQUIRED)
 
@@ -142,9 +140,7 @@ class Transactions:
         lists = self._write_ids.valid_write_ids(tables, request.validTxnList)
         return GetValidWriteIdsResponse([_table_write_ids(one) for one in lists])
 
-    def allocate_table_write_ids(
-        self, call: Call, rqst: AllocateTableWriteIdsRequest
-    ) -> AllocateTableWriteIdsResponse:
+    def allocate_table_write_ids(self, call: Call, rqst: AllocateTableWriteIdsRequest) -> AllocateTableWriteIdsResponse:
         request = required(rqst, "rqst")
         table = object_named(request.dbName, request.tableName)
         if request.replPolicy is not None:
