@@ -3,7 +3,7 @@
 import sqlite3
 import threading
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from sqlalchemy import URL, Engine, select
 
@@ -21,8 +21,10 @@ from app.storage.partition_list import Lease
 from app.storage.revisions import check_revision, migrate_engine
 from app.storage.schema import CATALOG
 from app.storage.snapshot import SqlSnapshot
-from app.storage.version_watch import PostgresVersionWatch, open_watch
 from app.storage.writer import Writer
+
+if TYPE_CHECKING:
+    from app.storage.version_watch import PostgresVersionWatch
 
 T = TypeVar("T")
 
@@ -101,9 +103,14 @@ class SqlStore:
             with translated(self._reading):
                 raise
 
-    def version_watch(self) -> PostgresVersionWatch | None:
+    def version_watch(self) -> "PostgresVersionWatch | None":
         """See `cache.freshness.QueriedFeed`; None for SQLite, which has `data_version`."""
-        return None if self._watching is not None else open_watch(self._reading, self._url)
+        if self._watching is not None:
+            return None
+        # Only here, since PostgreSQL's driver costs a tenth of the memory of a server that needs none.
+        from app.storage.version_watch import open_watch
+
+        return open_watch(self._reading, self._url)
 
     def changes_since(self, event_id: EventId) -> list[StoredEvent]:
         """The events after `event_id` in order, with empty messages. Raises StoreUnavailable."""

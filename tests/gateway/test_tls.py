@@ -29,7 +29,7 @@ def test_later_starts_use_it_again(tmp_path):
 
 
 def test_a_certificate_that_expires_soon_or_is_broken_is_made_anew(tmp_path, monkeypatch):
-    monkeypatch.setattr("app.gateway.tls.VALID_DAYS", 20)
+    monkeypatch.setattr("app.gateway.self_signed.VALID_DAYS", 20)
     first = certificate_fingerprint(ensure_certificate(tmp_path)[0])
     monkeypatch.undo()
     certificate, _ = ensure_certificate(tmp_path)

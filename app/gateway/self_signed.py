@@ -1,0 +1,62 @@
+"""Making the self-signed certificate of the first start."""
+
+import datetime
+import os
+import socket
+from ipaddress import ip_address
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+# Apple's and other clients refuse certificates that live longer.
+VALID_DAYS = 820
+
+
+def make_certificate(certificate_path: Path, key_path: Path) -> None:
+    """A new key and a certificate for this machine's names, in two PEM files that only their owner can read."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    now = datetime.datetime.now(datetime.UTC)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "hms-gateway")])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + datetime.timedelta(days=VALID_DAYS))
+        .add_extension(x509.SubjectAlternativeName(_names()), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    key_path.parent.mkdir(parents=True, exist_ok=True)
+    _write_private(
+        key_path,
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
+    )
+    _write_private(certificate_path, certificate.public_bytes(serialization.Encoding.PEM))
+
+
+def _names() -> list[x509.GeneralName]:
+    names: list[x509.GeneralName] = [
+        x509.DNSName("localhost"),
+        x509.IPAddress(ip_address("127.0.0.1")),
+        x509.IPAddress(ip_address("::1")),
+    ]
+    host = socket.gethostname()
+    if host.isascii() and host not in ("", "localhost"):
+        names.append(x509.DNSName(host))
+    return names
+
+
+def _write_private(path: Path, content: bytes) -> None:
+    temporary = path.with_name(f".{path.name}-{os.getpid()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+    os.replace(temporary, path)
