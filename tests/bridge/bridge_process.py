@@ -14,7 +14,7 @@ from thrift.Thrift import TApplicationException, TMessageType
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
-from app.structs import METHODS
+from app.structs import METHODS, Method
 from tests.apache import ApacheBinary
 from tests.server import GatewayServer, free_port
 
@@ -93,8 +93,9 @@ class ApacheClient:
     def __getattr__(self, name: str) -> Any:
         return lambda *arguments: self.call(name, *arguments)
 
-    def call(self, name: str, *arguments: Any) -> Any:
-        method = METHODS[name]
+    def call(self, name: str, *arguments: Any, method: Method | None = None) -> Any:
+        """`method` is for names that the IDL does not know."""
+        method = method or METHODS[name]
         self._seqid += 1
         self._send(name, method.arguments(*arguments), method.oneway)
         if method.oneway:

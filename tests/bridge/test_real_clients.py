@@ -14,6 +14,7 @@ from thrift.Thrift import TApplicationException
 from thrift.transport.TTransport import TBufferedTransport, TFramedTransport, TTransportException
 
 from app.structs import (
+    METHODS,
     Database,
     FieldSchema,
     MetaException,
@@ -81,8 +82,8 @@ def test_reads_and_writes_in_every_framing(bridge, transport, protocol):
 
 def test_an_unknown_method_has_the_text_that_clients_match(bridge):
     with connected(bridge) as client, pytest.raises(TApplicationException) as refused:
-        client.get_schema_latest_version(None)
-    assert refused.value.message == "Invalid method name: 'get_schema_latest_version'"
+        client.call("get_the_weather", method=METHODS["getName"])
+    assert refused.value.message == "Invalid method name: 'get_the_weather'"
     assert refused.value.type == TApplicationException.UNKNOWN_METHOD
 
 

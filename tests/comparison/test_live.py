@@ -1,12 +1,22 @@
 """The scripts on both metastores at the same time, and whether the corpus still says what the real one says."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.comparison import corpus
 from tests.comparison.comparing import Comparison, Finding
 from tests.comparison.servers import Metastore, ask_both
+from tests.server import GatewayServer
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
+    """One of its own: options that a script has set stay for as long as a server runs."""
+    with GatewayServer(tmp_path_factory.mktemp("gateway_beside_the_real_one")) as server:
+        yield server
 
 
 @pytest.mark.parametrize("script", corpus.SCRIPTS)
