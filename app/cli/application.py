@@ -184,7 +184,7 @@ def add_user(
 ) -> None:
     """Add a user, or give an existing one a new password.
 
-    Asks for the password twice, unless it comes from standard input. A running gateway notices within a second.
+    Asks for the password twice, unless it comes from standard input. A running gateway lets the user in at once.
     """
     from app.cli.user_commands import add, new_password
 

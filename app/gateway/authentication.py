@@ -91,10 +91,7 @@ class BasicAuthenticator:
         header = head.headers.get(b"authorization")
         if header is None:
             return None
-        self._users.refresh()
-        if self._users.generation != self._generation:
-            self._generation = self._users.generation
-            self._verified.clear()
+        self._look()
         user = self._verified.user(header)
         return None if user is None else Identity(user, head.peer)
 
@@ -104,6 +101,7 @@ class BasicAuthenticator:
         credentials = self._credentials(header)
         source = (credentials.user, head.peer)
         await self._wait_for_turn(source)
+        self._look(at_once=True)
         # Somebody may have verified the same header while this attempt waited.
         if self._verified.user(header) is not None:
             return Identity(credentials.user, head.peer)
@@ -118,6 +116,13 @@ class BasicAuthenticator:
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _look(self, *, at_once: bool = False) -> None:
+        """See changes of the file, and forget what was verified before one."""
+        self._users.refresh(at_once=at_once)
+        if self._users.generation != self._generation:
+            self._generation = self._users.generation
+            self._verified.clear()
 
     def _credentials(self, header: bytes) -> BasicCredentials:
         scheme = scheme_of(header)

@@ -1,4 +1,7 @@
-"""The password file as the running server sees it: read again when it changes, looked at once a second at most."""
+"""The password file as the running server sees it: read again when it changes.
+
+Calls whose password is remembered look once a second at most; who must be checked is checked against the file of now.
+"""
 
 import hashlib
 import os
@@ -30,10 +33,13 @@ class UserFile:
         self.generation = 0
         self.refresh()
 
-    def refresh(self) -> None:
-        """Read the file if it changed. A file that is gone lets nobody in; a broken one keeps what was read before."""
+    def refresh(self, *, at_once: bool = False) -> None:
+        """Read the file if it changed; without `at_once`, only if the last look is a second ago.
+
+        A file that is gone lets nobody in; a broken one keeps what was read before.
+        """
         now = self._monotonic()
-        if now < self._next_look:
+        if now < self._next_look and not at_once:
             return
         self._next_look = now + LOOK_EVERY_SECONDS
         signature = _signature(self._path)

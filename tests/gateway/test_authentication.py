@@ -136,6 +136,13 @@ def test_a_changed_file_is_noticed_and_what_was_remembered_dropped(bench):
     assert bench.ask(basic("ann", "new")) == "ann"
 
 
+def test_a_new_user_and_a_new_password_are_let_in_at_once(bench):
+    assert bench.ask(basic("cid", "new")) == 401
+    bench.write({"ann": "new", "bob": "secret", "cid": "new"})
+    assert [bench.ask(basic(name, "new")) for name in ("cid", "ann")] == ["cid", "ann"]
+    assert bench.ask(basic("ann", "right")) == 401
+
+
 def test_a_removed_file_lets_nobody_in(bench):
     assert bench.ask(basic("ann", "right")) == "ann"
     bench.clock.now += 2
@@ -163,9 +170,10 @@ def test_a_password_changed_while_its_hash_is_computed_is_not_remembered(bench):
     assert len(checked) == 2
 
 
-def test_the_file_is_looked_at_once_a_second_at_most(bench, monkeypatch):
+def test_calls_with_a_remembered_password_look_once_a_second_at_most(bench, monkeypatch):
+    bench.ask(basic("ann", "right"))
     looks = []
-    monkeypatch.setattr("app.gateway.user_file._signature", lambda path: looks.append(path) or (1, 1, 1))
+    monkeypatch.setattr("app.gateway.user_file._signature", lambda path: looks.append(path) or bench.file._signature)
     bench.clock.now += 2
     for _ in range(100):
         bench.ask(basic("ann", "right"))

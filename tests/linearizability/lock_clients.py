@@ -1,6 +1,7 @@
 """Clients of locks, transactions and write ids: what they call is drawn, what they are told goes into a journal."""
 
 import time
+from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
@@ -51,12 +52,14 @@ class LockClient:
             if not txn_id:
                 self._give_up(lock_id)
 
-    def wait_and_commit(self, tables: int) -> None:
+    def wait_and_commit(self, tables: int, after_first_lock: Callable[[], object] = lambda: None) -> None:
         """A transaction that locks one table after the other and never gives up; only an abort ends its waiting."""
         txn_id = self._open()
         for table in self._random.sample([("t", None), ("u", None), ("v", None), ("w", None)], tables):
             kind = self._random.choice(["EXCLUSIVE", "EXCL_WRITE", "SHARED_READ"])
             answer = self._lock(txn_id, [(table, kind)])
+            if len(self._locks) == 1:
+                after_first_lock()
             pause_seconds = 0.001
             while answer == "WAITING":
                 time.sleep(pause_seconds)
@@ -194,7 +197,12 @@ class LockClient:
         raise TimeoutError(f"{name} is never answered")
 
 
-def play_patiently(client: LockClient, calls: int) -> None:
-    """Transactions that only a deadlock's end can end, one after the other."""
-    for _ in range(max(1, calls // 6)):
+def play_patiently(client: LockClient, calls: int, meet: Callable[[], object]) -> None:
+    """Transactions that only a deadlock's end can end, one after the other.
+
+    `meet` waits for the other clients. Each has asked for the first lock of its first transaction before any asks for
+    the second: a deadlock comes about however the processes are scheduled.
+    """
+    client.wait_and_commit(3, meet)
+    for _ in range(calls // 6 - 1):
         client.wait_and_commit(3)

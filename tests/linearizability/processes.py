@@ -113,7 +113,7 @@ def _play_with_locks(
         client.enter(world)
         barrier.wait(PATIENCE_SECONDS)
         if options.kind == "patient":
-            play_patiently(client, options.calls)
+            play_patiently(client, options.calls, lambda: barrier.wait(PATIENCE_SECONDS))
         else:
             client.play(options.calls)
         barrier.wait(PATIENCE_SECONDS)
