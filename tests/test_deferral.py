@@ -11,7 +11,7 @@ from app.deferral import Done, Given, NotDeferrable, given_now, giving, taking
 from app.limits import Limits
 from app.main import DEFERRED, Metastore, build_metastore
 from app.metastore.ports import StoreUnavailable
-from app.rpc import Begun, Call, Dialect, RepeatableProcessor, Reply, Unavailable
+from app.rpc import Call, Deferred, Dialect, RepeatableProcessor, Reply, Unavailable
 from app.settings import load_settings
 from app.structs import (
     METHODS,
@@ -47,7 +47,6 @@ def call(key: str | None = None) -> Call:
         request_id="r",
         client_address="127.0.0.1",
         deadline=1e12,
-        headers={},
         key=key,
     )
 
@@ -62,12 +61,12 @@ def lock(table: str) -> LockRequest:
     return LockRequest([LockComponent(LockType.EXCLUSIVE, LockLevel.TABLE, "d", table)], user="who", hostname="host")
 
 
-def begun(metastore: Metastore, sent: Message, key: str | None = None) -> Reply | Begun | None:
+def begun(metastore: Metastore, sent: Message, key: str | None = None) -> Reply | Deferred | None:
     assert isinstance(metastore.processor, RepeatableProcessor)
     return metastore.processor.begin(TJSON, sent, call(key))
 
 
-def given(*calls: Begun) -> list[Given]:
+def given(*calls: Deferred) -> list[Given]:
     """What the units of work of these calls gave."""
     told: queue.SimpleQueue[Given] = queue.SimpleQueue()
 
@@ -82,7 +81,7 @@ def given(*calls: Begun) -> list[Given]:
 
 def deferred(metastore: Metastore, method: str, *arguments: Any, key: str | None = None) -> Any:
     one = begun(metastore, message(method, *arguments), key)
-    assert isinstance(one, Begun)
+    assert isinstance(one, Deferred)
     reply = one.finish(given(one)[0])
     assert reply is not None
     return result(reply, method)
@@ -123,7 +122,7 @@ def test_other_calls_need_a_thread(metastore: Metastore) -> None:
 def test_a_repeated_call_is_left_to_those_who_know_the_first_answer(metastore: Metastore) -> None:
     first = deferred(metastore, "open_txns", OPEN, key="k")
     again = begun(metastore, message("open_txns", OPEN), "k")
-    assert isinstance(again, Begun)
+    assert isinstance(again, Deferred)
     assert again.finish(given(again)[0]) is None
     replayed = metastore.processor.process(TJSON, message("open_txns", OPEN), call("k"))
     assert result(replayed, "open_txns") == first
@@ -132,7 +131,7 @@ def test_a_repeated_call_is_left_to_those_who_know_the_first_answer(metastore: M
 
 def test_a_closed_store_takes_nothing(metastore: Metastore) -> None:
     one = begun(metastore, message("open_txns", OPEN))
-    assert isinstance(one, Begun)
+    assert isinstance(one, Deferred)
     metastore.store.close()
     with pytest.raises(StoreUnavailable) as raised:
         given(one)
@@ -142,8 +141,8 @@ def test_a_closed_store_takes_nothing(metastore: Metastore) -> None:
 
 def test_listeners_that_are_gone_leave_the_others_alone(metastore: Metastore) -> None:
     gone, other = (begun(metastore, message("open_txns", OPEN)) for _ in range(2))
-    assert isinstance(gone, Begun)
-    assert isinstance(other, Begun)
+    assert isinstance(gone, Deferred)
+    assert isinstance(other, Deferred)
 
     def deliver(outcomes: Sequence[tuple[Done, Given]]) -> None:
         raise RuntimeError("Event loop is closed")

@@ -61,7 +61,7 @@ class Gateway:
             f"{path.rstrip('/')}/": Dialect.HIVE_2_3,
             **dict.fromkeys(HIVE_4_PATHS, Dialect.HIVE_4),
         }
-        self.cached_answers = endpoint.cached_answers(self._dialects)
+        self.direct_answers = endpoint.direct_answers(self._dialects)
         self._pages = Pages(metrics, ready)
         self._starlette = self._pages.starlette()
 

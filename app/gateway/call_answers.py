@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from typing import TypeAlias
 
 from app.deferral import Deliver, Done, Given
 from app.gateway.calls import Answered, CallRunner, Wrap, too_slow
@@ -12,11 +13,14 @@ from app.limits import Limits
 from app.rpc.call import Call
 from app.rpc.processor import MessageProcessor, Reply
 from app.rpc.releases import Releases
-from app.rpc.repeatable import Begun, RepeatableProcessor
+from app.rpc.repeatable import Deferred, RepeatableProcessor
 from app.wire import Codec, Message
 
 # What is larger would hold the event loop up.
 DEFERRED_BYTES_MAX = 4096
+
+Begun: TypeAlias = asyncio.Future[Reply | None]
+"""The reply to a call that is under way."""
 
 
 class CallAnswers:
@@ -43,41 +47,55 @@ class CallAnswers:
         self._delivery: tuple[asyncio.AbstractEventLoop, Deliver] | None = None
 
     async def answer(
-        self, codec: Codec, message: Message, call: Call, wrap: Wrap, until_gone: Callable[[], Awaitable[None]]
+        self,
+        codec: Codec,
+        message: Message,
+        call: Call,
+        wrap: Wrap,
+        until_gone: Callable[[], Awaitable[None]],
+        begun: Begun | None = None,
     ) -> Answered:
         """The reply to `message`; chunks of a long one go through `wrap`. `until_gone` returns when the client left.
 
-        Raises Unavailable, ApplicationError, ClientGone, and Refused (503) when too much is going on.
+        `begun` is what `begin` gave when it was asked before. Raises Unavailable, ApplicationError, ClientGone, and
+        Refused (503) when too much is going on.
         """
-        if self._deferring is not None and len(message.payload) <= DEFERRED_BYTES_MAX:
-            reply = await self._without_thread(self._deferring, codec, message, call)
-            if reply is not None:
-                return Answered(reply)
+        reply = begun or self.begin(codec, message, call)
+        if isinstance(reply, asyncio.Future):
+            reply = await reply
+        if reply is not None:
+            return Answered(reply)
         return await self._waiting.answer(
             call,
             lambda call: self._runner.run(call.principal, partial(self._processor.process, codec, message, call), wrap),
             until_gone,
         )
 
-    async def _without_thread(
-        self, processor: RepeatableProcessor, codec: Codec, message: Message, call: Call
-    ) -> Reply | None:
-        """None when it takes a thread. Raises as `answer`."""
-        begun = processor.begin(codec, message, call)
-        if not isinstance(begun, Begun):
-            return begun
-        with self._runner.admitted(call.principal):
-            loop = asyncio.get_running_loop()
-            future: asyncio.Future[Given] = loop.create_future()
-            try:
-                begun.start(partial(_give, future), self._deliverer(loop))
-            except Exception as error:
-                return begun.finish(Given(None, error))
-            timer = loop.call_later(self._call_seconds_max, _give_up, future, self._call_seconds_max)
-            try:
-                return begun.finish(await future)
-            finally:
-                timer.cancel()
+    def is_deferrable(self, method: str) -> bool:
+        """Whether it is worth asking `begin` about a call."""
+        return self._deferring is not None and method in self._deferring.deferred
+
+    def begin(self, codec: Codec, message: Message, call: Call) -> Reply | Begun | None:
+        """Begin a call that needs no thread (`app.deferral`); None for others, to which nothing has happened.
+
+        The reply comes at once or later; None comes later for a call that takes a thread after all. Raises as `answer`,
+        and then nothing has happened either.
+        """
+        if self._deferring is None or len(message.payload) > DEFERRED_BYTES_MAX:
+            return None
+        deferred = self._deferring.begin(codec, message, call)
+        if not isinstance(deferred, Deferred):
+            return deferred
+        loop = asyncio.get_running_loop()
+        self._runner.admit(call.principal)
+        ending = _Ending(self._runner, call.principal, deferred, loop.create_future())
+        try:
+            deferred.start(ending.give, self._deliverer(loop))
+        except Exception as error:
+            ending.give(Given(None, error))
+        else:
+            ending.timer = loop.call_later(self._call_seconds_max, ending.give_up, self._call_seconds_max)
+        return ending.reply
 
     def _deliverer(self, loop: asyncio.AbstractEventLoop) -> Deliver:
         """The same for every call, so that those of one batch are told together."""
@@ -98,14 +116,35 @@ class CallAnswers:
         self._runner.close()
 
 
-def _give(future: "asyncio.Future[Given]", given: Given) -> None:
-    if not future.done():
-        future.set_result(given)
+class _Ending:
+    """What ends a call that has begun: what its unit of work gave, or that it took too long."""
 
+    __slots__ = ("_deferred", "_runner", "_user", "reply", "timer")
 
-def _give_up(future: "asyncio.Future[Given]", seconds: float) -> None:
-    if not future.done():
-        future.set_exception(too_slow(seconds))
+    def __init__(self, runner: CallRunner, user: str, deferred: Deferred, reply: Begun) -> None:
+        self._runner = runner
+        self._user = user
+        self._deferred = deferred
+        self.reply = reply
+        self.timer: asyncio.TimerHandle | None = None
+
+    def give(self, given: Given) -> None:
+        if self.reply.done():
+            return
+        try:
+            self.reply.set_result(self._deferred.finish(given))
+        except Exception as error:
+            self.reply.set_exception(error)
+        self._end()
+
+    def give_up(self, seconds: float) -> None:
+        self.reply.set_exception(too_slow(seconds))
+        self._end()
+
+    def _end(self) -> None:
+        self._runner.leave(self._user)
+        if self.timer is not None:
+            self.timer.cancel()
 
 
 def _tell(told: Sequence[tuple[Done, Given]]) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from app.gateway.identity import Refused
@@ -46,7 +45,7 @@ class CallRunner:
         A call that takes longer than call_seconds_max is given up: the client gets 503 while the thread goes on, so
         a change may still take effect, as with any lost connection.
         """
-        self._admit(user)
+        self.admit(user)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Answered] = loop.create_future()
 
@@ -54,7 +53,7 @@ class CallRunner:
             try:
                 self._run_job(work, wrap, loop, future)
             finally:
-                loop.call_soon_threadsafe(self._leave, user)
+                loop.call_soon_threadsafe(self.leave, user)
 
         self._threads.submit(job)
         try:
@@ -63,19 +62,11 @@ class CallRunner:
         except TimeoutError:
             raise too_slow(self._call_seconds_max) from None
 
-    @contextmanager
-    def admitted(self, user: str) -> Iterator[None]:
-        """For a call that needs no thread: it counts all the same. Raises Refused (503)."""
-        self._admit(user)
-        try:
-            yield
-        finally:
-            self._leave(user)
-
     def close(self) -> None:
         self._threads.close()
 
-    def _admit(self, user: str) -> None:
+    def admit(self, user: str) -> None:
+        """Count a call, which `leave` ends; one that needs no thread counts all the same. Raises Refused (503)."""
         if self._metrics.calls_in_flight >= self._limits.calls_in_flight_max:
             raise overloaded("Too many calls are in flight (calls_in_flight_max)")
         if self._calls_of[user] >= self._limits.calls_per_user_max:
@@ -83,7 +74,7 @@ class CallRunner:
         self._metrics.calls_in_flight += 1
         self._calls_of[user] += 1
 
-    def _leave(self, user: str) -> None:
+    def leave(self, user: str) -> None:
         self._metrics.calls_in_flight -= 1
         self._calls_of[user] -= 1
         if not self._calls_of[user]:

@@ -11,6 +11,8 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
 CYCLE = "hms_gateway.cycle"
+# Of a request whose call has begun: a `direct_answers.BegunCall`.
+BEGUN = "hms_gateway.begun"
 
 Scope = MutableMapping[str, Any]
 

@@ -13,14 +13,16 @@ import structlog
 
 from app.cache import ReplyCache, ReplyKey
 from app.gateway.access_log import AccessLog, AccessRecord
-from app.gateway.cached_answers import CachedAnswers
-from app.gateway.call_answers import CallAnswers
+from app.gateway.call_answers import Begun, CallAnswers
 from app.gateway.calls import Answered
 from app.gateway.cors import ALLOWED_METHODS, CrossOrigin
+from app.gateway.direct import BEGUN
+from app.gateway.direct_answers import BegunCall, DirectAnswers
 from app.gateway.exchange import TEXT, Exchange
-from app.gateway.identity import Authenticator, HeaderList, Identity, Refused
+from app.gateway.identity import Authenticator, HeaderList, Refused
 from app.gateway.metrics import Metrics
 from app.gateway.request_body import NOT_TRIED, SLOW_BODY, BodyReader, ClientGone, Receive, Scope, Send
+from app.gateway.requested_call import requested_call
 from app.gateway.streaming import COMPRESSED_FROM_BYTES, StreamFailed, compress, compressed, enclosed
 from app.limits import Limits
 from app.rpc.call import Call, Dialect
@@ -41,8 +43,6 @@ from app.wire.errors import TApplicationException
 GZIPPED: HeaderList = ((b"content-encoding", b"gzip"), (b"vary", b"accept-encoding"))
 COMPRESSED_IN_THREAD_BYTES = 256 * 1024
 RETRY_SOON = NOT_TRIED
-# Headers that handlers have no business with.
-SECRET_HEADERS = frozenset({b"authorization", b"proxy-authorization", b"cookie"})
 
 # Looking up a member of an enumeration, and hashing one, costs more than what is done with these.
 _CALL = MessageType.CALL
@@ -112,20 +112,24 @@ class Endpoint:
         finally:
             self._record(exchange)
 
-    def cached_answers(self, dialects: Mapping[str, Dialect]) -> CachedAnswers | None:
-        """The short cut for calls that the cache can answer at once, on these paths; None without a cache."""
-        if self._cache is None:
-            return None
-        return CachedAnswers(
+    def direct_answers(self, dialects: Mapping[str, Dialect]) -> DirectAnswers:
+        """The short cut for calls on these paths that need neither ASGI nor a thread."""
+        return DirectAnswers(
             dialects,
             codecs=self._codecs,
             cache=self._cache,
+            calls=self.calls,
+            call_seconds_max=self._call_seconds_max,
             authenticator=self._authenticator,
             metrics=self._metrics,
             access_log=self._access_log,
         )
 
     async def _post(self, exchange: Exchange, receive: Receive, dialect: Dialect) -> None:
+        begun: BegunCall | None = exchange.scope.get(BEGUN)
+        if begun is not None:
+            await self._finish(exchange, begun)
+            return
         head = exchange.head
         try:
             identity = self._authenticator.remembered(head) or await self._authenticator.authenticate(head)
@@ -151,7 +155,17 @@ class Endpoint:
             return
         exchange.method = message.name
         if not await self._answer_from_cache(exchange, codec, message, dialect):
-            await self._answer(exchange, codec, message, dialect, identity)
+            call = requested_call(identity, dialect, exchange.headers, exchange.request_id, self._call_seconds_max)
+            await self._answer(exchange, codec, message, call)
+
+    async def _finish(self, exchange: Exchange, begun: BegunCall) -> None:
+        """Answer a request whose call is under way: it was read while it was received."""
+        exchange.identity = begun.identity
+        exchange.body_is_read = True
+        exchange.bytes_in = begun.bytes_in
+        exchange.method = begun.message.name
+        exchange.request_id = begun.call.request_id.encode("latin-1")
+        await self._answer(exchange, begun.codec, begun.message, begun.call, begun.reply)
 
     async def _answer_from_cache(self, exchange: Exchange, codec: Codec, message: Message, dialect: Dialect) -> bool:
         cache = self._cache
@@ -174,15 +188,14 @@ class Endpoint:
         return True
 
     async def _answer(
-        self, exchange: Exchange, codec: Codec, message: Message, dialect: Dialect, identity: Identity
+        self, exchange: Exchange, codec: Codec, message: Message, call: Call, begun: Begun | None = None
     ) -> None:
-        """Have the processor answer in a thread."""
-        call = self._call(exchange, dialect, identity)
+        """Have the processor answer."""
         ticket = 0 if self._cache is None else self._cache.ticket()
         is_compressed = _accepts_gzip(exchange)
         wrap = partial(_wrap, codec, message, is_compressed)
         try:
-            answered = await self.calls.answer(codec, message, call, wrap, exchange.until_gone)
+            answered = await self.calls.answer(codec, message, call, wrap, exchange.until_gone, begun)
         except ClientGone:
             raise
         except Unavailable as error:
@@ -203,25 +216,8 @@ class Endpoint:
             text = f"Internal error processing {message.name}"
             await self._failed(exchange, codec, message, 500, text, "internal_error", headers=())
             return
-        self._remember(answered, codec, message, dialect, ticket)
+        self._remember(answered, codec, message, call.dialect, ticket)
         await self._send_answer(exchange, codec, message, answered, is_compressed)
-
-    def _call(self, exchange: Exchange, dialect: Dialect, identity: Identity) -> Call:
-        headers = {
-            name.decode("latin-1"): value.decode("latin-1")
-            for name, value in exchange.headers.items()
-            if name not in SECRET_HEADERS
-        }
-        return Call(
-            principal=identity.user,
-            groups=identity.groups,
-            dialect=dialect,
-            request_id=exchange.request_id.decode("latin-1"),
-            client_address=identity.address,
-            deadline=asyncio.get_running_loop().time() + self._call_seconds_max,
-            headers=headers,
-            key=headers.get("idempotency-key"),
-        )
 
     def _remember(self, answered: Answered, codec: Codec, message: Message, dialect: Dialect, ticket: int) -> None:
         reply = answered.reply

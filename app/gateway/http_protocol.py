@@ -3,10 +3,10 @@
 uvicorn never times out a connection that says nothing or sends its headers one byte a minute, and its limit on
 connections refuses requests of everybody instead of closing those that are silent.
 
-A request that came whole and can be answered out of the cache is answered here, before uvicorn makes scope, cycle and
-task for it. So nothing of uvicorn's is begun for a request that may be such a one until its last byte is there, or the
-end of what was received; then the request is either answered or handed over to uvicorn as if it had arrived just now.
-Where the cache first has to ask the database, the request is held until it is answered or the next one arrives.
+A request that came whole and can be answered directly is answered here, before uvicorn makes scope, cycle and task for
+it (`direct_answers`). So nothing of uvicorn's is begun for a request that may be such a one until its last byte is
+there, or the end of what was received; then the request is either answered or handed over to uvicorn as if it had
+arrived just now. Where the answer comes later, the request is held until then or until the next one arrives.
 """
 
 import asyncio
@@ -20,8 +20,8 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from app.gateway.cached_answers import LATER, CachedAnswers
-from app.gateway.direct import CYCLE
+from app.gateway.direct import BEGUN, CYCLE
+from app.gateway.direct_answers import DirectAnswers, Later
 from app.gateway.exchange import ABORT
 from app.gateway.identity import RequestHead
 from app.gateway.metrics import Metrics
@@ -47,14 +47,14 @@ class BoundedConfig(Config):
         connections_max: int,
         header_seconds_max: float,
         metrics: Metrics | None,
-        cached_answers: CachedAnswers | None,
+        direct_answers: DirectAnswers,
         **others: Any,
     ) -> None:
         super().__init__(app, http=BoundedHttpProtocol, **others)
         self.connections_max = connections_max
         self.header_seconds_max = header_seconds_max
         self.metrics = metrics
-        self.cached_answers = cached_answers
+        self.direct_answers = direct_answers
 
 
 class BoundedHttpProtocol(HttpToolsProtocol):
@@ -76,8 +76,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         # A request that may be answered at once: its headers, and the body as far as it has come.
         self._held_headers: dict[bytes, bytes] | None = None
         self._held_body = b""
-        # The held request is whole, and its answer is on its way.
-        self._is_awaited = False
+        # What answers the held request, which is whole.
+        self._awaited: Later | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         is_welcome = len(self.connections) < self.config.connections_max or self._make_room()
@@ -90,7 +90,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_header_timer()
-        self._held_headers, self._is_awaited = None, False
+        self._held_headers, self._awaited = None, None
         # On every way out, not only on a clean one as in uvicorn: the timer would keep the connection alive.
         self._unset_keepalive_if_required()
         super().connection_lost(exc)
@@ -100,7 +100,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         if is_first and _looks_like_binary_thrift(data):
             _log.warning("a Thrift client without HTTP transport called; it needs the bridge", peer=self.client)
         super().data_received(data)
-        if self._held_headers is not None and not self._is_awaited:
+        if self._held_headers is not None and self._awaited is None:
             self._hand_over()
         if self._reads_headers:
             self._still_reading_headers(len(data))
@@ -136,7 +136,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         if self._held_headers is not None:
-            if self._answer_from_cache(self._held_headers):
+            if self._answer_directly(self._held_headers):
                 return
             self._hand_over()
         self._complete()
@@ -151,47 +151,46 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def is_silent(self) -> bool:
         """Whether nothing is being done for this connection."""
-        return not self._is_awaited and (self.cycle is None or self.cycle.response_complete)
+        return self._awaited is None and (self.cycle is None or self.cycle.response_complete)
 
     def _may_be_answered_at_once(self, headers: dict[bytes, bytes]) -> bool:
-        answers = self.config.cached_answers
         return (
-            answers is not None
-            and self.is_silent()
-            and answers.may_answer(self.url, headers)
+            self.is_silent()
+            and self.config.direct_answers.may_answer(self.url, headers)
             and self.parser.get_method() == b"POST"
             and self.parser.should_keep_alive()
             # Without this header only 1.1 keeps the connection, and telling the version is slow.
             and (b"connection" not in headers or self.parser.get_http_version() == "1.1")
         )
 
-    def _answer_from_cache(self, headers: dict[bytes, bytes]) -> bool:
-        answers = self.config.cached_answers
+    def _answer_directly(self, headers: dict[bytes, bytes]) -> bool:
         # Waiting for a client that is slow to read is uvicorn's business.
-        if answers is None or self._cannot_write():
+        if self._cannot_write():
             return False
         head = RequestHead(headers, self.headers, b"", self.client[0] if self.client else "")
         defaults = self.server_state.default_headers
         date = defaults[0][1] if defaults else b""
-        whole = answers.answer(self.url, head, self._held_body, date, partial(self._deliver, headers))
+        deliver = partial(self._deliver, headers)
+        whole = self.config.direct_answers.answer(self.url, head, self._held_body, date, deliver)
         if whole is None:
             return False
-        if whole is LATER:
-            self._is_awaited = True
+        if isinstance(whole, Later):
+            self._awaited = whole
         else:
             self._respond(whole)
         return True
 
-    def _deliver(self, headers: dict[bytes, bytes], make_response: Callable[[], bytes | None]) -> None:
-        """The answer to the held request with these headers, unless it was handed over meanwhile."""
+    def _deliver(self, headers: dict[bytes, bytes], make_response: Callable[[], bytes | None]) -> bool:
+        """The answer to the held request with these headers; False if it is not held any more."""
         if self._held_headers is not headers:
-            return
+            return False
         whole = None if self._cannot_write() else make_response()
         if whole is None:
             self._await_no_longer()
         else:
-            self._is_awaited = False
+            self._awaited = None
             self._respond(whole)
+        return True
 
     def _respond(self, whole: bytes) -> None:
         self._held_headers = None
@@ -203,9 +202,12 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def _await_no_longer(self) -> None:
         """Let uvicorn have the request that is whole and awaits its answer, if there is one."""
-        if self._is_awaited:
-            self._is_awaited = False
+        awaited, self._awaited = self._awaited, None
+        if awaited is not None:
             self._hand_over()
+            if awaited.begun is not None:
+                awaited.is_taken_over = True
+                cast(Scope, self.scope)[BEGUN] = awaited.begun
             self._complete()
 
     def _complete(self) -> None:

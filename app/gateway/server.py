@@ -69,7 +69,7 @@ class Server(uvicorn.Server):
             connections_max=min(limits.connections_max, _files_allowed(limits.connections_max) - OTHER_FILES),
             header_seconds_max=options.header_seconds_max,
             metrics=metrics,
-            cached_answers=gateway.cached_answers,
+            direct_answers=gateway.direct_answers,
         )
         super().__init__(config)
         self._gateway = gateway

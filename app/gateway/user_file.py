@@ -3,6 +3,7 @@
 Calls whose password is remembered look once a second at most; who must be checked is checked against the file of now.
 """
 
+import functools
 import hashlib
 import os
 import secrets
@@ -29,7 +30,6 @@ class UserFile:
         self._signature: tuple[int, int, int] | None = None
         self._next_look = 0.0
         self._decoy_key = secrets.token_bytes(16)
-        self._decoy_hash = hash_password(secrets.token_hex(16))
         self.generation = 0
         self.refresh()
 
@@ -62,9 +62,15 @@ class UserFile:
         if stored_hash is not None:
             return stored_hash, True
         if not self._names:
-            return self._decoy_hash, False
+            return _decoy_hash(), False
         digest = hashlib.blake2b(user.encode(), key=self._decoy_key, digest_size=8).digest()
         return self._users[self._names[int.from_bytes(digest, "big") % len(self._names)]], False
+
+
+@functools.cache
+def _decoy_hash() -> str:
+    """What passwords are checked against where there are no users. Made when first wanted, since it takes 20 ms."""
+    return hash_password(secrets.token_hex(16))
 
 
 def _signature(path: Path) -> tuple[int, int, int] | None:

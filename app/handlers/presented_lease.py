@@ -9,7 +9,6 @@ from app.metastore.fencing import presenting
 from app.rpc.call import Call
 from app.structs import IDL, InvalidOperationException, Method, Struct
 
-HEADER: Final = "x-hms-lease-id"
 PROPERTY: Final = "hms.lease.id"
 LEASE_SERVICE: Final = "HiveLease"
 
@@ -24,7 +23,7 @@ def under_presented_lease(method: Method, call: Call, arguments: Struct) -> Abst
     """
     if method.service == LEASE_SERVICE:
         return nullcontext()
-    texts = {text for text in (call.headers.get(HEADER), _in_context(method, arguments)) if text is not None}
+    texts = {text for text in (call.lease, _in_context(method, arguments)) if text is not None}
     if not texts:
         return nullcontext()
     if len(texts) > 1:

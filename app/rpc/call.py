@@ -1,7 +1,7 @@
 """What a handler knows about the call it answers, besides its arguments."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
 
@@ -19,7 +19,8 @@ class Dialect(StrEnum):
 class Call:
     """One call. `principal` is the authenticated user; `deadline` is on the event loop's monotonic clock, seconds.
 
-    `key` is what the caller marks a call with that it may repeat; the change is made once for each key (design D11).
+    `lease` is the id of a lease that the caller presents, as it was sent. `key` is what the caller marks a call with
+    that it may repeat; the change is made once for each key (design D11).
     A call that is answered again after Waiting has waited so long by now, and is resumed with what that carried.
     """
 
@@ -29,7 +30,7 @@ class Call:
     request_id: str = ""
     client_address: str = ""
     deadline: float | None = None
-    headers: dict[str, str] = field(default_factory=dict)
+    lease: str | None = None
     key: str | None = None
     waited_seconds: float = 0.0
     resume: object = None

@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 _RESULT_IS_LOST = "This call was made before and has taken effect; what it answered is not known any more"
 
 
-class Begun(NamedTuple):
+class Deferred(NamedTuple):
     """A call whose unit of work is still to be run.
 
     start   has it run and be told what it gave. Raises what the store raises at once
@@ -53,7 +53,7 @@ class RepeatableProcessor:
         answer or the same refusal. Of other methods the answer itself is kept, after the change. `deferred` names
         methods whose calls `begin` can begin.
         """
-        self._deferred = deferred
+        self.deferred = deferred
         self._processor = processor
         self._outcomes = outcomes
         self._answered_from_value = answered_from_value
@@ -79,13 +79,13 @@ class RepeatableProcessor:
             self._keep(codec, key, reply)
         return reply
 
-    def begin(self, codec: Codec, message: Message, call: Call) -> "Reply | Begun | None":
+    def begin(self, codec: Codec, message: Message, call: Call) -> "Reply | Deferred | None":
         """Answer `message` without waiting for anything, as far as that goes (`app.deferral`).
 
         The reply, where none of the database is needed; a call that has begun; None when it has to be processed in a
         thread, and nothing has happened then. Raises as `process`.
         """
-        if message.name not in self._deferred:
+        if message.name not in self.deferred:
             return None
         key = None
         if call.key is not None:
@@ -97,7 +97,7 @@ class RepeatableProcessor:
             with taking(), answering(key):
                 return self._processor.process(codec, message, call)
         except Taken as taken:
-            return Begun(taken.start, partial(self._finish, codec, message, call, key))
+            return Deferred(taken.start, partial(self._finish, codec, message, call, key))
         except NotDeferrable:
             return None
 

@@ -337,14 +337,16 @@ def test_a_sane_request_id_is_echoed_and_others_are_replaced(server, client):
     assert replaced.headers["x-request-id"] != client.post(server.url, content=CALL).headers["x-request-id"]
 
 
-def test_handlers_see_who_calls_and_no_credentials(client):
+def test_handlers_see_who_calls_and_what_marks_the_call(client):
     processor = CannedProcessor()
+    headers = {"X-Request-Id": "r1", "Idempotency-Key": "k1", "X-Hms-Lease-Id": "7"}
     with running(processor) as server:
-        client.post(server.url, content=CALL, headers={"Authorization": "Basic eDp5", "X-Request-Id": "r1", "X-Y": "z"})
-        call = processor.calls[0][1]
-        assert (call.principal, call.client_address, call.request_id) == ("ann", "127.0.0.1", "r1")
-        assert call.headers["x-y"] == "z"
-        assert "authorization" not in call.headers
+        for given in (headers, {}):
+            client.post(server.url, content=CALL, headers=given)
+    call, other = (call for _, call in processor.calls)
+    assert (call.principal, call.client_address) == ("ann", "127.0.0.1")
+    assert (call.request_id, call.key, call.lease) == ("r1", "k1", "7")
+    assert (other.key, other.lease) == (None, None)
 
 
 def test_large_replies_are_compressed_when_asked_only(client):

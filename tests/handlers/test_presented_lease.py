@@ -7,10 +7,10 @@ from app.rpc.dialects import Dialect, methods_of
 from app.structs import METHODS, EnvironmentContext, InvalidOperationException
 
 
-def is_fenced(method_name, headers=None, **arguments):
+def is_fenced(method_name, lease=None, **arguments):
     method = METHODS[method_name]
     work = object()
-    with under_presented_lease(method, Call("ann", headers=headers or {}), method.arguments(**arguments)):
+    with under_presented_lease(method, Call("ann", lease=lease), method.arguments(**arguments)):
         is_fenced = fenced(work) is not work
     assert fenced(work) is work
     return is_fenced
@@ -27,8 +27,8 @@ def test_a_call_without_a_lease_is_not_fenced():
 
 
 def test_a_header_fences_every_method():
-    assert is_fenced("drop_table", {"x-hms-lease-id": "7"}, dbname="d", name="t")
-    assert is_fenced("drop_table", {"x-hms-lease-id": " 7 "}, dbname="d", name="t")
+    assert is_fenced("drop_table", "7", dbname="d", name="t")
+    assert is_fenced("drop_table", " 7 ", dbname="d", name="t")
 
 
 @pytest.mark.parametrize(
@@ -59,20 +59,20 @@ def test_so_does_the_environment_context_of_a_request():
 
 def test_methods_of_leases_are_never_fenced():
     for name in ("grab_lease", "extend_lease", "drop_lease", "force_drop_lease", "list_lease"):
-        assert not is_fenced(name, {"x-hms-lease-id": "7"})
+        assert not is_fenced(name, "7")
 
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "7.0", "7 8", "٧", "0x7"])
 def test_what_is_no_lease_id_is_refused(text):
     with pytest.raises(InvalidOperationException, match="no lease id"):
-        is_fenced("drop_table", {"x-hms-lease-id": text})
+        is_fenced("drop_table", text)
 
 
 def test_two_that_differ_are_refused_and_two_alike_are_one():
     name, field = "create_table_with_environment_context", "environment_context"
-    assert is_fenced(name, {"x-hms-lease-id": "7"}, **{field: context("7")})
+    assert is_fenced(name, "7", **{field: context("7")})
     with pytest.raises(InvalidOperationException, match="two leases, 7 and 8"):
-        is_fenced(name, {"x-hms-lease-id": "7"}, **{field: context("8")})
+        is_fenced(name, "7", **{field: context("8")})
 
 
 def test_methods_of_the_newer_dialect_are_looked_into_alike():

@@ -7,11 +7,13 @@ import threading
 
 import pytest
 
-from app.gateway.cached_answers import CachedAnswers
+from app.gateway.call_answers import CallAnswers
+from app.gateway.direct_answers import DirectAnswers
 from app.gateway.identity import Refused, RequestHead
 from app.gateway.metrics import Metrics
 from app.limits import Limits
 from app.rpc.call import Dialect
+from app.rpc.releases import Releases
 from app.wire import make_codecs
 from tests.gateway.serving import (
     ANSWER,
@@ -51,18 +53,22 @@ class Stranger(Anybody):
         raise Refused(401, "who are you?")
 
 
-def answers(known=KNOWN, *, dialects=None, authenticator=None, metrics=None, access_log=None) -> CachedAnswers:
-    return CachedAnswers(
+def answers(known=KNOWN, *, dialects=None, authenticator=None, metrics=None, access_log=None) -> DirectAnswers:
+    return DirectAnswers(
         {PATH: Dialect.HIVE_2_3} if dialects is None else dialects,
         codecs=CODECS,
         cache=FakeCache(known),
+        calls=CallAnswers(
+            CannedProcessor(), Limits(), Metrics(()), Releases(), threads=1, streams_max=1, call_seconds_max=1.0
+        ),
+        call_seconds_max=1.0,
         authenticator=authenticator or Anybody(),
         metrics=metrics or Metrics(()),
         access_log=access_log,
     )
 
 
-def answer(it: CachedAnswers, body: bytes = CALL, headers: dict[bytes, bytes] | None = None) -> bytes | None:
+def answer(it: DirectAnswers, body: bytes = CALL, headers: dict[bytes, bytes] | None = None) -> bytes | None:
     return it.answer(PATH.encode(), HEAD._replace(headers=headers or {}), body, b"today", never)
 
 
