@@ -136,6 +136,8 @@ class GatewayServer:
 
     def _environment(self) -> dict[str, str]:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("HMS_GATEWAY_")}
+        # An installed gateway has its bytecode, so compiling it is no part of a start.
+        inherited.pop("PYTHONDONTWRITEBYTECODE", None)
         return {**inherited, "HMS_GATEWAY_ADMIN_PASSWORD": self.password, "PYTHONUNBUFFERED": "1"}
 
     def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:

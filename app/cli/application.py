@@ -7,6 +7,7 @@ import typer
 
 from app.cli.bridge_command import EXAMPLES as BRIDGE_EXAMPLES
 from app.cli.bridge_command import bridge
+from app.cli.importing import uncollected
 from app.cli.lease_group import leases
 from app.cli.lock_group import locks
 from app.cli.output import fail, out
@@ -157,7 +158,8 @@ def serve(
         tls_key=tls_key,
         log_level=log_level,
     )
-    from app.cli.serving import run_server
+    with uncollected():
+        from app.cli.serving import run_server
 
     run_server(settings, demo=demo)
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from app.idl.model import (
@@ -24,30 +23,29 @@ from app.idl.model import (
     Type,
 )
 
+# What is between tokens is part of the token after it. The last one is empty: the end.
 _TOKEN = re.compile(
     r"""
-      (?P<space>\s+|//[^\n]*|\#[^\n]*|/\*.*?\*/)
-    | (?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
-    | (?P<number>[+-]?(?:0[xX][0-9a-fA-F]+|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?))
-    | (?P<word>[A-Za-z_][A-Za-z0-9_.]*)
-    | (?P<sign>[{}()<>\[\],;:=*])
+    (?: \s+ | //[^\n]* | \#[^\n]* | /\*.*?\*/ )*
+    (   "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*'
+      | [+-]?(?:0[xX][0-9a-fA-F]+|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)
+      | [A-Za-z_][A-Za-z0-9_.]*
+      | [{}()<>\[\],;:=*]
+      | . | \Z )
     """,
     re.VERBOSE | re.DOTALL,
 )
+_WORD = re.compile(r"[A-Za-z_]")
+_NUMBER = re.compile(r"[+-]?\d")
+_WHOLE_NUMBER = re.compile(r"[+-]?(0x[0-9a-f]+|\d+)", re.IGNORECASE)
 
 _BASE_TYPES = {member.value: member for member in BaseType} | {"byte": BaseType.I8}
+_REQUIREDNESS = {member.value: member for member in (Requiredness.REQUIRED, Requiredness.OPTIONAL)}
 _STRUCT_KINDS = {member.value: member for member in StructKind}
 
 
 class IdlError(ValueError):
     """The document is not IDL this parser knows; the text names the file and line."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Token:
-    kind: str
-    text: str
-    line: int
 
 
 def parse_file(path: Path) -> Idl:
@@ -88,15 +86,17 @@ class _Parser:
         self._typedefs = typedefs
         self._include = include
         text = path.read_text("utf-8")
-        self._tokens = _tokenize(text, path)
+        self._text = text
+        self._tokens: list[str] = _TOKEN.findall(text)
         self._position = 0
+        self._read = 0
         # A field may name a struct that is declared further down.
         self._declared = set(re.findall(r"\b(?:struct|union|exception)\s+(\w+)\s*\{", text))
         self._declared_enums = set(re.findall(r"\benum\s+(\w+)\s*\{", text))
 
     def parse(self) -> None:
-        while (token := self._next()).kind != "end":
-            match token.text:
+        while word := self._next():
+            match word:
                 case "include":
                     self._include(self._path.parent / self._string())
                 case "namespace":
@@ -110,13 +110,13 @@ class _Parser:
                 case "enum":
                     self._enum()
                 case "struct" | "union" | "exception":
-                    self._struct(_STRUCT_KINDS[token.text])
+                    self._struct(_STRUCT_KINDS[word])
                 case "service":
                     self._service()
                 case "," | ";":
                     pass
                 case _:
-                    raise self._unexpected(token, "a definition")
+                    raise self._unexpected("a definition")
 
     def _constant(self) -> None:
         kind, name = self._type(), self._word()
@@ -131,7 +131,7 @@ class _Parser:
         while not self._accept("}"):
             member = self._word()
             if self._accept("="):
-                following = int(self._next().text, 0)
+                following = self._whole_number()
             members[member] = following
             following += 1
             self._separator()
@@ -172,29 +172,26 @@ class _Parser:
         return tuple(fields)
 
     def _field(self) -> Field:
-        number = int(self._next().text)
+        number = self._whole_number()
         self._expect(":")
-        requiredness = Requiredness.DEFAULT
-        for word in (Requiredness.REQUIRED, Requiredness.OPTIONAL):
-            if self._accept(word.value):
-                requiredness = word
+        requiredness = _REQUIREDNESS.get(self._tokens[self._position], Requiredness.DEFAULT)
+        if requiredness is not Requiredness.DEFAULT:
+            self._next()
         kind, name = self._type(), self._word()
         default = self._value() if self._accept("=") else None
         return Field(number, name, kind, requiredness, default)
 
     def _type(self) -> Type:
-        token = self._next()
-        if token.text in ("list", "set", "map"):
+        word = self._word("a type")
+        if word in ("list", "set", "map"):
             self._expect("<")
             first = self._type()
-            second = self._type() if token.text == "map" and self._accept(",") else None
+            second = self._type() if word == "map" and self._accept(",") else None
             self._expect(">")
             if second is not None:
                 return MapType(first, second)
-            return ListType(first) if token.text == "list" else SetType(first)
-        if token.kind != "word":
-            raise self._unexpected(token, "a type")
-        name = self._local(token.text)
+            return ListType(first) if word == "list" else SetType(first)
+        name = self._local(word)
         if name in _BASE_TYPES:
             return _BASE_TYPES[name]
         if name in self._typedefs:
@@ -203,25 +200,23 @@ class _Parser:
             return EnumType(name)
         if name in self._structs or name in self._declared:
             return StructType(name)
-        raise self._unexpected(token, "a declared type")
+        raise self._unexpected("a declared type")
 
     def _value(self) -> object:
         token = self._next()
-        if token.kind == "string":
-            return _unquote(token.text)
-        if token.kind == "number":
-            return (
-                int(token.text, 0) if re.fullmatch(r"[+-]?(0x[0-9a-f]+|\d+)", token.text, re.I) else float(token.text)
-            )
-        if token.text in ("true", "false"):
-            return token.text == "true"
-        if token.text == "[":
+        if _is_quoted(token):
+            return _unquote(token)
+        if _NUMBER.match(token):
+            return int(token, 0) if _WHOLE_NUMBER.fullmatch(token) else float(token)
+        if token in ("true", "false"):
+            return token == "true"
+        if token == "[":
             items = []
             while not self._accept("]"):
                 items.append(self._value())
                 self._separator()
             return items
-        if token.text == "{":
+        if token == "{":
             pairs: dict[object, object] = {}
             while not self._accept("}"):
                 key = self._value()
@@ -229,10 +224,10 @@ class _Parser:
                 pairs[key] = self._value()
                 self._separator()
             return pairs
-        enum, _, member = token.text.rpartition(".")
+        enum, _, member = token.rpartition(".")
         if (definition := self._enums.get(self._local(enum))) and member in definition.members:
             return definition.members[member]
-        raise self._unexpected(token, "a value")
+        raise self._unexpected("a value")
 
     def _local(self, name: str) -> str:
         return name.rpartition(".")[2]
@@ -242,49 +237,53 @@ class _Parser:
             self._accept(";")
 
     def _accept(self, text: str) -> bool:
-        if self._tokens[self._position].text != text or self._tokens[self._position].kind == "string":
+        if self._tokens[self._position] != text:
             return False
         self._position += 1
         return True
 
     def _expect(self, text: str) -> None:
-        if not self._accept(text):
-            raise self._unexpected(self._tokens[self._position], f"`{text}`")
+        if self._next() != text:
+            raise self._unexpected(f"`{text}`")
 
-    def _word(self) -> str:
+    def _word(self, wanted: str = "a name") -> str:
         token = self._next()
-        if token.kind != "word":
-            raise self._unexpected(token, "a name")
-        return token.text
+        if not _WORD.match(token):
+            raise self._unexpected(wanted)
+        return token
+
+    def _whole_number(self) -> int:
+        token = self._next()
+        if not _WHOLE_NUMBER.fullmatch(token):
+            raise self._unexpected("a whole number")
+        return int(token, 0)
 
     def _string(self) -> str:
         token = self._next()
-        if token.kind != "string":
-            raise self._unexpected(token, "a quoted name")
-        return _unquote(token.text)
+        if not _is_quoted(token):
+            raise self._unexpected("a quoted name")
+        return _unquote(token)
 
-    def _next(self) -> _Token:
+    def _next(self) -> str:
+        """The next token, empty at the end, which stays the next one."""
+        self._read = self._position
         token = self._tokens[self._position]
-        if token.kind != "end":
+        if token:
             self._position += 1
         return token
 
-    def _unexpected(self, token: _Token, wanted: str) -> IdlError:
-        return IdlError(f"{self._path.name}:{token.line}: expected {wanted}, found `{token.text or 'the end'}`")
+    def _unexpected(self, wanted: str) -> IdlError:
+        """About the token that was read last."""
+        for index, match in enumerate(_TOKEN.finditer(self._text)):
+            if index == self._read:
+                line = self._text.count("\n", 0, match.start(1)) + 1
+                found = match.group(1) or "the end"
+                return IdlError(f"{self._path.name}:{line}: expected {wanted}, found `{found}`")
+        raise AssertionError("every token was found once")
 
 
-def _tokenize(text: str, path: Path) -> list[_Token]:
-    tokens, position, line = [], 0, 1
-    while position < len(text):
-        match = _TOKEN.match(text, position)
-        if match is None:
-            raise IdlError(f"{path.name}:{line}: unreadable character `{text[position]}`")
-        if match.lastgroup != "space":
-            tokens.append(_Token(match.lastgroup or "", match.group(), line))
-        line += match.group().count("\n")
-        position = match.end()
-    tokens.append(_Token("end", "", line))
-    return tokens
+def _is_quoted(token: str) -> bool:
+    return len(token) > 1 and token[0] in "\"'"
 
 
 def _unquote(text: str) -> str:

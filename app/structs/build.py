@@ -1,8 +1,8 @@
 """Builds the struct, exception, enum and method classes out of an IDL model."""
 
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from typing import Any, TypeAlias, cast
 
 import msgspec
@@ -40,22 +40,37 @@ _SPEC_TYPES = {
 _TEXTS = {BaseType.STRING: "UTF8", BaseType.BINARY: "BINARY"}
 
 
-@dataclass(frozen=True, eq=False)
 class Method:
     """One service method with the structs that carry its arguments and its result. Equal to nothing but itself.
 
-    `result` has field 0 `success` unless the method is void, and one field for each declared exception.
+    `result` has field 0 `success` unless the method is void, and one field for each declared exception. Both classes
+    are made when they are first wanted: of three hundred methods a server is asked for a few dozen.
     """
 
-    name: str
-    service: str
-    definition: MethodDef
-    arguments: type[Struct]
-    result: type[Struct]
+    def __init__(self, service: str, definition: MethodDef, specs: "Specs") -> None:
+        self.name = definition.name
+        self.service = service
+        self.definition = definition
+        self._specs = specs
 
     @property
     def oneway(self) -> bool:
         return self.definition.oneway
+
+    @cached_property
+    def arguments(self) -> type[Struct]:
+        return self._build(f"{self.name}_args", self.definition.arguments)
+
+    @cached_property
+    def result(self) -> type[Struct]:
+        returns = self.definition.returns
+        success = () if returns is None else (Field(0, "success", returns),)
+        return self._build(f"{self.name}_result", success + self.definition.throws)
+
+    def _build(self, name: str, fields: tuple[Field, ...]) -> type[Struct]:
+        built = _build_struct(StructDef(name, StructKind.STRUCT, fields))
+        built.thrift_spec = self._specs.of(built.definition)
+        return built
 
 
 def build_enums(idl: Idl) -> dict[str, type[IntEnum]]:
@@ -71,7 +86,7 @@ def _build_enum(definition: EnumDef) -> type[IntEnum]:
 def build_structs(idl: Idl) -> dict[str, StructClass]:
     """One class for each struct, union and exception, `definition` and `thrift_spec` filled in."""
     classes = {name: _build_class(definition) for name, definition in idl.structs.items()}
-    specs = _Specs(classes)
+    specs = Specs(classes)
     for name, built in classes.items():
         built.thrift_spec = specs.references[name][1] = specs.of(built.definition)
     return classes
@@ -79,23 +94,18 @@ def build_structs(idl: Idl) -> dict[str, StructClass]:
 
 def build_methods(idl: Idl, service: str, classes: Mapping[str, StructClass]) -> dict[str, Method]:
     """The methods of `service`, inherited ones included, by name."""
-    return {method.name: build_method(method, service, classes) for method in idl.methods(service)}
+    specs = Specs(classes, filled=True)
+    return {method.name: Method(service, method, specs) for method in idl.methods(service)}
 
 
 def build_method(method: MethodDef, service: str, classes: Mapping[str, StructClass]) -> Method:
-    """One method with its argument and result structs."""
-    success = () if method.returns is None else (Field(0, "success", method.returns),)
-    arguments = _build_struct(StructDef(f"{method.name}_args", StructKind.STRUCT, method.arguments))
-    result = _build_struct(StructDef(f"{method.name}_result", StructKind.STRUCT, success + method.throws))
-    specs = _Specs(classes, filled=True)
-    for built in (arguments, result):
-        built.thrift_spec = specs.of(built.definition)
-    return Method(method.name, service, method, arguments, result)
+    """One method by itself."""
+    return Method(service, method, Specs(classes, filled=True))
 
 
 def specs_with_bytes(classes: Mapping[str, StructClass], names: Container[str]) -> Callable[[StructDef], Any]:
     """Field descriptions of any struct under which texts in fields of these names, at any depth, arrive as bytes."""
-    specs = _Specs(classes, bytes_fields=names)
+    specs = Specs(classes, bytes_fields=names)
     for name, built in classes.items():
         specs.references[name][1] = specs.of(built.definition)
     return specs.of
@@ -117,7 +127,7 @@ def _build_struct(definition: StructDef) -> type[Struct]:
     return cast("type[Struct]", built)
 
 
-class _Specs:
+class Specs:
     """Field descriptions in the form Apache thrift's C codec reads.
 
     A struct type is the pair `[class, spec]`, one shared list for each class, because definitions may refer to each

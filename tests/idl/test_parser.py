@@ -95,7 +95,9 @@ def test_services_inherit_across_includes(tmp_path):
         ("struct S { 1: Missing x }", "main.thrift:1: expected a declared type, found `Missing`"),
         ("struct S {\n 1 string x }", "main.thrift:2: expected `:`, found `string`"),
         ("struct S { 1: string", "expected a name, found `the end`"),
-        ("struct S { 1: string x } !", "unreadable character `!`"),
+        ("struct S { 1: string x } !", "main.thrift:1: expected a definition, found `!`"),
+        ("// one\n/* two\n*/ const string S = 'open", "main.thrift:3: expected a value, found `'`"),
+        ("struct S {\n  one: string x }", "main.thrift:2: expected a whole number, found `one`"),
         ("banana", "expected a definition, found `banana`"),
     ],
 )
