@@ -5,8 +5,6 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from pydantic_core import PydanticUndefined
-
 from app.limits import Limits
 from app.settings import ENVIRONMENT_PREFIX, described_settings
 
@@ -37,14 +35,14 @@ def _replaced(document: str, marker: str, rows: Iterator[str]) -> str:
 def _settings_rows() -> Iterator[str]:
     yield "| setting | environment | default | meaning |"
     yield "|---|---|---|---|"
-    for name, field in described_settings():
-        default = _default_text(field.default)
-        meaning = (field.description or "").replace("|", "\\|")
+    for setting in described_settings():
+        name, default = setting.name, _default_text(setting.default)
+        meaning = setting.description.replace("|", "\\|")
         yield f"| `{name}` | `{ENVIRONMENT_PREFIX}{name.upper()}` | {default} | {meaning} |"
 
 
 def _default_text(default: object) -> str:
-    if default is None or default is PydanticUndefined:
+    if default is None:
         return "–"
     if isinstance(default, Limits):
         return "see below"

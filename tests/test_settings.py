@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from app.limits import Limits
-from app.settings import Settings, SettingsError, described_settings, load_settings
+from app.settings import ProxyUser, Settings, SettingsError, described_settings, load_settings
 
 
 @pytest.fixture(autouse=True)
@@ -89,7 +89,7 @@ def test_a_missing_file_is_named(tmp_path):
 
 
 def test_every_setting_is_described():
-    assert [name for name, field in described_settings() if not field.description] == []
+    assert [setting.name for setting in described_settings() if not setting.description] == []
 
 
 def test_settings_travel_to_worker_processes(tmp_path):
@@ -101,3 +101,52 @@ def test_settings_travel_to_worker_processes(tmp_path):
 
 def test_the_admin_password_is_not_shown(tmp_path):
     assert "secret" not in repr(load_settings(admin_password="secret"))
+
+
+def test_lists_and_tables_of_the_environment_are_json(monkeypatch):
+    monkeypatch.setenv("HMS_GATEWAY_TRUSTED_PROXIES", '["10.0.0.0/8"]')
+    monkeypatch.setenv("HMS_GATEWAY_LIMITS", '{"body_bytes_max": 5, "nesting_depth_max": 6}')
+    monkeypatch.setenv("HMS_GATEWAY_LIMITS__NESTING_DEPTH_MAX", "7")
+    monkeypatch.setenv("HMS_GATEWAY_PROXY_USERS__KNOX__USERS", '["*"]')
+    monkeypatch.setenv("HMS_GATEWAY_FILE_SYSTEMS__S3A", "refuse")
+    settings = load_settings()
+    assert settings.trusted_proxies == ["10.0.0.0/8"]
+    assert settings.limits == Limits(body_bytes_max=5, nesting_depth_max=7)
+    assert settings.proxy_users == {"knox": ProxyUser(users=["*"])}
+    assert settings.file_systems == {"s3a": "refuse"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("no", False), ("OFF", False), ("0", False), ("yes", True), ("True", True), ("1", True)]
+)
+def test_yes_and_no_have_many_spellings(monkeypatch, text, expected):
+    monkeypatch.setenv("HMS_GATEWAY_TLS", text)
+    assert load_settings().tls is expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("TRUSTED_PROXIES", "10.0.0.0/8", "HMS_GATEWAY_TRUSTED_PROXIES is not JSON"),
+        ("LIMITS", "5", "limits: "),
+        ("TLS", "perhaps", "tls: "),
+        ("PORT", "", "port: "),
+        ("LOG_LEVEL", "loud", "log_level: expected one of debug, info, warning, error"),
+        ("FILE_SYSTEM_DEFAULT", "maybe", "file_system_default: expected one of manage, ignore, refuse"),
+    ],
+)
+def test_a_wrong_variable_is_named(monkeypatch, name, text, told):
+    monkeypatch.setenv(f"HMS_GATEWAY_{name}", text)
+    with pytest.raises(SettingsError, match=told):
+        load_settings()
+
+
+def test_everything_that_is_wrong_is_told_at_once(tmp_path):
+    with pytest.raises(SettingsError, match=r"^port: .*; tls: .*; prot: unknown setting$"):
+        load_settings(file(tmp_path, 'port = -1\ntls = "x"\nprot = 1\n'))
+
+
+def test_paths_may_be_given_as_text_or_path(tmp_path):
+    assert load_settings(data_dir=tmp_path).data_dir == load_settings(data_dir=str(tmp_path)).data_dir == tmp_path
+    with pytest.raises(SettingsError, match="data_dir"):
+        load_settings(file(tmp_path, "data_dir = 5"))
