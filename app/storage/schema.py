@@ -15,12 +15,12 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
+    String,
     Table,
     Text,
     UniqueConstraint,
     text,
 )
-from sqlalchemy.dialects import mysql, postgresql
 
 REVISION: Final = "0008"
 
@@ -33,18 +33,20 @@ KEY_COLUMN_COUNT: Final = 8
 METADATA: Final = MetaData()
 
 _Id = BigInteger().with_variant(Integer(), "sqlite")
+# Types that every database knows: importing SQLAlchemy's own ones of a database loads all its drivers' dialects.
 _BinaryText = (
     Text()
-    .with_variant(postgresql.TEXT(collation="C"), "postgresql")
-    .with_variant(mysql.VARCHAR(700, collation="utf8mb4_bin"), "mysql", "mariadb")
+    .with_variant(Text(collation="C"), "postgresql")
+    .with_variant(String(700, collation="utf8mb4_bin"), "mysql", "mariadb")
 )
 _ShortText = (
     Text()
-    .with_variant(postgresql.TEXT(collation="C"), "postgresql")
-    .with_variant(mysql.VARCHAR(64, collation="utf8mb4_bin"), "mysql", "mariadb")
+    .with_variant(Text(collation="C"), "postgresql")
+    .with_variant(String(64, collation="utf8mb4_bin"), "mysql", "mariadb")
 )
-_LongText = Text().with_variant(mysql.LONGTEXT(collation="utf8mb4_bin"), "mysql", "mariadb")
-_LongBinary = LargeBinary().with_variant(mysql.LONGBLOB(), "mysql", "mariadb")
+# Of this length MySQL's are LONGTEXT and LONGBLOB.
+_LongText = Text().with_variant(Text(2**32 - 1, collation="utf8mb4_bin"), "mysql", "mariadb")
+_LongBinary = LargeBinary().with_variant(LargeBinary(2**32 - 1), "mysql", "mariadb")
 
 # One row: the newest event id, which is the catalog's version. Whoever changes anything locks it first.
 CATALOG: Final = Table(
