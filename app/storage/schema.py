@@ -1,7 +1,7 @@
 """The relational schema: one narrow row for each object, partitions sharing their storage descriptors (design D6).
 
 Texts that are only handed out again are kept as compact TJSON fragments (design D5) in plain text columns; texts that
-are compared lie in columns of binary collation.
+are compared lie in columns of binary collation. Indexes over some rows only are in `partial_indexes`.
 """
 
 from typing import Final
@@ -19,7 +19,6 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    text,
 )
 
 REVISION: Final = "0008"
@@ -147,19 +146,6 @@ PARTITIONS: Final = Table(
     UniqueConstraint("table_id", "part_name", name="partitions_name"),
 )
 KEY_COLUMNS: Final = tuple(PARTITIONS.c[f"key_{number}"] for number in range(KEY_COLUMN_COUNT))
-
-# Each with the key behind it: then a condition on two keys (a day and an hour) finds its few rows, whichever of
-# them tells partitions apart better.
-for _number, _column in enumerate(KEY_COLUMNS):
-    _is_there = text(f"{_column.name} IS NOT NULL")
-    Index(
-        f"partitions_{_column.name}",
-        PARTITIONS.c.table_id,
-        *KEY_COLUMNS[_number : _number + 2],
-        sqlite_where=_is_there,
-        postgresql_where=_is_there,
-        mysql_length={column.name: 180 for column in KEY_COLUMNS[_number : _number + 2]},
-    )
 
 # Sort keys of the values behind those that have columns.
 FURTHER_KEYS: Final = Table(

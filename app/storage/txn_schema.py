@@ -5,7 +5,7 @@ Absent names are empty texts here, not NULL, so that one index finds a lock's ob
 
 from typing import Final
 
-from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, SmallInteger, Table, text
+from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, SmallInteger, Table
 
 from app.storage.schema import METADATA
 from app.storage.schema import _BinaryText as BinaryText
@@ -38,14 +38,6 @@ TXNS: Final = Table(
     Column("reason", LongText),
     Column("refused_lock", BigInteger),
     Index("txns_state", "state", "txn_id"),
-    Index("txns_silent", "last_heartbeat_ms", sqlite_where=text("state = 'o'"), postgresql_where=text("state = 'o'")),
-    Index("txns_ended", "ended_ms", sqlite_where=text("state = 'c'"), postgresql_where=text("state = 'c'")),
-    Index(
-        "txns_refused",
-        "refused_lock",
-        sqlite_where=text("refused_lock IS NOT NULL"),
-        postgresql_where=text("refused_lock IS NOT NULL"),
-    ),
 )
 
 
@@ -116,8 +108,6 @@ LOCKS: Final = Table(
     Column("blocked_by_component", Integer),
     Index("locks_table", "db_name", "table_name", "strength"),
     Index("locks_partition", "db_name", "table_name", "partition_name", "strength"),
-    Index("locks_txn", "txn_id", sqlite_where=text("txn_id > 0"), postgresql_where=text("txn_id > 0")),
-    Index("locks_silent", "last_heartbeat_ms", sqlite_where=text("txn_id = 0"), postgresql_where=text("txn_id = 0")),
 )
 
 # Write ids of a table by transaction, and the newest one given to each table.

@@ -9,6 +9,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, text
 
 import app.storage
+import app.storage.partial_indexes  # part of the schema
 from app.clock import ManualClock
 from app.limits import Limits
 from app.metastore.ports import StoreError, StoreUnavailable

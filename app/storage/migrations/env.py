@@ -2,6 +2,7 @@
 
 from alembic import context
 
+import app.storage.partial_indexes  # noqa: F401
 from app.storage.schema import METADATA
 
 context.configure(connection=context.config.attributes["connection"], target_metadata=METADATA)

@@ -1,0 +1,36 @@
+"""The indexes over some rows of a table only, which the migrations make.
+
+In a module of their own because describing them loads SQLAlchemy's dialect of every database, a tenth of what a server
+imports, and a server never looks at the description of an index.
+"""
+
+from sqlalchemy import Column, Index, text
+
+from app.storage.schema import KEY_COLUMNS, PARTITIONS
+from app.storage.txn_schema import LOCKS, TXNS
+
+
+def _index(name: str, condition: str, *columns: Column[object], mysql_length: dict[str, int] | None = None) -> None:
+    """MySQL has no such indexes, there it is over all rows."""
+    Index(
+        name, *columns, sqlite_where=text(condition), postgresql_where=text(condition), mysql_length=mysql_length or {}
+    )
+
+
+# Each with the key behind it: then a condition on two keys (a day and an hour) finds its few rows, whichever of
+# them tells partitions apart better.
+for _number, _column in enumerate(KEY_COLUMNS):
+    _columns = KEY_COLUMNS[_number : _number + 2]
+    _index(
+        f"partitions_{_column.name}",
+        f"{_column.name} IS NOT NULL",
+        PARTITIONS.c.table_id,
+        *_columns,
+        mysql_length={column.name: 180 for column in _columns},
+    )
+
+_index("txns_silent", "state = 'o'", TXNS.c.last_heartbeat_ms)
+_index("txns_ended", "state = 'c'", TXNS.c.ended_ms)
+_index("txns_refused", "refused_lock IS NOT NULL", TXNS.c.refused_lock)
+_index("locks_txn", "txn_id > 0", LOCKS.c.txn_id)
+_index("locks_silent", "txn_id = 0", LOCKS.c.last_heartbeat_ms)
