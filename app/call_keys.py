@@ -4,8 +4,7 @@ A reply can be lost after the change was committed, and then a client repeats th
 in the same unit of work as the change, so that the repetition is told what happened instead of doing it again.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -80,11 +79,16 @@ def recalled_value() -> KeptValue | None:
     return key.recalled
 
 
-@contextmanager
-def answering(key: CallKey | None) -> Iterator[None]:
+class answering(AbstractContextManager[None]):
     """Units of work inside belong to the call with `key`; with None to no call, as preparations and repairs do."""
-    token = _current.set(key)
-    try:
-        yield
-    finally:
-        _current.reset(token)
+
+    __slots__ = ("_key", "_token")
+
+    def __init__(self, key: CallKey | None) -> None:
+        self._key = key
+
+    def __enter__(self) -> None:
+        self._token = _current.set(self._key)
+
+    def __exit__(self, *_: object) -> None:
+        _current.reset(self._token)

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from app.deferral import Deliver, Done, Given
+from app.deferral import Deliver, Done, Given, Start
 from app.gateway.calls import Answered, CallRunner, Wrap, too_slow
 from app.gateway.metrics import Metrics
 from app.gateway.waiting import WaitingCalls
@@ -45,6 +45,7 @@ class CallAnswers:
         )
         self._waiting = WaitingCalls(limits, metrics, releases)
         self._delivery: tuple[asyncio.AbstractEventLoop, Deliver] | None = None
+        self._starting: list[tuple[Start, Done]] = []
 
     async def answer(
         self,
@@ -89,13 +90,21 @@ class CallAnswers:
         loop = asyncio.get_running_loop()
         self._runner.admit(call.principal)
         ending = _Ending(self._runner, call.principal, deferred, loop.create_future())
-        try:
-            deferred.start(ending.give, self._deliverer(loop))
-        except Exception as error:
-            ending.give(Given(None, error))
-        else:
-            ending.timer = loop.call_later(self._call_seconds_max, ending.give_up, self._call_seconds_max)
+        ending.timer = loop.call_later(self._call_seconds_max, ending.give_up, self._call_seconds_max)
+        if not self._starting:
+            # Those that came with the same look at the sockets are started together, and committed together.
+            loop.call_soon(self._start)
+        self._starting.append((deferred.start, ending.give))
         return ending.reply
+
+    def _start(self) -> None:
+        starting, self._starting = self._starting, []
+        deliver = self._deliverer(asyncio.get_running_loop())
+        for start, give in starting:
+            try:
+                start(give, deliver)
+            except Exception as error:
+                give(Given(None, error))
 
     def _deliverer(self, loop: asyncio.AbstractEventLoop) -> Deliver:
         """The same for every call, so that those of one batch are told together."""

@@ -5,10 +5,26 @@ from operator import eq, ge, gt, le, lt, ne
 from typing import Any, Final, TypeAlias
 
 import msgspec
-from sqlalchemy import ColumnElement, Text, and_, bindparam, false, func, literal, not_, or_, select, true, union_all
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    Text,
+    and_,
+    bindparam,
+    false,
+    func,
+    literal,
+    literal_column,
+    not_,
+    or_,
+    select,
+    true,
+    union_all,
+)
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.sql.elements import Grouping, UnaryExpression
 from sqlalchemy.sql.operators import custom_op
+from sqlalchemy.sql.selectable import TableValuedAlias
 
 from app.metastore.filters import (
     BoundAnd,
@@ -68,6 +84,39 @@ def has_id_among(column: ColumnElement[Any], ids: Iterable[int], dialect_name: s
     return column.in_(wanted)
 
 
+def is_bound_among(column: ColumnElement[Any], parameter: str, dialect_name: str) -> Condition:
+    """The same as a part of a statement that is made once; the parameter's value is `bound_list`."""
+    if dialect_name == "postgresql":
+        item = Text() if isinstance(column.type, Text) else column.type
+        return column == func.any(bindparam(parameter, type_=ARRAY(item)))
+    if dialect_name == "sqlite":
+        return column.in_(select(func.json_each(bindparam(parameter, type_=Text)).table_valued("value").c.value))
+    return column.in_(bindparam(parameter, expanding=True))
+
+
+def bound_list(values: Iterable[int | str], dialect_name: str) -> object:
+    """Ids, or texts that a database can hold (`is_storable`)."""
+    return msgspec.json.encode(list(values)).decode() if dialect_name == "sqlite" else list(values)
+
+
+def with_bound_ids(rows: Select[Any], column: ColumnElement[Any], dialect_name: str) -> Select[Any]:
+    """The rows whose `column` is one of the ids that the parameter `ids` lists; in no order."""
+    if dialect_name != "postgresql":
+        return rows.where(is_bound_among(column, "ids", dialect_name))
+    each = func.unnest(bindparam("ids", type_=ARRAY(column.type))).table_valued("wanted").render_derived()
+    return looked_up(rows.where(column == each.c.wanted), each)
+
+
+def looked_up(rows: Select[Any], each: TableValuedAlias) -> Select[Any]:
+    """`rows` for each row of `each`, one after the other.
+
+    For PostgreSQL, which would rather read all of a table while it has no figures about it, and keeps to that plan
+    while the table grows. OFFSET makes it look up one by one.
+    """
+    found = rows.offset(literal_column("0")).correlate(each).lateral()
+    return select(found).select_from(each.join(found, true())).correlate(None)
+
+
 def have_names(table_id: int, names: Sequence[str], dialect_name: str) -> Condition:
     """The condition for the PARTITIONS of a table with any number of names."""
     of_table = PARTITIONS.c.table_id == table_id
@@ -75,12 +124,9 @@ def have_names(table_id: int, names: Sequence[str], dialect_name: str) -> Condit
         return and_(of_table, PARTITIONS.c.part_name == names[0]) if is_storable(names[0]) else false()
     if dialect_name != "postgresql":
         return and_(of_table, is_among(PARTITIONS.c.part_name, names, dialect_name))
-    # While it has no figures about a new table it would rather read all of it. OFFSET makes it look up name by name.
     wanted = [name for name in names if is_storable(name)]
     each = func.unnest(bindparam(None, wanted, type_=ARRAY(Text))).table_valued("wanted").render_derived()
-    one = select(PARTITIONS.c.partition_id).where(of_table, PARTITIONS.c.part_name == each.c.wanted)
-    found = one.offset(0).correlate(each).lateral()
-    ids = select(found.c.partition_id).select_from(each.join(found, true())).correlate(None)
+    ids = looked_up(select(PARTITIONS.c.partition_id).where(of_table, PARTITIONS.c.part_name == each.c.wanted), each)
     return PARTITIONS.c.partition_id == func.any(func.array(ids.scalar_subquery()))
 
 

@@ -13,23 +13,25 @@ from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, NoReturn, TypeVar, cast
 
-from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
+from sqlalchemy import Connection, insert, select
 
 from app.call_keys import AlreadyConcluded, CallKey
 from app.clock import Clock
-from app.storage.filter_sql import has_id_among, is_among
+from app.storage.filter_sql import bound_list, is_among
 from app.storage.kept_values import packed_value
 from app.storage.schema import OUTCOMES
-from app.storage.txn_locks import lock_insertions, locks_near, locks_with_ids
-from app.storage.txn_schema import COMPLETED_COMPONENTS, LOCKS, TXN_COMPONENTS, TXN_COUNTERS, TXNS
-from app.storage.txn_state import (
-    COMPONENT_COLUMNS,
-    POSTGRES_NOW,
-    txn_insertions,
-    txn_of,
-    write_insertions,
-    write_of,
+from app.storage.txn_group_statements import (
+    COUNTERS,
+    COUNTERS_AND_NOW,
+    NEW_COUNTER,
+    OPEN_IDS,
+    SET_BLOCKER,
+    SET_COUNTER,
+    group_statements,
 )
+from app.storage.txn_locks import lock_insertions, locks_near, locks_with_ids
+from app.storage.txn_schema import LOCKS, TXN_COMPONENTS, TXNS
+from app.storage.txn_state import POSTGRES_NOW, txn_insertions, txn_of, write_insertions, write_of
 from app.structs import TxnType
 from app.txn.locks import STRENGTH, Lock, LockId, TxnId, weakest_conflicting
 from app.txn.names import Target
@@ -42,12 +44,6 @@ T = TypeVar("T")
 NEAR_ROWS_MAX: Final = 2_000
 _OPEN_IDS_MORE: Final = 64
 _MISSING: Final = object()
-
-_IS_OPEN: Final = TXNS.c.state == State.OPEN.value
-_COUNTERS: Final = select(TXN_COUNTERS.c.name, TXN_COUNTERS.c.last_id)
-_COUNTERS_AND_NOW: Final = _COUNTERS.add_columns(POSTGRES_NOW.scalar_subquery())
-_OPEN_IDS: Final = select(TXNS.c.txn_id).where(_IS_OPEN).order_by(TXNS.c.txn_id)
-_COMPONENTS: Final = select(*(TXN_COMPONENTS.c[name] for name in COMPONENT_COLUMNS))
 
 _Place = tuple[str, str]  # database and table, empty for a lock on the database
 
@@ -67,6 +63,7 @@ class TxnGroup:
     def __init__(self, connection: Connection, clock: Clock, jobs: Sequence[GroupJob]) -> None:
         self._connection = connection
         self._dialect_name = connection.dialect.name
+        self._statements = group_statements(self._dialect_name)
         self._clock = clock
         self._now_ms: int | None = None
         self._undo: list[tuple[MutableMapping[Any, Any], Any, Any]] = []
@@ -282,9 +279,9 @@ class TxnGroup:
     def _read_counters(self) -> dict[str, int]:
         counters = {}
         if self._dialect_name == "sqlite":
-            counters = {name: int(last_id) for name, last_id in self._connection.execute(_COUNTERS)}
+            counters = {name: int(last_id) for name, last_id in self._connection.execute(COUNTERS)}
         else:
-            for name, last_id, now_ms in self._connection.execute(_COUNTERS_AND_NOW):
+            for name, last_id, now_ms in self._connection.execute(COUNTERS_AND_NOW):
                 counters[name] = int(last_id)
                 self._now_ms = now_ms
         return counters
@@ -293,16 +290,14 @@ class TxnGroup:
         if not txn_ids:
             return {}
         found: dict[int, Txn | None] = dict.fromkeys(txn_ids)
-        rows = self._connection.execute(select(TXNS).where(self._is_among_ids(TXNS.c.txn_id, txn_ids)))
+        rows = self._connection.execute(self._statements.txns, self._bound(txn_ids)).all()
         found.update((row.txn_id, txn_of(row)) for row in rows)
         return found
 
     def _read_writes(self, txn_ids: set[int]) -> dict[int, list[Write]]:
         found: dict[int, list[Write]] = {txn_id: [] for txn_id in txn_ids}
         if txn_ids:
-            for row in self._connection.execute(
-                _COMPONENTS.where(self._is_among_ids(TXN_COMPONENTS.c.txn_id, txn_ids))
-            ):
+            for row in self._connection.execute(self._statements.components, self._bound(txn_ids)).all():
                 found[row.txn_id].append(write_of(row))
         return found
 
@@ -344,7 +339,7 @@ class TxnGroup:
         if not opening:
             return None
         limit = count + _OPEN_IDS_MORE
-        ids = list(self._connection.execute(_OPEN_IDS.limit(limit)).scalars())
+        ids = self._connection.execute(OPEN_IDS, {"limit": limit}).scalars().all()
         return _OpenIds(ids, len(ids) < limit)
 
     def _read_concluded(self, keys: Sequence[CallKey]) -> dict[tuple[str, str], None]:
@@ -357,8 +352,8 @@ class TxnGroup:
 
     # Writing.
 
-    def _is_among_ids(self, column: ColumnElement[Any], ids: Iterable[int]) -> ColumnElement[bool]:
-        return has_id_among(column, ids, self._dialect_name)
+    def _bound(self, ids: Iterable[int], **others: object) -> dict[str, object]:
+        return {"ids": bound_list(ids, self._dialect_name), **others}
 
     def _insert(self, table: Any, rows: Iterable[Sequence[dict[str, Any]]]) -> None:
         together = [row for some in rows for row in some]
@@ -367,46 +362,36 @@ class TxnGroup:
 
     def _write_counter(self, name: str, last_id: int) -> None:
         if name in self._stored_counters:
-            statement = update(TXN_COUNTERS).where(TXN_COUNTERS.c.name == name).values(last_id=last_id)
-            self._connection.execute(statement)
+            self._connection.execute(SET_COUNTER, {"the_name": name, "last_id": last_id})
         else:
-            self._connection.execute(insert(TXN_COUNTERS).values(name=name, last_id=last_id))
+            self._connection.execute(NEW_COUNTER, {"name": name, "last_id": last_id})
 
     def _write_commits(self, now_ms: int) -> None:
-        ids = list(self._changed.commits)
+        ids = self._changed.commits
         if not ids:
             return
-        ended = update(TXNS).where(self._is_among_ids(TXNS.c.txn_id, ids), _IS_OPEN)
-        self._connection.execute(ended.values(state=State.COMMITTED.value, ended_ms=now_ms))
-        of_txns = self._is_among_ids(LOCKS.c.txn_id, ids)
-        self._connection.execute(delete(LOCKS).where(of_txns, LOCKS.c.txn_id > 0))
-        if written := [txn_id for txn_id, has_writes in self._changed.commits.items() if has_writes]:
-            condition = self._is_among_ids(TXN_COMPONENTS.c.txn_id, written)
-            columns = list(COMPONENT_COLUMNS)
-            self._connection.execute(insert(COMPLETED_COMPONENTS).from_select(columns, _COMPONENTS.where(condition)))
-            self._connection.execute(delete(TXN_COMPONENTS).where(condition))
+        self._connection.execute(self._statements.commit, self._bound(ids, now_ms=now_ms))
+        self._connection.execute(self._statements.delete_locks_of_txns, self._bound(ids))
+        if written := [txn_id for txn_id, has_writes in ids.items() if has_writes]:
+            self._connection.execute(self._statements.complete, self._bound(written))
+            self._connection.execute(self._statements.delete_components, self._bound(written))
 
     def _write_heartbeats(self, now_ms: int) -> None:
-        if ids := list(self._changed.refreshed_txns):
-            of_txns = update(TXNS).where(self._is_among_ids(TXNS.c.txn_id, ids), _IS_OPEN)
-            self._connection.execute(of_txns.values(last_heartbeat_ms=now_ms))
-        if ids := list(self._changed.refreshed_locks):
-            of_locks = update(LOCKS).where(self._is_among_ids(LOCKS.c.lock_id, ids), LOCKS.c.txn_id == 0)
-            self._connection.execute(of_locks.values(last_heartbeat_ms=now_ms))
+        if ids := self._changed.refreshed_txns:
+            self._connection.execute(self._statements.refresh_txns, self._bound(ids, now_ms=now_ms))
+        if ids := self._changed.refreshed_locks:
+            self._connection.execute(self._statements.refresh_locks, self._bound(ids, now_ms=now_ms))
 
     def _write_locks(self, now_ms: int) -> None:
         """Those that a commit has deleted are inserted no more: nobody has heard of them."""
         changed = self._changed
         self._insert(LOCKS, (rows for lock_id, rows in changed.new_locks.items() if not self._is_gone(lock_id)))
-        if ids := list(changed.deleted_locks):
-            self._connection.execute(delete(LOCKS).where(self._is_among_ids(LOCKS.c.lock_id, ids)))
-        if ids := list(changed.grants):
-            granted = update(LOCKS).where(self._is_among_ids(LOCKS.c.lock_id, ids))
-            values = {"is_acquired": True, "acquired_ms": now_ms}
-            self._connection.execute(granted.values(**values, blocked_by_lock=None, blocked_by_component=None))
+        if changed.deleted_locks:
+            self._connection.execute(self._statements.delete_locks, self._bound(changed.deleted_locks))
+        if changed.grants:
+            self._connection.execute(self._statements.grant, self._bound(changed.grants, now_ms=now_ms))
         for lock_id, (blocker, number) in changed.blockers.items():
-            blocked = update(LOCKS).where(LOCKS.c.lock_id == lock_id, LOCKS.c.is_acquired.is_(False))
-            self._connection.execute(blocked.values(blocked_by_lock=blocker, blocked_by_component=number))
+            self._connection.execute(SET_BLOCKER, {"the_lock": lock_id, "blocker": blocker, "number": number})
 
 
 class _OpenIds(NamedTuple):

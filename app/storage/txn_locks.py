@@ -1,12 +1,28 @@
 """Locks as rows, one for each component; only those that may be in a request's way are ever loaded."""
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, false, func, insert, or_, select, update
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Connection,
+    Select,
+    Text,
+    and_,
+    bindparam,
+    delete,
+    false,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from app.storage.errors import is_storable
-from app.storage.filter_sql import has_id_among, is_among
+from app.storage.filter_sql import bound_list, has_id_among, is_among, is_bound_among, looked_up, with_bound_ids
 from app.storage.repository import Repository
 from app.storage.txn_schema import LOCKS, TXNS
 from app.storage.txn_state import TxnStateWrites, client_columns, object_columns, target_of
@@ -167,9 +183,7 @@ class LockWrites(LockReads, TxnStateWrites):
         return and_(condition, is_among(LOCKS.c.table_name, tables, self._dialect_name))
 
 
-def lock_insertions(
-    request: Sequence[Lock], client: Client, blocker: Lock | None, now_ms: int
-) -> list[dict[str, Any]]:
+def lock_insertions(request: Sequence[Lock], client: Client, blocker: Lock | None, now_ms: int) -> list[dict[str, Any]]:
     """The rows of a request. Raises UnstorableText."""
     shared = {
         **client_columns(client),
@@ -195,21 +209,44 @@ def lock_insertions(
 
 def locks_with_ids(connection: Connection, lock_ids: Iterable[int]) -> list[Lock]:
     """The components of these requests, by number."""
-    among = has_id_among(LOCKS.c.lock_id, lock_ids, connection.dialect.name)
-    return _locks(connection.execute(_LOCK_ROWS.where(among).order_by(LOCKS.c.lock_id, LOCKS.c.component_number)))
+    dialect_name = connection.dialect.name
+    rows = connection.execute(_with_ids(dialect_name), {"ids": bound_list(lock_ids, dialect_name)}).all()
+    return sorted(_locks(rows), key=lambda lock: (lock.lock_id, lock.number))
+
+
+@cache
+def _with_ids(dialect_name: str) -> Select[Any]:
+    return with_bound_ids(_LOCK_ROWS, LOCKS.c.lock_id, dialect_name)
 
 
 def locks_near(
     connection: Connection, places: Iterable[tuple[str, str]], least_strength: int, limit: int
 ) -> list[Lock]:
     """At most `limit` locks of that strength or more in these tables (no name: on the database), and some others."""
-    wanted, dialect_name = list(places), connection.dialect.name
-    condition = and_(
-        is_among(LOCKS.c.db_name, {db_name for db_name, _ in wanted}, dialect_name),
-        is_among(LOCKS.c.table_name, {table_name for _, table_name in wanted}, dialect_name),
-        LOCKS.c.strength >= least_strength,
-    )
-    return _locks(connection.execute(_LOCK_ROWS.where(condition).limit(limit)))
+    wanted, dialect_name = [place for place in places if all(map(is_storable, place))], connection.dialect.name
+    values = {
+        "databases": bound_list((db_name for db_name, _ in wanted), dialect_name),
+        "tables": bound_list((table_name for _, table_name in wanted), dialect_name),
+        "least_strength": least_strength,
+        "limit": limit,
+    }
+    return _locks(connection.execute(_near_places(dialect_name), values).all())
+
+
+@cache
+def _near_places(dialect_name: str) -> Select[Any]:
+    rows = _LOCK_ROWS.where(LOCKS.c.strength >= bindparam("least_strength"))
+    if dialect_name == "postgresql":
+        databases, tables = (bindparam(name, type_=ARRAY(Text)) for name in ("databases", "tables"))
+        each = func.unnest(databases, tables).table_valued("db_name", "table_name", name="place").render_derived()
+        in_place = rows.where(LOCKS.c.db_name == each.c.db_name, LOCKS.c.table_name == each.c.table_name)
+        found = looked_up(in_place, each)
+    else:
+        found = rows.where(
+            is_bound_among(LOCKS.c.db_name, "databases", dialect_name),
+            is_bound_among(LOCKS.c.table_name, "tables", dialect_name),
+        )
+    return found.limit(bindparam("limit"))
 
 
 def _filter_conditions(filter: LockFilter) -> Iterable[ColumnElement[bool]]:

@@ -1,6 +1,7 @@
 """Transactions as rows, and what they wrote."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -298,8 +299,9 @@ def target_of(db_name: str, table_name: str, partition_name: str) -> Target:
     return Target(db_name, table_name or None, partition_name or None)
 
 
-def client_columns(client: Client) -> dict[str, str]:
-    """Raises UnstorableText."""
+@lru_cache(maxsize=1_024)
+def client_columns(client: Client) -> Mapping[str, str]:
+    """A client makes many requests. Raises UnstorableText."""
     for text in (client.user, client.hostname, client.agent_info):
         check_text("user, host or agent", text)
     return {"user_name": client.user, "host_name": client.hostname, "agent_info": client.agent_info}

@@ -1,0 +1,61 @@
+"""The statements of groups of units of work (`txn_groups`), made once: making one costs as much as running it.
+
+Those about some rows take their ids as one parameter, `ids`.
+"""
+
+from functools import cache
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, bindparam, delete, insert, select, update
+
+from app.storage.filter_sql import is_bound_among, with_bound_ids
+from app.storage.txn_schema import COMPLETED_COMPONENTS, LOCKS, TXN_COMPONENTS, TXN_COUNTERS, TXNS
+from app.storage.txn_state import COMPONENT_COLUMNS, POSTGRES_NOW
+from app.txn.transactions import State
+
+COUNTERS: Final = select(TXN_COUNTERS.c.name, TXN_COUNTERS.c.last_id)
+COUNTERS_AND_NOW: Final = COUNTERS.add_columns(POSTGRES_NOW.scalar_subquery())
+OPEN_IDS: Final = (
+    select(TXNS.c.txn_id).where(TXNS.c.state == State.OPEN.value).order_by(TXNS.c.txn_id).limit(bindparam("limit"))
+)
+NEW_COUNTER: Final = insert(TXN_COUNTERS)
+SET_COUNTER: Final = (
+    update(TXN_COUNTERS).where(TXN_COUNTERS.c.name == bindparam("the_name")).values(last_id=bindparam("last_id"))
+)
+SET_BLOCKER: Final = (
+    update(LOCKS)
+    .where(LOCKS.c.lock_id == bindparam("the_lock"), LOCKS.c.is_acquired.is_(False))
+    .values(blocked_by_lock=bindparam("blocker"), blocked_by_component=bindparam("number"))
+)
+
+
+class GroupStatements:
+    """For one kind of database."""
+
+    def __init__(self, dialect_name: str) -> None:
+        def among(column: ColumnElement[Any]) -> ColumnElement[bool]:
+            return is_bound_among(column, "ids", dialect_name)
+
+        now_ms: ColumnElement[Any] = bindparam("now_ms")
+        open_txns = update(TXNS).where(among(TXNS.c.txn_id), TXNS.c.state == State.OPEN.value)
+        components = select(*(TXN_COMPONENTS.c[name] for name in COMPONENT_COLUMNS))
+        of_txns = among(TXN_COMPONENTS.c.txn_id)
+        self.txns = with_bound_ids(select(TXNS), TXNS.c.txn_id, dialect_name)
+        self.components = with_bound_ids(components, TXN_COMPONENTS.c.txn_id, dialect_name)
+        self.commit = open_txns.values(state=State.COMMITTED.value, ended_ms=now_ms)
+        self.refresh_txns = open_txns.values(last_heartbeat_ms=now_ms)
+        self.complete = insert(COMPLETED_COMPONENTS).from_select(list(COMPONENT_COLUMNS), components.where(of_txns))
+        self.delete_components = delete(TXN_COMPONENTS).where(of_txns)
+        self.delete_locks_of_txns = delete(LOCKS).where(among(LOCKS.c.txn_id), LOCKS.c.txn_id > 0)
+        self.delete_locks = delete(LOCKS).where(among(LOCKS.c.lock_id))
+        self.refresh_locks = (
+            update(LOCKS).where(among(LOCKS.c.lock_id), LOCKS.c.txn_id == 0).values(last_heartbeat_ms=now_ms)
+        )
+        self.grant = (
+            update(LOCKS)
+            .where(among(LOCKS.c.lock_id))
+            .values(is_acquired=True, acquired_ms=now_ms, blocked_by_lock=None, blocked_by_component=None)
+        )
+
+
+group_statements: Final = cache(GroupStatements)
