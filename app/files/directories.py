@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Protocol
@@ -23,6 +23,9 @@ class Backend(Protocol):
     def exists(self, path: str) -> bool: ...
 
     def make(self, path: str) -> bool: ...
+
+    def maker(self) -> Callable[[str], bool]:
+        """`make` for many paths, which may remember what it has seen of the parents they share."""
 
     def delete(self, path: str) -> None: ...
 
@@ -91,15 +94,27 @@ class Directories:
 
     def make_directory(self, location: str) -> bool:
         """Raises DirectoryNotMade when a file is in the way or the file system refuses."""
-        place = self._changeable(location)
-        if place is None:
-            return False
-        with _translated(location):
-            backend = self._backend(place)
+        return self.directory_maker()(location) or False
+
+    def directory_maker(self) -> Callable[[str], bool | None]:
+        makers: dict[tuple[str, str], Callable[[str], bool]] = {}
+
+        def make(location: str) -> bool | None:
+            place = self._changeable(location)
+            if place is None:
+                return None
             try:
-                return backend.make(place.path)
+                maker = makers.get(place[:2])
+                if maker is None:
+                    maker = makers.setdefault(place[:2], self._backend(place).maker())
+                return maker(place.path)
             except OSError as error:
                 raise DirectoryNotMade(f"{location} is not a directory or unable to create one") from error
+            except Exception:
+                with _translated(location):
+                    raise
+
+        return make
 
     def delete_directory(self, location: str) -> None:
         place = self._changeable(location)

@@ -6,7 +6,8 @@ directory, and the loser must not delete it.
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator
+from contextlib import suppress
 from typing import Final
 
 _ATTEMPTS: Final = 5
@@ -36,6 +37,30 @@ class LocalDirectories:
                     raise
                 os.makedirs(os.path.dirname(path), exist_ok=True)
         return False
+
+    def maker(self) -> Callable[[str], bool]:
+        """`make` for many paths: parents of earlier ones are taken to be there, and whatever is unusual goes to `make`.
+
+        Of a new partition with three keys no more is asked than to make three directories.
+        """
+        known: set[str] = set()
+
+        def make(path: str) -> bool:
+            missing = _ancestors_missing_in(known, path)
+            if missing is not None:
+                try:
+                    for parent in missing:
+                        _make_unless_there(parent)
+                        known.add(parent)
+                    os.mkdir(path)
+                    return True
+                except OSError:
+                    known.clear()
+            is_new = self.make(path)
+            known.update(_ancestors(path))
+            return is_new
+
+        return make
 
     def delete(self, path: str) -> None:
         if os.path.islink(path) or os.path.isfile(path):
@@ -68,3 +93,27 @@ class LocalDirectories:
     def resolve(self, path: str) -> str:
         """`path` with symbolic links followed as far as it exists, for comparing it with the roots."""
         return os.path.realpath(path)
+
+
+def _ancestors(path: str) -> Iterator[str]:
+    """Upwards, without the top."""
+    parent = path.rpartition("/")[0]
+    while parent:
+        yield parent
+        parent = parent.rpartition("/")[0]
+
+
+def _ancestors_missing_in(known: Container[str], path: str) -> list[str] | None:
+    """The ancestors below the nearest known one, downwards; None when there is none."""
+    missing: list[str] = []
+    for parent in _ancestors(path):
+        if parent in known:
+            missing.reverse()
+            return missing
+        missing.append(parent)
+    return None
+
+
+def _make_unless_there(path: str) -> None:
+    with suppress(FileExistsError):
+        os.mkdir(path)

@@ -1,6 +1,6 @@
 """Directories in everything else fsspec speaks: HDFS, object stores, memory."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import fsspec
@@ -43,6 +43,9 @@ class RemoteDirectories:
             raise FileExistsError(path)
         self._files.makedirs(full, exist_ok=True)
         return bool(self._files.isdir(full))
+
+    def maker(self) -> Callable[[str], bool]:
+        return self.make
 
     def delete(self, path: str) -> None:
         full = self._full(path)

@@ -5,7 +5,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+import msgspec
+
 from app.clock import Clock
+from app.metastore.partition_descriptors import PartitionTexts
 from app.metastore.ports import Event
 from app.metastore.settings import MetastoreSettings
 from app.structs import Database, Function, Struct, Table
@@ -22,7 +25,11 @@ DROP_FUNCTION: Final = "DROP_FUNCTION"
 def event_message(server: str, principal: str, fields: Mapping[str, Any]) -> str:
     """The JSON text of an event: `server` and `servicePrincipal`, then `fields` in their order, without white space."""
     message = {"server": server, "servicePrincipal": principal, **fields}
-    return json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+    try:
+        return msgspec.json.encode(message).decode()
+    except UnicodeEncodeError:
+        # Half of a surrogate pair, which whoever stores the message will refuse.
+        return json.dumps(message, ensure_ascii=False, separators=(",", ":"))
 
 
 class EventMaker:
@@ -49,6 +56,10 @@ class EventMaker:
     def object_json(self, struct: Struct) -> str:
         """A struct as the text of a `…ObjJson` key."""
         return self._to_tjson(struct).decode()
+
+    def partition_texts(self) -> PartitionTexts:
+        """Partitions of one request as the texts of `…ObjJson` keys."""
+        return PartitionTexts(self._to_tjson)
 
     def create_database(self, database: Database) -> Event:
         return self._database(CREATE_DATABASE, database.name or "")

@@ -5,6 +5,7 @@ Functions below `normalize_location` take normalised locations.
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 from app.metastore.names import is_default_database, normalize
@@ -58,6 +59,15 @@ def normalize_location(
         path = _absolute_path(location, text, working_directory)
     qualified = _qualified(location, default)
     return str(replace(qualified, path=_normalized_path(path, text)))
+
+
+@lru_cache(maxsize=1_024)
+def is_normalized(location: str, default_file_system: str = DEFAULT_FILE_SYSTEM) -> bool:
+    """Whether `normalize_location` would change nothing; then it does not change a partition's default one below."""
+    try:
+        return normalize_location(location, default_file_system) == location
+    except LocationError:
+        return False
 
 
 def parse_location(text: str) -> Location:

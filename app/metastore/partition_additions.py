@@ -10,7 +10,7 @@ from app.clock import Clock
 from app.limits import Limits
 from app.metastore.errors import file_errors_as_meta, required
 from app.metastore.java_text import java_text
-from app.metastore.locations import LocationError, default_partition_location, normalize_location
+from app.metastore.locations import LocationError, default_partition_location, is_normalized, normalize_location
 from app.metastore.parameters import (
     FAST_STATISTICS,
     add_partition_counts_files,
@@ -19,6 +19,7 @@ from app.metastore.parameters import (
     with_fast_statistics,
     with_new_ddl_time,
 )
+from app.metastore.partition_descriptors import StoredDescriptors
 from app.metastore.partition_directories import Found, PartitionDirectories
 from app.metastore.partition_events import PartitionEvents
 from app.metastore.partition_names import (
@@ -282,13 +283,17 @@ class PartitionAdditions:
                 raise MetaException("Cannot specify location for a view partition")
             return descriptor
         given = required(descriptor, "storage descriptor")
-        if given.location:
-            try:
-                return with_location(given, normalize_location(given.location, self._settings.default_file_system))
-            except LocationError as error:
-                raise MetaException(str(error)) from error
         root = table_location(table)
-        return with_location(given, default_partition_location(root, name) if root else None)
+        default = default_partition_location(root, name) if root else None
+        if not given.location:
+            return with_location(given, default)
+        file_system = self._settings.default_file_system
+        if root and given.location == default and is_normalized(root, file_system):
+            return with_location(given, default)
+        try:
+            return with_location(given, normalize_location(given.location, file_system))
+        except LocationError as error:
+            raise MetaException(str(error)) from error
 
     def _make_directories(
         self, table: StoredTable, planned: Sequence[_Planned], environment: Mapping[str, str], made: _Made
@@ -307,7 +312,8 @@ class PartitionAdditions:
 
     def _write(self, table: StoredTable, planned: Sequence[_Planned]) -> list[Partition]:
         """The unit of work gives the call's answer, which is kept for a repetition of the call."""
-        stored = [NewPartition(one.name, stored_form(table, one.partition)) for one in planned]
+        descriptors = StoredDescriptors()
+        stored = [NewPartition(one.name, stored_form(table, one.partition, descriptors)) for one in planned]
         event = self._events.add(table.table, [one.name for one in stored], [one.partition for one in stored])
 
         def work(transaction: Transaction) -> list[Partition]:

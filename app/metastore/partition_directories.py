@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Container, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Final, TypeVar
 
 from app.metastore.locations import is_under, join, relative_part
@@ -17,6 +18,10 @@ _log = logging.getLogger(__name__)
 
 # Fewer calls than this are not worth starting threads for.
 _FEW: Final = 8
+# Neither are any number of calls that take no longer than this: a local directory takes a fiftieth of it, and threads
+# would do nothing but hand the interpreter to each other. The patience is for a moment in which others had it.
+_QUICK_SECONDS: Final = 0.000_5
+_PATIENCE_SECONDS: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +33,13 @@ class Found:
 
 
 class PartitionDirectories:
-    """Directories of many partitions at once, in threads, because each may be a request to a remote store."""
+    """Directories of many partitions at once, in threads where each is a request to a remote store."""
 
-    def __init__(self, files: FileSystem, threads_max: int) -> None:
+    def __init__(self, files: FileSystem, threads_max: int, seconds: Callable[[], float] = perf_counter) -> None:
+        """`seconds` is the clock that tells what is slow."""
         self._files = files
         self._threads_max = threads_max
+        self._seconds = seconds
 
     def make(self, locations: Sequence[str], counted: Container[str], new: set[str]) -> list[Found]:
         """Make the directories that are not there yet, and count the files in those of `counted` that are.
@@ -42,22 +49,24 @@ class PartitionDirectories:
         """
         found: list[str] = []
         has_failed = threading.Event()
+        make_directory = self._files.directory_maker()
 
         def make_one(location: str) -> None:
-            if self._files.make_directory(location):
+            is_new = make_directory(location)
+            if is_new:
                 new.add(location)
-            elif location not in new:
+            elif is_new is not None and location not in new:
                 found.append(location)
 
         def count_one(location: str) -> Found:
             return Found(location, self._files.quick_statistics(location) if location in counted else None)
 
-        self._for_each(make_one, [location for location in locations if self._files.manages(location)], has_failed)
+        self._for_each(make_one, locations, has_failed)
         return self._for_each(count_one, found, has_failed)
 
     def make_again(self, locations: Sequence[str]) -> None:
         """Make directories that partitions already stored rely on; failures are only logged."""
-        self._quietly(self._files.make_directory, locations)
+        self._quietly(self._files.directory_maker(), locations)
 
     def take_back(self, root: str | None, locations: Sequence[str]) -> None:
         """Remove directories nobody uses after all, and parents up to `root`; only empty ones are removed."""
@@ -101,6 +110,16 @@ class PartitionDirectories:
 
     def _for_each(self, action: Callable[[S], T], items: Sequence[S], has_failed: threading.Event) -> list[T]:
         """Results in the order of `items`. On the first failure the rest is left undone."""
+        results: list[T] = []
+        limit = self._seconds() + _PATIENCE_SECONDS
+        for item in items:
+            results.append(action(item))
+            limit += _QUICK_SECONDS
+            if self._seconds() > limit:
+                break
+        return results + self._for_each_slow(action, items[len(results) :], has_failed)
+
+    def _for_each_slow(self, action: Callable[[S], T], items: Sequence[S], has_failed: threading.Event) -> list[T]:
         if len(items) < _FEW or self._threads_max < 2:
             return [action(item) for item in items]
 

@@ -23,17 +23,17 @@ class PartitionEvents:
 
         The files of a new partition are not listed: that would cost a directory listing each.
         """
-        object_json = self._events.object_json
+        texts = self._events.partition_texts()
         fields = self._table_fields(table) | {
-            "partitions": [_key_values(table, partition) for partition in partitions],
-            "partitionListJson": [object_json(partition) for partition in partitions],
+            "partitions": _each_key_values(table, partitions),
+            "partitionListJson": [texts.of(partition) for partition in partitions],
             "partitionFiles": [{"partitionName": name, "files": []} for name in names],
         }
         return self._event(ADD_PARTITION, table, fields)
 
     def drop(self, table: Table, partitions: Sequence[Partition]) -> Event:
         """One event for all that a call dropped."""
-        fields = self._table_fields(table) | {"partitions": [_key_values(table, partition) for partition in partitions]}
+        fields = self._table_fields(table) | {"partitions": _each_key_values(table, partitions)}
         return self._event(DROP_PARTITION, table, fields)
 
     def alter(self, table: Table, changes: Sequence[tuple[Partition, Partition]]) -> Iterator[Event]:
@@ -41,7 +41,7 @@ class PartitionEvents:
         table_fields = self._table_fields(table)
         for before, after in changes:
             fields = table_fields | {
-                "keyValues": _key_values(table, after),
+                "keyValues": _each_key_values(table, [after])[0],
                 "partitionObjBeforeJson": self._events.object_json(before),
                 "partitionObjAfterJson": self._events.object_json(after),
             }
@@ -57,6 +57,6 @@ class PartitionEvents:
         return self._events.event(event_type, table.dbName or "", table.tableName, fields)
 
 
-def _key_values(table: Table, partition: Partition) -> dict[str, str]:
+def _each_key_values(table: Table, partitions: Sequence[Partition]) -> list[dict[str, str]]:
     keys = [key.name or "" for key in table.partitionKeys or []]
-    return dict(zip(keys, partition.values or [], strict=True))
+    return [dict(zip(keys, partition.values or [], strict=True)) for partition in partitions]

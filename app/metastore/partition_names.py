@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Final
 
 DEFAULT_PARTITION_NAME: Final = "__HIVE_DEFAULT_PARTITION__"
@@ -61,9 +62,13 @@ def check_value_count(keys: Sequence[str], values: Sequence[str]) -> None:
 def make_name(keys: Sequence[str], values: Sequence[str]) -> str:
     """The name that identifies the partition with these values (semantics §3.8). Raises PartitionCountMismatch."""
     check_value_count(keys, values)
-    return "/".join(
-        f"{escape(key.lower())}={escape(canonical_value(value))}" for key, value in zip(keys, values, strict=True)
-    )
+    heads = _component_heads(tuple(keys))
+    return "/".join([head + escape(value or DEFAULT_PARTITION_NAME) for head, value in zip(heads, values, strict=True)])
+
+
+@lru_cache(maxsize=1_024)
+def _component_heads(keys: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{escape(key.lower())}=" for key in keys)
 
 
 def parse_name(keys: Sequence[str], name: str | None) -> list[str]:
@@ -107,9 +112,10 @@ def have_valid_characters(values: Iterable[str], whitelist: re.Pattern[str] | No
 
 def check_valid_characters(values: Iterable[str], whitelist: re.Pattern[str] | None) -> None:
     """Raise PartitionValueRefused for the first value the whitelist does not match."""
+    if whitelist is None:
+        return
     for value in values:
-        if not have_valid_characters([value], whitelist):
-            assert whitelist is not None
+        if not whitelist.fullmatch(value):
             raise PartitionValueRefused(
                 f"Partition value '{value}' contains a character not matched by whitelist pattern"
                 f" '{whitelist.pattern}'.  (configure with hive.metastore.partition.name.whitelist.pattern)"

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from app.limits import Limits
+from app.metastore.partition_descriptors import StoredDescriptors
 from app.metastore.ports import DuplicateKey, Store, StoredTable, Transaction, UnstorableText
-from app.metastore.table_shape import stored_descriptor
 from app.structs import EnvironmentContext, MetaException, Partition, StorageDescriptor
 
 T = TypeVar("T")
@@ -85,17 +85,15 @@ def with_location(descriptor: StorageDescriptor, location: str | None) -> Storag
     return moved
 
 
-def stored_form(table: StoredTable, partition: Partition) -> Partition:
+def stored_form(table: StoredTable, partition: Partition, descriptors: StoredDescriptors | None = None) -> Partition:
     """What is stored: the table's own names, and a descriptor with every field that reads return (semantics §3.3).
 
-    Columns that were not sent stay absent (semantics §2.8).
+    `descriptors` are shared by the partitions of one request.
     """
     stored = copy.copy(partition)
     for name in _NOT_STORED:
         setattr(stored, name, None)
     stored.dbName, stored.tableName = table.table.dbName, table.table.tableName
     if partition.sd is not None:
-        stored.sd = stored_descriptor(partition.sd)
-        if partition.sd.cols is None:
-            stored.sd.cols = None
+        stored.sd = (descriptors or StoredDescriptors()).of(partition.sd)
     return stored

@@ -112,6 +112,13 @@ def typed_value(type_name: str, value: str) -> TypedValue | None:
 
 def canonical_date(text: str) -> str | None:
     """`YYYY-MM-DD` out of a date as users write it (`2024-1-2`, or with a time behind it), or None."""
+    if len(text) == 10 and text[4] == text[7] == "-":
+        # The usual spelling, which is read in a tenth of the time.
+        try:
+            date.fromisoformat(text)
+            return text
+        except ValueError:
+            pass
     timestamp = canonical_timestamp(text)
     return timestamp and timestamp[:10]
 
@@ -139,7 +146,10 @@ def number_sort_key(text: str) -> str | None:
     found = _NUMBER.fullmatch(text.strip(" "))
     if not found or not (found[2] or found[3]):
         return None
-    sign, whole, fraction, power = found[1], found[2], found[3] or "", int(found[4] or 0)
+    return _number_sort_key(found[1], found[2], found[3] or "", int(found[4] or 0))
+
+
+def _number_sort_key(sign: str, whole: str, fraction: str, power: int) -> str | None:
     significant = (whole + fraction).lstrip("0")
     digits = significant.rstrip("0")
     if not digits:
@@ -160,6 +170,8 @@ def _is_calendar_date(year: int, month: int, day: int) -> bool:
 
 
 def _integer_sort_key(text: str) -> str | None:
+    if text.isdigit() and text.isascii():
+        return _number_sort_key("", text, "", 0)
     return number_sort_key(text) if _INTEGER.fullmatch(text.strip(" ")) else None
 
 

@@ -75,6 +75,8 @@ def is_storable(text: str) -> bool:
     """Whether a database can hold the text as it is."""
     if "\0" in text:
         return False
+    if text.isascii():
+        return True
     try:
         text.encode()
     except UnicodeEncodeError:

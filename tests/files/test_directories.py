@@ -222,3 +222,47 @@ def test_paths_the_system_cannot_take_are_errors_of_ours(location: str) -> None:
 def test_different_file_systems_are_not_moved_between(tmp_path: Path) -> None:
     with pytest.raises(FileSystemError, match="different file system"):
         Directories(MANAGED).move_directory(f"file:{tmp_path}", "memory:/t")
+
+
+def test_many_are_made_with_their_parents_and_each_once(files: Directories, base: str) -> None:
+    wanted = [f"{base}/t/a={number // 3}/b={number}" for number in range(9)] + [f"{base}/elsewhere/x"]
+    make = files.directory_maker()
+    assert [make(location) for location in wanted] == [True] * 10
+    assert [make(location) for location in wanted] == [False] * 10
+    assert [files.directory_maker()(location) for location in wanted] == [False] * 10
+
+
+def test_a_maker_finds_what_others_remove_and_make_meanwhile(files: Directories, base: str) -> None:
+    make = files.directory_maker()
+    assert make(f"{base}/t/a/1") is True
+    files.delete_directory(f"{base}/t")
+    assert make(f"{base}/t/a/2") is True
+    files.make_directory(f"{base}/t/b/1")
+    assert make(f"{base}/t/b/1") is False
+    assert make(f"{base}/t/b/2") is True
+
+
+def test_a_maker_goes_on_after_a_file_in_the_way(files: Directories, base: str, write_file: WriteFile) -> None:
+    make = files.directory_maker()
+    assert make(f"{base}/t/a/1") is True
+    write_file(f"{base}/t/taken", b"x")
+    with pytest.raises(DirectoryNotMade, match=r"t/taken is not a directory or unable to create one$"):
+        make(f"{base}/t/taken")
+    assert make(f"{base}/t/b/1") is True
+
+
+def test_a_maker_does_not_take_a_file_for_a_parent(tmp_path: Path) -> None:
+    make = Directories().directory_maker()
+    assert make(f"file:{tmp_path}/t/a/1") is True
+    (tmp_path / "t/taken").write_bytes(b"x")
+    for _ in range(2):
+        with pytest.raises(DirectoryNotMade):
+            make(f"file:{tmp_path}/t/taken/1")
+
+
+def test_a_maker_leaves_other_schemes_alone_and_stays_inside_the_roots(tmp_path: Path) -> None:
+    make = Directories(roots=[f"file:{tmp_path}/root"]).directory_maker()
+    assert make("hdfs://somewhere/t") is None
+    assert make(f"file:{tmp_path}/root/t") is True
+    with pytest.raises(FileSystemError, match="outside the directories"):
+        make(f"file:{tmp_path}/other/t")

@@ -35,3 +35,7 @@ def test_an_object_in_a_message_is_text() -> None:
         '{"server":"","servicePrincipal":"","db":"default","table":"t","tableType":"MANAGED_TABLE","timestamp":5}'
     )
     assert '"tableObjJson":"{\\"1\\":{\\"str\\":\\"t\\"}' in events.create_table(new_table()).message
+
+
+def test_half_of_a_surrogate_pair_is_left_to_whoever_stores_the_message() -> None:
+    assert event_message("", "", {"k": "\ud800"}) == '{"server":"","servicePrincipal":"","k":"\ud800"}'

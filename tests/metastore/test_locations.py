@@ -10,6 +10,7 @@ from app.metastore.locations import (
     default_partition_location,
     default_table_location,
     is_default_table_location,
+    is_normalized,
     is_under,
     join,
     moved_location,
@@ -194,3 +195,22 @@ def test_relative_parts_lead_back(parent: list[str], below: list[str]) -> None:
     assert relative is not None
     assert root + relative == child
     assert moved_location(child, root, "file:/new") == "file:/new" + relative
+
+
+@pytest.mark.parametrize(
+    ("location", "is_so"),
+    [
+        ("file:/a/b", True),
+        ("file:/", True),
+        ("hdfs://nn/a", True),
+        ("/a", False),
+        ("file:///a", False),
+        ("file:/a//b", False),
+        ("file:/a/", False),
+        ("file:/a/./b", False),
+        ("file:/a/../b", False),
+        ("", False),
+    ],
+)
+def test_what_is_normalized_already(location: str, is_so: bool) -> None:
+    assert is_normalized(location) is is_so

@@ -1,7 +1,7 @@
 """Adding and appending partitions, case by case of semantics §2.8, §3.6 and §3.8."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -521,7 +521,7 @@ def test_a_table_altered_meanwhile_is_looked_at_again(world: World) -> None:
 
 def test_unreachable_files_fail_the_call_and_nothing_else(world: World) -> None:
     class BrokenFiles:
-        def manages(self, location: str) -> bool:
+        def directory_maker(self) -> Callable[[str], bool | None]:
             raise FileSystemError('No FileSystem for scheme "x"')
 
     broken = World(world.store, BrokenFiles(), world.clock, world.settings, world.root)  # type: ignore[arg-type]

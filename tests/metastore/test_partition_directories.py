@@ -1,6 +1,8 @@
 """Directories of many partitions at once."""
 
+import itertools
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,17 +13,25 @@ from app.metastore.ports import FileSystemError
 
 
 class MeetingFiles(Directories):
-    """Lets nobody go on before so many threads have come."""
+    """Lets no thread but the caller's go on before so many have come; remembers who made what."""
 
     def __init__(self, together: int) -> None:
         super().__init__()
         self.barrier = threading.Barrier(together, timeout=10)
         self.met = threading.local()
+        self.callers_count = 0
 
-    def make_directory(self, location: str) -> bool:
-        if not hasattr(self.met, "others"):
-            self.met.others = self.barrier.wait()
-        return super().make_directory(location)
+    def directory_maker(self) -> Callable[[str], bool | None]:
+        make = super().directory_maker()
+
+        def make_together(location: str) -> bool | None:
+            if threading.current_thread() is threading.main_thread():
+                self.callers_count += 1
+            elif not hasattr(self.met, "others"):
+                self.met.others = self.barrier.wait()
+            return make(location)
+
+        return make_together
 
 
 def locations(root: Path, count: int) -> list[str]:
@@ -47,18 +57,38 @@ def test_what_this_call_made_before_is_not_found(tmp_path: Path) -> None:
     assert directories.make(wanted, wanted, new) == []
 
 
-def test_many_are_made_in_threads(tmp_path: Path) -> None:
+def test_many_slow_ones_are_made_in_threads(tmp_path: Path) -> None:
     new: set[str] = set()
     wanted = locations(tmp_path, 40)
-    PartitionDirectories(MeetingFiles(together=4), 4).make(wanted, (), new)
+    files = MeetingFiles(together=4)
+    each_look_is_a_second_later = itertools.count().__next__
+    PartitionDirectories(files, 4, each_look_is_a_second_later).make(wanted, (), new)
     assert new == set(wanted)
+    assert files.callers_count == 1
+
+
+def test_quick_ones_are_made_by_the_caller(tmp_path: Path) -> None:
+    new: set[str] = set()
+    wanted = locations(tmp_path, 40)
+    files = MeetingFiles(together=4)
+    PartitionDirectories(files, 4, lambda: 0.0).make(wanted, (), new)
+    assert new == set(wanted)
+    assert files.callers_count == 40
+
+
+def test_a_few_slow_ones_are_made_by_the_caller(tmp_path: Path) -> None:
+    new: set[str] = set()
+    wanted = locations(tmp_path, 8)
+    files = MeetingFiles(together=4)
+    PartitionDirectories(files, 4, itertools.count().__next__).make(wanted, (), new)
+    assert files.callers_count == 8
 
 
 def test_what_was_made_is_known_when_one_fails(tmp_path: Path) -> None:
     wanted = locations(tmp_path, 30)
     tmp_path.joinpath("t").mkdir()
     tmp_path.joinpath("t/ds=17").write_text("in the way")
-    directories = PartitionDirectories(Directories(), 4)
+    directories = PartitionDirectories(Directories(), 4, itertools.count().__next__)
     new: set[str] = set()
     with pytest.raises(FileSystemError, match="ds=17 is not a directory or unable to create one"):
         directories.make(wanted, (), new)

@@ -184,3 +184,31 @@ def test_typed_values_are_python_values() -> None:
     assert typed_value("date", "2024-1-2") == "2024-01-02"
     assert typed_value("boolean", "True") == "true"
     assert typed_value("string", "x") == "x"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2024-02-29", "2024-02-29"),
+        ("2023-02-29", None),
+        ("0000-01-01", None),
+        ("0001-01-01", "0001-01-01"),
+        ("2024-W01-1", None),
+        ("2024-1-001", None),
+        ("２024-01-01", None),
+        ("2024-01-0x", None),
+        (" 2024-1-1 ", "2024-01-01"),
+    ],
+)
+def test_dates_of_ten_characters(text: str, expected: str | None) -> None:
+    assert canonical_date(text) == expected
+
+
+@pytest.mark.parametrize("text", ["0", "000", "7", "0070", "1" + "0" * 300, "9" * 100, "9" * 101, "1" + "0" * 4_999])
+def test_plain_integers_have_the_keys_of_their_signed_spelling(text: str) -> None:
+    assert sort_key("bigint", text) == sort_key("bigint", f"+{text}")
+
+
+def test_digits_of_other_scripts_are_no_integers() -> None:
+    assert sort_key("int", "٣") is None
+    assert sort_key("int", "²") is None
