@@ -94,8 +94,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Secret | None, Meta(description="Password of the user admin when the first start makes the password file.")
     ] = None
     thrift_port: Annotated[
-        int | None,
-        Meta(ge=1, le=65535, description="Port for Thrift over TCP (PySpark, PyIceberg, Trino); unset is none."),
+        Annotated[int, Meta(ge=1, le=65535)] | None,
+        Meta(description="Port for Thrift over TCP (PySpark, PyIceberg, Trino); unset is none."),
     ] = None
     thrift_host: Annotated[str, Meta(description="Address that the Thrift port listens on.")] = "127.0.0.1"
     thrift_sasl: Annotated[

@@ -1,11 +1,12 @@
 """Where settings come from, and how wrong ones are named."""
 
 import pickle
+from pathlib import Path
 
 import pytest
 
 from app.limits import Limits
-from app.settings import ProxyUser, Settings, SettingsError, described_settings, load_settings
+from app.settings import ProxyUser, Secret, Settings, SettingsError, described_settings, load_settings
 
 
 @pytest.fixture(autouse=True)
@@ -92,6 +93,32 @@ def test_every_setting_is_described():
     assert [setting.name for setting in described_settings() if not setting.description] == []
 
 
+def test_every_default_may_be_given():
+    defaults = load_settings()
+    given = {setting.name: setting.default for setting in described_settings()}
+    assert load_settings(**given) == defaults
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("THRIFT_PORT", "9083", 9083),
+        ("FILE_SYSTEM_DEFAULT", "refuse", "refuse"),
+        ("TLS_CERTIFICATE", "/c", None),
+        ("ADMIN_PASSWORD", "{secret}", Secret("{secret}")),
+        ("DATABASE_URL", "null", "null"),
+        ("CALL_SECONDS_MAX", "5", 5.0),
+        ("LOG_FORMAT", "text", "text"),
+    ],
+)
+def test_every_kind_of_setting_can_be_a_variable(monkeypatch, name, text, expected):
+    monkeypatch.setenv(f"HMS_GATEWAY_{name}", text)
+    if expected is None:
+        monkeypatch.setenv("HMS_GATEWAY_TLS_KEY", text)
+        expected = Path(text)
+    assert getattr(load_settings(), name.lower()) == expected
+
+
 def test_settings_travel_to_worker_processes(tmp_path):
     settings = load_settings(file(tmp_path, "port = 1\n[limits]\nbody_bytes_max = 5\n"), admin_password="secret")
     copy = pickle.loads(pickle.dumps(settings))
@@ -131,6 +158,7 @@ def test_yes_and_no_have_many_spellings(monkeypatch, text, expected):
         ("LIMITS", "5", "limits: "),
         ("TLS", "perhaps", "tls: "),
         ("PORT", "", "port: "),
+        ("THRIFT_PORT", "0", "thrift_port: "),
         ("LOG_LEVEL", "loud", "log_level: expected one of debug, info, warning, error"),
         ("FILE_SYSTEM_DEFAULT", "maybe", "file_system_default: expected one of manage, ignore, refuse"),
     ],
