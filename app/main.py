@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from app.cache import ReplyCache
 from app.clock import Clock, SystemClock
 from app.files import Directories, FilePolicy
-from app.gateway.application import Gateway
-from app.gateway.assembly import build_gateway
+from app.gateway.application import Companion, Gateway
+from app.gateway.assembly import Edge, build_gateway
 from app.gateway.metrics import Metrics
 from app.handlers.catalogs import Catalogs
 from app.handlers.column_statistics import ColumnStatisticsMethods
@@ -69,7 +69,6 @@ from app.rpc import MessageProcessor, Processor, Releases, RepeatableProcessor, 
 from app.settings import Settings
 from app.storage import SqlStore, open_store
 from app.structs import METHODS, MetaException, Struct
-from app.thrift_port import ThriftPort
 from app.txn.compaction_service import CompactionService
 from app.txn.expiry import Expiry
 from app.txn.lease_service import LeaseService
@@ -165,10 +164,17 @@ def build(settings: Settings) -> Gateway:
         metrics=metrics,
         releases=metastore.releases,
         on_stop=[housekeeping.stop, cache.close, metastore.store.close],
-        companion=None if port is None else lambda edge: ThriftPort(settings, port, metastore.codecs, edge),
+        companion=None if port is None else lambda edge: _thrift_port(settings, port, metastore.codecs, edge),
     )
     housekeeping.start()
     return gateway
+
+
+def _thrift_port(settings: Settings, port: int, codecs: Codecs, edge: Edge) -> Companion:
+    # Only here, since most gateways have no other door.
+    from app.thrift_port import ThriftPort
+
+    return ThriftPort(settings, port, codecs, edge)
 
 
 def translated(error: Exception) -> Exception:

@@ -31,7 +31,6 @@ ONLY_IN = {
     "psycopg": {"storage"},
     "sqlite3": {"storage"},
     "fsspec": {"files"},
-    "starlette": {"gateway"},
     "uvicorn": {"gateway"},
     "httpx": {"client", "cli"},
     "typer": {"cli"},

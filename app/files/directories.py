@@ -9,7 +9,6 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from app.files.local import LocalDirectories
 from app.files.policy import FilePolicy, policy_of
-from app.files.remote import RemoteDirectories, UnknownFileSystem
 from app.metastore.ports import DirectoryNotMade, FileSystemError
 
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -199,6 +198,9 @@ class Directories:
     def _open(self, place: _Place) -> Backend:
         if place.scheme == "file":
             return LocalDirectories()
+        # Only here, since what speaks other schemes is not small.
+        from app.files.remote import RemoteDirectories, UnknownFileSystem
+
         try:
             return RemoteDirectories(place.scheme, place.authority, self._options.get(place.scheme, _NOTHING))
         except UnknownFileSystem as error:

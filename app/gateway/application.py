@@ -2,15 +2,13 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import structlog
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
 
 from app.gateway.endpoint import Endpoint
+from app.gateway.identity import HeaderList
 from app.gateway.metrics import CONTENT_TYPE, Metrics
 from app.gateway.request_body import Receive, Scope, Send
 from app.rpc.call import Dialect
@@ -63,13 +61,12 @@ class Gateway:
         }
         self.direct_answers = endpoint.direct_answers(self._dialects)
         self._pages = Pages(metrics, ready)
-        self._starlette = self._pages.starlette()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             dialect = self._dialects.get(scope["path"])
             if dialect is None:
-                await self._starlette(scope, receive, send)
+                await self._pages(scope, send)
             else:
                 await self._endpoint(scope, receive, send, dialect)
         elif scope["type"] == "lifespan":
@@ -110,32 +107,53 @@ class Pages:
     def __init__(self, metrics: Metrics, ready: Callable[[], None]) -> None:
         self._metrics = metrics
         self._ready = ready
+        self._makers = {"/healthz": self._healthz, "/readyz": self._readyz, "/metrics": self._metrics_text}
         self.is_stopping = False
 
-    def starlette(self) -> Starlette:
-        return Starlette(
-            routes=[
-                Route("/healthz", self._healthz),
-                Route("/readyz", self._readyz),
-                Route("/metrics", self._metrics_text),
-            ]
-        )
+    async def __call__(self, scope: Scope, send: Send) -> None:
+        """Answer an HTTP request, whatever its path."""
+        page = await self._page(scope["method"], scope["path"])
+        headers = [
+            (b"content-type", page.content_type),
+            (b"content-length", str(len(page.body)).encode()),
+            *page.headers,
+        ]
+        await send({"type": "http.response.start", "status": page.status, "headers": headers})
+        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else page.body})
 
-    async def _healthz(self, _request: Request) -> Response:
-        return PlainTextResponse("ok\n")
+    async def _page(self, method: str, path: str) -> "Page":
+        make = self._makers.get(path.rstrip("/"))
+        if make is None:
+            return Page(404, b"Not Found")
+        if method not in ("GET", "HEAD"):
+            return Page(405, b"Method Not Allowed", headers=((b"allow", b"GET, HEAD"),))
+        return await make()
 
-    async def _readyz(self, _request: Request) -> Response:
+    async def _healthz(self) -> "Page":
+        return Page(200, b"ok\n")
+
+    async def _readyz(self) -> "Page":
         if self.is_stopping:
-            return PlainTextResponse("stopping\n", 503)
+            return Page(503, b"stopping\n")
         try:
             async with asyncio.timeout(READY_SECONDS_MAX):
                 await asyncio.to_thread(self._ready)
         except TimeoutError:
-            return PlainTextResponse(f"no answer from the database in {READY_SECONDS_MAX:g} seconds\n", 503)
+            return Page(503, f"no answer from the database in {READY_SECONDS_MAX:g} seconds\n".encode())
         except Exception as error:
             _log.warning("not ready", problem=repr(error))
-            return PlainTextResponse("the database cannot be used; the log says why\n", 503)
-        return PlainTextResponse("ready\n")
+            return Page(503, b"the database cannot be used; the log says why\n")
+        return Page(200, b"ready\n")
 
-    async def _metrics_text(self, _request: Request) -> Response:
-        return Response(self._metrics.text(), headers={"content-type": CONTENT_TYPE.decode()})
+    async def _metrics_text(self) -> "Page":
+        return Page(200, self._metrics.text(), CONTENT_TYPE)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One answer."""
+
+    status: int
+    body: bytes
+    content_type: bytes = b"text/plain; charset=utf-8"
+    headers: HeaderList = ()

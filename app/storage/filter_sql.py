@@ -6,6 +6,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 from sqlalchemy import (
+    ARRAY,
     ColumnElement,
     Select,
     Text,
@@ -21,7 +22,6 @@ from sqlalchemy import (
     true,
     union_all,
 )
-from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.sql.elements import Grouping, UnaryExpression
 from sqlalchemy.sql.operators import custom_op
 from sqlalchemy.sql.selectable import TableValuedAlias

@@ -38,5 +38,12 @@ def test_other_paths_are_not_found(path):
 
 def test_pages_are_for_reading():
     with running() as server:
-        assert httpx.post(f"{server.root}/healthz").status_code == 405
-        assert httpx.head(f"{server.root}/healthz").status_code == 200
+        refused = httpx.post(f"{server.root}/healthz")
+        assert (refused.status_code, refused.headers["allow"]) == (405, "GET, HEAD")
+        head = httpx.head(f"{server.root}/healthz")
+        assert (head.status_code, head.content, head.headers["content-length"]) == (200, b"", "3")
+
+
+def test_a_slash_behind_a_page_changes_nothing():
+    with running() as server:
+        assert httpx.get(f"{server.root}/healthz/").text == "ok\n"
