@@ -96,7 +96,9 @@ _HEARTBEAT: Final = (
     .values(last_heartbeat_ms=bindparam("now_ms"))
 )
 _DELETE: Final = delete(LOCKS).where(LOCKS.c.lock_id == bindparam("the_lock"))
-_ANY_OF_TXN: Final = select(LOCKS.c.lock_id).where(LOCKS.c.txn_id == bindparam("the_txn"), LOCKS.c.txn_id > 0).limit(1)
+_OF_TXN: Final = and_(LOCKS.c.txn_id == bindparam("the_txn"), LOCKS.c.txn_id > 0)
+_ANY_OF_TXN: Final = select(LOCKS.c.lock_id).where(_OF_TXN).limit(1)
+_HELD_BY_TXN: Final = _LOCK_ROWS.where(_OF_TXN, LOCKS.c.is_acquired.is_(True))
 
 
 class LockReads(Repository):
@@ -128,6 +130,9 @@ class LockWrites(LockReads, TxnStateWrites):
 
     def has_locks(self, txn_id: TxnId) -> bool:
         return self._connection.execute(_ANY_OF_TXN, {"the_txn": txn_id}).first() is not None
+
+    def held_locks(self, txn_id: TxnId) -> list[Lock]:
+        return _locks(self._connection.execute(_HELD_BY_TXN, {"the_txn": txn_id}))
 
     def conflict_candidates(self, request: Sequence[Lock], limit: int | None = None) -> list[Lock]:
         first = request[0]

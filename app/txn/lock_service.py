@@ -140,8 +140,8 @@ class LockService:
 
         def work(txns: TxnReads) -> list[BlockingLock]:
             chosen = sorted(txns.shown_locks(filter), key=_order)
-            waiting = [one.lock for one in txns.shown_locks(LockFilter()) if not one.lock.is_acquired]
-            blocked = waiting_for([one.lock for one in chosen], waiting)
+            everyone = [one.lock for one in txns.shown_locks(LockFilter())]
+            blocked = waiting_for([one.lock for one in chosen], everyone)
             found = [(shown, ids) for shown, ids in zip(chosen, blocked, strict=True) if ids]
             beats = _heartbeats(txns, [shown for shown, _ in found])
             return [
@@ -208,7 +208,7 @@ class LockService:
         return block
 
     def _block_among(self, txns: TxnWrites, request: Sequence[Lock], candidates: Sequence[Lock]) -> Block | None:
-        while (block := block_of(request, candidates)) is not None:
+        while (block := _block_of(txns, request, candidates)) is not None:
             now_ms, own = txns.now_ms(), request[0].owner
             expired = [
                 lock
@@ -248,7 +248,7 @@ class LockService:
         while waiting:
             found: set[Owner] = set()
             for one in waiting:
-                owners = {lock.owner for lock in blockers(one, txns.conflict_candidates(one))}
+                owners = {lock.owner for lock in _blockers(txns, one)}
                 edges.setdefault(one[0].owner, []).extend(owners)
                 found |= owners
             new = [owner for owner in found if owner not in edges]
@@ -260,6 +260,31 @@ class LockService:
                 )
             )
         return edges
+
+
+def _block_of(txns: TxnWrites, request: Sequence[Lock], candidates: Sequence[Lock]) -> Block | None:
+    """Whether a waiting request is passed is seen only with more locks, which few requests need."""
+    block = block_of(request, candidates)
+    if block is None or block.blocker.is_acquired:
+        return block
+    return block_of(request, _with_own(txns, request, candidates))
+
+
+def _blockers(txns: TxnWrites, request: Sequence[Lock]) -> list[Lock]:
+    candidates = txns.conflict_candidates(request)
+    found = blockers(request, candidates)
+    if all(lock.is_acquired for lock in found):
+        return found
+    return blockers(request, _with_own(txns, request, candidates))
+
+
+def _with_own(txns: TxnWrites, request: Sequence[Lock], candidates: Sequence[Lock]) -> Sequence[Lock]:
+    """Also what the request's transaction holds, and the other components of those who wait: they may wait for that."""
+    held = txns.held_locks(request[0].txn_id) if request[0].txn_id != NO_TXN else []
+    if not held:
+        return candidates
+    earlier = {lock.lock_id for lock in candidates if not lock.is_acquired and lock.lock_id < request[0].lock_id}
+    return [*candidates, *txns.waiting_requests([], sorted(earlier)), *held]
 
 
 def remove_expired(txns: TxnWrites, expired: Iterable[Lock]) -> None:

@@ -14,10 +14,14 @@ The rules (semantics §5.8, §13 rows 16, 17, 36)
        when they commit.
     4. A request is granted when none of its components conflicts with any acquired lock, whenever that came, or with a
        waiting lock of an earlier request. So nobody overtakes a request it conflicts with, and nobody starves; Hive
-       2.3 lets readers pass a waiting writer, and may then grant the writer while they read.
+       2.3 lets readers pass a waiting writer, and may then grant the writer while they read. With one exception: a
+       request passes a waiting one that conflicts, in any component, with what its own transaction holds. Behind that
+       it could only wait for itself, and the passed one waits no longer: all that a transaction holds ends with it.
     5. A transaction that waits while others wait for it, around a circle, would do so for ever: the youngest
-       transaction of the circle is aborted. New waits-for edges appear only when a request arrives (by rule 4 a grant
-       never blocks anybody who came earlier), so only then is there something to look for.
+       transaction of the circle is aborted. New waits-for edges appear only when a request arrives, so only then is
+       there something to look for. A grant adds none: by rule 4 those it blocks waited for its owner before, the later
+       ones behind the request and the passed ones for what else its transaction holds. Nor does an end: what lets a
+       request pass goes only together with that request.
     6. Locks of a transaction live as long as it does; others live until nobody has sent a heartbeat for the time-out.
        Whoever is stopped by a lock past its time removes it first; a holder who comes back before that keeps it.
 
@@ -27,6 +31,9 @@ Known gaps
     * A request is granted when its client asks again (check_lock), not when the lock falls free: one that polls slowly
       holds up those behind it.
     * A transaction that leaves a waiting request behind and goes on with other things still counts as waiting.
+    * A request passes only who waits for what its transaction holds. Behind one that waits for it in other ways
+      (through a third, or behind another waiting request of its transaction) it queues, and rule 5 ends the circle.
+      To pass those too, a waiting request that is given up would add edges, and circles would appear at any time.
 """
 
 from bisect import bisect_right
@@ -107,36 +114,33 @@ def conflicts(requested: Lock, existing: Lock) -> bool:
     )
 
 
-def block_of(request: Sequence[Lock], others: Iterable[Lock]) -> Block | None:
+def block_of(request: Sequence[Lock], others: Sequence[Lock]) -> Block | None:
     """Rule 4: what the request waits for, None when all of it is granted.
 
-    `others` may contain locks that do not matter, the request's own included; it must not omit one that does.
+    `others` may contain locks that do not matter, the request's own included; it must not omit one that does. Where
+    the answer is a waiting lock, those are also what the request's transaction holds, and all of each waiting request.
     """
     return min(_blocks(request, others), key=_precedence, default=None)
 
 
-def blockers(request: Sequence[Lock], others: Iterable[Lock]) -> list[Lock]:
-    """Every lock the request waits for."""
+def blockers(request: Sequence[Lock], others: Sequence[Lock]) -> list[Lock]:
+    """Every lock the request waits for; `others` as for `block_of`."""
     by_component = {(block.blocker.lock_id, block.blocker.number): block.blocker for block in _blocks(request, others)}
     return list(by_component.values())
 
 
-def waiting_for(locks: Sequence[Lock], waiting: Iterable[Lock]) -> list[Sequence[LockId]]:
-    """For each lock the waiting requests it is in the way of by rule 4, the oldest first."""
-    groups: dict[_Kind, list[Lock]] = defaultdict(list)
-    for lock in waiting:
-        groups[_kind(lock)].append(lock)
-    index = _ByTarget([group[0] for group in groups.values()])
+def waiting_for(locks: Iterable[Lock], everyone: Sequence[Lock]) -> list[Sequence[LockId]]:
+    """For each lock the requests among all locks that wait for it by rule 4, the oldest first."""
+    waiting = [lock for lock in everyone if not lock.is_acquired]
+    waiting_by_kind, passing = _ByKind(waiting), _Passing(waiting, everyone)
 
     @cache
     def stopped(kind: _Kind) -> _Stopped:
         """Those that locks of this kind stop, whoever has them; many locks are alike."""
-        holder = Lock(LockId(0), 0, NO_TXN, kind[0], kind[1], True, kind[2])
-        conflicting = (each for each in index.overlapping(kind[0]) if not _go_together(each, holder))
-        locks = {lock.lock_id: lock.owner for each in conflicting for lock in groups[_kind(each)]}
-        return _Stopped(sorted(locks), locks, frozenset(locks.values()))
+        owner_of = {lock.lock_id: lock.owner for lock in waiting_by_kind.against(kind)}
+        return _Stopped(sorted(owner_of), owner_of, frozenset(owner_of.values()))
 
-    return [stopped(_kind(lock)).by(lock) for lock in locks]
+    return [stopped(_kind(lock)).by(lock, passing.owners(lock)) for lock in locks]
 
 
 def has_expired(lock: Lock, now_ms: int, timeout_ms: int) -> bool:
@@ -194,12 +198,52 @@ class _Stopped:
     owner_of: Mapping[LockId, Owner]
     owners: frozenset[Owner]
 
-    def by(self, lock: Lock) -> Sequence[LockId]:
-        """Not by its own owner, and if it waits itself only what came later."""
+    def by(self, lock: Lock, passing: frozenset[Owner]) -> Sequence[LockId]:
+        """Not by its own owner, and if it waits itself only what came later and does not pass it."""
         later = self.lock_ids if lock.is_acquired else self.lock_ids[bisect_right(self.lock_ids, lock.lock_id) :]
-        if lock.owner not in self.owners:
+        free = passing | {lock.owner}
+        if self.owners.isdisjoint(free):
             return later
-        return [lock_id for lock_id in later if self.owner_of[lock_id] != lock.owner]
+        return [lock_id for lock_id in later if self.owner_of[lock_id] not in free]
+
+
+class _ByKind:
+    """Locks, found by what they conflict with, whoever has them."""
+
+    def __init__(self, locks: Iterable[Lock]) -> None:
+        self._groups: dict[_Kind, list[Lock]] = defaultdict(list)
+        for lock in locks:
+            self._groups[_kind(lock)].append(lock)
+        self._index = _ByTarget([group[0] for group in self._groups.values()])
+
+    def against(self, kind: _Kind) -> Iterable[Lock]:
+        target, type, shares_writes = kind
+        one = Lock(LockId(0), 0, NO_TXN, target, type, True, shares_writes)
+        for each in self._index.overlapping(target):
+            if not _go_together(each, one):
+                yield from self._groups[_kind(each)]
+
+
+class _Passing:
+    """Whose requests pass which waiting ones: the owners who wait, and hold what those wait for."""
+
+    def __init__(self, waiting: Iterable[Lock], everyone: Iterable[Lock]) -> None:
+        self._kinds: dict[LockId, set[_Kind]] = defaultdict(set)
+        for lock in waiting:
+            self._kinds[lock.lock_id].add(_kind(lock))
+        txn_ids = {lock.txn_id for lock in waiting if lock.txn_id != NO_TXN}
+        self._held = _ByKind(lock for lock in everyone if lock.is_acquired and lock.txn_id in txn_ids)
+        self._known: dict[_Kind, frozenset[Owner]] = {}
+
+    def owners(self, lock: Lock) -> frozenset[Owner]:
+        if lock.is_acquired:
+            return frozenset()
+        return frozenset().union(*(self._holders(kind) for kind in self._kinds[lock.lock_id]))
+
+    def _holders(self, kind: _Kind) -> frozenset[Owner]:
+        if kind not in self._known:
+            self._known[kind] = frozenset(lock.owner for lock in self._held.against(kind))
+        return self._known[kind]
 
 
 def _go_together(one: Lock, other: Lock) -> bool:
@@ -220,31 +264,46 @@ def _is_exempt(reader: Lock, changer: Lock) -> bool:
     )
 
 
-def _blocks(request: Sequence[Lock], others: Iterable[Lock]) -> Iterable[Block]:
-    index = _ByTarget(request)
+def _blocks(request: Sequence[Lock], others: Sequence[Lock]) -> Iterable[Block]:
+    index, passed = _ByTarget(request), _passed(request[0].txn_id, others)
     for other in others:
-        if other.is_acquired or other.lock_id < request[0].lock_id:
+        if other.is_acquired or (other.lock_id < request[0].lock_id and other.lock_id not in passed):
             for component in index.overlapping(other.target):
                 if component.owner != other.owner and not _go_together(component, other):
                     yield Block(component, other)
 
 
-class _ByTarget:
-    """The components of a request, found by what they overlap; comparing each with each takes seconds for big ones."""
+def _passed(txn_id: TxnId, others: Sequence[Lock]) -> frozenset[LockId]:
+    """The waiting requests that a transaction's requests pass: they wait for what it holds."""
+    held = [] if txn_id == NO_TXN else [lock for lock in others if lock.is_acquired and lock.txn_id == txn_id]
+    if not held:
+        return frozenset()
+    index = _ByTarget(held)
+    return frozenset(
+        other.lock_id
+        for other in others
+        if not other.is_acquired and any(not _go_together(mine, other) for mine in index.overlapping(other.target))
+    )
 
-    def __init__(self, request: Sequence[Lock]) -> None:
-        self._request = request
+
+class _ByTarget:
+    """Locks, as the components of a request, found by what they overlap: to compare each with each takes seconds when
+    there are many.
+    """
+
+    def __init__(self, locks: Sequence[Lock]) -> None:
+        self._locks = locks
         self._inside: dict[tuple[str | None, ...], list[Lock]] = defaultdict(list)
         self._exactly: dict[Target, list[Lock]] = defaultdict(list)
-        if len(request) > 1:
-            for lock in request:
+        if len(locks) > 1:
+            for lock in locks:
                 self._exactly[lock.target].append(lock)
                 self._inside[lock.target[:1]].append(lock)
                 self._inside[lock.target[:2]].append(lock)
 
     def overlapping(self, target: Target) -> Iterable[Lock]:
-        if len(self._request) == 1:
-            return self._request if self._request[0].target.overlaps(target) else ()
+        if len(self._locks) == 1:
+            return self._locks if self._locks[0].target.overlaps(target) else ()
         db_name, table_name, partition_name = target
         if table_name is None:
             return self._inside.get((db_name,), ())

@@ -158,6 +158,9 @@ class TxnWrites(TxnReads, Protocol):
 
     def has_locks(self, txn_id: TxnId) -> bool: ...
 
+    def held_locks(self, txn_id: TxnId) -> list[Lock]:
+        """What a transaction has acquired."""
+
     def conflict_candidates(self, request: Sequence[Lock], limit: int | None = None) -> list[Lock]:
         """Locks of other owners that may be in the request's way, the oldest `limit` ones; it may return more."""
 

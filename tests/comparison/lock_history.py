@@ -3,7 +3,7 @@
 It knows nothing of the gateway's own rules: the table of differences asks it whether we had to let somebody wait.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,9 +48,17 @@ def followed(calls: Iterable[Called]) -> dict[str, Request]:
     return requests
 
 
-def must_wait(request: Request, all_requests: Iterable[Request]) -> bool:
-    """Whether somebody holds what the request cannot have at the same time, or came earlier and waits for it."""
+def must_wait(request: Request, all_requests: Collection[Request]) -> bool:
+    """Whether somebody holds what the request cannot have at the same time, or came earlier and waits for it.
+
+    Not whoever waits for something that the request's own transaction holds.
+    """
     return bool(_in_the_way(request, all_requests))
+
+
+def passes(request: Request, all_requests: Collection[Request]) -> bool:
+    """Whether somebody came earlier and waits for what the request cannot share, and is let wait."""
+    return any(_came_before(request, one) and _waits_for_owner_of(request, one, all_requests) for one in all_requests)
 
 
 def waits_for_itself(name: str, requests: Mapping[str, Request]) -> bool:
@@ -72,14 +80,29 @@ def waits_for_itself(name: str, requests: Mapping[str, Request]) -> bool:
     return False
 
 
-def _in_the_way(request: Request, all_requests: Iterable[Request]) -> list[Request]:
-    return [
-        existing
-        for existing in all_requests
-        if _owner(existing) != _owner(request)
-        if existing.state == ACQUIRED or existing.order < request.order
-        if any(_conflict(one, other) for one in request.components for other in existing.components)
+def _in_the_way(request: Request, all_requests: Collection[Request]) -> list[Request]:
+    holding = [one for one in all_requests if one.state == ACQUIRED and _collide(request, one)]
+    queueing = [
+        one
+        for one in all_requests
+        if _came_before(request, one) and not _waits_for_owner_of(request, one, all_requests)
     ]
+    return holding + queueing
+
+
+def _came_before(request: Request, existing: Request) -> bool:
+    return existing.state == WAITING and existing.order < request.order and _collide(request, existing)
+
+
+def _waits_for_owner_of(request: Request, waiting: Request, all_requests: Iterable[Request]) -> bool:
+    own = (one for one in all_requests if request.txn and one.txn == request.txn and one.state == ACQUIRED)
+    return any(_collide(waiting, one) for one in own if one is not request)
+
+
+def _collide(request: Request, existing: Request) -> bool:
+    return _owner(existing) != _owner(request) and any(
+        _conflict(one, other) for one in request.components for other in existing.components
+    )
 
 
 def _owner(request: Request) -> object:

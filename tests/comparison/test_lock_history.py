@@ -10,6 +10,7 @@ from tests.comparison.lock_history import (
     Called,
     followed,
     must_wait,
+    passes,
     waits_for_itself,
 )
 
@@ -36,6 +37,18 @@ def test_nobody_passes_who_asked_earlier() -> None:
     assert waits("2", reader, writer)
     assert waits("3", reader, writer, locked("3", WAITING, SHARED_READ, "t"))
     assert not waits("1", reader, writer)
+
+
+def test_who_waits_for_a_transaction_is_passed_by_it() -> None:
+    held, wanted = locked("1", ACQUIRED, EXCLUSIVE, "t", "a"), locked("2", WAITING, EXCLUSIVE, None, "b")
+    of_holder, of_others = locked("3", ACQUIRED, EXCLUSIVE, "u", "a"), locked("3", WAITING, EXCLUSIVE, "u", "c")
+    assert not waits("3", held, wanted, of_holder)
+    assert waits("3", held, wanted, of_others)
+    assert waits("3", held, locked("2", WAITING, EXCLUSIVE, "u", "b"), of_holder)
+    assert waits("2", held, wanted, of_holder)
+    requests = followed([held, wanted, of_holder])
+    assert [passes(one, requests.values()) for one in requests.values()] == [False, False, True]
+    assert not waits_for_itself("3", requests)
 
 
 def test_what_goes_together() -> None:

@@ -11,7 +11,7 @@ from tests.comparison.answers import (
     request,
     with_sorted_lists,
 )
-from tests.comparison.lock_history import Called, Request, followed, must_wait, waits_for_itself
+from tests.comparison.lock_history import Called, Request, followed, must_wait, passes, waits_for_itself
 from tests.comparison.replies import Reply, different_places
 
 ACQUIRED, WAITING = 1, 2
@@ -86,6 +86,15 @@ def _granted_too_early(answers: Answers) -> bool:
         return False
     requests = followed([*map(_called, answers.earlier), _called(answers)])
     return must_wait(requests[answers.ours["success"]["lockid"]], requests.values())
+
+
+def _passed_its_followers(answers: Answers) -> bool:
+    """Hive lets a request wait behind another, which waits for the very transaction that asks."""
+    if (_state(answers.theirs), _state(answers.ours)) != (WAITING, ACQUIRED):
+        return False
+    requests = followed([*map(_called, answers.earlier), _called(answers)])
+    request = requests[answers.ours["success"]["lockid"]]
+    return passes(request, requests.values()) and not must_wait(request, requests.values())
 
 
 def _called(answers: Answers) -> Called:
@@ -274,9 +283,20 @@ TRANSACTIONS: tuple[Difference, ...] = (
         "lock check_lock",
         "A request passes one that waits for the same thing; the one that waits may then be granted while the other "
         "holds its lock, so both have what only one may have.",
-        "A request waits for whoever holds or earlier asked for what it cannot share.",
+        "A request waits for whoever holds or earlier asked for what it cannot share. It passes only who waits for "
+        "what its own transaction holds.",
         "Locks exclude each other, or they are none; and nobody starves.",
         _granted_too_early,
+        parts_catalogs=True,
+    ),
+    Difference(
+        "waiting for oneself",
+        "lock check_lock",
+        "A request that waits for a transaction lets a later one of that transaction wait for it (not every type of "
+        "lock), so both wait until one times out.",
+        "What the transaction asks for passes the one that waits for it.",
+        "Whoever waits for a transaction waits for its end, so it can only gain when that is not held up.",
+        _passed_its_followers,
         parts_catalogs=True,
     ),
     Difference(

@@ -178,6 +178,78 @@ SCENARIOS = {
         commit  t2
         check   L5                       -> ACQUIRED
     """,  # noqa: E501
+    "a transaction passes whoever waits for it": """
+        open    t1
+        open    t2
+        lock    L1 t1 EXCLUSIVE    db.t      -> ACQUIRED
+        lock    L2 t2 EXCLUSIVE    db        -> WAITING by L1
+        lock    L3 t1 EXCLUSIVE    db.u      -> ACQUIRED
+        lock    L4 t1 SHARED_READ  db.t/p=1  -> ACQUIRED
+        lock    L5 -  SHARED_READ  db.v      -> WAITING by L2
+        blocking                             -> L4[L2] L1[L2] L3[L2] L2[L5]
+        commit  t1
+        check   L5                           -> WAITING by L2
+        check   L2                           -> ACQUIRED
+        listed                               -> t2
+    """,
+    "a lock that becomes stronger before somebody who waits for it": """
+        open    t1
+        lock    L1 t1 SHARED_READ  db.t  -> ACQUIRED
+        lock    L2 -  EXCLUSIVE    db.t  -> WAITING by L1
+        lock    L3 t1 EXCLUSIVE    db.t  -> ACQUIRED
+        check   L2                       -> WAITING by L1
+        commit  t1
+        check   L2                       -> ACQUIRED
+    """,
+    "passing one that waits, through what it wants elsewhere": """
+        open    t1
+        open    t2
+        lock    L1 t1 EXCLUSIVE  a.t                    -> ACQUIRED
+        lock    L2 t2 EXCLUSIVE  b.t + SHARED_READ a.t  -> WAITING by L1
+        lock    L3 t1 EXCLUSIVE  b.t                    -> ACQUIRED
+        check   L2                                      -> WAITING by L3
+        blocking                                        -> L1[L2] L3[L2]
+    """,
+    "passing one that waits, but not a holder": """
+        open    t1
+        open    t2
+        open    t3
+        lock    L1 t1 SHARED_READ  db.t           -> ACQUIRED
+        lock    L2 -  SHARED_READ  db.u           -> ACQUIRED
+        lock    L3 t2 EXCLUSIVE    db             -> WAITING by L1
+        lock    L4 t1 EXCLUSIVE    db.u           -> WAITING by L2
+        lock    L5 t1 SHARED_READ  db.u zero-wait -> ACQUIRED
+        check   L4                                -> WAITING by L2
+        blocking                                  -> L1[L3] L2[L3 L4] L5[L3]
+        unlock  L2
+        check   L4                                -> ACQUIRED
+        listed                                    -> t1 t2 t3
+    """,
+    "not passing one that waits for others": """
+        open    t1
+        open    t2
+        lock    L1 t1 EXCLUSIVE    db.t  -> ACQUIRED
+        lock    L2 -  SHARED_READ  db.u  -> ACQUIRED
+        lock    L3 t2 EXCLUSIVE    db.u  -> WAITING by L2
+        lock    L4 t1 SHARED_READ  db.u  -> WAITING by L3
+        check   L4                       -> WAITING by L3
+        unlock  L2
+        check   L4                       -> WAITING by L3
+        check   L3                       -> ACQUIRED
+    """,
+    "behind who waits behind the one that is passed": """
+        open    t1
+        open    t2
+        lock    L1 t1 EXCLUSIVE    db.t  -> ACQUIRED
+        lock    L2 t2 EXCLUSIVE    db    -> WAITING by L1
+        lock    L3 -  SHARED_READ  db.u  -> WAITING by L2
+        lock    L4 t1 SHARED_READ  db.u  -> ACQUIRED
+        lock    L5 t1 EXCLUSIVE    db.u  -> WAITING by L3
+        check   L2                       -> TxnAborted Transaction t2 already aborted: deadlock with t1, L3, closed on db.u
+        check   L3                       -> ACQUIRED
+        unlock  L3
+        check   L5                       -> ACQUIRED
+    """,  # noqa: E501
     "through a request without a transaction": """
         open    t1
         open    t2

@@ -19,6 +19,7 @@ class Footprint:
     claims        the locks it asks for, acquires or gives up
     ends          the transactions it may end, or let go on as something else
     uses          those that have to be open for it
+    asks          the transaction it acquires locks for: what that holds decides whom its other requests may pass
     tables        those whose write ids it gives or reads
     """
 
@@ -26,6 +27,7 @@ class Footprint:
     lock_ids: frozenset[int] = frozenset()
     ends: frozenset[int] = frozenset()
     uses: frozenset[int] = frozenset()
+    asks: frozenset[int] = frozenset()
     tables: frozenset[str] = frozenset()
     changes: frozenset[object] = frozenset()
     opens: bool = False
@@ -40,6 +42,7 @@ class Footprint:
         return (
             bool(self.ends & (other.ends | other.uses))
             or bool(self.lock_ids & other.lock_ids)
+            or bool(self.asks & other.asks)
             or bool(self.tables & other.tables)
             or (other.sees_locks and bool(self.claims))
             or (other.sees_txns and (self.opens or bool(self.ends)))
@@ -119,7 +122,8 @@ class Footprints:
         """One that may close a circle may end any transaction of it."""
         txn_id = call.arguments[0]
         lock_ids = frozenset({call.answer[0]}) if call.is_answered and call.failure is None else frozenset()
-        made = Footprint(_claims(call), lock_ids, uses=frozenset({txn_id}) - {0})
+        own = frozenset({txn_id}) - {0}
+        made = Footprint(_claims(call), lock_ids, uses=own, asks=own)
         if txn_id in self._in_deadlocks:
             made.ends = frozenset(self._in_deadlocks)
             made.claims = made.claims.union(*(self._claims_of_txn.get(one, ()) for one in made.ends))
@@ -129,10 +133,12 @@ class Footprints:
 
     def _check_lock(self, call: Call) -> Footprint:
         lock_id = call.arguments[0]
+        own = frozenset({self._owner(lock_id)}) - {0}
         return Footprint(
             claims=self._claims_of_lock.get(lock_id, frozenset()),
             lock_ids=frozenset({lock_id}),
-            uses=frozenset({self._owner(lock_id)}) - {0},
+            uses=own,
+            asks=own,
             is_in_deadlock=lock_id in self._locks_in_deadlocks or self._owner(lock_id) in self._in_deadlocks,
         )
 

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from app.structs import LockType
 from tests.linearizability.history import Call, Failure, answered
 from tests.linearizability.lock_footprints import Footprints
-from tests.simulation.exclusion import Place, exclude
+from tests.simulation.exclusion import Claim, Place, exclude
 
 Owner: TypeAlias = tuple[str, float]
 
@@ -342,18 +342,31 @@ def _circles(state: State, request: Request) -> list[frozenset[Owner]]:
 
 
 def _blockers(state: State, request: Request) -> set[Owner]:
-    """Whoever holds what excludes it, whenever that came, and whoever asked for it before."""
+    """Whoever holds what excludes it, whenever that came, and whoever asked for it before.
+
+    But not who waits for something that its own transaction holds.
+    """
     mine = _claims(request)
+    held = [
+        claim
+        for own in state.requests
+        if request.txn_id and own.txn_id == request.txn_id and own.is_acquired
+        for claim in _claims(own)
+    ]
     return {
         other.owner
         for other in state.requests
         if other.owner != request.owner
-        and (other.is_acquired or other.lock_id < request.lock_id)
-        and any(exclude(one, another) for one in mine for another in _claims(other))
+        and (other.is_acquired or (other.lock_id < request.lock_id and not _meet(held, _claims(other))))
+        and _meet(mine, _claims(other))
     }
 
 
-def _claims(request: Request) -> list[tuple[Place, LockType, bool]]:
+def _meet(claims: Sequence[Claim], others: Sequence[Claim]) -> bool:
+    return any(exclude(one, other) for one in claims for other in others)
+
+
+def _claims(request: Request) -> list[Claim]:
     return [(part.place, LockType[part.type], request.is_of_hive_4) for part in request.parts]
 
 

@@ -21,7 +21,7 @@ BOTH = '(0, False, ((("d", "t", "p=1"), "EXCLUSIVE", None), (("d", "t", "p=2"), 
 COLLISION = "Aborting [txnid:1,2] due to a write conflict on d/t committed by [txnid:2,2] u/u"
 
 
-def of_txn(txn_id: int, table: str, kind: str = "EXCLUSIVE", operation: str | None = None) -> str:
+def of_txn(txn_id: int, table: str | None, kind: str = "EXCLUSIVE", operation: str | None = None) -> str:
     return str((txn_id, False, ((("d", table, None), kind, operation),)))
 
 
@@ -102,6 +102,37 @@ RIGHT = {
         check_lock(3) -> !TxnAborted Transaction txnid:2 already aborted: deadlock with txnid:1, closed on d.u
         check_lock(2) -> !NoSuchLock gone
         """,
+    "a transaction passes who waits for it": f"""
+        open(2) -> (1, 2)
+        lock{of_txn(1, "t")} -> (1, "ACQUIRED")
+        lock{of_txn(2, None)} -> (2, "WAITING")
+        lock{of_txn(1, "u")} -> (3, "ACQUIRED")
+        check_lock(2) -> "WAITING"
+        commit(1, True, False)
+        check_lock(2) -> "ACQUIRED"
+        """,
+    "a reader that becomes a writer passes a writer": f"""
+        open(1) -> (1,)
+        lock{of_txn(1, "t", "SHARED_READ")} -> (1, "ACQUIRED")
+        lock{X_T} -> (2, "WAITING")
+        lock{of_txn(1, "t")} -> (3, "ACQUIRED")
+        """,
+    "passing depends on what one was given in the meantime": f"""
+        0..1 open(2) -> (1, 2)
+        2..3 lock{X_T} -> (1, "ACQUIRED")
+        4..5 lock{of_txn(1, "t")} -> (2, "WAITING")
+        6..7 unlock(1)
+        8..9 lock{of_txn(2, "u")} -> (3, "ACQUIRED")
+        10..40 check_lock(2) -> "ACQUIRED"
+        20..21 lock{of_txn(1, "v")} -> (4, "ACQUIRED")
+        22..23 check_lock(2) -> "ACQUIRED"
+        """,
+    "who is passed came before the lock that lets pass": f"""
+        0..1 open(2) -> (1, 2)
+        2..3 lock{S_T} -> (1, "ACQUIRED")
+        4..5 lock{X_T} -> (2, "WAITING")
+        6..7 lock{of_txn(1, "t", "SHARED_READ")} -> (3, "WAITING")
+        """,
     "a lost lock call shows later": f"""
         0..never lock{X_T}
         5..6 lock{S_T} -> (2, "WAITING")
@@ -136,6 +167,38 @@ WRONG = {
         lock{S_T} -> (1, "ACQUIRED")
         lock{X_T} -> (2, "WAITING")
         lock{S_T} -> (3, "ACQUIRED")
+        """,
+    "a reader that holds something passes a waiting writer": f"""
+        open(1) -> (1,)
+        lock{of_txn(1, "u")} -> (1, "ACQUIRED")
+        lock{S_T} -> (2, "ACQUIRED")
+        lock{X_T} -> (3, "WAITING")
+        lock{of_txn(1, "t", "SHARED_READ")} -> (4, "ACQUIRED")
+        """,
+    "queueing behind who waits for oneself": f"""
+        open(2) -> (1, 2)
+        lock{of_txn(1, "t")} -> (1, "ACQUIRED")
+        lock{of_txn(2, None)} -> (2, "WAITING")
+        lock{of_txn(1, "u")} -> (3, "WAITING")
+        """,
+    "a deadlock with who could be passed": f"""
+        open(2) -> (1, 2)
+        lock{of_txn(1, "t")} -> (1, "ACQUIRED")
+        lock{of_txn(2, None)} -> (2, "WAITING")
+        lock{of_txn(1, "u")} -> (3, "ACQUIRED")
+        check_lock(2) -> !TxnAborted Transaction txnid:2 already aborted: deadlock with txnid:1, closed on d.u
+        """,
+    "one without a transaction passes who waits for its client": f"""
+        lock{X_P1} -> (1, "ACQUIRED")
+        lock{X_T} -> (2, "WAITING")
+        lock{X_P2} -> (3, "ACQUIRED")
+        """,
+    "who was passed is let in too early": f"""
+        open(2) -> (1, 2)
+        lock{of_txn(1, "t")} -> (1, "ACQUIRED")
+        lock{of_txn(2, None)} -> (2, "WAITING")
+        lock{of_txn(1, "u")} -> (3, "ACQUIRED")
+        check_lock(2) -> "ACQUIRED"
         """,
     "waiting for nothing": f"""
         lock{X_T} -> (1, "ACQUIRED")

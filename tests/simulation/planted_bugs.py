@@ -16,6 +16,7 @@ Bug: TypeAlias = tuple[Any, str, Callable[..., Any]]
 """Where, what, and by what it is replaced."""
 
 _block_of = locks.block_of
+_blockers = locks.blockers
 _collision = transaction_service.collision
 _needs_commit = transaction_service.needs_commit
 _open_txn = transaction_service.open_txn
@@ -34,6 +35,25 @@ def _skips_waiting(request: Any, others: Any) -> Any:
 def _skips_waiting_and_later_ones(request: Any, others: Any) -> Any:
     """Hive 2.3 (semantics §5.8). Skipping later ones alone does no harm while nobody overtakes."""
     return _block_of(request, [lock for lock in others if lock.is_acquired and lock.lock_id < request[0].lock_id])
+
+
+def _passes_everybody_once_it_holds_something(request: Any, others: Any) -> Any:
+    is_holder = any(lock.is_acquired and lock.owner == request[0].owner for lock in others)
+    return _block_of(request, [lock for lock in others if lock.is_acquired or not is_holder])
+
+
+def _passes_nobody(request: Any, others: Any) -> Any:
+    return _block_of(request, [lock for lock in others if lock.owner != request[0].owner])
+
+
+def _waits_for_all_it_passes(request: Any, others: Any) -> Any:
+    """The search for deadlocks follows the rule as it would be if nobody passed anybody."""
+    return _blockers(request, [lock for lock in others if lock.owner != request[0].owner])
+
+
+def _looks_at_what_is_near(txns: Any, request: Any, candidates: Any) -> Any:
+    """Not at the other components of those who wait."""
+    return [*candidates, *txns.held_locks(request[0].txn_id)] if request[0].txn_id else candidates
 
 
 def _looks_at_one_component(request: Any, others: Any) -> Any:
@@ -227,6 +247,14 @@ BUGS: dict[str, Bug] = {
     "aborted ones are forgotten with their writes": (MemoryTxns, "forget_finished", _forgets_aborted_writes),
     "waiting requests are skipped": (lock_service, "block_of", _skips_waiting),
     "waiting requests and later locks are skipped": (lock_service, "block_of", _skips_waiting_and_later_ones),
+    "whoever holds something passes every waiting request": (
+        lock_service,
+        "block_of",
+        _passes_everybody_once_it_holds_something,
+    ),
+    "nobody passes who waits for him": (lock_service, "block_of", _passes_nobody),
+    "deadlocks with who is passed": (lock_service, "blockers", _waits_for_all_it_passes),
+    "who waits for me elsewhere is not passed": (lock_service, "_with_own", _looks_at_what_is_near),
     "only one component is looked at": (lock_service, "block_of", _looks_at_one_component),
     "readers are exempt from everything": (locks, "_is_exempt", _exempts_everything),
     "requests without a transaction have one owner": (locks.Lock, "owner", property(_owner_is_the_transaction)),  # type: ignore[dict-item]

@@ -191,8 +191,14 @@ class MemoryTxns:
     def has_locks(self, txn_id: TxnId) -> bool:
         return any(lock.txn_id == txn_id for lock in self._all())
 
+    def held_locks(self, txn_id: TxnId) -> list[Lock]:
+        return [lock for lock in self._all() if lock.txn_id == txn_id and lock.is_acquired]
+
     def conflict_candidates(self, request: Sequence[Lock], limit: int | None = None) -> list[Lock]:
-        return [lock for lock in self._all() if lock.lock_id != request[0].lock_id][:limit]
+        """No more than was asked for, so that a rule which needs more has to ask."""
+        own_id, own_txn = request[0].lock_id, request[0].txn_id or -1
+        others = (lock for lock in self._all() if lock.lock_id != own_id and lock.txn_id != own_txn)
+        return [lock for lock in others if any(mine.target.overlaps(lock.target) for mine in request)][:limit]
 
     def grant(self, lock_id: LockId) -> None:
         self.locks[lock_id] = [

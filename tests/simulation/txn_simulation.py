@@ -15,7 +15,7 @@ from app.metastore.ports import OutcomeUnknown, StoreUnavailable
 from app.structs import LockState, LockType, ThriftException
 from app.txn.expiry import Expiry
 from app.txn.lock_service import TIMED_OUT, LockCall, LockService, Wanted
-from app.txn.locks import Lock, TxnId
+from app.txn.locks import Lock, LockId, TxnId
 from app.txn.names import Target
 from app.txn.ports import Client, LockFilter, ShownLock
 from app.txn.settings import TxnSettings
@@ -33,6 +33,7 @@ CLIENTS = 5
 SERVERS = 2
 PLACES = [Target("d"), Target("d", "t"), Target("d", "u"), Target("d", "t", "p=1"), Target("d", "t", "p=2")]
 TABLES = [Target("d", "t"), Target("d", "u")]
+NEWEST_LOCK = LockId(2**62)
 WHO = Client("u", "h", "a")
 
 
@@ -78,6 +79,8 @@ class Simulation:
         self._old_requests: dict[int, list[ShownLock]] = {}
         self._old_txns: dict[int, Txn] = {}
         self._has_new_requests = False
+        # What was asked for last, which nobody finds any more when it was refused.
+        self._asked: list[Lock] = []
 
     def run(self, steps: int) -> None:
         """Raises Violation."""
@@ -146,6 +149,10 @@ class Simulation:
         wanted = [Wanted(place, self.random.choice(list(LockType))) for place in places]
         call = LockCall(wanted, WHO, TxnId(txn_id), self.random.random() < 0.3, self.random.random() < 0.1)
         now_ms = self.store.clock_ms
+        self._asked = [
+            Lock(NEWEST_LOCK, number, call.txn_id, one.target, one.type, False, call.shares_writes)
+            for number, one in enumerate(wanted, 1)
+        ]
         answer = self._server.locks.lock(call)
         if answer.lock_id in self.lock_ids or answer.lock_id < self.newest_lock:
             self.fail(f"lockid:{answer.lock_id} given twice")
@@ -155,6 +162,8 @@ class Simulation:
             self.alive_ms["lock", answer.lock_id] = now_ms
         if answer.state is LockState.ACQUIRED:
             self.acquired[answer.lock_id] = txn_id
+        elif answer.state is LockState.WAITING and not self._is_blocked(self.store.txns.request(answer.lock_id)):
+            self.fail(f"lockid:{answer.lock_id} waits for nothing")
 
     def _check_lock(self) -> None:
         client = self._client
@@ -372,6 +381,13 @@ class Simulation:
         others = re.findall(r"(txnid|lockid):(\d+)", reason.partition(", closed on")[0])
         if not others or any(kind == "txnid" and int(number) >= txn_id for kind, number in others):
             self.fail(f"txnid:{txn_id} was the victim of: {reason}")
+        before = [shown.lock for request in self._old_requests.values() for shown in request]
+        circle = [(1, txn_id), *((int(kind == "txnid"), int(number)) for kind, number in others)]
+        for owner, following in zip(circle, [*circle[1:], circle[0]], strict=True):
+            asks = [lock for lock in (*before, *self._asked) if not lock.is_acquired and _owner(lock) == owner]
+            theirs = [lock for lock in (*before, *self._asked) if _owner(lock) == following]
+            if not any(self._is_in_the_way(lock, mine, before) for mine in asks for lock in theirs):
+                self.fail(f"{owner} did not wait for {following}: {reason}")
 
     def _check_locks(self) -> None:
         requests = self.store.txns.locks
@@ -400,7 +416,8 @@ class Simulation:
             if one.is_acquired and other.is_acquired:
                 self.fail(f"{one} beside {other}")
             first, second = sorted((one, other), key=lambda lock: lock.lock_id)
-            if second.is_acquired and not first.is_acquired:
+            everyone = [shown.lock for request in self.store.txns.locks.values() for shown in request]
+            if second.is_acquired and not first.is_acquired and not self._may_pass(second, first, everyone):
                 self.fail(f"{second} overtook {first}")
 
     def _check_kept(self) -> None:
@@ -423,9 +440,7 @@ class Simulation:
         for waiting in locks:
             if not waiting.is_acquired:
                 edges.setdefault(_owner(waiting), set()).update(
-                    _owner(other)
-                    for other in locks
-                    if (other.is_acquired or other.lock_id < waiting.lock_id) and self._exclude(waiting, other)
+                    _owner(other) for other in locks if self._is_in_the_way(other, waiting, locks)
                 )
         for start in edges:
             seen: set[tuple[int, int]] = set()
@@ -438,11 +453,22 @@ class Simulation:
 
     def _is_blocked(self, request: list[Lock]) -> bool:
         others = [shown.lock for shown in self.store.txns.shown_locks(LockFilter())]
-        return any(
-            (other.is_acquired or other.lock_id < mine.lock_id) and self._exclude(mine, other)
-            for mine in request
-            for other in others
-        )
+        return any(self._is_in_the_way(other, mine, others) for mine in request for other in others)
+
+    def _is_in_the_way(self, other: Lock, mine: Lock, everyone: list[Lock]) -> bool:
+        """It is held, or waits and came earlier, unless mine may pass."""
+        if not self._exclude(mine, other):
+            return False
+        return other.is_acquired or (other.lock_id < mine.lock_id and not self._may_pass(mine, other, everyone))
+
+    def _may_pass(self, mine: Lock, waiting: Lock, everyone: list[Lock]) -> bool:
+        """The waiting request, in any component, waits for something else that the same transaction holds."""
+        held = [
+            one
+            for one in everyone
+            if one.is_acquired and one.txn_id and one.txn_id == mine.txn_id and one.lock_id != mine.lock_id
+        ]
+        return any(self._exclude(one, part) for one in held for part in everyone if part.lock_id == waiting.lock_id)
 
     def _exclude(self, one: Lock, other: Lock) -> bool:
         return _owner(one) != _owner(other) and exclude(

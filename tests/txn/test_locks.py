@@ -1,5 +1,6 @@
 """Who gets which lock: every cell of the compatibility matrix, and the rules around it."""
 
+from dataclasses import replace
 from random import Random
 from time import process_time
 
@@ -111,6 +112,55 @@ def test_nobody_overtakes_a_waiting_request() -> None:
     assert block_of([changing], [lock("SR d.t", 3, waits=True)]) is None
 
 
+# Locks as they came, `?` for those that wait. Transaction 1 asks for the last one: who is in its way?
+QUEUES = {
+    "one that waits for what I hold": ("t1 X d.t, t2 X d?, t1 X d.u?", ""),
+    "also if I make my lock stronger": ("t1 SR d.t, t2 X d.t?, t1 X d.t?", ""),
+    "also if it has no transaction": ("t1 X d.t, -- X d?, t1 X d.u?", ""),
+    "also if it came before what I hold": ("-- SR d.t, t2 X d.t?, t1 SW d.t, t1 X d.t?", "1"),
+    "also if I waited before for what I hold now": ("t2 SR d?, t1 X d, t1 SR d.t?", ""),
+    "one that waits for me elsewhere": ("t1 X d.t, t2 X d.t + X e.t?, t1 X e.t?", ""),
+    "one that waits for me, and one that holds": ("t1 X d.t, -- SR d.u, t2 X d?, t1 X d.u?", "2"),
+    "one that waits for somebody else": ("t1 X d.t, -- SR d.u, t2 X d.u?, t1 SR d.u?", "3"),
+    "one that waits for nothing any more": ("t1 X d.t, t2 X d.u?, t1 X d.u?", "2"),
+    "one that goes together with what I hold": ("t1 SR d.t, t2 SR d?, t2 X d.u?, t1 SR d.u?", "3"),
+    "another request of who waits for me": ("t1 X d.t, t2 X d.t?, t2 X d.u?, t1 X d.u?", "3"),
+    "one that waits for another who waits for me": ("t1 X d.t, t2 X d?, -- SR d.u?, t1 X d.u?", "3"),
+    "one that waits behind what I wait for": ("-- X d.t, t1 X d.t?, t2 X d?, t1 X d.u?", "3"),
+    "one that waits for me, but I hold nothing there": ("t1 X d.t, t2 X e?, t1 X e.u?", "2"),
+    "nobody owns what has no transaction": ("-- X d.t, t2 X d?, -- X d.u?", "2"),
+}
+
+
+def queue(text: str) -> list[list[Lock]]:
+    requests = []
+    for lock_id, words in enumerate(text.split(", "), 1):
+        owner, _, wanted = words.rstrip("?").partition(" ")
+        txn = 0 if owner == "--" else int(owner[1:])
+        parts = enumerate(wanted.split(" + "), 1)
+        waits = words.endswith("?")
+        requests.append([lock(part, lock_id, txn=txn, waits=waits, number=number) for number, part in parts])
+    return requests
+
+
+@pytest.mark.parametrize("name", QUEUES)
+def test_a_request_passes_who_waits_for_what_its_transaction_holds(name: str) -> None:
+    text, expected = QUEUES[name]
+    *others, request = queue(text)
+    everyone = [one for other in others for one in other]
+    found = [one.lock_id for one in blockers(request, everyone)]
+    assert " ".join(map(str, found)) == expected
+    block = block_of(request, everyone)
+    assert (block.blocker.lock_id if block else None) == min(found, default=None)
+    stopped = waiting_for(everyone, [*everyone, *request])
+    assert [one.lock_id for one, ids in zip(everyone, stopped, strict=True) if request[0].lock_id in ids] == found
+
+
+def test_who_is_passed_waits_for_whoever_passed() -> None:
+    (held,), (waiting,), (passing,) = queue("t1 X d.t, t2 X d?, t1 X d.u")
+    assert {one.lock_id for one in blockers([waiting], [held, passing])} == {1, 3}
+
+
 def test_an_acquired_lock_counts_however_late_it_came() -> None:
     """Hive 2.3 grants the writer beside a reader that came later (semantics §5.8)."""
     assert block_of([lock("X d.t", 2, waits=True)], [lock("SR d.t", 3)]) is not None
@@ -153,17 +203,34 @@ def test_what_waits_for_each_of_many_locks_is_what_it_stops() -> None:
         return lock(text, number, txn=txn, shares=random.random() < 0.5, waits=random.random() < 0.5)
 
     locks = [any_lock(number) for number in range(1, 400)]
-    waiting = [one for one in locks if not one.is_acquired]
-    expected = [[one.lock_id for one in waiting if block_of([one], [other]) is not None] for other in locks]
-    assert [list(ids) for ids in waiting_for(locks, waiting)] == expected
-    assert waiting_for(locks[:1], []) == [[]]
+    second = [replace(one, number=2, target=target("e", "t")) for one in locks if random.random() < 0.2]
+    locks += second
+    waiting = {one.lock_id: [part for part in locks if part.lock_id == one.lock_id] for one in locks}
+    stopped_by = {
+        lock_id: {(one.lock_id, one.number) for one in blockers(request, locks)}
+        for lock_id, request in sorted(waiting.items())
+        if not request[0].is_acquired
+    }
+    expected = [[one for one, found in stopped_by.items() if (other.lock_id, other.number) in found] for other in locks]
+    assert [list(ids) for ids in waiting_for(locks, locks)] == expected
+    assert waiting_for(locks[:1], locks[:1]) == [[]]
 
 
 def test_thousands_that_wait_for_thousands_are_not_counted_one_by_one() -> None:
     held = [lock("SR d.t", number) for number in range(1, 5_001)]
     waiting = [lock("X d.t", number, waits=True) for number in range(5_001, 10_001)]
     started = process_time()
-    assert all(len(ids) == 5_000 for ids in waiting_for(held, waiting))
+    assert all(len(ids) == 5_000 for ids in waiting_for(held, [*held, *waiting]))
+    assert process_time() - started < 1
+
+
+def test_thousands_of_one_transaction_are_passed_by_it_at_once() -> None:
+    held = [lock(f"X d.t/p={number}", number, txn=1) for number in range(1, 5_001)]
+    waiting = [lock(f"X d.t/p={number - 5_000}", number, txn=number, waits=True) for number in range(5_001, 10_001)]
+    request = [lock("X d.t", 10_001, txn=1, waits=True)]
+    started = process_time()
+    assert block_of(request, [*held, *waiting]) is None
+    assert not any(10_001 in ids for ids in waiting_for(waiting, [*held, *waiting, *request]))
     assert process_time() - started < 1
 
 

@@ -65,6 +65,7 @@ def steps() -> Iterator[Step]:
     yield from _refused(locks)
     yield from _overtaking(locks)
     yield from _aborting_nothing(locks)
+    yield from _passing(locks)
     yield from _deadlock(locks)
     yield from _newer()
 
@@ -245,17 +246,26 @@ def _aborting_nothing(locks: Locks) -> Iterator[Step]:
     yield check(locks.newest)
 
 
-def _deadlock(locks: Locks) -> Iterator[Step]:
-    """Transactions 6 and 7 want what the other one has. From here on they hold other locks."""
+def _passing(locks: Locks) -> Iterator[Step]:
+    """Transaction 7 waits for transaction 6, which asks for more."""
     yield call("open_txns", OpenTxnRequest(2, "ann", "somewhere"))
-    for number, tables in ((6, "ab"), (7, "ba")):
+    yield from locks.ask(component(EXCLUSIVE, "passing", "t", operationType=UPDATE), txn_id=txn(6))
+    yield from locks.ask(component(EXCLUSIVE, "passing", operationType=SELECT), txn_id=txn(7))
+    yield from locks.ask(component(SHARED_READ, "passing", "u", operationType=SELECT), txn_id=txn(6))
+    yield from locks.ask(component(EXCLUSIVE, "passing", "v", operationType=UPDATE), txn_id=txn(6))
+
+
+def _deadlock(locks: Locks) -> Iterator[Step]:
+    """Transactions 8 and 9 want what the other one has. From here on they hold other locks."""
+    yield call("open_txns", OpenTxnRequest(2, "ann", "somewhere"))
+    for number, tables in ((8, "ab"), (9, "ba")):
         yield from locks.ask(component(EXCLUSIVE, "circle", tables[0], operationType=UPDATE), txn_id=txn(number))
-    for number, tables in ((6, "ab"), (7, "ba")):
+    for number, tables in ((8, "ab"), (9, "ba")):
         yield from locks.ask(component(EXCLUSIVE, "circle", tables[1], operationType=UPDATE), txn_id=txn(number))
 
 
 def _newer() -> Iterator[Step]:
     """What 2.3 does not know, or refuses."""
     yield call("open_txns", OpenTxnRequest(1, "ann", "somewhere"))
-    yield call("lock", request(component(SHARED_READ, "sales", operationType=NO_TXN), txn_id=txn(8)))
+    yield call("lock", request(component(SHARED_READ, "sales", operationType=NO_TXN), txn_id=txn(10)))
     yield call("lock", request(component(EXCLUSIVE_WRITE, "newer", "t")))
