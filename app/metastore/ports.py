@@ -49,6 +49,7 @@ from app.metastore.statistics_ports import (
     StatisticsReads,
     StatisticsWrites,
 )
+from app.metastore.stored_table import StoredTable as StoredTable
 from app.structs import Database, EncodedList, FieldSchema, Partition, Table, TableMeta
 from app.structs.encoded import EncodedTexts
 from app.txn.lease_ports import LeaseWrites
@@ -87,20 +88,6 @@ class StoredDatabase:
 
     database_id: DatabaseId
     database: Database
-
-
-@dataclass(frozen=True, slots=True)
-class StoredTable:
-    """A table as get_table returns it, its ids, and the exact number of its partitions."""
-
-    table_id: TableId
-    database_id: DatabaseId
-    table: Table
-    partition_count: int
-
-    @property
-    def key_names(self) -> list[str]:
-        return [key.name or "" for key in self.table.partitionKeys or []]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,11 @@ Each is an attribute of the units of work in `ports`.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, NewType, Protocol
+from typing import NewType, Protocol
 
 from app.metastore.ids import DatabaseId, PartitionId, TableId
+from app.metastore.stored_table import StoredTable
 from app.structs import ColumnStatisticsData_v4, FieldSchema, Role, RolePrincipalGrant, Struct
-
-if TYPE_CHECKING:
-    from app.metastore.ports import StoredTable
 
 RoleId = NewType("RoleId", int)
 GrantId = NewType("GrantId", int)
@@ -34,17 +32,17 @@ class StatisticsReads(Protocol):
     def of_table(self, table_id: TableId, engine: str, columns: Sequence[str] | None = None) -> list[ColumnFigures]: ...
 
     def of_partitions(
-        self, table: "StoredTable", engine: str, names: Sequence[str], columns: Sequence[str] | None = None
+        self, table: StoredTable, engine: str, names: Sequence[str], columns: Sequence[str] | None = None
     ) -> dict[str, list[ColumnFigures]]:
         """By the name of the partition, in byte order; partitions without statistics are left out."""
 
     def columns_of_table(self, table_id: TableId) -> list[str]:
         """The columns with statistics of any engine, in byte order."""
 
-    def columns_of_partition(self, table: "StoredTable", name: str) -> list[str]:
+    def columns_of_partition(self, table: StoredTable, name: str) -> list[str]:
         """The same for a partition; none when it is not there."""
 
-    def partition_ids(self, table: "StoredTable", names: Sequence[str]) -> dict[str, PartitionId]:
+    def partition_ids(self, table: StoredTable, names: Sequence[str]) -> dict[str, PartitionId]:
         """Those of the named partitions that exist."""
 
 
@@ -215,7 +213,7 @@ class GrantReads(Protocol):
 class GrantWrites(GrantReads, Protocol):
     def insert(self, grants: Sequence[Grant]) -> None: ...
 
-    def copy_to_partitions(self, table: "StoredTable", names: Sequence[str], now_seconds: int) -> None:
+    def copy_to_partitions(self, table: StoredTable, names: Sequence[str], now_seconds: int) -> None:
         """Grant on these partitions, and on their columns, what is granted on their table."""
 
     def delete(self, grant_ids: Sequence[GrantId]) -> None: ...
