@@ -7,7 +7,8 @@ from collections.abc import Callable
 from app.bridge.call_log import CallRecord
 from app.bridge.errors import BridgeError, CallFailed, NotTried
 from app.bridge.processor_relay import ProcessorRelay, user_as_named
-from app.bridge.server import BridgeServer, ServerOptions
+from app.bridge.server import BridgeServer
+from app.bridge.serving import ServerOptions
 from app.bridge.session import Session
 from app.gateway.access_log import AccessRecord
 from app.gateway.application import CompanionFailed

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import socket
 import time
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import structlog
 
@@ -15,11 +15,9 @@ from app.bridge.exception_replies import application_exception, codec_of, failur
 from app.bridge.local_answers import LOCAL_METHODS, answer_locally
 from app.bridge.messages import ThriftMessage
 from app.bridge.relay import Reply
+from app.bridge.serving import Serving
 from app.bridge.session import Session
 from app.wire import ApplicationErrorType, LimitExceeded, ProtocolError
-
-if TYPE_CHECKING:
-    from app.bridge.server import BridgeServer
 
 # While a call is being answered, so much of the next ones is read; then the client has to wait.
 READ_AHEAD_BYTES_MAX = 64 * 1024
@@ -37,7 +35,7 @@ class _ClientGone(Exception):
 class ClientConnection(asyncio.Protocol):
     """Reads messages, has them answered in order, writes the replies no faster than the client takes them."""
 
-    def __init__(self, server: "BridgeServer") -> None:
+    def __init__(self, server: Serving) -> None:
         self._server = server
         self._loop = asyncio.get_running_loop()
         self._thrift = ThriftConnection(server.limits, server.options.sasl)

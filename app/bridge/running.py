@@ -13,7 +13,8 @@ from app.bridge.call_log import CallLog
 from app.bridge.https_relay import HttpsRelay, RelayOptions
 from app.bridge.metrics import BridgeMetrics
 from app.bridge.sasl import Credentials
-from app.bridge.server import BridgeServer, ServerOptions, serve_until_told
+from app.bridge.server import BridgeServer, serve_until_told
+from app.bridge.serving import ServerOptions
 from app.bridge.side_port import SidePort
 from app.bridge.transcoding import Tjson, Unchanged
 from app.bridge.upstream import Origin, client_tls

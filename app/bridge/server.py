@@ -4,17 +4,14 @@ import asyncio
 import contextlib
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
 
 import structlog
 
 from app.addresses import is_loopback
-from app.bridge.call_log import CallRecord
 from app.bridge.client_connection import ClientConnection
 from app.bridge.metrics import BridgeMetrics
 from app.bridge.relay import Relay
-from app.bridge.sasl import SaslPolicy
+from app.bridge.serving import CallRecords, Connection, Meter, ServerOptions
 from app.limits import Limits
 from app.wire import Codecs, make_codecs
 
@@ -23,35 +20,6 @@ BACKLOG = 2048
 LARGE_MESSAGES = 4
 
 _log = structlog.get_logger("hms_gateway.bridge")
-
-
-@dataclass(frozen=True, slots=True)
-class ServerOptions:
-    """How to listen. Whoever reaches the port acts with the bridge's password: `allows_remote` says that is meant."""
-
-    host: str = "127.0.0.1"
-    port: int = 9083
-    allows_remote: bool = False
-    sasl: SaslPolicy = "off"
-    write_stall_seconds_max: float = 60.0
-    shares_port: bool = False
-    """Several processes listen on the same port, and the system shares the connections out among them."""
-
-
-class Meter(Protocol):
-    """Counts what happens; `BridgeMetrics` in the bridge."""
-
-    def watch(self, name: str, text: str, value: Callable[[], float]) -> None: ...
-
-    def call(self, method: str, outcome: str, seconds: float, bytes_in: int, bytes_out: int) -> None: ...
-
-    def refused(self, reason: str) -> None: ...
-
-
-class CallRecords(Protocol):
-    """Takes a record of every call; `CallLog` in the bridge."""
-
-    def write(self, record: CallRecord) -> None: ...
 
 
 class BridgeServer:
@@ -74,8 +42,8 @@ class BridgeServer:
         self.metrics = metrics or BridgeMetrics()
         self.call_log = call_log
         self.large_messages_bytes_max = LARGE_MESSAGES * limits.body_bytes_max
-        self._connections: set[ClientConnection] = set()
-        self._arriving: dict[ClientConnection, int] = {}
+        self._connections: set[Connection] = set()
+        self._arriving: dict[Connection, int] = {}
         self._server: asyncio.Server | None = None
         self._all_gone: asyncio.Future[None] | None = None
         self.metrics.watch("connections", "Clients connected", lambda: self.connections)
@@ -122,7 +90,7 @@ class BridgeServer:
                 connection.abort()
         await self.relay.close()
 
-    def welcome(self, connection: ClientConnection) -> bool:
+    def welcome(self, connection: Connection) -> bool:
         """Whether one more may stay."""
         if len(self._connections) >= self.limits.connections_max or self._all_gone is not None:
             self.metrics.refused("too_many")
@@ -131,14 +99,14 @@ class BridgeServer:
         self._connections.add(connection)
         return True
 
-    def may_keep(self, connection: ClientConnection, size: int) -> bool:
+    def may_keep(self, connection: Connection, size: int) -> bool:
         """Whether `size` bytes of a message that has not all arrived may be kept, beside everybody else's."""
         self._arriving[connection] = size
         if not size:
             del self._arriving[connection]
         return sum(self._arriving.values()) <= self.large_messages_bytes_max
 
-    def goodbye(self, connection: ClientConnection) -> None:
+    def goodbye(self, connection: Connection) -> None:
         self._connections.discard(connection)
         self._arriving.pop(connection, None)
         if not self._connections and self._all_gone is not None and not self._all_gone.done():

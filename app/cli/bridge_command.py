@@ -79,7 +79,7 @@ def bridge(
     Listens on this machine only: whoever reaches the port acts with that password.
     """
     from app.bridge.running import BridgeSettings, run_bridge
-    from app.bridge.server import ServerOptions
+    from app.bridge.serving import ServerOptions
     from app.limits import Limits
     from app.logging import configure_logging
 

@@ -10,7 +10,8 @@ import uvloop
 
 from app.bridge.errors import CallFailed, NotTried
 from app.bridge.processor_relay import ProcessorRelay
-from app.bridge.server import BridgeServer, ServerOptions
+from app.bridge.server import BridgeServer
+from app.bridge.serving import ServerOptions
 from app.gateway.call_answers import CallAnswers
 from app.gateway.metrics import Metrics
 from app.limits import Limits

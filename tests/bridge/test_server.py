@@ -16,7 +16,8 @@ import uvloop
 from app.addresses import is_loopback
 from app.bridge.call_log import CallLog
 from app.bridge.client_connection import READ_AHEAD_BYTES_MAX
-from app.bridge.server import BridgeServer, ServerOptions
+from app.bridge.server import BridgeServer
+from app.bridge.serving import ServerOptions
 from app.bridge.side_port import SidePort
 from app.limits import Limits
 from app.wire import ApplicationErrorType

@@ -9,7 +9,8 @@ from typing import Any
 from app.bridge.metrics import BridgeMetrics
 from app.bridge.running import BridgeSettings, make_bridge
 from app.bridge.sasl import Credentials
-from app.bridge.server import BridgeServer, ServerOptions
+from app.bridge.server import BridgeServer
+from app.bridge.serving import ServerOptions
 from app.limits import Limits
 from app.structs import METHODS
 from app.wire import Codec, MessageType, TApplicationException, make_codecs

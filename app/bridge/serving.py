@@ -1,0 +1,71 @@
+"""What a server and the connections it serves know of each other."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from app.bridge.call_log import CallRecord
+from app.bridge.relay import Relay
+from app.bridge.sasl import SaslPolicy
+from app.limits import Limits
+from app.wire import Codecs
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """How to listen. Whoever reaches the port acts with the bridge's password: `allows_remote` says that is meant."""
+
+    host: str = "127.0.0.1"
+    port: int = 9083
+    allows_remote: bool = False
+    sasl: SaslPolicy = "off"
+    write_stall_seconds_max: float = 60.0
+    shares_port: bool = False
+    """Several processes listen on the same port, and the system shares the connections out among them."""
+
+
+class Meter(Protocol):
+    """Counts what happens; `BridgeMetrics` in the bridge."""
+
+    def watch(self, name: str, text: str, value: Callable[[], float]) -> None: ...
+
+    def call(self, method: str, outcome: str, seconds: float, bytes_in: int, bytes_out: int) -> None: ...
+
+    def refused(self, reason: str) -> None: ...
+
+
+class CallRecords(Protocol):
+    """Takes a record of every call; `CallLog` in the bridge."""
+
+    def write(self, record: CallRecord) -> None: ...
+
+
+class Connection(Protocol):
+    """A connection, as its server sees it."""
+
+    def drain(self) -> None:
+        """Close between two calls."""
+
+    def abort(self) -> None:
+        """Close now, whatever is in flight."""
+
+
+class Serving(Protocol):
+    """The server, as its connections see it."""
+
+    relay: Relay
+    options: ServerOptions
+    limits: Limits
+    codecs: Codecs
+    metrics: Meter
+    call_log: CallRecords | None
+    large_messages_bytes_max: int
+
+    def welcome(self, connection: Connection) -> bool:
+        """Whether one more may stay."""
+
+    def may_keep(self, connection: Connection, size: int) -> bool:
+        """Whether `size` bytes of a message that has not all arrived may be kept, beside everybody else's."""
+
+    def goodbye(self, connection: Connection) -> None:
+        """It has gone."""
