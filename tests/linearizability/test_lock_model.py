@@ -117,21 +117,23 @@ RIGHT = {
         lock{X_T} -> (2, "WAITING")
         lock{of_txn(1, "t")} -> (3, "ACQUIRED")
         """,
-    "passing depends on what one was given in the meantime": f"""
-        0..1 open(2) -> (1, 2)
-        2..3 lock{X_T} -> (1, "ACQUIRED")
-        4..5 lock{of_txn(1, "t")} -> (2, "WAITING")
-        6..7 unlock(1)
-        8..9 lock{of_txn(2, "u")} -> (3, "ACQUIRED")
-        10..40 check_lock(2) -> "ACQUIRED"
-        20..21 lock{of_txn(1, "v")} -> (4, "ACQUIRED")
-        22..23 check_lock(2) -> "ACQUIRED"
-        """,
-    "who is passed came before the lock that lets pass": f"""
+    "passing who waits for what one is given at the same time": f"""
         0..1 open(2) -> (1, 2)
         2..3 lock{S_T} -> (1, "ACQUIRED")
-        4..5 lock{X_T} -> (2, "WAITING")
-        6..7 lock{of_txn(1, "t", "SHARED_READ")} -> (3, "WAITING")
+        4..5 lock{of_txn(1, "t")} -> (2, "WAITING")
+        6..7 lock{of_txn(2, None)} -> (3, "WAITING")
+        8..9 unlock(1)
+        11..20 check_lock(2) -> "ACQUIRED"
+        10..21 lock{of_txn(1, "u")} -> (4, "ACQUIRED")
+        """,
+    "who waits for nobody is not passed": f"""
+        open(2) -> (1, 2)
+        lock{of_txn(1, "t")} -> (1, "ACQUIRED")
+        lock{of_txn(2, "u")} -> (2, "ACQUIRED")
+        lock{of_txn(0, None)} -> (3, "WAITING")
+        lock{of_txn(2, "v")} -> (4, "ACQUIRED")
+        commit(2, True, False)
+        lock{of_txn(0, "w")} -> (5, "WAITING")
         """,
     "a lost lock call shows later": f"""
         0..never lock{X_T}
