@@ -218,7 +218,7 @@ def _parse(location: str) -> _Place:
     path = rest.rstrip("/") or "/"
     if not path.startswith("/"):
         raise FileSystemError(f"Relative path in absolute URI: {location}")
-    if ".." in path.split("/"):
+    if "/.." in path and ".." in path.split("/"):
         raise FileSystemError(f"{location} has a '..' in it")
     return _Place(scheme.lower(), authority, path)
 

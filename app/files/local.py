@@ -6,7 +6,7 @@ directory, and the loser must not delete it.
 
 import os
 import shutil
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Final
 
@@ -46,12 +46,16 @@ class LocalDirectories:
         known: set[str] = set()
 
         def make(path: str) -> bool:
-            missing = _ancestors_missing_in(known, path)
-            if missing is not None:
+            missing = []
+            parent = path.rpartition("/")[0]
+            while parent and parent not in known:
+                missing.append(parent)
+                parent = parent.rpartition("/")[0]
+            if parent:
                 try:
-                    for parent in missing:
-                        _make_unless_there(parent)
-                        known.add(parent)
+                    while missing:
+                        _make_unless_there(missing[-1])
+                        known.add(missing.pop())
                     os.mkdir(path)
                     return True
                 except OSError:
@@ -101,17 +105,6 @@ def _ancestors(path: str) -> Iterator[str]:
     while parent:
         yield parent
         parent = parent.rpartition("/")[0]
-
-
-def _ancestors_missing_in(known: Container[str], path: str) -> list[str] | None:
-    """The ancestors below the nearest known one, downwards; None when there is none."""
-    missing: list[str] = []
-    for parent in _ancestors(path):
-        if parent in known:
-            missing.reverse()
-            return missing
-        missing.append(parent)
-    return None
 
 
 def _make_unless_there(path: str) -> None:

@@ -39,11 +39,12 @@ class PartitionEvents:
     def alter(self, table: Table, changes: Sequence[tuple[Partition, Partition]]) -> Iterator[Event]:
         """An event for each pair (before, after); a rename is an alteration whose values differ."""
         table_fields = self._table_fields(table)
+        texts_before, texts_after = self._events.partition_texts(), self._events.partition_texts()
         for before, after in changes:
             fields = table_fields | {
                 "keyValues": _each_key_values(table, [after])[0],
-                "partitionObjBeforeJson": self._events.object_json(before),
-                "partitionObjAfterJson": self._events.object_json(after),
+                "partitionObjBeforeJson": texts_before.of(before),
+                "partitionObjAfterJson": texts_after.of(after),
             }
             yield self._event(ALTER_PARTITION, table, fields)
 

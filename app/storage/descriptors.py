@@ -1,6 +1,7 @@
 """Storage descriptors that partitions share: found by content, counted, gone with their last partition (design D6)."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any, Final, TypeAlias
 
 from sqlalchemy import and_, bindparam, delete, func, insert, select, update
@@ -26,7 +27,6 @@ _COLUMNS: Final = (
 _BY_ID: Final = update(DESCRIPTORS).where(DESCRIPTORS.c.descriptor_id == bindparam("the_descriptor"))
 _ADD_TO_COUNT: Final = _BY_ID.values(partition_count=DESCRIPTORS.c.partition_count + bindparam("difference"))
 _REPLACE_COLUMNS: Final = _BY_ID.values(columns=bindparam("new_columns"), content_hash=bindparam("new_hash"))
-_CONTENT_FIELDS: Final = tuple(field.name for field in StorageDescriptor.definition.fields if field.name != "location")
 
 
 class Descriptors(Repository):
@@ -96,13 +96,14 @@ class ContentEncoder:
     """Encodes the storage descriptors of one request, which are mostly equal but for the location."""
 
     def __init__(self) -> None:
-        self._last: StorageDescriptor | None = None
-        self._content: DescriptorContent | None = None
+        self._last = StorageDescriptor()
+        self._content = encode_descriptor(self._last)
 
     def encode(self, descriptor: StorageDescriptor) -> DescriptorContent:
-        last = self._last
-        if self._content is None or any(getattr(descriptor, name) != getattr(last, name) for name in _CONTENT_FIELDS):
-            self._last, self._content = descriptor, encode_descriptor(descriptor)
+        placeless = copy(descriptor)
+        placeless.location = None
+        if placeless != self._last:
+            self._last, self._content = placeless, encode_descriptor(placeless)
         return self._content
 
 

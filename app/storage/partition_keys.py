@@ -33,9 +33,14 @@ def sort_keys(classes: Sequence[ValueClass], values: Sequence[str]) -> list[str 
     return keys
 
 
+def leading_keys(keys: SortKeys) -> dict[str, str | None]:
+    """The columns that hold the leading keys, without those that a table with so many keys leaves empty."""
+    return dict(zip(_NAMES, keys, strict=False))
+
+
 def key_columns(keys: SortKeys) -> dict[str, str | None]:
     """The columns that hold the leading keys, all of them."""
-    return {**_NO_KEYS, **dict(zip(_NAMES, keys, strict=False))}
+    return {**_NO_KEYS, **leading_keys(keys)}
 
 
 class PartitionKeys(Repository):

@@ -12,7 +12,7 @@ from app.storage.descriptors import ContentEncoder, DescriptorKey, Descriptors
 from app.storage.errors import check_name, check_text
 from app.storage.filter_sql import has_id_among, have_names
 from app.storage.fragments import decode_texts, encode_map, encode_partition_extra, encode_texts
-from app.storage.partition_keys import PartitionKeys, key_columns, sort_keys
+from app.storage.partition_keys import PartitionKeys, leading_keys, sort_keys
 from app.storage.partition_locations import PartitionLocations
 from app.storage.partition_rows import placement
 from app.storage.partitions import PartitionReads
@@ -199,5 +199,5 @@ def _row(table_id: TableId, name: str, partition: Partition, below: str | None, 
         "parameters": encode_map(partition.parameters),
         "location": below,
         "extra": encode_partition_extra(partition),
-        **key_columns(sort_keys(classes, values)),
+        **leading_keys(sort_keys(classes, values)),
     }
