@@ -33,7 +33,7 @@ ONLY_IN = {
     "fsspec": {"files"},
     "uvicorn": {"gateway"},
     "httpx": {"client", "cli"},
-    "typer": {"cli"},
+    "click": {"cli"},
     "rich": {"cli"},
 }
 COMPOSITION = {"main", "thrift_port", "cli", "__main__", "methods_doc", "demo"}

@@ -1,28 +1,17 @@
 """Commands and options. What a command does is in a module of its own, imported when the command runs."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from app.cli.bridge_command import EXAMPLES as BRIDGE_EXAMPLES
 from app.cli.bridge_command import bridge
+from app.cli.groups import Group
 from app.cli.importing import uncollected
 from app.cli.lease_group import leases
 from app.cli.lock_group import locks
-from app.cli.output import fail, out
-from app.cli.target_options import (
-    DEFAULT_URL,
-    CacertOption,
-    HeaderOption,
-    InsecureOption,
-    PasswordFileOption,
-    PasswordStdinOption,
-    TimeoutOption,
-    UrlOption,
-    UserOption,
-    target_of,
-)
+from app.cli.output import fail
+from app.cli.target_options import FILE, password_stdin_option, target_of, target_options
 
 if TYPE_CHECKING:
     from app.settings import Settings
@@ -67,97 +56,57 @@ Examples:
   hms-gateway call create_table @orders.json
 """
 
-application = typer.Typer(
-    help="A Hive Metastore you install with pip and call over HTTPS.",
+config_option = click.option(
+    "--config",
+    envvar="HMS_GATEWAY_CONFIG",
+    show_envvar=True,
+    type=FILE,
+    help="TOML file with settings.",
+    metavar="FILE",
+)
+data_dir_option = click.option(
+    "--data-dir", type=FILE, metavar="FOLDER", help="Folder of database, certificate and users. [default: var]"
+)
+database_option = click.option(
+    "--database", metavar="URL", help="SQLAlchemy URL of the database; unset is SQLite in the data folder."
+)
+name_argument = click.argument("name", help="Name of the user.")
+
+
+@click.group(
+    cls=Group,
     epilog=_EXAMPLES,
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110, "show_default": True},
 )
-users = typer.Typer(
-    help="Who may call: the users in the gateway's password file.", epilog=_USER_EXAMPLES, no_args_is_help=True
-)
-application.add_typer(users, name="user")
-application.add_typer(locks, name="locks")
-application.add_typer(leases, name="leases")
-
-ConfigOption = Annotated[
-    Path | None, typer.Option("--config", envvar="HMS_GATEWAY_CONFIG", help="TOML file with settings.", metavar="FILE")
-]
-DataDirOption = Annotated[
-    Path | None, typer.Option(help="Folder of database, certificate and users. [default: var]", metavar="FOLDER")
-]
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="Name of the user.")]
-DatabaseOption = Annotated[
-    str | None, typer.Option(metavar="URL", help="SQLAlchemy URL of the database; unset is SQLite in the data folder.")
-]
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        from importlib import metadata
-
-        out.print(f"hms-gateway {metadata.version('hms-gateway')}", highlight=False)
-        raise typer.Exit
-
-
-@application.callback()
-def _common(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and leave.")
-    ] = False,
-) -> None:
-    pass
+@click.version_option(package_name="hms-gateway", message="hms-gateway %(version)s", help="Show the version and leave.")
+def application() -> None:
+    """A Hive Metastore you install with pip and call over HTTPS."""
 
 
 @application.command(epilog=_SERVE_EXAMPLES)
-def serve(
-    config: ConfigOption = None,
-    host: Annotated[
-        str | None,
-        typer.Option(help="Address to listen on, 0.0.0.0 to be reached from elsewhere. [default: 127.0.0.1]"),
-    ] = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on, 0 takes a free one. [default: 30443]")] = None,
-    data_dir: DataDirOption = None,
-    database: DatabaseOption = None,
-    demo: Annotated[
-        bool, typer.Option("--demo", help="Load the protocol document's sample table, to have something to look at.")
-    ] = False,
-    thrift_port: Annotated[
-        int | None, typer.Option(help="Also serve Thrift over TCP to this machine, for PySpark and PyIceberg: 9083.")
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(help="Server processes; on SQLite one is fastest. [default: 1]")
-    ] = None,
-    tls: Annotated[
-        bool | None, typer.Option("--tls/--no-tls", help="HTTPS, or HTTP that anybody can read. [default: tls]")
-    ] = None,
-    tls_certificate: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="PEM certificate chain; unset makes one on the first start.")
-    ] = None,
-    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="PEM private key of --tls-certificate.")] = None,
-    log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error. [default: info]")] = None,
-) -> None:
+@config_option
+@click.option("--host", help="Address to listen on, 0.0.0.0 to be reached from elsewhere. [default: 127.0.0.1]")
+@click.option("--port", type=int, help="Port to listen on, 0 takes a free one. [default: 30443]")
+@data_dir_option
+@database_option
+@click.option("--demo", is_flag=True, help="Load the protocol document's sample table, to have something to look at.")
+@click.option(
+    "--thrift-port", type=int, help="Also serve Thrift over TCP to this machine, for PySpark and PyIceberg: 9083."
+)
+@click.option("--workers", type=int, help="Server processes; on SQLite one is fastest. [default: 1]")
+@click.option("--tls/--no-tls", default=None, help="HTTPS, or HTTP that anybody can read. [default: tls]")
+@click.option(
+    "--tls-certificate", type=FILE, metavar="FILE", help="PEM certificate chain; unset makes one on the first start."
+)
+@click.option("--tls-key", type=FILE, metavar="FILE", help="PEM private key of --tls-certificate.")
+@click.option("--log-level", help="debug, info, warning or error. [default: info]")
+def serve(config: Path | None, database: str | None, demo: bool, **given: Any) -> None:
     """Run a gateway until it is told to stop (Ctrl-C or SIGTERM).
 
     The first start makes a certificate and the user admin, and prints admin's password once. Every setting can also
     stand in the file of --config or in the environment as HMS_GATEWAY_NAME; an option here wins over both.
     """
-    settings = _settings(
-        config,
-        host=host,
-        port=port,
-        data_dir=data_dir,
-        database_url=database,
-        thrift_port=thrift_port,
-        workers=workers,
-        tls=tls,
-        tls_certificate=tls_certificate,
-        tls_key=tls_key,
-        log_level=log_level,
-    )
+    settings = _settings(config, database_url=database, **given)
     with uncollected():
         from app.cli.serving import run_server
 
@@ -165,7 +114,10 @@ def serve(
 
 
 @application.command(epilog=_MIGRATE_EXAMPLES)
-def migrate(config: ConfigOption = None, data_dir: DataDirOption = None, database: DatabaseOption = None) -> None:
+@config_option
+@data_dir_option
+@database_option
+def migrate(config: Path | None, data_dir: Path | None, database: str | None) -> None:
     """Make or change the tables of the database as this version needs them.
 
     On SQLite `serve` does it itself; PostgreSQL wants this command before the first start of every version. It does no
@@ -177,59 +129,16 @@ def migrate(config: ConfigOption = None, data_dir: DataDirOption = None, databas
     run_migration(settings)
 
 
-@users.command("add")
-def add_user(
-    name: NameArgument,
-    password_stdin: PasswordStdinOption = False,
-    config: ConfigOption = None,
-    data_dir: DataDirOption = None,
-) -> None:
-    """Add a user, or give an existing one a new password.
-
-    Asks for the password twice, unless it comes from standard input. A running gateway lets the user in at once.
-    """
-    from app.cli.user_commands import add, new_password
-
-    settings = _settings(config, data_dir=data_dir)
-    add(settings.users_path, name, new_password(name, from_stdin=password_stdin))
-
-
-@users.command("remove")
-def remove_user(name: NameArgument, config: ConfigOption = None, data_dir: DataDirOption = None) -> None:
-    """Remove a user. A running gateway notices within a second."""
-    from app.cli.user_commands import remove
-
-    remove(_settings(config, data_dir=data_dir).users_path, name)
-
-
-@users.command("list")
-def list_users(config: ConfigOption = None, data_dir: DataDirOption = None) -> None:
-    """Show the names of the users, one per line."""
-    from app.cli.user_commands import print_users
-
-    print_users(_settings(config, data_dir=data_dir).users_path)
-
-
 # Negative numbers are arguments, not options.
 @application.command(epilog=_CALL_EXAMPLES, context_settings={"ignore_unknown_options": True})
+@click.argument("method", required=False, help="Name of the method.")
+@click.argument("arguments", nargs=-1, metavar="[ARGUMENT]...", help="Its arguments, see below.")
+@target_options
+@click.option("--json", "as_json", is_flag=True, help="JSON on a terminal too.")
+@click.option("--explain", is_flag=True, help="Show what METHOD takes, call nothing.")
+@click.option("--list", "show_list", is_flag=True, help="Show all methods, call nothing.")
 def call(
-    method: Annotated[
-        str | None, typer.Argument(metavar="METHOD", show_default=False, help="Name of the method.")
-    ] = None,
-    arguments: Annotated[
-        list[str] | None, typer.Argument(metavar="[ARGUMENT]...", show_default=False, help="Its arguments, see below.")
-    ] = None,
-    url: UrlOption = DEFAULT_URL,
-    user: UserOption = "admin",
-    password_stdin: PasswordStdinOption = False,
-    password_file: PasswordFileOption = None,
-    insecure: InsecureOption = False,
-    cacert: CacertOption = None,
-    header: HeaderOption = None,
-    timeout: TimeoutOption = 600.0,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON on a terminal too.")] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="Show what METHOD takes, call nothing.")] = False,
-    show_list: Annotated[bool, typer.Option("--list", help="Show all methods, call nothing.")] = False,
+    method: str | None, arguments: tuple[str, ...], as_json: bool, explain: bool, show_list: bool, **target: Any
 ) -> None:
     """Call one method of any metastore that speaks Thrift JSON over HTTP, and print the answer.
 
@@ -249,20 +158,56 @@ def call(
         explaining.find_method(method)
         from app.cli import calling
 
-        target = target_of(
-            url=url,
-            user=user,
-            password_stdin=password_stdin,
-            password_file=password_file,
-            insecure=insecure,
-            cacert=cacert,
-            header=header,
-            timeout=timeout,
-        )
-        calling.run_call(target, method, arguments or [], as_plain_json=as_json)
+        calling.run_call(target_of(**target), method, arguments, as_plain_json=as_json)
 
 
-application.command(epilog=BRIDGE_EXAMPLES)(bridge)
+application.add_command(bridge)
+
+
+@application.group(cls=Group, epilog=_USER_EXAMPLES)
+def user() -> None:
+    """Who may call: the users in the gateway's password file."""
+
+
+@user.command("add")
+@name_argument
+@password_stdin_option
+@config_option
+@data_dir_option
+def add_user(name: str, password_stdin: bool, config: Path | None, data_dir: Path | None) -> None:
+    """Add a user, or give an existing one a new password.
+
+    Asks for the password twice, unless it comes from standard input. A running gateway lets the user in at once.
+    """
+    from app.cli.user_commands import add, new_password
+
+    settings = _settings(config, data_dir=data_dir)
+    add(settings.users_path, name, new_password(name, from_stdin=password_stdin))
+
+
+@user.command("remove")
+@name_argument
+@config_option
+@data_dir_option
+def remove_user(name: str, config: Path | None, data_dir: Path | None) -> None:
+    """Remove a user. A running gateway notices within a second."""
+    from app.cli.user_commands import remove
+
+    remove(_settings(config, data_dir=data_dir).users_path, name)
+
+
+@user.command("list")
+@config_option
+@data_dir_option
+def list_users(config: Path | None, data_dir: Path | None) -> None:
+    """Show the names of the users, one per line."""
+    from app.cli.user_commands import print_users
+
+    print_users(_settings(config, data_dir=data_dir).users_path)
+
+
+application.add_command(locks)
+application.add_command(leases)
 
 
 @application.command(hidden=True)

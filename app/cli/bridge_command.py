@@ -4,21 +4,21 @@ import dataclasses
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from app.cli.output import err, fail
+from app.cli.target_options import DEFAULT_URL, FILE
 
 if TYPE_CHECKING:
     from app.bridge.sasl import Credentials
 
-DEFAULT_URL = "https://localhost:30443/gateway/default/hmshttpthrift/api/hms"
 PASSWORD_VARIABLE = "HMS_GATEWAY_PASSWORD"
 ENCODINGS = ("binary", "tjson")
 SASL_POLICIES = ("off", "allow", "require")
 
-EXAMPLES = """\b
+_EXAMPLES = """\b
 Examples:
   hms-gateway bridge --cacert var/certificate.pem --password-file var/password
   hms-gateway bridge --url https://hms.example.org/gateway/default/hmshttpthrift/api/hms --user spark
@@ -27,51 +27,70 @@ Clients then use thrift://127.0.0.1:9083.
 """
 
 
+@click.command(epilog=_EXAMPLES)
+@click.option("--url", envvar="HMS_GATEWAY_URL", show_envvar=True, default=DEFAULT_URL, help="Where the gateway is.")
+@click.option("--host", default="127.0.0.1", help="Address to listen on; others than loopback want --allow-remote.")
+@click.option("--port", type=int, default=9083, help="Port to listen on, 0 takes a free one.")
+@click.option(
+    "--allow-remote", is_flag=True, help="Listen where others can reach it; they act with the bridge's password."
+)
+@click.option(
+    "--user", envvar="HMS_GATEWAY_USER", show_envvar=True, default="admin", help="User of the gateway to log in as."
+)
+@click.option(
+    "--password-file",
+    type=FILE,
+    metavar="FILE",
+    help="File whose first line is the password, instead of HMS_GATEWAY_PASSWORD.",
+)
+@click.option("--cacert", type=FILE, metavar="FILE", help="PEM certificate to trust, such as var/certificate.pem.")
+@click.option("--insecure", "-k", is_flag=True, help="Take any certificate, as curl -k does.")
+@click.option(
+    "--encoding",
+    default="binary",
+    help="binary passes messages on unchanged; tjson is for other MS-HMSHTTP servers.",
+)
+@click.option(
+    "--sasl",
+    default="off",
+    help="off, allow or require: clients bring user and password of their own (SASL PLAIN).",
+)
+@click.option("--do-as", is_flag=True, help="Call for the user a client says it is; see the setting proxy_users.")
+@click.option(
+    "--keys/--no-keys",
+    default=None,
+    help="Send a change again when its reply got lost; an hms-gateway makes it once, by its key. "
+    "[default: keys, with tjson no-keys]",
+)
+@click.option("--patience", type=float, default=5.0, help="Seconds to wait for a gateway that is away.")
+@click.option("--timeout", type=float, default=600.0, help="Seconds to wait for a reply.")
+@click.option("--connections", type=int, default=100, help="Connections to the gateway, at most.")
+@click.option("--clients", type=int, help="Connections of clients, at most. [default: 10000]")
+@click.option("--health-port", type=int, default=9084, help="Port of /healthz and /metrics, 0 takes a free one.")
+@click.option("--no-health", is_flag=True, help="No /healthz and /metrics.")
+@click.option("--call-log/--no-call-log", default=True, help="Write one line for each call.")
+@click.option("--log-level", default="info", help="debug, info, warning or error.")
 def bridge(
-    url: Annotated[str, typer.Option(envvar="HMS_GATEWAY_URL", help="Where the gateway is.")] = DEFAULT_URL,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; others than loopback want --allow-remote.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on, 0 takes a free one.")] = 9083,
-    allow_remote: Annotated[
-        bool,
-        typer.Option("--allow-remote", help="Listen where others can reach it; they act with the bridge's password."),
-    ] = False,
-    user: Annotated[str, typer.Option(envvar="HMS_GATEWAY_USER", help="User of the gateway to log in as.")] = "admin",
-    password_file: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="File whose first line is the password, instead of HMS_GATEWAY_PASSWORD."),
-    ] = None,
-    cacert: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="PEM certificate to trust, such as var/certificate.pem.")
-    ] = None,
-    insecure: Annotated[bool, typer.Option("--insecure", "-k", help="Take any certificate, as curl -k does.")] = False,
-    encoding: Annotated[
-        str, typer.Option(help="binary passes messages on unchanged; tjson is for other MS-HMSHTTP servers.")
-    ] = "binary",
-    sasl: Annotated[
-        str, typer.Option(help="off, allow or require: clients bring user and password of their own (SASL PLAIN).")
-    ] = "off",
-    do_as: Annotated[
-        bool,
-        typer.Option("--do-as", help="Call for the user a client says it is; see the setting proxy_users."),
-    ] = False,
-    keys: Annotated[
-        bool | None,
-        typer.Option(
-            "--keys/--no-keys",
-            help="Send a change again when its reply got lost; an hms-gateway makes it once, by its key. "
-            "[default: keys, with tjson no-keys]",
-        ),
-    ] = None,
-    patience: Annotated[float, typer.Option(help="Seconds to wait for a gateway that is away.")] = 5.0,
-    timeout: Annotated[float, typer.Option(help="Seconds to wait for a reply.")] = 600.0,
-    connections: Annotated[int, typer.Option(help="Connections to the gateway, at most.")] = 100,
-    clients: Annotated[int | None, typer.Option(help="Connections of clients, at most. [default: 10000]")] = None,
-    health_port: Annotated[int, typer.Option(help="Port of /healthz and /metrics, 0 takes a free one.")] = 9084,
-    no_health: Annotated[bool, typer.Option("--no-health", help="No /healthz and /metrics.")] = False,
-    call_log: Annotated[bool, typer.Option("--call-log/--no-call-log", help="Write one line for each call.")] = True,
-    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
+    url: str,
+    host: str,
+    port: int,
+    allow_remote: bool,
+    user: str,
+    password_file: Path | None,
+    cacert: Path | None,
+    insecure: bool,
+    encoding: str,
+    sasl: str,
+    do_as: bool,
+    keys: bool | None,
+    patience: float,
+    timeout: float,
+    connections: int,
+    clients: int | None,
+    health_port: int,
+    no_health: bool,
+    call_log: bool,
+    log_level: str,
 ) -> None:
     """Let PySpark, PyIceberg, Trino and Hive use a gateway: Thrift over TCP in, HTTPS out.
 

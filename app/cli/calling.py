@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import typer
+import click
 from rich.status import Status
 
 from app.cli.arguments import ArgumentError, parse_arguments
@@ -61,7 +61,7 @@ def find_password(user: str, file: Path | None, *, from_stdin: bool) -> str:
         return os.environ[PASSWORD_VARIABLE]
     if not sys.stdin.isatty():
         fail("no password", f"set {PASSWORD_VARIABLE}, or use --password-file or --password-stdin")
-    password: str = typer.prompt(f"Password of {user}", hide_input=True, err=True)
+    password: str = click.prompt(f"Password of {user}", hide_input=True, err=True)
     return password
 
 

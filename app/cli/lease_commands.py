@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import typer
+import click
 
 from app.cli.calling import Target, connected
 from app.cli.holding import HoldingLost, run_while_held
@@ -43,7 +43,7 @@ def grab(
     with connected(target) as client:
         lease_id: int = client.call("grab_lease", objects, seconds, wait_seconds)
     if command:
-        raise typer.Exit(_run(target, lease_id, seconds, command))
+        raise click.exceptions.Exit(_run(target, lease_id, seconds, command))
     print(lease_id)
 
 

@@ -1,9 +1,10 @@
 """`hms-gateway leases …`: the commands and their options; what they do is in `lease_commands`."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
+from app.cli.groups import Group
 from app.cli.target_options import with_target
 
 if TYPE_CHECKING:
@@ -30,49 +31,48 @@ Examples:
   hms-gateway leases grab -x sales.orders/ds=1 --seconds 60 --wait 30 -- ./load.sh
 """
 
-leases = typer.Typer(
-    help="Leases: objects that are somebody's until a time, whatever happens to the holder.",
-    epilog=_EXAMPLES,
-    no_args_is_help=True,
-    rich_markup_mode=None,
+exclusive_option = click.option("--exclusive", "-x", multiple=True, metavar="OBJECT", help="For writing; repeatable.")
+database_option = click.option(
+    "--database", default="default", metavar="NAME", help="Database of tables named without one."
 )
+lease_argument = click.argument("lease_id", type=int)
+some_objects_argument = click.argument("objects", nargs=-1, metavar="[OBJECT]...")
 
-ObjectsArgument = Annotated[list[str], typer.Argument(metavar="OBJECT...")]
-SomeObjectsArgument = Annotated[list[str] | None, typer.Argument(metavar="[OBJECT]...", show_default=False)]
-ExclusiveOption = Annotated[
-    list[str] | None, typer.Option("--exclusive", "-x", metavar="OBJECT", help="For writing; repeatable.")
-]
-DatabaseOption = Annotated[str, typer.Option(metavar="NAME", help="Database of tables named without one.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="JSON with the IDL's field names.")]
+
+@click.group(cls=Group, epilog=_EXAMPLES)
+def leases() -> None:
+    """Leases: objects that are somebody's until a time, whatever happens to the holder."""
 
 
 @leases.command(epilog=_GRAB_EXAMPLES)
+@click.argument("command", nargs=-1, metavar="[-- COMMAND...]")
+@exclusive_option
+@click.option("--shared", "-s", multiple=True, metavar="OBJECT", help="For reading; repeatable.")
+@click.option("--seconds", type=int, default=3600, help="How long the lease lasts, and each extension.")
+@click.option("--wait", type=int, default=0, help="Seconds to wait for who is in the way.")
+@database_option
 @with_target
 def grab(
     target: "Target",
-    command: Annotated[list[str] | None, typer.Argument(metavar="[-- COMMAND...]", show_default=False)] = None,
-    exclusive: ExclusiveOption = None,
-    shared: Annotated[
-        list[str] | None, typer.Option("--shared", "-s", metavar="OBJECT", help="For reading; repeatable.")
-    ] = None,
-    seconds: Annotated[int, typer.Option(help="How long the lease lasts, and each extension.")] = 3600,
-    wait: Annotated[int, typer.Option(help="Seconds to wait for who is in the way.")] = 0,
-    database: DatabaseOption = "default",
+    command: tuple[str, ...],
+    exclusive: tuple[str, ...],
+    shared: tuple[str, ...],
+    seconds: int,
+    wait: int,
+    database: str,
 ) -> None:
     """Grab a lease on all objects or none, and print its id. Leaves with 1 when somebody is in the way."""
     from app.cli import lease_commands
 
-    lease_commands.grab(target, exclusive or [], shared or [], database, seconds, wait, command or [])
+    lease_commands.grab(target, exclusive, shared, database, seconds, wait, command)
 
 
 @leases.command()
+@some_objects_argument
+@database_option
+@click.option("--json", "as_json", is_flag=True, help="JSON with the IDL's field names.")
 @with_target
-def show(
-    target: "Target",
-    objects: SomeObjectsArgument = None,
-    database: DatabaseOption = "default",
-    as_json: JsonOption = False,
-) -> None:
+def show(target: "Target", objects: tuple[str, ...], database: str, as_json: bool) -> None:
     """Show the leases on the objects and all that lies in them, as SHOW LEASE; '*' or nothing shows every lease."""
     from app.cli import lease_commands
 
@@ -80,14 +80,19 @@ def show(
 
 
 @leases.command()
+@lease_argument
+@some_objects_argument
+@exclusive_option
+@click.option("--seconds", type=int, default=0, help="From now; 0 is what the lease was granted for.")
+@database_option
 @with_target
 def extend(
     target: "Target",
     lease_id: int,
-    objects: SomeObjectsArgument = None,
-    exclusive: ExclusiveOption = None,
-    seconds: Annotated[int, typer.Option(help="From now; 0 is what the lease was granted for.")] = 0,
-    database: DatabaseOption = "default",
+    objects: tuple[str, ...],
+    exclusive: tuple[str, ...],
+    seconds: int,
+    database: str,
 ) -> None:
     """Let your lease, or some of its objects, last longer, and print until when.
 
@@ -95,23 +100,26 @@ def extend(
     """
     from app.cli import lease_commands
 
-    lease_commands.extend(target, lease_id, objects or [], exclusive or [], database, seconds)
+    lease_commands.extend(target, lease_id, objects, exclusive, database, seconds)
 
 
 @leases.command()
+@lease_argument
+@some_objects_argument
+@database_option
 @with_target
-def drop(
-    target: "Target", lease_id: int, objects: SomeObjectsArgument = None, database: DatabaseOption = "default"
-) -> None:
+def drop(target: "Target", lease_id: int, objects: tuple[str, ...], database: str) -> None:
     """Give your lease up, or some of its objects. What is gone already is no error."""
     from app.cli import lease_commands
 
-    lease_commands.drop(target, lease_id, objects or [], database)
+    lease_commands.drop(target, lease_id, objects, database)
 
 
 @leases.command("force-drop")
+@click.argument("objects", nargs=-1, required=True, metavar="OBJECT...")
+@database_option
 @with_target
-def force_drop(target: "Target", objects: ObjectsArgument, database: DatabaseOption = "default") -> None:
+def force_drop(target: "Target", objects: tuple[str, ...], database: str) -> None:
     """Take objects, and all that lies in them, away from whoever leases them: DROP FORCE LEASE (administrators only).
 
     '*' takes every lease there is.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import typer
+import click
 
 from app.cli.calling import Target, connected
 from app.cli.holding import HoldingLost, run_while_held
@@ -131,7 +131,7 @@ def acquire(
         if lock_id is None:
             _say("nothing is locked: " + ("the command needs no locks" if settings.is_on else f"{_SWITCH} is false"))
     if command:
-        raise typer.Exit(_run(target, settings, lock_id, command, heartbeat_seconds))
+        raise click.exceptions.Exit(_run(target, settings, lock_id, command, heartbeat_seconds))
     if lock_id is not None:
         print(lock_id)
 

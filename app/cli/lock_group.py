@@ -1,9 +1,11 @@
 """`hms-gateway locks …`: the commands and their options; what they do is in `lock_commands`."""
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 
-import typer
+import click
 
+from app.cli.groups import Group
 from app.cli.target_options import with_target
 
 if TYPE_CHECKING:
@@ -33,66 +35,62 @@ Examples:
   hms-gateway locks acquire --hiveconf hive.lock.numretries=0 "drop table t"
 """
 
-locks = typer.Typer(
-    help="Locks of Hive's concurrency model: which a command needs, who holds what, and freeing it.",
-    epilog=_EXAMPLES,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-
-StatementArgument = Annotated[str | None, typer.Argument(metavar="[STATEMENT]", show_default=False)]
-OperationOption = Annotated[
-    str | None, typer.Option(help="What is done to the objects, such as 'insert' or 'add partition'.")
-]
-OnOption = Annotated[list[str] | None, typer.Option(metavar="OBJECT", help="An object that is changed; repeatable.")]
-ReadsOption = Annotated[list[str] | None, typer.Option(metavar="OBJECT", help="An object that is read; repeatable.")]
-DatabaseOption = Annotated[str, typer.Option(metavar="NAME", help="Database of tables named without one.")]
-AsHiveOption = Annotated[
-    bool, typer.Option("--as-hive", help="Lock what Hive's code locks, where that is not what Hive's page says.")
-]
-HiveconfOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME=VALUE",
-        help="hive.support.concurrency, hive.lock.numretries, hive.lock.sleep.between.retries or "
-        "hive.unlock.numretries; repeatable.",
+_WANTED: Final = (
+    click.option("--operation", help="What is done to the objects, such as 'insert' or 'add partition'."),
+    click.option("--on", multiple=True, metavar="OBJECT", help="An object that is changed; repeatable."),
+    click.option("--reads", multiple=True, metavar="OBJECT", help="An object that is read; repeatable."),
+    click.option("--database", default="default", metavar="NAME", help="Database of tables named without one."),
+    click.option(
+        "--as-hive",
+        "is_as_hive",
+        is_flag=True,
+        help="Lock what Hive's code locks, where that is not what Hive's page says.",
     ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="JSON with the IDL's field names.")]
+)
+lock_ids_argument = click.argument("lock_ids", nargs=-1, type=int, required=True, metavar="LOCK_ID...")
+
+
+def wanted_options(command: Callable[..., None]) -> Callable[..., None]:
+    """`command` with the options that are fields of `lock_commands.WantedLocks`."""
+    for option in reversed(_WANTED):
+        command = option(command)
+    return command
+
+
+@click.group(cls=Group, epilog=_EXAMPLES)
+def locks() -> None:
+    """Locks of Hive's concurrency model: which a command needs, who holds what, and freeing it."""
 
 
 @locks.command()
-def explain(
-    statement: StatementArgument = None,
-    operation: OperationOption = None,
-    on: OnOption = None,
-    reads: ReadsOption = None,
-    database: DatabaseOption = "default",
-    as_hive: AsHiveOption = False,
-) -> None:
+@click.argument("statement", required=False)
+@wanted_options
+def explain(**wanted: Any) -> None:
     """Show the locks that a command needs, as EXPLAIN LOCKS does; no metastore is asked."""
     from app.cli import lock_commands
 
-    wanted = lock_commands.WantedLocks(statement, operation, on or (), reads or (), database, as_hive)
-    lock_commands.explain(wanted)
+    lock_commands.explain(lock_commands.WantedLocks(**wanted))
 
 
 @locks.command(epilog=_ACQUIRE_EXAMPLES)
+@click.argument("words", nargs=-1, metavar="[STATEMENT] [-- COMMAND...]")
+@wanted_options
+@click.option(
+    "--hiveconf",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="hive.support.concurrency, hive.lock.numretries, hive.lock.sleep.between.retries or "
+    "hive.unlock.numretries; repeatable.",
+)
+@click.option(
+    "--heartbeat",
+    type=click.FloatRange(min=0.01),
+    default=60.0,
+    help="Seconds between heartbeats of a command, well below txn_timeout_seconds.",
+)
 @with_target
 def acquire(
-    target: "Target",
-    words: Annotated[
-        list[str] | None, typer.Argument(metavar="[STATEMENT] [-- COMMAND...]", show_default=False)
-    ] = None,
-    operation: OperationOption = None,
-    on: OnOption = None,
-    reads: ReadsOption = None,
-    database: DatabaseOption = "default",
-    as_hive: AsHiveOption = False,
-    hiveconf: HiveconfOption = None,
-    heartbeat: Annotated[
-        float, typer.Option(min=0.01, help="Seconds between heartbeats of a command, well below txn_timeout_seconds.")
-    ] = 60.0,
+    target: "Target", words: tuple[str, ...], hiveconf: tuple[str, ...], heartbeat: float, **wanted: Any
 ) -> None:
     """Acquire the locks that a command needs, all or none, and print their id.
 
@@ -101,14 +99,15 @@ def acquire(
     """
     from app.cli import lock_commands
 
-    statement, command = lock_commands.statement_and_command(words or [], is_structured=operation is not None)
-    wanted = lock_commands.WantedLocks(statement, operation, on or (), reads or (), database, as_hive)
-    lock_commands.acquire(target, wanted, hiveconf or (), command, heartbeat)
+    is_structured = wanted["operation"] is not None
+    statement, command = lock_commands.statement_and_command(words, is_structured=is_structured)
+    lock_commands.acquire(target, lock_commands.WantedLocks(statement, **wanted), hiveconf, command, heartbeat)
 
 
 @locks.command()
+@lock_ids_argument
 @with_target
-def release(target: "Target", lock_ids: Annotated[list[int], typer.Argument(metavar="LOCK_ID...")]) -> None:
+def release(target: "Target", lock_ids: tuple[int, ...]) -> None:
     """Release locks by id. One that is not there any more is no error."""
     from app.cli import lock_commands
 
@@ -116,22 +115,23 @@ def release(target: "Target", lock_ids: Annotated[list[int], typer.Argument(meta
 
 
 @locks.command()
+@click.option("--table", metavar="TABLE", help="Only locks on this table and its parts.")
+@click.option("--partition", metavar="NAME", help="Only on this partition: ds=1/hr=2, or ds='1', hr=2.")
+@click.option("--database", metavar="NAME", help="Only locks in this database.")
+@click.option("--legacy", is_flag=True, help="The form Hive prints without transactions.")
+@click.option("--extended", is_flag=True, help="The form without transactions, with query, time and statement.")
+@click.option("--blocking", is_flag=True, help="Only locks that others wait for: whose, since when, for whom.")
+@click.option("--json", "as_json", is_flag=True, help="JSON with the IDL's field names.")
 @with_target
 def show(
     target: "Target",
-    table: Annotated[str | None, typer.Option(metavar="TABLE", help="Only locks on this table and its parts.")] = None,
-    partition: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only on this partition: ds=1/hr=2, or ds='1', hr=2.")
-    ] = None,
-    database: Annotated[str | None, typer.Option(metavar="NAME", help="Only locks in this database.")] = None,
-    legacy: Annotated[bool, typer.Option("--legacy", help="The form Hive prints without transactions.")] = False,
-    extended: Annotated[
-        bool, typer.Option("--extended", help="The form without transactions, with query, time and statement.")
-    ] = False,
-    blocking: Annotated[
-        bool, typer.Option("--blocking", help="Only locks that others wait for: whose, since when, for whom.")
-    ] = False,
-    as_json: JsonOption = False,
+    table: str | None,
+    partition: str | None,
+    database: str | None,
+    legacy: bool,
+    extended: bool,
+    blocking: bool,
+    as_json: bool,
 ) -> None:
     """Show locks as SHOW LOCKS does: one per line, with tabs in between."""
     from app.cli import lock_commands
@@ -143,12 +143,10 @@ def show(
 
 
 @locks.command("force-release")
+@lock_ids_argument
+@click.option("--reason", help="What the holder of a transaction is told.")
 @with_target
-def force_release(
-    target: "Target",
-    lock_ids: Annotated[list[int], typer.Argument(metavar="LOCK_ID...")],
-    reason: Annotated[str | None, typer.Option(help="What the holder of a transaction is told.")] = None,
-) -> None:
+def force_release(target: "Target", lock_ids: tuple[int, ...], reason: str | None) -> None:
     """Take locks away from whoever has them (administrators only), and show what was taken.
 
     A transaction that loses a lock is aborted: it would go on writing without protection.

@@ -2,7 +2,7 @@
 
 from typing import NoReturn
 
-import typer
+import click
 from rich.console import Console
 from rich.markup import escape
 
@@ -19,4 +19,4 @@ def fail(text: str, hint: str = "", exit_code: int = EXIT_FAILED) -> NoReturn:
     err.print(f"[bold red]error:[/bold red] {escape(text)}", soft_wrap=True, highlight=False)
     if hint:
         err.print(escape(hint), style="dim", soft_wrap=True, highlight=False)
-    raise typer.Exit(exit_code)
+    raise click.exceptions.Exit(exit_code)

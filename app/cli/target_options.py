@@ -1,46 +1,52 @@
 """The options that say whom to call and as whom, the same for every command that calls a metastore."""
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import typer
+import click
 
 if TYPE_CHECKING:
     from app.cli.calling import Target
 
 DEFAULT_URL: Final = "https://localhost:30443/gateway/default/hmshttpthrift/api/hms"
 
-UrlOption = Annotated[str, typer.Option(envvar="HMS_GATEWAY_URL", help="Where the metastore is.")]
-UserOption = Annotated[str, typer.Option(envvar="HMS_GATEWAY_USER", help="User to log in as.")]
-PasswordStdinOption = Annotated[
-    bool, typer.Option("--password-stdin", help="Read the password from standard input, first line.")
-]
-PasswordFileOption = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="File whose first line is the password, instead of HMS_GATEWAY_PASSWORD."),
-]
-InsecureOption = Annotated[bool, typer.Option("--insecure", "-k", help="Take any certificate, as curl -k does.")]
-CacertOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="PEM certificate to trust, such as var/certificate.pem.")
-]
-HeaderOption = Annotated[
-    list[str] | None, typer.Option("--header", "-H", metavar="'NAME: VALUE'", help="Header to send along.")
-]
-TimeoutOption = Annotated[float, typer.Option(help="Seconds to wait for the answer.")]
+FILE: Final = click.Path(path_type=Path)
+
+password_stdin_option = click.option(
+    "--password-stdin", is_flag=True, help="Read the password from standard input, first line."
+)
+_OPTIONS: Final = (
+    click.option(
+        "--url", envvar="HMS_GATEWAY_URL", show_envvar=True, default=DEFAULT_URL, help="Where the metastore is."
+    ),
+    click.option("--user", envvar="HMS_GATEWAY_USER", show_envvar=True, default="admin", help="User to log in as."),
+    password_stdin_option,
+    click.option(
+        "--password-file",
+        type=FILE,
+        metavar="FILE",
+        help="File whose first line is the password, instead of HMS_GATEWAY_PASSWORD.",
+    ),
+    click.option("--insecure", "-k", is_flag=True, help="Take any certificate, as curl -k does."),
+    click.option("--cacert", type=FILE, metavar="FILE", help="PEM certificate to trust, such as var/certificate.pem."),
+    click.option("--header", "-H", multiple=True, metavar="'NAME: VALUE'", help="Header to send along."),
+    click.option("--timeout", type=float, default=600.0, help="Seconds to wait for the answer."),
+)
 
 
 def target_of(
     *,
-    url: UrlOption = DEFAULT_URL,
-    user: UserOption = "admin",
-    password_stdin: PasswordStdinOption = False,
-    password_file: PasswordFileOption = None,
-    insecure: InsecureOption = False,
-    cacert: CacertOption = None,
-    header: HeaderOption = None,
-    timeout: TimeoutOption = 600.0,
+    url: str,
+    user: str,
+    password_stdin: bool,
+    password_file: Path | None,
+    insecure: bool,
+    cacert: Path | None,
+    header: tuple[str, ...],
+    timeout: float,
 ) -> "Target":
     """Whom the options name; asks for the password where nothing gives it."""
     from app.cli import calling
@@ -50,7 +56,7 @@ def target_of(
         user=user,
         password=calling.find_password(user, password_file, from_stdin=password_stdin),
         verify=calling.find_trust(cacert, insecure=insecure),
-        headers=calling.parse_headers(header or []),
+        headers=calling.parse_headers(header),
         timeout_seconds=timeout,
     )
 
@@ -61,25 +67,26 @@ def check_words(given: Mapping[str, Any]) -> None:
     from app.cli.output import fail
 
     for value in given.values():
-        for word in value if isinstance(value, list) else [value]:
+        for word in value if isinstance(value, tuple) else [value]:
             if isinstance(word, str) and not is_text(word):
                 fail(f"{word!r} is not UTF-8")
 
 
-_OPTIONS: Final = inspect.signature(target_of).parameters
+def target_options(command: Callable[..., None]) -> Callable[..., None]:
+    """`command` with the options added whose values `target_of` takes."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
 
 
 def with_target(command: Callable[..., None]) -> Callable[..., None]:
     """`command` with these options added to its own; what they name becomes its first argument."""
+    names = inspect.signature(target_of).parameters
 
+    @functools.wraps(command)
     def called(**given: Any) -> None:
         check_words(given)
-        options = {name: given.pop(name) for name in _OPTIONS}
+        options = {name: given.pop(name) for name in names}
         command(target_of(**options), **given)
 
-    own = list(inspect.signature(command).parameters.values())[1:]
-    parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in (*own, *_OPTIONS.values())]
-    called.__name__, called.__doc__ = command.__name__, command.__doc__
-    called.__annotations__ = {one.name: one.annotation for one in parameters}
-    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return called
+    return target_options(called)

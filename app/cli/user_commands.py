@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-import typer
+import click
 
 from app.cli.output import fail, out
 from app.gateway.users import UserFileError, add_user, list_users, remove_user
@@ -15,7 +15,7 @@ def new_password(name: str, *, from_stdin: bool) -> str:
         return sys.stdin.readline().rstrip("\r\n")
     if not sys.stdin.isatty():
         fail("there is no terminal to ask for the password", "use --password-stdin")
-    password: str = typer.prompt(f"New password of {name}", hide_input=True, confirmation_prompt=True)
+    password: str = click.prompt(f"New password of {name}", hide_input=True, confirmation_prompt=True)
     return password
 
 

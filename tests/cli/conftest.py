@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 import pytest
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
 from app.cli.application import application
 from app.client import MetastoreClient

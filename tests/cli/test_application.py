@@ -5,7 +5,7 @@ import sys
 from importlib import metadata
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from app.cli.application import application
 from app.structs import METHODS
@@ -71,7 +71,7 @@ def test_call_without_a_method_says_where_they_are():
 def test_help_imports_nothing_heavy():
     code = (
         "import sys\n"
-        "from typer.testing import CliRunner\n"
+        "from click.testing import CliRunner\n"
         "from app.cli.application import application\n"
         "CliRunner().invoke(application, ['serve', '--help'])\n"
         "heavy = {'sqlalchemy', 'httpx', 'uvicorn', 'alembic', 'app.structs', 'pydantic_settings'}\n"

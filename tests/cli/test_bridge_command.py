@@ -4,7 +4,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from app.bridge.running import BridgeSettings
 from app.bridge.sasl import Credentials

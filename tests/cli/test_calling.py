@@ -6,8 +6,8 @@ import os
 import threading
 
 import pytest
+from click.testing import CliRunner, Result
 from rich.console import Console
-from typer.testing import CliRunner, Result
 
 from app.cli import calling
 from app.cli.application import application

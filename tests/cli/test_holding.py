@@ -11,9 +11,7 @@ from app.structs import NoSuchLockException
 
 
 def held(keep, *command, every_seconds=0.02, lost_after_seconds=60.0):
-    return run_while_held(
-        command, os.environ, keep, every_seconds=every_seconds, lost_after_seconds=lost_after_seconds
-    )
+    return run_while_held(command, os.environ, keep, every_seconds=every_seconds, lost_after_seconds=lost_after_seconds)
 
 
 def until(path):

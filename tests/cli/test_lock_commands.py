@@ -4,7 +4,7 @@ import json
 import threading
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from app.cli.application import application
 from app.structs import (

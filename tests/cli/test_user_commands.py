@@ -4,7 +4,7 @@ import os
 import stat
 
 import pytest
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
 from app.cli.application import application
 from app.gateway.users import verify_user
