@@ -74,16 +74,15 @@ class PartitionExchange:
         """The rename of the deepest directory that all leaving partitions share. Raises MetaException."""
         old, new = exchange.source_directory, exchange.target_directory
         if old is None or new is None or not self._files.manages(old):
-            if not exchange.leaving:
-                raise MetaException(f"Got exception: java.io.FileNotFoundException File {old} does not exist")
-            return None
-        if not exchange.leaving or not self._files.exists(old):
-            raise MetaException(f"Got exception: java.io.FileNotFoundException File {old} does not exist")
-        if self._files.exists(new):
+            if exchange.leaving:
+                return None
+        elif self._files.exists(new):
             raise MetaException(
                 "Got exception: java.io.IOException Cannot rename the source path. The destination path already exists."
             )
-        return Move(exchange.target.table_id, old, new)
+        elif exchange.leaving and self._files.exists(old):
+            return Move(exchange.target.table_id, old, new)
+        raise MetaException(f"Got exception: java.io.FileNotFoundException File {old} does not exist")
 
     def _apply(self, transaction: Transaction, exchange: _Exchange, arriving: Sequence[NewPartition]) -> None:
         source, target = still(transaction, exchange.source), still(transaction, exchange.target)

@@ -173,10 +173,16 @@ OBJECTS: tuple[Difference, ...] = (
     Difference(
         "databases in which there are indexes",
         "drop_database",
-        "Cannot be dropped: NoSuchObjectException for the index's table, which went with the indexed one.",
+        "Cannot be dropped: NoSuchObjectException for the index's table, which went with the indexed one, or "
+        "MetaException, which says to drop the index, where the index's table comes first.",
         "They are dropped, indexes and all.",
         "It is what cascade means.",
-        lambda answers: answers.ours == {} and answers.texts[0].endswith("idx_table table not found"),
+        lambda answers: (
+            answers.ours == {}
+            and answers.texts[0].endswith(
+                ("idx_table table not found", "is an index table. Please do drop index instead.")
+            )
+        ),
         parts_catalogs=True,
     ),
     Difference(

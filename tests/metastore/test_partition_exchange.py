@@ -133,6 +133,13 @@ def test_the_target_directory_exists(two_tables: World) -> None:
     assert two_tables.names("target") == []
 
 
+def test_the_target_directory_is_looked_at_first(two_tables: World) -> None:
+    two_tables.path("shop.db/target/ds=d9").mkdir()
+    assert refusal(lambda: two_tables.service.exchanges.exchange({"ds": "d9"}, SALES, TARGET)) == MetaException(
+        "Got exception: java.io.IOException Cannot rename the source path. The destination path already exists."
+    )
+
+
 def test_the_target_partition_exists(two_tables: World) -> None:
     two_tables.add("d1", "2", table="target", sd=two_tables.descriptor(two_tables.location("elsewhere")))
     assert refusal(lambda: two_tables.service.exchanges.exchange({"ds": "d1"}, SALES, TARGET)) == MetaException(
