@@ -287,7 +287,8 @@ class AlterTableService:
         table_id, before = plan.before.table_id, plan.before.table
         after = _with_creation_metadata(after, before)
         columns = _columns_of(after)
-        if columns != _columns_of(before):
+        are_changed = columns != _columns_of(before)
+        if are_changed:
             after = _without_lost_statistics(tx, table_id, after)
         try:
             tx.update_table(table_id, plan.database_id, after)
@@ -297,7 +298,8 @@ class AlterTableService:
             # As Hive has it: statistics of partitions that moved are gone (semantics §2.7 item 7).
             tx.statistics.delete_below(table_id, plan.files.move[0])
             tx.move_partition_locations(table_id, *plan.files.move)
-        if cascade and plan.before.partition_count:
+        # As Hive has it: without a change there is nothing to cascade, and partitions keep columns of their own.
+        if cascade and are_changed and plan.before.partition_count:
             tx.replace_partition_columns(table_id, columns)
             tx.statistics.keep_partition_columns(table_id, columns)
         tx.append_event(self._events.alter_table(before, after))

@@ -415,6 +415,18 @@ CATALOG: tuple[Difference, ...] = (
         succeeds_here("Filtering is supported only"),
     ),
     Difference(
+        "two mistakes in a filter",
+        "get_partitions_by_filter get_num_partitions_by_filter get_part_specs_by_filter",
+        "Beside an unknown key, a key that is no string is refused although it is fine without: MetaException "
+        "'Filtering is supported only on partition keys of type string'.",
+        "MetaException for the unknown key.",
+        "It is the mistake.",
+        lambda answers: (
+            answers.texts[0].startswith("Filtering is supported only on partition keys of type string")
+            and answers.texts[1].endswith("is not a partitioning key for the table")
+        ),
+    ),
+    Difference(
         "newer filter grammar",
         "get_partitions_by_filter get_num_partitions_by_filter get_part_specs_by_filter",
         "Decimals, DATE '…' and names in backquotes are parse errors.",

@@ -476,6 +476,14 @@ def test_new_columns_reach_partitions_only_with_cascade(
     assert new_columns(catalog, T) == [expected, expected]
 
 
+def test_columns_that_are_not_changed_are_not_written_into_partitions(catalog: Catalog) -> None:
+    catalog.tables.create(new_table(keys=columns("p string")))
+    add_partitions(catalog, T, "1")
+    catalog.alterations.alter(T, new_table(cols=columns("a int"), keys=columns("p string")))
+    catalog.alterations.alter(T, new_table(cols=columns("a int"), keys=columns("p string")), cascade=True)
+    assert new_columns(catalog, T) == [["a", "b"]]
+
+
 def write_files(catalog: Catalog, folder: str, **sizes: int) -> None:
     for name, size in sizes.items():
         (catalog.warehouse / folder / name).write_bytes(b"x" * size)
