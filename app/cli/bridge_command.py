@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from app.cli.importing import uncollected
 from app.cli.output import err, fail
 from app.cli.target_options import DEFAULT_URL, FILE
 
@@ -97,10 +98,11 @@ def bridge(
     Runs until it is told to stop (Ctrl-C or SIGTERM). The password comes from HMS_GATEWAY_PASSWORD or --password-file.
     Listens on this machine only: whoever reaches the port acts with that password.
     """
-    from app.bridge.running import BridgeSettings, run_bridge
-    from app.bridge.serving import ServerOptions
-    from app.limits import Limits
-    from app.logging import configure_logging
+    with uncollected():
+        from app.bridge.running import BridgeSettings, run_bridge
+        from app.bridge.serving import ServerOptions
+        from app.limits import Limits
+        from app.logging import configure_logging
 
     if encoding not in ENCODINGS or sasl not in SASL_POLICIES:
         fail(f"--encoding is one of {', '.join(ENCODINGS)}, --sasl one of {', '.join(SASL_POLICIES)}")
