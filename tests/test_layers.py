@@ -33,6 +33,7 @@ ONLY_IN = {
     "fsspec": {"files"},
     "uvicorn": {"gateway"},
     "httpx": {"client", "cli"},
+    "starlette": {"gateway"},
     "click": {"cli"},
     "rich": {"cli"},
 }
