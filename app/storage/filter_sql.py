@@ -1,12 +1,13 @@
 """Patterns, lists of texts and partition filters as SQL conditions."""
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, Final, TypeAlias
 
 import msgspec
 from sqlalchemy import (
     ARRAY,
+    Column,
     ColumnElement,
     Select,
     Text,
@@ -105,6 +106,22 @@ def with_bound_ids(rows: Select[Any], column: ColumnElement[Any], dialect_name: 
         return rows.where(is_bound_among(column, "ids", dialect_name))
     each = func.unnest(bindparam("ids", type_=ARRAY(column.type))).table_valued("wanted").render_derived()
     return looked_up(rows.where(column == each.c.wanted), each)
+
+
+def with_bound_pairs(rows: Select[Any], first: Column[str], second: Column[str], dialect_name: str) -> Select[Any]:
+    """The rows with these texts in both columns, by the parameters `firsts` and `seconds`, and perhaps some others."""
+    if dialect_name != "postgresql":
+        among = (is_bound_among(first, "firsts", dialect_name), is_bound_among(second, "seconds", dialect_name))
+        return rows.where(*among)
+    firsts, seconds = (bindparam(name, type_=ARRAY(Text)) for name in ("firsts", "seconds"))
+    each = func.unnest(firsts, seconds).table_valued("first", "second", name="pair").render_derived()
+    return looked_up(rows.where(first == each.c.first, second == each.c.second), each)
+
+
+def bound_pairs(pairs: Collection[tuple[str, str]], dialect_name: str) -> dict[str, object]:
+    """The values of the parameters of `with_bound_pairs`, for texts that a database can hold (`is_storable`)."""
+    firsts, seconds = ([pair[number] for pair in pairs] for number in (0, 1))
+    return {"firsts": bound_list(firsts, dialect_name), "seconds": bound_list(seconds, dialect_name)}
 
 
 def looked_up(rows: Select[Any], each: TableValuedAlias) -> Select[Any]:

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, bindparam, delete, insert, select, update
 
-from app.storage.filter_sql import is_bound_among, with_bound_ids
+from app.storage.filter_sql import is_bound_among, with_bound_ids, with_bound_pairs
+from app.storage.schema import OUTCOMES
 from app.storage.txn_schema import COMPLETED_COMPONENTS, LOCKS, TXN_COMPONENTS, TXN_COUNTERS, TXNS
 from app.storage.txn_state import COMPONENT_COLUMNS, POSTGRES_NOW
 from app.txn.transactions import State
@@ -51,6 +52,8 @@ class GroupStatements:
         self.refresh_locks = (
             update(LOCKS).where(among(LOCKS.c.lock_id), LOCKS.c.txn_id == 0).values(last_heartbeat_ms=now_ms)
         )
+        outcomes = select(OUTCOMES.c.principal, OUTCOMES.c.call_key)
+        self.outcomes = with_bound_pairs(outcomes, OUTCOMES.c.principal, OUTCOMES.c.call_key, dialect_name)
         self.grant = (
             update(LOCKS)
             .where(among(LOCKS.c.lock_id))

@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, NoReturn, TypeVar, cast
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, insert
 
 from app.call_keys import AlreadyConcluded, CallKey
 from app.clock import Clock
-from app.storage.filter_sql import bound_list, is_among
+from app.storage.errors import is_storable
+from app.storage.filter_sql import bound_list, bound_pairs
 from app.storage.kept_values import packed_value
 from app.storage.schema import OUTCOMES
 from app.storage.txn_group_statements import (
@@ -345,9 +346,8 @@ class TxnGroup:
     def _read_concluded(self, keys: Sequence[CallKey]) -> dict[tuple[str, str], None]:
         if not keys:
             return {}
-        texts = {key.text for key in keys}
-        among = is_among(OUTCOMES.c.call_key, texts, self._dialect_name)
-        rows = self._connection.execute(select(OUTCOMES.c.principal, OUTCOMES.c.call_key).where(among))
+        pairs = {(key.principal, key.text) for key in keys if is_storable(key.principal) and is_storable(key.text)}
+        rows = self._connection.execute(self._statements.outcomes, bound_pairs(pairs, self._dialect_name)).all()
         return dict.fromkeys((principal, text) for principal, text in rows)
 
     # Writing.

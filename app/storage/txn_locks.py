@@ -5,11 +5,9 @@ from functools import cache
 from typing import Any, Final
 
 from sqlalchemy import (
-    ARRAY,
     ColumnElement,
     Connection,
     Select,
-    Text,
     and_,
     bindparam,
     delete,
@@ -22,7 +20,14 @@ from sqlalchemy import (
 )
 
 from app.storage.errors import is_storable
-from app.storage.filter_sql import bound_list, has_id_among, is_among, is_bound_among, looked_up, with_bound_ids
+from app.storage.filter_sql import (
+    bound_list,
+    bound_pairs,
+    has_id_among,
+    is_among,
+    with_bound_ids,
+    with_bound_pairs,
+)
 from app.storage.repository import Repository
 from app.storage.txn_schema import LOCKS, TXNS
 from app.storage.txn_state import TxnStateWrites, client_columns, object_columns, target_of
@@ -229,29 +234,14 @@ def locks_near(
 ) -> list[Lock]:
     """At most `limit` locks of that strength or more in these tables (no name: on the database), and some others."""
     wanted, dialect_name = [place for place in places if all(map(is_storable, place))], connection.dialect.name
-    values = {
-        "databases": bound_list((db_name for db_name, _ in wanted), dialect_name),
-        "tables": bound_list((table_name for _, table_name in wanted), dialect_name),
-        "least_strength": least_strength,
-        "limit": limit,
-    }
+    values = {**bound_pairs(wanted, dialect_name), "least_strength": least_strength, "limit": limit}
     return _locks(connection.execute(_near_places(dialect_name), values).all())
 
 
 @cache
 def _near_places(dialect_name: str) -> Select[Any]:
     rows = _LOCK_ROWS.where(LOCKS.c.strength >= bindparam("least_strength"))
-    if dialect_name == "postgresql":
-        databases, tables = (bindparam(name, type_=ARRAY(Text)) for name in ("databases", "tables"))
-        each = func.unnest(databases, tables).table_valued("db_name", "table_name", name="place").render_derived()
-        in_place = rows.where(LOCKS.c.db_name == each.c.db_name, LOCKS.c.table_name == each.c.table_name)
-        found = looked_up(in_place, each)
-    else:
-        found = rows.where(
-            is_bound_among(LOCKS.c.db_name, "databases", dialect_name),
-            is_bound_among(LOCKS.c.table_name, "tables", dialect_name),
-        )
-    return found.limit(bindparam("limit"))
+    return with_bound_pairs(rows, LOCKS.c.db_name, LOCKS.c.table_name, dialect_name).limit(bindparam("limit"))
 
 
 def _filter_conditions(filter: LockFilter) -> Iterable[ColumnElement[bool]]:
