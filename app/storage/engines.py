@@ -1,6 +1,7 @@
 """SQLAlchemy engines for SQLite and PostgreSQL, each connection set up the way its use needs."""
 
 import sqlite3
+from time import monotonic
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
@@ -14,6 +15,9 @@ BUSY_SECONDS_MAX = 20
 STUCK_SECONDS_MAX = 60
 CONNECT_SECONDS_MAX = 10
 POOL_WAIT_SECONDS_MAX = 30
+# PostgreSQL keeps the plan of a statement that comes often until it has counted the table anew, a minute after. A table
+# that was empty then and is not now would be read whole by every batch.
+PLANS_KEPT_SECONDS = 1.0
 # Readers are many and keep SQLite's default of 2 MiB each; what they share is the operating system's page cache.
 WRITER_CACHE_KIB = 16_384
 # To what the write-ahead log is cut back after a large transaction.
@@ -48,6 +52,13 @@ def writing_engine(url: URL) -> Engine:
         isolation_level="READ COMMITTED",
         connect_args={"connect_timeout": CONNECT_SECONDS_MAX},
     )
+
+    @event.listens_for(engine, "checkout")
+    def _plans_again(connection: Any, record: Any, proxy: Any) -> None:
+        now = monotonic()
+        if now - record.info.setdefault("planned_at", now) >= PLANS_KEPT_SECONDS:
+            record.info["planned_at"] = now
+            connection.execute("DISCARD PLANS")
 
     @event.listens_for(engine, "connect")
     def _bounded_waits(connection: Any, record: Any) -> None:
