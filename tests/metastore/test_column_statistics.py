@@ -380,10 +380,10 @@ def test_partitions_that_a_rename_moves_lose_theirs(catalog: Catalog, service: C
 def test_cascading_columns_to_partitions(catalog: Catalog, service: ColumnStatisticsService) -> None:
     each = [statistics(P, name, a=longs(1, 2), b=strings(1, 1)) for name in ("ds=a/hr=1", "ds=b/hr=1")]
     service.update_partitions(each)
-    changed = new_table("p", cols=columns("a bigint", "b string"), keys=columns("ds string", "hr int"))
-    catalog.alterations.alter(P, changed)
+    keys = columns("ds string", "hr int")
+    catalog.alterations.alter(P, new_table("p", cols=columns("a bigint", "b string"), keys=keys))
     assert list(found_of(service, "ds=a/hr=1")["ds=a/hr=1"]) == ["a", "b"]
-    catalog.alterations.alter(P, changed, cascade=True)
+    catalog.alterations.alter(P, new_table("p", cols=columns("a bigint", "b string", "c int"), keys=keys), cascade=True)
     assert {name: list(of) for name, of in found_of(service, "ds=a/hr=1", "ds=b/hr=1").items()} == {
         "ds=a/hr=1": ["b"],
         "ds=b/hr=1": ["b"],
