@@ -1,8 +1,10 @@
 """Few partitions out of many are found by an index, without figures about the data: right after they were added."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ from sqlalchemy import Engine, create_engine, event
 
 from app.metastore.partition_tables import matching_filter, matching_partial
 from app.metastore.ports import Selection, StoredTable
-from app.storage import SqlStore
+from app.storage import SqlStore, migrate
 from app.structs import FieldSchema
 from tests.contract.objects import create, names, table
 
@@ -57,6 +59,16 @@ def selection(of: StoredTable, what: str) -> Selection:
             return matching_filter(of, SELECTIONS[what])
 
 
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path, migrated_sqlite_file: Path) -> str:
+    """A database in which nothing ever was: PostgreSQL keeps figures about what other tests have deleted."""
+    if request.param == "sqlite":
+        return f"sqlite:///{shutil.copy(migrated_sqlite_file, tmp_path / 'catalog.sqlite')}"
+    url: str = request.getfixturevalue("fresh_postgres_database")
+    migrate(url)
+    return url
+
+
 @contextmanager
 def statements() -> Iterator[list[tuple[str, Any]]]:
     """What is sent to any database meanwhile."""
@@ -81,9 +93,7 @@ def plan(database_url: str, statement: str, parameters: Any) -> str:
     return "\n".join(str(row[-1]) for row in rows)
 
 
-@pytest.mark.slow
-def test_few_partitions_are_found_by_an_index_of_their_own(store: SqlStore, database_url: str) -> None:
-    of = create(store, table(partitionKeys=KEYS), map(values, range(COUNT)))
+def assert_indexes_are_used(store: SqlStore, database_url: str, of: StoredTable) -> None:
     for what in [*SELECTIONS, "names", "leading value", "value in the middle"]:
         with statements() as sent:
             assert names(store, of, selection(of, what)) == [name(77)], what
@@ -93,6 +103,25 @@ def test_few_partitions_are_found_by_an_index_of_their_own(store: SqlStore, data
         assert "Seq Scan" not in steps, (what, steps)  # PostgreSQL reading everything
         reads = [step for step in steps.splitlines() if "table_id" in step]
         assert all("key_" in step or "part_name" in step or "rowid" in step for step in reads), (what, steps)
+
+
+@pytest.mark.slow
+def test_few_partitions_are_found_by_an_index_of_their_own(store: SqlStore, database_url: str) -> None:
+    assert_indexes_are_used(store, database_url, create(store, table(partitionKeys=KEYS), map(values, range(COUNT))))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("analyzed", [50, 3 * COUNT])
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
+def test_figures_from_before_the_table_was_filled_mislead_nobody(
+    store: SqlStore, database_url: str, analyzed: int
+) -> None:
+    create(store, table(tableName="analyzed", partitionKeys=KEYS), map(values, range(analyzed)))
+    engine = create_engine(database_url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("ANALYZE")  # as PostgreSQL does by itself every few minutes
+    engine.dispose()
+    assert_indexes_are_used(store, database_url, create(store, table(partitionKeys=KEYS), map(values, range(COUNT))))
 
 
 COARSE = [FieldSchema("day", "string"), FieldSchema("part", "int"), FieldSchema("region", "string")]
