@@ -1,6 +1,7 @@
 """Patterns, lists of texts and partition filters as SQL conditions."""
 
 from collections.abc import Callable, Collection, Container, Iterable, Sequence
+from functools import partial
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, Final, TypeAlias
 
@@ -65,39 +66,33 @@ OPERATORS: Final[dict[Operator, Callable[[Any, Any], Condition]]] = {
 
 def is_among(column: ColumnElement[Any], texts: Iterable[str], dialect_name: str) -> Condition:
     """`column IN (texts)` for any number of texts, as one bound value. Texts no database can hold match nothing."""
-    wanted = [text for text in texts if is_storable(text)]
-    if dialect_name == "postgresql":
-        return column == func.any(bindparam(None, wanted, type_=ARRAY(Text)))
-    if dialect_name == "sqlite":
-        each = func.json_each(bindparam(None, msgspec.json.encode(wanted).decode(), type_=Text)).table_valued("value")
-        return column.in_(select(each.c.value))
-    return column.in_(wanted)
+    wanted = bound_list((text for text in texts if is_storable(text)), dialect_name)
+    return _is_in_list(column, partial(bindparam, None, wanted), dialect_name)
 
 
 def has_id_among(column: ColumnElement[Any], ids: Iterable[int], dialect_name: str) -> Condition:
     """`column IN (ids)` for any number of ids, as one bound value."""
-    wanted = list(ids)
-    if dialect_name == "postgresql":
-        return column == func.any(bindparam(None, wanted, type_=ARRAY(column.type)))
-    if dialect_name == "sqlite":
-        each = func.json_each(bindparam(None, msgspec.json.encode(wanted).decode(), type_=Text)).table_valued("value")
-        return column.in_(select(each.c.value))
-    return column.in_(wanted)
+    return _is_in_list(column, partial(bindparam, None, bound_list(ids, dialect_name)), dialect_name)
 
 
 def is_bound_among(column: ColumnElement[Any], parameter: str, dialect_name: str) -> Condition:
     """The same as a part of a statement that is made once; the parameter's value is `bound_list`."""
-    if dialect_name == "postgresql":
-        item = Text() if isinstance(column.type, Text) else column.type
-        return column == func.any(bindparam(parameter, type_=ARRAY(item)))
-    if dialect_name == "sqlite":
-        return column.in_(select(func.json_each(bindparam(parameter, type_=Text)).table_valued("value").c.value))
-    return column.in_(bindparam(parameter, expanding=True))
+    return _is_in_list(column, partial(bindparam, parameter), dialect_name)
 
 
 def bound_list(values: Iterable[int | str], dialect_name: str) -> object:
     """Ids, or texts that a database can hold (`is_storable`)."""
     return msgspec.json.encode(list(values)).decode() if dialect_name == "sqlite" else list(values)
+
+
+def _is_in_list(column: ColumnElement[Any], bound: Callable[..., Any], dialect_name: str) -> Condition:
+    """`bound` makes the parameter when it is told the type."""
+    if dialect_name == "postgresql":
+        item = Text() if isinstance(column.type, Text) else column.type
+        return column == func.any(bound(type_=ARRAY(item)))
+    if dialect_name == "sqlite":
+        return column.in_(select(func.json_each(bound(type_=Text)).table_valued("value").c.value))
+    return column.in_(bound(expanding=True))
 
 
 def with_bound_ids(rows: Select[Any], column: ColumnElement[Any], dialect_name: str) -> Select[Any]:
