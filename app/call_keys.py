@@ -4,10 +4,11 @@ A reply can be lost after the change was committed, and then a client repeats th
 in the same unit of work as the change, so that the repetition is told what happened instead of doing it again.
 """
 
-from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
+
+from app.during import During
 
 CALL_KEY_CHARACTERS_MAX = 128
 
@@ -79,16 +80,6 @@ def recalled_value() -> KeptValue | None:
     return key.recalled
 
 
-class answering(AbstractContextManager[None]):
+def answering(key: CallKey | None) -> During[CallKey | None]:
     """Units of work inside belong to the call with `key`; with None to no call, as preparations and repairs do."""
-
-    __slots__ = ("_key", "_token")
-
-    def __init__(self, key: CallKey | None) -> None:
-        self._key = key
-
-    def __enter__(self) -> None:
-        self._token = _current.set(self._key)
-
-    def __exit__(self, *_: object) -> None:
-        _current.reset(self._token)
+    return During(_current, key)

@@ -7,9 +7,10 @@ need no threads to wait in, and meet in the same batch.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import NamedTuple, NoReturn, TypeAlias
+
+from app.during import During
 
 
 class Given(NamedTuple):
@@ -48,29 +49,14 @@ _TAKING = Given(None)
 _stage: ContextVar[Given | None] = ContextVar("deferral", default=None)
 
 
-class _Run:
-    """One run of a handler, in a `with` block. A class, because generators take three times as long."""
-
-    __slots__ = ("_stage", "_token")
-
-    def __init__(self, stage: Given) -> None:
-        self._stage = stage
-
-    def __enter__(self) -> None:
-        self._token = _stage.set(self._stage)
-
-    def __exit__(self, *_: object) -> None:
-        _stage.reset(self._token)
-
-
-def taking() -> AbstractContextManager[None]:
+def taking() -> During[Given | None]:
     """The first run: raises Taken or NotDeferrable where the handler comes to storage."""
-    return _Run(_TAKING)
+    return During(_stage, _TAKING)
 
 
-def giving(given: Given) -> AbstractContextManager[None]:
+def giving(given: Given) -> During[Given | None]:
     """The second run."""
-    return _Run(given)
+    return During(_stage, given)
 
 
 def given_now() -> Given | None:

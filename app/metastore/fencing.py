@@ -6,11 +6,11 @@ ended, and on the events the change has made, since only they say what it touche
 """
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
+from app.during import During
 from app.metastore.partition_names import make_name
 from app.metastore.ports import Event, EventId, Transaction
 from app.structs import InvalidOperationException
@@ -22,14 +22,9 @@ T = TypeVar("T")
 _presented: ContextVar[int | None] = ContextVar("presented_lease", default=None)
 
 
-@contextmanager
-def presenting(lease_id: int) -> Iterator[None]:
+def presenting(lease_id: int) -> During[int | None]:
     """Units of work that this thread starts inside are made under the lease."""
-    token = _presented.set(lease_id)
-    try:
-        yield
-    finally:
-        _presented.reset(token)
+    return During(_presented, lease_id)
 
 
 def fenced(work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
