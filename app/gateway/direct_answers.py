@@ -93,9 +93,7 @@ class DirectAnswers:
             for path, dialect in dialects.items()
             if path.isascii() and not set("%?#") & set(path)
         }
-        self._content_types = {
-            codec.name: codec.content_type.encode() for codec in (codecs.tjson, codecs.binary, codecs.compact)
-        }
+        self._content_types = {codec.name: codec.content_type.encode() for codec in codecs}
         self._codecs = codecs
         self._cache = cache
         self._calls = calls

@@ -72,9 +72,7 @@ class Endpoint:
         write_stall_seconds_max: float = 60.0,
     ) -> None:
         self._codecs = codecs
-        self._content_types = {
-            codec.name: codec.content_type.encode() for codec in (codecs.tjson, codecs.binary, codecs.compact)
-        }
+        self._content_types = {codec.name: codec.content_type.encode() for codec in codecs}
         self._cache = cache
         self._authenticator = authenticator
         self._metrics = metrics

@@ -57,7 +57,7 @@ class RepeatableProcessor:
         self._processor = processor
         self._outcomes = outcomes
         self._answered_from_value = answered_from_value
-        self._codecs = {codec.name: codec for codec in (codecs.tjson, codecs.binary, codecs.compact)}
+        self._codecs = {codec.name: codec for codec in codecs}
 
     def process(self, codec: Codec, message: Message, call: Call) -> Reply:
         """As `Processor.process`; a call with a key that was used before is answered with its first outcome."""

@@ -53,6 +53,9 @@ class Codecs:
     binary: Codec
     compact: Codec
 
+    def __iter__(self) -> Iterator[Codec]:
+        return iter((self.tjson, self.binary, self.compact))
+
     def sniff(self, body: bytes) -> Codec:
         """The codec of a body, by its first bytes; raises NotThrift, which says what the body looks like instead."""
         first = body[:2]
