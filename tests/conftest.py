@@ -28,6 +28,16 @@ def pytest_configure() -> None:
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PrivatePostgres]:
     """A running PostgreSQL of our own, shared by the run. Skips where none can be had."""
+    yield from _running_postgres()
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[PrivatePostgres]:
+    """One for a single test, which may stop it: the shared one has other tests' connections."""
+    yield from _running_postgres()
+
+
+def _running_postgres() -> Iterator[PrivatePostgres]:
     try:
         server = PrivatePostgres()
     except PostgresUnavailable as reason:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.private_postgres import PostgresUnavailable, PrivatePostgres
+from tests.private_postgres import PrivatePostgres
 from tests.server import API_PATH, GatewayServer, basic, migrate
 
 ROUNDS = 1_000
@@ -95,19 +95,10 @@ def test_name_is_given_to_one_of_two_replicas_only(replicas: tuple[GatewayServer
     assert sorted(number for number, made in outcomes if made) == list(range(20))
 
 
-def test_database_that_goes_away_comes_back_without_a_restart(tmp_path: Path) -> None:
-    # A PostgreSQL of this test's own: the shared one has other tests' connections.
-    try:
-        postgres = PrivatePostgres()
-    except PostgresUnavailable as reason:
-        pytest.skip(f"no PostgreSQL: {reason}")
-    try:
-        postgres.start()
-        migrate(postgres.url(), tmp_path)
-        with GatewayServer(tmp_path / "server", database=postgres.url()) as server, server.connection() as connection:
-            _survives_an_outage(postgres, server, Caller(server, connection))
-    finally:
-        postgres.delete()
+def test_database_that_goes_away_comes_back_without_a_restart(own_postgres: PrivatePostgres, tmp_path: Path) -> None:
+    migrate(own_postgres.url(), tmp_path)
+    with GatewayServer(tmp_path / "server", database=own_postgres.url()) as server, server.connection() as connection:
+        _survives_an_outage(own_postgres, server, Caller(server, connection))
 
 
 def _survives_an_outage(postgres: PrivatePostgres, server: GatewayServer, caller: Caller) -> None:

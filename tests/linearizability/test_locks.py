@@ -14,7 +14,7 @@ import pytest
 from tests.linearizability.checks import check_ids, check_locks
 from tests.linearizability.history import Call, by_world
 from tests.linearizability.playing import PROCESSES, SCALE, finish, play, start, wait_for_journals
-from tests.private_postgres import PostgresUnavailable, PrivatePostgres
+from tests.private_postgres import PrivatePostgres
 from tests.server import GatewayServer, migrate
 
 pytestmark = pytest.mark.slow
@@ -54,26 +54,17 @@ def test_processes_that_are_killed_leave_nothing_half_done(database_url: str, tm
 
 
 @pytest.mark.postgres
-def test_a_database_that_crashes_loses_no_commit(tmp_path: Path) -> None:
+def test_a_database_that_crashes_loses_no_commit(own_postgres: PrivatePostgres, tmp_path: Path) -> None:
     """What the store calls unavailable has not happened, and what it calls unknown may have."""
-    try:
-        postgres = PrivatePostgres()
-    except PostgresUnavailable as reason:
-        pytest.skip(f"no PostgreSQL: {reason}")
-    try:
-        postgres.start()
-        with psycopg.connect(postgres.url().replace("+psycopg", ""), autocommit=True) as connection:
-            connection.execute("ALTER DATABASE postgres SET synchronous_commit = on")
-        migrate(postgres.url(), tmp_path)
-        process = start(tmp_path, "locks", [postgres.url()], "--worlds", 1, "--calls", 24)
-        for crash in (1, 2):
-            wait_for_journals(process, tmp_path, crash * KILL_BYTES // 2)
-            postgres.stop()
-            postgres.start()
-        calls = finish(process, tmp_path)
-    finally:
-        postgres.delete()
-    check(calls, is_alone=False)
+    with psycopg.connect(own_postgres.url().replace("+psycopg", ""), autocommit=True) as connection:
+        connection.execute("ALTER DATABASE postgres SET synchronous_commit = on")
+    migrate(own_postgres.url(), tmp_path)
+    process = start(tmp_path, "locks", [own_postgres.url()], "--worlds", 1, "--calls", 24)
+    for crash in (1, 2):
+        wait_for_journals(process, tmp_path, crash * KILL_BYTES // 2)
+        own_postgres.stop()
+        own_postgres.start()
+    check(finish(process, tmp_path), is_alone=False)
 
 
 @pytest.mark.postgres
