@@ -25,6 +25,8 @@ class PostgresVersionWatch:
         """`connection` commits by itself and belongs to the watch from now on. Raises StoreUnavailable."""
         self._connection = connection
         self._pgconn = connection.pgconn
+        # Kept, since libpq forgets the number of a socket it lost, and who waits for the socket has to name it to stop.
+        self._socket = connection.fileno()
         with _unavailable():
             prepared = self._pgconn.prepare(_STATEMENT, _QUERY)
         if prepared.status != pq.ExecStatus.COMMAND_OK:
@@ -32,7 +34,7 @@ class PostgresVersionWatch:
         self._pgconn.nonblocking = 1
 
     def fileno(self) -> int:
-        return self._connection.fileno()
+        return self._socket
 
     def ask(self) -> None:
         with _unavailable():

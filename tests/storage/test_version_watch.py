@@ -90,6 +90,29 @@ def test_lookups_are_current_before_and_after_the_connection_is_lost(store, post
     asyncio.run(run())
 
 
+def test_a_connection_that_is_lost_while_nobody_asks_leaves_no_reader_behind(store, postgres_server):
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        problems: list[object] = []
+        loop.set_exception_handler(lambda _loop, context: problems.append(context))
+        cache = ReplyCache(store, Limits())
+        try:
+            remember(cache)
+            assert await cache.lookup(KEY) == b"reply"
+            watch = cache._freshness._watch
+            cut_connections(postgres_server)
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while cache._freshness._watch is watch:
+                    await asyncio.sleep(0)
+            assert not loop.remove_reader(watch.fileno())
+            assert await cache.lookup(KEY) == b"reply"
+        finally:
+            cache.close()
+        assert not problems
+
+    asyncio.run(run())
+
+
 def test_whoever_can_be_called_back_is_told_the_same(store):
     async def run() -> None:
         cache = ReplyCache(store, Limits())
