@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, bindparam, delete, insert, select, update
 
 from app.storage.filter_sql import is_bound_among, with_bound_ids, with_bound_pairs
 from app.storage.schema import OUTCOMES
+from app.storage.txn_locks import LOCK_ROWS
 from app.storage.txn_schema import COMPLETED_COMPONENTS, LOCKS, TXN_COMPONENTS, TXN_COUNTERS, TXNS
 from app.storage.txn_state import COMPONENT_COLUMNS, POSTGRES_NOW
 from app.txn.transactions import State
@@ -20,6 +21,10 @@ OPEN_IDS: Final = (
     select(TXNS.c.txn_id).where(TXNS.c.state == State.OPEN.value).order_by(TXNS.c.txn_id).limit(bindparam("limit"))
 )
 NEW_COUNTER: Final = insert(TXN_COUNTERS)
+NEW_TXN: Final = insert(TXNS)
+NEW_WRITE: Final = insert(TXN_COMPONENTS)
+NEW_LOCK: Final = insert(LOCKS)
+NEW_OUTCOME: Final = insert(OUTCOMES)
 SET_COUNTER: Final = (
     update(TXN_COUNTERS).where(TXN_COUNTERS.c.name == bindparam("the_name")).values(last_id=bindparam("last_id"))
 )
@@ -43,6 +48,7 @@ class GroupStatements:
         of_txns = among(TXN_COMPONENTS.c.txn_id)
         self.txns = with_bound_ids(select(TXNS), TXNS.c.txn_id, dialect_name)
         self.components = with_bound_ids(components, TXN_COMPONENTS.c.txn_id, dialect_name)
+        self.requests = with_bound_ids(LOCK_ROWS, LOCKS.c.lock_id, dialect_name)
         self.commit = open_txns.values(state=State.COMMITTED.value, ended_ms=now_ms)
         self.refresh_txns = open_txns.values(last_heartbeat_ms=now_ms)
         self.complete = insert(COMPLETED_COMPONENTS).from_select(list(COMPONENT_COLUMNS), components.where(of_txns))

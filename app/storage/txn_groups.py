@@ -7,33 +7,38 @@ raises takes its changes back. A statement costs many times what a decision cost
 A unit of work that asks for anything not read ahead raises `NeedsDatabase` here. It is then run on its own, after what
 the others changed was written (`app.storage.writer`), so only speed depends on what callers say they need
 (`ports.TxnWork`).
+
+Nothing here talks to the database: what is to be asked and changed are values, which `app.storage.writer` hands to
+SQLAlchemy one by one and `app.storage.event_loop_writer` sends to PostgreSQL all at once.
 """
 
-from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, NoReturn, TypeVar, cast
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias, TypeVar, cast
 
-from sqlalchemy import Connection, insert
+from sqlalchemy import Executable
 
 from app.call_keys import AlreadyConcluded, CallKey
 from app.clock import Clock
 from app.storage.errors import is_storable
 from app.storage.filter_sql import bound_list, bound_pairs
 from app.storage.kept_values import packed_value
-from app.storage.schema import OUTCOMES
 from app.storage.txn_group_statements import (
     COUNTERS,
     COUNTERS_AND_NOW,
     NEW_COUNTER,
+    NEW_LOCK,
+    NEW_OUTCOME,
+    NEW_TXN,
+    NEW_WRITE,
     OPEN_IDS,
     SET_BLOCKER,
     SET_COUNTER,
     group_statements,
 )
-from app.storage.txn_locks import lock_insertions, locks_near, locks_with_ids
-from app.storage.txn_schema import LOCKS, TXN_COMPONENTS, TXNS
-from app.storage.txn_state import POSTGRES_NOW, txn_insertions, txn_of, write_insertions, write_of
-from app.structs import TxnType
+from app.storage.txn_locks import lock_insertions, locks_of, near_places
+from app.storage.txn_state import txn_insertions, txn_of, write_insertions, write_of
+from app.structs import LockType, TxnType
 from app.txn.locks import STRENGTH, Lock, LockId, TxnId, weakest_conflicting
 from app.txn.names import Target
 from app.txn.ports import Client, TxnWork, TxnWrites
@@ -58,27 +63,59 @@ class GroupJob(NamedTuple):
     key: CallKey | None
 
 
-class TxnGroup:
-    """`ports.TxnWrites`, as far as the most frequent calls need it, for the units of work that `jobs` are."""
+Values: TypeAlias = Mapping[str, object]
 
-    def __init__(self, connection: Connection, clock: Clock, jobs: Sequence[GroupJob]) -> None:
-        self._connection = connection
-        self._dialect_name = connection.dialect.name
-        self._statements = group_statements(self._dialect_name)
+
+class Statement(NamedTuple):
+    """A statement and the values of its parameters. Insertions may have several rows of them."""
+
+    sql: Executable
+    values: Values | Sequence[Values]
+
+
+Asked: TypeAlias = Mapping[str, Statement]
+Rows: TypeAlias = Sequence[Sequence[Any]]
+
+
+class TxnGroup:
+    """`ports.TxnWrites`, as far as the most frequent calls need it, for the units of work that `jobs` are.
+
+    First what `reading` asks for is to be read, then the jobs are run, then `changes` are to be written, all within
+    one database transaction that holds the lock on the catalog.
+    """
+
+    def __init__(self, dialect_name: str, clock: Clock, jobs: Sequence[GroupJob]) -> None:
+        self._dialect_name = dialect_name
+        self._statements = group_statements(dialect_name)
         self._clock = clock
+        self._jobs = jobs
         self._now_ms: int | None = None
         self._undo: list[tuple[MutableMapping[Any, Any], Any, Any]] = []
         self._changed = _Changed()
-        works = [job.work for job in jobs]
-        needs_counters = any(work.opens or work.locks or work.txn_ids for work in works)
-        self._known_counters = self._read_counters() if needs_counters else None
-        self._stored_counters = dict(self._known_counters or {})
-        self._txns = self._read_txns({txn_id for work in works for txn_id in work.txn_ids})
-        self._writes = self._read_writes({txn_id for work in works if work.commits for txn_id in work.txn_ids})
-        self._requests = self._read_requests({lock_id for work in works for lock_id in work.lock_ids})
-        self._near = self._read_near(works)
-        self._open_ids = self._read_open_ids(sum(work.opens for work in works), len(works))
-        self._concluded = self._read_concluded([job.key for job in jobs if job.key is not None])
+        self._known_counters: dict[str, int] | None = None
+        self._stored_counters: dict[str, int] = {}
+        self._txns: dict[int, Txn | None] = {}
+        self._writes: dict[int, list[Write]] = {}
+        self._requests: dict[int, list[Lock]] = {}
+        self._near: dict[_Place, dict[tuple[int, int], Lock]] = {}
+        self._open_ids: _OpenIds | None = None
+        self._concluded: dict[tuple[str, str], None] = {}
+
+    def reading(self) -> Generator[Asked, Mapping[str, Rows], None]:
+        """Says what is to be read, is sent the rows of each under the same name, and perhaps says more."""
+        works = [job.work for job in self._jobs]
+        # Whether a lock is in the way of requests that are there already is seen when they are known.
+        checks = any(work.checks for work in works)
+        near = [] if checks else _wanted(works)
+        asked = {**self._ask_first(works), **self._ask_near(near)}
+        if asked:
+            rows = yield asked
+            self._learn(rows, works)
+            self._learn_near(rows, near)
+        if checks:
+            near = _wanted(works, self._requests)
+            if asked := self._ask_near(near):
+                self._learn_near((yield asked), near)
 
     def run(self, job: GroupJob, seconds: int) -> Any:
         """The value of one unit of work. Raises what it raises, AlreadyConcluded, and NeedsDatabase."""
@@ -98,17 +135,18 @@ class TxnGroup:
             raise
         return value
 
-    def write(self) -> None:
-        """Write what has been changed. Nothing may be run afterwards."""
+    def changes(self) -> list[Statement]:
+        """What is to be written, in this order. Nothing may be run afterwards."""
         now_ms = self._now_ms or 0
-        for name, last_id in self._changed.counters.items():
-            self._write_counter(name, last_id)
-        self._insert(TXNS, self._changed.new_txns.values())
-        self._insert(TXN_COMPONENTS, self._changed.new_writes.values())
-        self._write_commits(now_ms)
-        self._write_heartbeats(now_ms)
-        self._write_locks(now_ms)
-        self._insert(OUTCOMES, ([row] for row in self._changed.outcomes.values()))
+        return [
+            *self._counter_changes(),
+            *_insertion(NEW_TXN, self._changed.new_txns.values()),
+            *_insertion(NEW_WRITE, self._changed.new_writes.values()),
+            *self._commits(now_ms),
+            *self._heartbeats(now_ms),
+            *self._lock_changes(now_ms),
+            *_insertion(NEW_OUTCOME, [list(self._changed.outcomes.values())]),
+        ]
 
     # `TxnWrites`. Everything else needs the database.
 
@@ -124,10 +162,9 @@ class TxnGroup:
     def now_ms(self) -> int:
         """One time for all of them; what one writes with it nobody can have read before they are committed."""
         if self._now_ms is None:
-            if self._dialect_name == "sqlite":
-                self._now_ms = self._clock.milliseconds()
-            else:
-                self._now_ms = self._connection.execute(POSTGRES_NOW).scalar_one()
+            if self._dialect_name != "sqlite":
+                raise NeedsDatabase
+            self._now_ms = self._clock.milliseconds()
         return self._now_ms
 
     def high_water_mark(self) -> TxnId:
@@ -277,121 +314,112 @@ class TxnGroup:
 
     # Reading ahead.
 
-    def _read_counters(self) -> dict[str, int]:
-        counters = {}
-        if self._dialect_name == "sqlite":
-            counters = {name: int(last_id) for name, last_id in self._connection.execute(COUNTERS)}
-        else:
-            for name, last_id, now_ms in self._connection.execute(COUNTERS_AND_NOW):
-                counters[name] = int(last_id)
-                self._now_ms = now_ms
-        return counters
+    def _ask_first(self, works: Sequence[TxnWork[Any]]) -> dict[str, Statement]:
+        asked = {}
+        if self._dialect_name != "sqlite":
+            asked["counters"] = Statement(COUNTERS_AND_NOW, {})
+        elif any(work.opens or work.locks or work.txn_ids for work in works):
+            asked["counters"] = Statement(COUNTERS, {})
+        if txn_ids := {txn_id for work in works for txn_id in work.txn_ids}:
+            asked["txns"] = Statement(self._statements.txns, self._bound(txn_ids))
+        if txn_ids := {txn_id for work in works if work.commits for txn_id in work.txn_ids}:
+            asked["components"] = Statement(self._statements.components, self._bound(txn_ids))
+        if lock_ids := {lock_id for work in works for lock_id in work.lock_ids}:
+            asked["requests"] = Statement(self._statements.requests, self._bound(lock_ids))
+        if any(work.opens for work in works):
+            asked["open ids"] = Statement(OPEN_IDS, {"limit": self._open_ids_max()})
+        if keys := self._storable_keys():
+            asked["outcomes"] = Statement(self._statements.outcomes, bound_pairs(keys, self._dialect_name))
+        return asked
 
-    def _read_txns(self, txn_ids: set[int]) -> dict[int, Txn | None]:
-        if not txn_ids:
-            return {}
-        found: dict[int, Txn | None] = dict.fromkeys(txn_ids)
-        rows = self._connection.execute(self._statements.txns, self._bound(txn_ids)).all()
-        found.update((row.txn_id, txn_of(row)) for row in rows)
-        return found
+    def _learn(self, rows: Mapping[str, Rows], works: Sequence[TxnWork[Any]]) -> None:
+        if "counters" in rows:
+            self._known_counters = {name: last_id for name, last_id, *_ in rows["counters"]}
+            self._stored_counters = dict(self._known_counters)
+            for _, _, *now_ms in rows["counters"]:
+                self._now_ms = now_ms[0] if now_ms else None
+        self._txns = {txn_id: None for work in works for txn_id in work.txn_ids}
+        self._txns.update((row[0], txn_of(row)) for row in rows.get("txns", ()))
+        self._writes = {txn_id: [] for work in works if work.commits for txn_id in work.txn_ids}
+        for row in rows.get("components", ()):
+            self._writes[row[0]].append(write_of(row))
+        self._requests = {lock_id: [] for work in works for lock_id in work.lock_ids}
+        for lock in sorted(locks_of(rows.get("requests", ())), key=lambda lock: (lock.lock_id, lock.number)):
+            self._requests[lock.lock_id].append(lock)
+        if "open ids" in rows:
+            ids = [txn_id for (txn_id,) in rows["open ids"]]
+            self._open_ids = _OpenIds(ids, len(ids) < self._open_ids_max())
+        self._concluded = dict.fromkeys((principal, text) for principal, text in rows.get("outcomes", ()))
 
-    def _read_writes(self, txn_ids: set[int]) -> dict[int, list[Write]]:
-        found: dict[int, list[Write]] = {txn_id: [] for txn_id in txn_ids}
-        if txn_ids:
-            for row in self._connection.execute(self._statements.components, self._bound(txn_ids)).all():
-                found[row.txn_id].append(write_of(row))
-        return found
+    def _open_ids_max(self) -> int:
+        return len(self._jobs) + _OPEN_IDS_MORE
 
-    def _read_requests(self, lock_ids: set[int]) -> dict[int, list[Lock]]:
-        found: dict[int, list[Lock]] = {lock_id: [] for lock_id in lock_ids}
-        if lock_ids:
-            for lock in locks_with_ids(self._connection, lock_ids):
-                found[lock.lock_id].append(lock)
-        return found
+    def _storable_keys(self) -> set[tuple[str, str]]:
+        keys = {(job.key.principal, job.key.text) for job in self._jobs if job.key is not None}
+        return {key for key in keys if all(map(is_storable, key))}
 
-    def _read_near(self, works: Sequence[TxnWork[Any]]) -> dict[_Place, dict[tuple[int, int], Lock]]:
-        """Nothing when there is too much; then whoever needs it runs on its own."""
-        wanted = [(target, type) for work in works for target, type in work.locks]
-        for work in works:
-            if work.checks:
-                wanted += [
-                    (lock.target, lock.type)
-                    for lock_id in work.lock_ids
-                    for lock in self._requests[lock_id]
-                    if not lock.is_acquired
-                ]
-        wanted = [(target, type) for target, type in wanted if target.table_name is not None]
+    def _ask_near(self, wanted: "_Wanted") -> dict[str, Statement]:
         if not wanted:
             return {}
-        near: dict[_Place, dict[tuple[int, int], Lock]] = {
-            place: {} for place in _places(target for target, _ in wanted)
+        places = _places(target for target, _ in wanted)
+        values = {
+            **bound_pairs([place for place in places if all(map(is_storable, place))], self._dialect_name),
+            "least_strength": min(weakest_conflicting(type) for _, type in wanted),
+            "limit": NEAR_ROWS_MAX,
         }
-        least = min(weakest_conflicting(type) for _, type in wanted)
-        rows = locks_near(self._connection, near, least, NEAR_ROWS_MAX)
-        if len(rows) >= NEAR_ROWS_MAX:
-            return {}
-        for lock in rows:
-            place = near.get((lock.target.db_name, lock.target.table_name or ""))
+        return {"near": Statement(near_places(self._dialect_name), values)}
+
+    def _learn_near(self, rows: Mapping[str, Rows], wanted: "_Wanted") -> None:
+        """Nothing when there is too much; then whoever needs it runs on its own."""
+        found = rows.get("near", ())
+        if len(found) >= NEAR_ROWS_MAX:
+            return
+        self._near = {place: {} for place in _places(target for target, _ in wanted)}
+        for lock in locks_of(found):
+            place = self._near.get((lock.target.db_name, lock.target.table_name or ""))
             if place is not None:
                 place[lock.lock_id, lock.number] = lock
-        return near
-
-    def _read_open_ids(self, opening: int, count: int) -> "_OpenIds | None":
-        if not opening:
-            return None
-        limit = count + _OPEN_IDS_MORE
-        ids = self._connection.execute(OPEN_IDS, {"limit": limit}).scalars().all()
-        return _OpenIds(ids, len(ids) < limit)
-
-    def _read_concluded(self, keys: Sequence[CallKey]) -> dict[tuple[str, str], None]:
-        if not keys:
-            return {}
-        pairs = {(key.principal, key.text) for key in keys if is_storable(key.principal) and is_storable(key.text)}
-        rows = self._connection.execute(self._statements.outcomes, bound_pairs(pairs, self._dialect_name)).all()
-        return dict.fromkeys((principal, text) for principal, text in rows)
 
     # Writing.
 
     def _bound(self, ids: Iterable[int], **others: object) -> dict[str, object]:
         return {"ids": bound_list(ids, self._dialect_name), **others}
 
-    def _insert(self, table: Any, rows: Iterable[Sequence[dict[str, Any]]]) -> None:
-        together = [row for some in rows for row in some]
-        if together:
-            self._connection.execute(insert(table), together)
+    def _counter_changes(self) -> Iterable[Statement]:
+        for name, last_id in self._changed.counters.items():
+            if name in self._stored_counters:
+                yield Statement(SET_COUNTER, {"the_name": name, "last_id": last_id})
+            else:
+                yield Statement(NEW_COUNTER, {"name": name, "last_id": last_id})
 
-    def _write_counter(self, name: str, last_id: int) -> None:
-        if name in self._stored_counters:
-            self._connection.execute(SET_COUNTER, {"the_name": name, "last_id": last_id})
-        else:
-            self._connection.execute(NEW_COUNTER, {"name": name, "last_id": last_id})
-
-    def _write_commits(self, now_ms: int) -> None:
+    def _commits(self, now_ms: int) -> Iterable[Statement]:
         ids = self._changed.commits
         if not ids:
             return
-        self._connection.execute(self._statements.commit, self._bound(ids, now_ms=now_ms))
-        self._connection.execute(self._statements.delete_locks_of_txns, self._bound(ids))
+        yield Statement(self._statements.commit, self._bound(ids, now_ms=now_ms))
+        yield Statement(self._statements.delete_locks_of_txns, self._bound(ids))
         if written := [txn_id for txn_id, has_writes in ids.items() if has_writes]:
-            self._connection.execute(self._statements.complete, self._bound(written))
-            self._connection.execute(self._statements.delete_components, self._bound(written))
+            yield Statement(self._statements.complete, self._bound(written))
+            yield Statement(self._statements.delete_components, self._bound(written))
 
-    def _write_heartbeats(self, now_ms: int) -> None:
+    def _heartbeats(self, now_ms: int) -> Iterable[Statement]:
         if ids := self._changed.refreshed_txns:
-            self._connection.execute(self._statements.refresh_txns, self._bound(ids, now_ms=now_ms))
+            yield Statement(self._statements.refresh_txns, self._bound(ids, now_ms=now_ms))
         if ids := self._changed.refreshed_locks:
-            self._connection.execute(self._statements.refresh_locks, self._bound(ids, now_ms=now_ms))
+            yield Statement(self._statements.refresh_locks, self._bound(ids, now_ms=now_ms))
 
-    def _write_locks(self, now_ms: int) -> None:
+    def _lock_changes(self, now_ms: int) -> Iterable[Statement]:
         """Those that a commit has deleted are inserted no more: nobody has heard of them."""
         changed = self._changed
-        self._insert(LOCKS, (rows for lock_id, rows in changed.new_locks.items() if not self._is_gone(lock_id)))
+        yield from _insertion(
+            NEW_LOCK, (rows for lock_id, rows in changed.new_locks.items() if not self._is_gone(lock_id))
+        )
         if changed.deleted_locks:
-            self._connection.execute(self._statements.delete_locks, self._bound(changed.deleted_locks))
+            yield Statement(self._statements.delete_locks, self._bound(changed.deleted_locks))
         if changed.grants:
-            self._connection.execute(self._statements.grant, self._bound(changed.grants, now_ms=now_ms))
+            yield Statement(self._statements.grant, self._bound(changed.grants, now_ms=now_ms))
         for lock_id, (blocker, number) in changed.blockers.items():
-            self._connection.execute(SET_BLOCKER, {"the_lock": lock_id, "blocker": blocker, "number": number})
+            yield Statement(SET_BLOCKER, {"the_lock": lock_id, "blocker": blocker, "number": number})
 
 
 class _OpenIds(NamedTuple):
@@ -416,6 +444,25 @@ class _Changed:
         self.grants: dict[int, None] = {}
         self.blockers: dict[int, tuple[int, int]] = {}
         self.outcomes: dict[tuple[str, str], dict[str, Any]] = {}
+
+
+_Wanted: TypeAlias = Sequence[tuple[Target, LockType]]
+
+
+def _wanted(works: Sequence[TxnWork[Any]], requests: Mapping[int, Sequence[Lock]] | None = None) -> _Wanted:
+    """What locks may be in the way of: those on tables that are requested, and that wait among the `requests`."""
+    wanted = [one for work in works for one in work.locks]
+    for work in works:
+        if work.checks and requests is not None:
+            locks = [lock for lock_id in work.lock_ids for lock in requests[lock_id]]
+            wanted += [(lock.target, lock.type) for lock in locks if not lock.is_acquired]
+    return [(target, type) for target, type in wanted if target.table_name is not None]
+
+
+def _insertion(sql: Executable, rows: Iterable[Sequence[Values]]) -> Iterable[Statement]:
+    together = [row for some in rows for row in some]
+    if together:
+        yield Statement(sql, together)
 
 
 def _places(targets: Iterable[Target]) -> dict[_Place, None]:

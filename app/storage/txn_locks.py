@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from sqlalchemy import (
     ColumnElement,
-    Connection,
     Select,
     and_,
     bindparam,
@@ -21,11 +20,8 @@ from sqlalchemy import (
 
 from app.storage.errors import is_storable
 from app.storage.filter_sql import (
-    bound_list,
-    bound_pairs,
     has_id_among,
     is_among,
-    with_bound_ids,
     with_bound_pairs,
 )
 from app.storage.repository import Repository
@@ -38,7 +34,7 @@ _NO_LIMIT: Final = 2**31 - 1
 _TYPES: Final = {strength: type for type, strength in STRENGTH.items()}
 
 # A transaction's heartbeat is that of its locks.
-_LOCK_ROWS: Final = select(
+LOCK_ROWS: Final = select(
     LOCKS.c.lock_id,
     LOCKS.c.component_number,
     LOCKS.c.txn_id,
@@ -70,7 +66,7 @@ _SHOWN_ROWS: Final = select(
     LOCKS.c.blocked_by_component,
 )
 
-_REQUEST: Final = _LOCK_ROWS.where(LOCKS.c.lock_id == bindparam("the_lock")).order_by(LOCKS.c.component_number)
+_REQUEST: Final = LOCK_ROWS.where(LOCKS.c.lock_id == bindparam("the_lock")).order_by(LOCKS.c.component_number)
 
 _OF_OTHERS: Final = and_(
     LOCKS.c.strength >= bindparam("least_strength"),
@@ -81,7 +77,7 @@ _IN_DATABASE: Final = LOCKS.c.db_name == bindparam("the_db")
 _OVER_TABLE: Final = and_(_IN_DATABASE, LOCKS.c.table_name.in_(["", bindparam("the_table")]))
 _OVER_PARTITION: Final = and_(_OVER_TABLE, LOCKS.c.partition_name.in_(["", bindparam("the_partition")]))
 _CANDIDATES: Final = tuple(
-    _LOCK_ROWS.where(overlap, _OF_OTHERS).limit(bindparam("limit_count"))
+    LOCK_ROWS.where(overlap, _OF_OTHERS).limit(bindparam("limit_count"))
     for overlap in (_IN_DATABASE, _OVER_TABLE, _OVER_PARTITION)
 )
 
@@ -103,7 +99,7 @@ _HEARTBEAT: Final = (
 _DELETE: Final = delete(LOCKS).where(LOCKS.c.lock_id == bindparam("the_lock"))
 _OF_TXN: Final = and_(LOCKS.c.txn_id == bindparam("the_txn"), LOCKS.c.txn_id > 0)
 _ANY_OF_TXN: Final = select(LOCKS.c.lock_id).where(_OF_TXN).limit(1)
-_HELD_BY_TXN: Final = _LOCK_ROWS.where(_OF_TXN, LOCKS.c.is_acquired.is_(True))
+_HELD_BY_TXN: Final = LOCK_ROWS.where(_OF_TXN, LOCKS.c.is_acquired.is_(True))
 
 
 class LockReads(Repository):
@@ -121,7 +117,7 @@ class LockWrites(LockReads, TxnStateWrites):
         self._connection.execute(insert(LOCKS), lock_insertions(request, client, blocker, self.now_ms()))
 
     def request(self, lock_id: int) -> list[Lock]:
-        return _locks(self._connection.execute(_REQUEST, {"the_lock": lock_id}))
+        return locks_of(self._connection.execute(_REQUEST, {"the_lock": lock_id}))
 
     def waiting_requests(self, txn_ids: Sequence[TxnId], lock_ids: Sequence[LockId]) -> list[Lock]:
         if not txn_ids and not lock_ids:
@@ -130,14 +126,14 @@ class LockWrites(LockReads, TxnStateWrites):
             and_(has_id_among(LOCKS.c.txn_id, txn_ids, self._dialect_name), LOCKS.c.txn_id > 0),
             has_id_among(LOCKS.c.lock_id, lock_ids, self._dialect_name),
         )
-        statement = _LOCK_ROWS.where(wanted, LOCKS.c.is_acquired.is_(False))
-        return _locks(self._connection.execute(statement.order_by(LOCKS.c.lock_id, LOCKS.c.component_number)))
+        statement = LOCK_ROWS.where(wanted, LOCKS.c.is_acquired.is_(False))
+        return locks_of(self._connection.execute(statement.order_by(LOCKS.c.lock_id, LOCKS.c.component_number)))
 
     def has_locks(self, txn_id: TxnId) -> bool:
         return self._connection.execute(_ANY_OF_TXN, {"the_txn": txn_id}).first() is not None
 
     def held_locks(self, txn_id: TxnId) -> list[Lock]:
-        return _locks(self._connection.execute(_HELD_BY_TXN, {"the_txn": txn_id}))
+        return locks_of(self._connection.execute(_HELD_BY_TXN, {"the_txn": txn_id}))
 
     def conflict_candidates(self, request: Sequence[Lock], limit: int | None = None) -> list[Lock]:
         first = request[0]
@@ -153,9 +149,9 @@ class LockWrites(LockReads, TxnStateWrites):
             if not all(is_storable(name) for name in names):
                 return []
             named = dict(zip(("the_db", "the_table", "the_partition"), names, strict=False))
-            return _locks(self._connection.execute(_CANDIDATES[len(names) - 1], {**values, **named}))
-        statement = _LOCK_ROWS.where(self._near(request), _OF_OTHERS).limit(bindparam("limit_count"))
-        return _locks(self._connection.execute(statement, values))
+            return locks_of(self._connection.execute(_CANDIDATES[len(names) - 1], {**values, **named}))
+        statement = LOCK_ROWS.where(self._near(request), _OF_OTHERS).limit(bindparam("limit_count"))
+        return locks_of(self._connection.execute(statement, values))
 
     def grant(self, lock_id: LockId) -> None:
         self._connection.execute(_GRANT, {"the_lock": lock_id, "now_ms": self.now_ms()})
@@ -217,30 +213,10 @@ def lock_insertions(request: Sequence[Lock], client: Client, blocker: Lock | Non
     ]
 
 
-def locks_with_ids(connection: Connection, lock_ids: Iterable[int]) -> list[Lock]:
-    """The components of these requests, by number."""
-    dialect_name = connection.dialect.name
-    rows = connection.execute(_with_ids(dialect_name), {"ids": bound_list(lock_ids, dialect_name)}).all()
-    return sorted(_locks(rows), key=lambda lock: (lock.lock_id, lock.number))
-
-
 @cache
-def _with_ids(dialect_name: str) -> Select[Any]:
-    return with_bound_ids(_LOCK_ROWS, LOCKS.c.lock_id, dialect_name)
-
-
-def locks_near(
-    connection: Connection, places: Iterable[tuple[str, str]], least_strength: int, limit: int
-) -> list[Lock]:
-    """At most `limit` locks of that strength or more in these tables (no name: on the database), and some others."""
-    wanted, dialect_name = [place for place in places if all(map(is_storable, place))], connection.dialect.name
-    values = {**bound_pairs(wanted, dialect_name), "least_strength": least_strength, "limit": limit}
-    return _locks(connection.execute(_near_places(dialect_name), values).all())
-
-
-@cache
-def _near_places(dialect_name: str) -> Select[Any]:
-    rows = _LOCK_ROWS.where(LOCKS.c.strength >= bindparam("least_strength"))
+def near_places(dialect_name: str) -> Select[Any]:
+    """The parameters are those of `with_bound_pairs` for databases and tables, `least_strength`, and `limit`."""
+    rows = LOCK_ROWS.where(LOCKS.c.strength >= bindparam("least_strength"))
     return with_bound_pairs(rows, LOCKS.c.db_name, LOCKS.c.table_name, dialect_name).limit(bindparam("limit"))
 
 
@@ -256,7 +232,8 @@ def _filter_conditions(filter: LockFilter) -> Iterable[ColumnElement[bool]]:
         yield LOCKS.c.txn_id == filter.txn_id
 
 
-def _locks(rows: Iterable[Any]) -> list[Lock]:
+def locks_of(rows: Iterable[Any]) -> list[Lock]:
+    """Of LOCK_ROWS."""
     return [
         Lock(
             LockId(lock_id),
@@ -286,6 +263,6 @@ def _locks(rows: Iterable[Any]) -> list[Lock]:
 def _shown(row: Any) -> ShownLock:
     # Unpacked at once: reading a row's columns by name takes most of the time of a long list.
     *of_lock, acquired_ms, user, host, agent_info, blocker_id, blocker_number = row
-    (lock,) = _locks([of_lock])
+    (lock,) = locks_of([of_lock])
     blocker = None if blocker_id is None else (LockId(blocker_id), blocker_number)
     return ShownLock(lock, Client(user, host, agent_info), acquired_ms, blocker)

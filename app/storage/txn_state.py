@@ -7,7 +7,6 @@ from typing import Any, Final
 from sqlalchemy import (
     BigInteger,
     Connection,
-    Row,
     bindparam,
     cast,
     delete,
@@ -311,17 +310,19 @@ def _unfinished(rows: Iterable[Any]) -> list[Unfinished]:
     return [Unfinished(TxnId(txn_id), state == State.OPEN, TxnType(kind)) for txn_id, state, kind in rows]
 
 
-def txn_of(row: Row[Any]) -> Txn:
+def txn_of(row: Sequence[Any]) -> Txn:
+    """A row of TXNS."""
+    txn_id, state, type, user, host, agent_info, started_ms, heartbeat_ms, _, min_open_txn, reason, refused_lock = row
     return Txn(
-        txn_id=TxnId(row.txn_id),
-        state=State(row.state),
-        type=TxnType(row.txn_type),
-        user=row.user_name,
-        hostname=row.host_name,
-        agent_info=row.agent_info,
-        started_ms=row.started_ms,
-        last_heartbeat_ms=row.last_heartbeat_ms,
-        min_open_txn=TxnId(row.min_open_txn),
-        reason=row.reason,
-        refused_lock=None if row.refused_lock is None else LockId(row.refused_lock),
+        txn_id=TxnId(txn_id),
+        state=State(state),
+        type=TxnType(type),
+        user=user,
+        hostname=host,
+        agent_info=agent_info,
+        started_ms=started_ms,
+        last_heartbeat_ms=heartbeat_ms,
+        min_open_txn=TxnId(min_open_txn),
+        reason=reason,
+        refused_lock=None if refused_lock is None else LockId(refused_lock),
     )

@@ -179,7 +179,8 @@ class _Batch:
     def _run_together(self, connection: Connection, jobs: list[Job]) -> list[Outcome]:
         """What became of them, up to the first that has to run alone."""
         as_group = [GroupJob(job.work, _open_key(job)) for job in jobs if isinstance(job.work, TxnWork)]
-        group = TxnGroup(connection, self._clock, as_group)
+        group = TxnGroup(connection.dialect.name, self._clock, as_group)
+        _read(connection, group)
         outcomes: list[Outcome] = []
         for job in as_group:
             try:
@@ -191,7 +192,8 @@ class _Batch:
                 if is_disconnect(self._engine, error):
                     raise
                 outcomes.append(Failure(self._reason(error)))
-        group.write()
+        for sql, values in group.changes():
+            connection.execute(sql, values)
         return outcomes
 
     def _run_job(self, job: Job, transaction: SqlTransaction) -> Outcome:
@@ -229,6 +231,17 @@ class _Batch:
             if is_disconnect(self._engine, error):
                 raise OutcomeUnknown("the connection to the database was lost while committing") from error
             raise
+
+
+def _read(connection: Connection, group: TxnGroup) -> None:
+    reading = group.reading()
+    asked = next(reading, None)
+    while asked is not None:
+        rows = {name: connection.execute(sql, values).all() for name, (sql, values) in asked.items()}
+        try:
+            asked = reading.send(rows)
+        except StopIteration:
+            return
 
 
 def _tell(batch: list[Job], outcomes: list[Outcome]) -> None:

@@ -12,7 +12,7 @@ from app.storage.engines import parse_url, writing_engine
 from app.storage.filter_sql import bound_list, bound_pairs
 from app.storage.revisions import migrate_engine
 from app.storage.txn_group_statements import GroupStatements
-from app.storage.txn_locks import _near_places, _with_ids
+from app.storage.txn_locks import near_places
 from app.storage.txn_schema import LOCKS
 
 IDS = list(range(10))
@@ -48,11 +48,11 @@ def plan(connection: Connection, statement: Any, values: dict[str, object]) -> s
     return "\n".join(str(row) for row in connection.exec_driver_sql(f"{explain} {compiled}", parameters))
 
 
-@pytest.mark.parametrize("name", [*vars(GroupStatements("sqlite")), "locks with ids", "locks near"])
+@pytest.mark.parametrize("name", [*vars(GroupStatements("sqlite")), "locks near"])
 def test_no_table_is_read_whole(connection: Connection, name: str) -> None:
     dialect_name = connection.dialect.name
-    others = {"locks with ids": _with_ids, "locks near": _near_places}
-    statement = others[name](dialect_name) if name in others else getattr(GroupStatements(dialect_name), name)
+    is_near = name == "locks near"
+    statement = near_places(dialect_name) if is_near else getattr(GroupStatements(dialect_name), name)
     if (dialect_name, name) in READ_WHOLE_WHILE_SMALL:
         insert_locks(connection, range(20_000))
     values = {"ids": bound_list(IDS, dialect_name), **bound_pairs(PAIRS, dialect_name)}
