@@ -24,7 +24,8 @@ def add(path: Path, name: str, password: str) -> None:
         is_new = add_user(path, name, password)
     except UserFileError as error:
         fail(str(error))
-    out.print(f"{name} added" if is_new else f"{name} has a new password", highlight=False, markup=False)
+    what = f"{name} added to {path}" if is_new else f"{name} has a new password in {path}"
+    out.print(what, soft_wrap=True, highlight=False, markup=False)
 
 
 def remove(path: Path, name: str) -> None:
@@ -38,6 +39,11 @@ def remove(path: Path, name: str) -> None:
 
 
 def print_users(path: Path) -> None:
+    if not path.exists():
+        fail(
+            f"there is no password file {path}",
+            "the first `hms-gateway serve` or `user add` with this --data-dir makes it",
+        )
     try:
         names = list_users(path)
     except UserFileError as error:

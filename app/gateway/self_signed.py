@@ -16,7 +16,7 @@ VALID_DAYS = 820
 
 
 def make_certificate(certificate_path: Path, key_path: Path) -> None:
-    """A new key and a certificate for this machine's names, in two PEM files that only their owner can read."""
+    """A new key and a certificate for this machine's names, in two PEM files. Only the owner can read the key."""
     key = ec.generate_private_key(ec.SECP256R1())
     now = datetime.datetime.now(datetime.UTC)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "hms-gateway")])
@@ -35,11 +35,13 @@ def make_certificate(certificate_path: Path, key_path: Path) -> None:
         .sign(key, hashes.SHA256())
     )
     key_path.parent.mkdir(parents=True, exist_ok=True)
-    _write_private(
+    _write(
         key_path,
         key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
+        0o600,
     )
-    _write_private(certificate_path, certificate.public_bytes(serialization.Encoding.PEM))
+    # What clients trust: those of other accounts on this machine, too.
+    _write(certificate_path, certificate.public_bytes(serialization.Encoding.PEM), 0o644)
 
 
 def _names() -> list[x509.GeneralName]:
@@ -54,9 +56,9 @@ def _names() -> list[x509.GeneralName]:
     return names
 
 
-def _write_private(path: Path, content: bytes) -> None:
+def _write(path: Path, content: bytes, mode: int) -> None:
     temporary = path.with_name(f".{path.name}-{os.getpid()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
     os.replace(temporary, path)

@@ -117,7 +117,10 @@ def _check_name(name: str) -> None:
 
 
 def _write_users(path: Path, users: Mapping[str, str]) -> None:
-    """A reader sees the old file or the new one; mkstemp makes it readable for its owner alone."""
+    """A reader sees the old file or the new one; a first one is readable for its owner alone.
+
+    A later one keeps its owner: root may change what a server under an account of its own has to read.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
@@ -127,8 +130,27 @@ def _write_users(path: Path, users: Mapping[str, str]) -> None:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.writelines(f"{name}:{stored_hash}\n" for name, stored_hash in users.items())
             file.flush()
+            _keep_access(path, file.fileno())
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except OSError as error:
         Path(temporary).unlink(missing_ok=True)
         raise UserFileError(f"{path} cannot be written: {error}") from error
+
+
+def _keep_access(path: Path, descriptor: int) -> None:
+    """Give a new file the owner of the one it replaces, and what that owner and its group may; others may nothing.
+
+    Root gives a first one the folder's owner.
+    """
+    is_root = os.geteuid() == 0
+    try:
+        before = path.stat()
+    except FileNotFoundError:
+        if is_root:
+            folder = path.parent.stat()
+            os.fchown(descriptor, folder.st_uid, folder.st_gid)
+        return
+    if is_root:
+        os.fchown(descriptor, before.st_uid, before.st_gid)
+    os.fchmod(descriptor, before.st_mode & 0o660)

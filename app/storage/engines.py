@@ -1,6 +1,9 @@
 """SQLAlchemy engines for SQLite and PostgreSQL, each connection set up the way its use needs."""
 
+import contextlib
+import os
 import sqlite3
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -20,6 +23,7 @@ POOL_WAIT_SECONDS_MAX = 30
 PLANS_KEPT_SECONDS = 1.0
 # Readers are many and keep SQLite's default of 2 MiB each; what they share is the operating system's page cache.
 WRITER_CACHE_KIB = 16_384
+_EXAMPLES = "sqlite:///folder/metastore.db or postgresql+psycopg://user:password@host/name"
 # To what the write-ahead log is cut back after a large transaction.
 LOG_BYTES_KEPT = 64 * 1024 * 1024
 
@@ -29,20 +33,21 @@ def parse_url(url: str) -> URL:
     try:
         parsed = make_url(url)
     except ArgumentError as error:
-        raise StoreError("the database URL cannot be read") from error
+        raise StoreError(f"the database URL cannot be read: it looks like {_EXAMPLES}") from error
     backend = parsed.get_backend_name()
     if backend == "sqlite" and (not parsed.database or parsed.database == ":memory:"):
         raise StoreError("SQLite needs a file, such as sqlite:///var/catalog.sqlite")
     if backend == "postgresql" and parsed.drivername == "postgresql":
         parsed = parsed.set(drivername="postgresql+psycopg")
     if parsed.drivername not in ("sqlite", "sqlite+pysqlite", "postgresql+psycopg"):
-        raise StoreError(f"databases of kind {parsed.drivername} are not supported")
+        raise StoreError(f"databases of kind {parsed.drivername} are not supported: use {_EXAMPLES}")
     return parsed
 
 
 def writing_engine(url: URL) -> Engine:
     """For the one thread that changes things, and for migrations."""
     if url.get_backend_name() == "sqlite":
+        _make_private_file(Path(str(url.database)))
         return _sqlite_engine(url, "BEGIN IMMEDIATE", read_only=False, pool_size=1)
     engine = create_engine(
         url,
@@ -106,6 +111,12 @@ def run_on_driver(connection: Connection, statement: str) -> None:
         connection.connection.cursor().execute(statement)
     else:
         connection.exec_driver_sql(statement)
+
+
+def _make_private_file(path: Path) -> None:
+    """A first database only its owner can read: it holds tokens and keys, too. SQLite makes its other files alike."""
+    with contextlib.suppress(OSError):  # what is wrong with the place SQLite tells
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _sqlite_engine(url: URL, begin: str, *, read_only: bool, pool_size: int) -> Engine:

@@ -1,5 +1,7 @@
 """The password file and its operations."""
 
+import os
+
 import bcrypt
 import pytest
 
@@ -34,9 +36,20 @@ def test_the_file_is_private_and_nothing_is_left_beside_it(tmp_path):
     path.write_text("")
     path.chmod(0o644)
     add_user(path, "ann", "one")
-    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.stat().st_mode & 0o607 == 0o600
     assert [entry.name for entry in tmp_path.iterdir()] == ["users"]
     assert "one" not in path.read_text()
+
+
+def test_a_file_keeps_its_owner_and_what_the_group_may(tmp_path):
+    path = tmp_path / "users"
+    add_user(path, "alice", "secret")
+    path.chmod(0o640)
+    owner = (12345, 12345) if os.geteuid() == 0 else (os.getuid(), os.getgid())
+    os.chown(path, *owner)
+    add_user(path, "bob", "secret")
+    status = path.stat()
+    assert (status.st_mode & 0o777, (status.st_uid, status.st_gid)) == (0o640, owner)
 
 
 def test_new_hashes_are_argon2id():

@@ -95,6 +95,13 @@ def test_a_place_where_no_file_can_be_is_said_so(tmp_path: Path) -> None:
         open_store(f"sqlite:///{tmp_path / 'missing' / 'catalog.sqlite'}", ManualClock(), Limits())
 
 
+def test_a_new_file_is_for_its_owner_alone(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:///{tmp_path / 'catalog.sqlite'}", ManualClock(), Limits())
+    store.write(lambda tx: tx.current_event_id())
+    assert {path.stat().st_mode & 0o077 for path in tmp_path.iterdir()} == {0}
+    store.close()
+
+
 def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "catalog.sqlite"
     path.write_text("This is not a database, but it is long enough to look at. " * 20)
