@@ -32,6 +32,8 @@ def print_explanation(name: str) -> None:
 
 def find_method(name: str) -> Method:
     """The method of this name; ends the command with what may have been meant when there is none."""
+    if name.startswith("-"):
+        fail(f"there is no option {name}", "hms-gateway call --help shows all options")
     if name not in METHODS:
         fail(f"unknown method {name}{did_you_mean(name, METHODS)}", "hms-gateway call --list shows all methods")
     return METHODS[name]
@@ -60,6 +62,10 @@ def _named_types(types: Iterable[Type]) -> Iterator[StructType | EnumType]:
 
 def _print_struct(name: str) -> None:
     table = Table(title=name, title_justify="left", title_style="bold", show_header=False, box=None, padding=(0, 2))
+    # A name that is cut off cannot be copied.
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_column(overflow="fold")
     for field in STRUCTS[name].definition.fields:
         table.add_row(field.name, escape(type_text(field.type)), _remark(field))
     out.print()

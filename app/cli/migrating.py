@@ -2,7 +2,7 @@
 
 from rich.status import Status
 
-from app.cli.output import err, fail, out
+from app.cli.output import err, fail, fail_for_store, out
 from app.main import database_url
 from app.metastore.ports import StoreError
 from app.settings import Settings
@@ -23,7 +23,7 @@ def run_migration(settings: Settings) -> None:
             migrate(url)
         _say("done")
     except StoreError as error:
-        fail(str(error))
+        fail_for_store(error)
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}", "--data-dir chooses another folder")
 

@@ -20,3 +20,9 @@ def fail(text: str, hint: str = "", exit_code: int = EXIT_FAILED) -> NoReturn:
     if hint:
         err.print(escape(hint), style="dim", soft_wrap=True, highlight=False)
     raise click.exceptions.Exit(exit_code)
+
+
+def fail_for_store(error: Exception) -> NoReturn:
+    """End the command because of a `StoreError`, with the driver's words where there are any."""
+    detail = getattr(error, "detail", "")
+    fail(f"{error}: {detail}" if detail else str(error))

@@ -55,6 +55,7 @@ class Gateway:
         self._companion_stopping: asyncio.Task[None] | None = None
         self._endpoint = endpoint
         self._on_stop = on_stop
+        self._path = path
         self._dialects = {
             path.rstrip("/"): Dialect.HIVE_2_3,
             f"{path.rstrip('/')}/": Dialect.HIVE_2_3,
@@ -79,7 +80,7 @@ class Gateway:
         # Starlette takes a tenth of the time until the first call is answered, so it is loaded with the first page.
         from app.gateway.pages import pages
 
-        return pages(self.metrics, self._ready, lambda: self._is_stopping)
+        return pages(self.metrics, self._ready, lambda: self._is_stopping, (self._path, HIVE_4_PATHS[0]))
 
     async def start_companion(self) -> None:
         """Open the other door, if there is one. Raises CompanionFailed."""

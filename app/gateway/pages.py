@@ -1,7 +1,7 @@
 """What operators and their tools look at: whether the gateway lives, whether it is ready, and its metrics."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import structlog
 from starlette.applications import Starlette
@@ -16,8 +16,13 @@ READY_SECONDS_MAX = 5.0
 _log = structlog.get_logger("hms_gateway.application")
 
 
-def pages(metrics: Metrics, ready: Callable[[], None], is_stopping: Callable[[], bool]) -> Starlette:
-    """/healthz, /readyz and /metrics, with or without a slash behind. `ready` raises while calls cannot be answered."""
+def pages(
+    metrics: Metrics, ready: Callable[[], None], is_stopping: Callable[[], bool], endpoints: Sequence[str]
+) -> Starlette:
+    """/healthz, /readyz and /metrics, with or without a slash behind. `ready` raises while calls cannot be answered.
+
+    Everywhere else the answer is 404 and the paths of the endpoints.
+    """
 
     async def healthz(_request: Request) -> Response:
         return PlainTextResponse("ok\n")
@@ -31,7 +36,7 @@ def pages(metrics: Metrics, ready: Callable[[], None], is_stopping: Callable[[],
         except TimeoutError:
             return PlainTextResponse(f"no answer from the database in {READY_SECONDS_MAX:g} seconds\n", 503)
         except Exception as error:
-            _log.warning("not ready", problem=repr(error))
+            _log.warning("not ready", problem=repr(error), **_detail_of(error))
             return PlainTextResponse("the database cannot be used; the log says why\n", 503)
         return PlainTextResponse("ready\n")
 
@@ -39,4 +44,16 @@ def pages(metrics: Metrics, ready: Callable[[], None], is_stopping: Callable[[],
         return Response(metrics.text(), headers={"content-type": CONTENT_TYPE.decode()})
 
     makers = {"/healthz": healthz, "/readyz": readyz, "/metrics": metrics_text}
-    return Starlette(routes=[Route(path + slash, make) for path, make in makers.items() for slash in ("", "/")])
+
+    async def nothing(_request: Request, _error: Exception) -> Response:
+        return PlainTextResponse(f"Not found: Thrift messages go to {' or '.join(endpoints)}\n", 404)
+
+    return Starlette(
+        exception_handlers={404: nothing},
+        routes=[Route(path + slash, make) for path, make in makers.items() for slash in ("", "/")],
+    )
+
+
+def _detail_of(error: Exception) -> dict[str, str]:
+    detail = getattr(error, "detail", "")
+    return {"detail": detail} if detail else {}

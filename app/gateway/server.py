@@ -7,7 +7,7 @@ import gc
 import resource
 import socket
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,6 +88,19 @@ class Server(uvicorn.Server):
         """As uvicorn's, but a TLS handshake may not take a minute, and the addresses are told."""
         listeners = sockets or listening_sockets(self._options.host, self._options.port)
         await self.lifespan.startup()
+        try:
+            await self._listen(listeners)
+            await self._gateway.start_companion()
+        except BaseException:
+            for server in self.servers:
+                server.close()
+            await self.lifespan.shutdown()
+            raise
+        self.started = True
+        _quiet_collector()
+        self._on_listening([listener.getsockname() for listener in listeners])
+
+    async def _listen(self, listeners: Sequence[socket.socket]) -> None:
         loop = asyncio.get_running_loop()
         handshake_seconds = None if self.config.ssl is None else self._options.header_seconds_max
         self.servers = [
@@ -100,10 +113,6 @@ class Server(uvicorn.Server):
             )
             for listener in listeners
         ]
-        await self._gateway.start_companion()
-        self.started = True
-        _quiet_collector()
-        self._on_listening([listener.getsockname() for listener in listeners])
 
     def _connection(self) -> asyncio.Protocol:
         return BoundedHttpProtocol(self.config, self.server_state, self.lifespan.state)

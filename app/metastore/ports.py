@@ -63,7 +63,14 @@ class StoreError(Exception):
 
 
 class StoreUnavailable(StoreError):
-    """The database cannot be reached; nothing was changed. The caller may try again later (HTTP 503)."""
+    """The database cannot be reached; nothing was changed. The caller may try again later (HTTP 503).
+
+    `detail` is what the driver said. It names hosts and accounts, so it is for the operator and not for callers.
+    """
+
+    def __init__(self, text: str, detail: str = "") -> None:
+        super().__init__(text)
+        self.detail = detail
 
 
 class OutcomeUnknown(StoreError):

@@ -16,9 +16,15 @@ _LOCK_TIMEOUT: Final = "55P03"
 # Connection exceptions, server starting up or shutting down, too many connections.
 _LOST_STATES: Final = ("08", "57P0", "53300")
 _SQLITE_BUSY: Final = ("SQLITE_BUSY", "SQLITE_LOCKED")
-_SQLITE_UNAVAILABLE: Final = (
-    "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_FULL", "SQLITE_READONLY", "SQLITE_NOMEM"
-)  # fmt: skip
+_SQLITE_UNAVAILABLE: Final = {
+    "SQLITE_CANTOPEN": "it cannot be opened or made",
+    "SQLITE_IOERR": "reading or writing it failed",
+    "SQLITE_FULL": "its disk is full",
+    "SQLITE_READONLY": "it cannot be written",
+    "SQLITE_NOMEM": "there is not enough memory",
+}
+_SQLITE_BROKEN: Final = {"SQLITE_NOTADB": "it is no SQLite database", "SQLITE_CORRUPT": "it is damaged"}
+_DETAIL_CHARACTERS_MAX: Final = 500
 
 
 class Retryable(Exception):
@@ -57,6 +63,11 @@ def is_worth_another_try(engine: Engine, error: StoreError | Retryable) -> bool:
     return isinstance(error, Retryable) or is_disconnect(engine, error.__cause__)
 
 
+def detail_of(error: Exception) -> str:
+    """What the driver said, where it may be told to the operator."""
+    return error.detail if isinstance(error, StoreUnavailable) else ""
+
+
 def check_name(kind: str, name: str) -> None:
     """Raise UnstorableText unless `name` can be stored and indexed on every database."""
     check_text(kind, name)
@@ -93,9 +104,17 @@ def _translation(engine: Engine, error: Exception) -> Exception:
         return StoreUnavailable("another process has been changing the catalog for too long")
     if name.startswith(_SQLITE_BUSY):
         return StoreUnavailable("the database file is locked by another process")
-    if name.startswith(_SQLITE_UNAVAILABLE):
-        return StoreUnavailable(f"the database file cannot be used ({name})")
-    if state.startswith(_LOST_STATES) or is_disconnect(engine, error) or _never_connected(error):
+    for kind, reason in _SQLITE_UNAVAILABLE.items():
+        if name.startswith(kind):
+            return StoreUnavailable(f"the database file cannot be used: {reason} ({name})")
+    for kind, reason in _SQLITE_BROKEN.items():
+        if name.startswith(kind):
+            return StoreError(f"the database file cannot be used: {reason} ({name})")
+    if _never_connected(error):
+        return StoreUnavailable(
+            "the database cannot be reached", " ".join(str(original).split())[:_DETAIL_CHARACTERS_MAX]
+        )
+    if state.startswith(_LOST_STATES) or is_disconnect(engine, error):
         return StoreUnavailable("the database cannot be reached")
     return StoreError(f"the database refused a statement ({state or name or type(original).__name__})")
 

@@ -77,5 +77,6 @@ def _upgrade(connection: Connection) -> None:
         command.upgrade(config, "head")
     except CommandError as error:
         raise StoreError(
-            f"the database's schema has revision {current_revision(connection)}, which this program does not know"
+            f"the database's schema has revision {current_revision(connection)}, which this program does not know:"
+            " it belongs to a newer version"
         ) from error

@@ -14,7 +14,7 @@ from app.limits import Limits
 from app.metastore.fencing import fenced
 from app.metastore.ports import EventId, Snapshot, StoredEvent, StoreUnavailable, Transaction
 from app.storage.engines import parse_url, reading_engine, watching_connection, writing_engine
-from app.storage.errors import Retryable, is_worth_another_try, translated
+from app.storage.errors import Retryable, detail_of, is_worth_another_try, translated
 from app.storage.events import change_headers
 from app.storage.outcomes import find_outcome
 from app.storage.partition_list import Lease
@@ -157,7 +157,7 @@ class SqlStore:
             except (Retryable, StoreUnavailable) as error:
                 # When a connection broke while it was idle, SQLAlchemy drops the others of the pool with it.
                 if attempt == _ATTEMPTS_MAX or not is_worth_another_try(self._reading, error):
-                    raise StoreUnavailable(str(error)) from error
+                    raise StoreUnavailable(str(error), detail_of(error)) from error
         raise AssertionError("unreachable")
 
     def _read_once(self, work: Callable[[Snapshot], T]) -> T:

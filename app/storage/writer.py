@@ -20,7 +20,7 @@ from app.call_keys import CallKey, current_call_key, recalled_value
 from app.clock import Clock
 from app.deferral import Deliver, Done, Given, given_now, is_taking, take
 from app.metastore.ports import EventId, OutcomeUnknown, StoreUnavailable
-from app.storage.errors import Retryable, is_disconnect, is_worth_another_try, translated
+from app.storage.errors import Retryable, detail_of, is_disconnect, is_worth_another_try, translated
 from app.storage.schema import CATALOG
 from app.storage.snapshot import SqlTransaction
 from app.storage.txn_groups import GroupJob, NeedsDatabase, TxnGroup
@@ -136,7 +136,7 @@ class Writer:
             except (Retryable, StoreUnavailable) as error:
                 if attempt < ATTEMPTS_MAX and is_worth_another_try(self._engine, error):
                     continue
-                outcomes = [Failure(StoreUnavailable(str(error)))] * len(batch)
+                outcomes = [Failure(StoreUnavailable(str(error), detail_of(error)))] * len(batch)
             except BaseException as error:
                 outcomes = [Failure(error)] * len(batch)
             _tell(batch, outcomes)

@@ -154,7 +154,10 @@ def _read_head(body: bytes) -> tuple[str, MessageType, int, int]:
     for part, pattern in zip(("version", "name", "type", "seqid"), _HEAD_STEPS, strict=True):
         match = pattern.match(body, position)
         if match is None:
-            raise ProtocolError(f"message: no {part} at byte {position}", name=name)
+            raise ProtocolError(
+                f"message: no {part} and comma at byte {position}; it is [1, name, type, seqid, {{arguments}}]",
+                name=name,
+            )
         found.append(match[1])
         position = match.end()
         if part == "name":

@@ -47,6 +47,11 @@ def test_call_list_shows_every_method():
     assert "Table get_table(string dbname, string tbl_name)" in lines
 
 
+def test_an_option_nobody_knows_is_told_before_the_method_too():
+    result = run("call", "--jason", "get_all_databases")
+    assert "there is no option --jason" in result.stderr
+
+
 def test_call_explain_shows_signature_exceptions_and_structs():
     text = run("call", "create_database", "--explain").stdout
     assert "void create_database(Database database)" in text

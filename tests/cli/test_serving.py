@@ -128,6 +128,7 @@ def test_several_processes_serve_one_database(tmp_path):
         (("--database", "oracle://x"), "error: databases of kind oracle are not supported"),
         (("--database", "postgresql://x@127.0.0.1:1/x"), "error: the database cannot be reached"),
         (("--database", "postgresql://x@127.0.0.1:1/x", "--workers", "2"), "error: the database cannot be reached"),
+        (("--database", "postgres://x@h/x"), "use sqlite:///folder/metastore.db or postgresql+psycopg://"),
         (("--port", "99999"), "error: port: "),
         (("--config", "/nonexistent.toml"), "error: settings file /nonexistent.toml not found"),
         (("--tls-key", "/nonexistent.pem"), "tls_certificate and tls_key belong together"),
@@ -153,6 +154,24 @@ def test_a_port_in_use_is_named(tmp_path):
     assert f"error: 127.0.0.1:{port} is in use" in ended.stderr
     # The first password is told even though the start failed: it is not told again.
     assert "shown only this once" in ended.stdout
+
+
+def test_a_thrift_port_in_use_is_one_line(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        ended = hms_gateway("serve", "--data-dir", str(tmp_path), "--port", "0", "--thrift-port", str(port))
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(f"error: cannot listen on thrift://127.0.0.1:{port}: ")
+    assert len(ended.stderr.splitlines()) == 1
+
+
+def test_why_a_database_cannot_be_reached_is_told_to_the_operator(tmp_path):
+    ended = hms_gateway("migrate", "--data-dir", str(tmp_path), "--database", "postgresql://x:geheim@127.0.0.1:1/x")
+    assert ended.returncode == 2
+    assert "Connection refused" in ended.stderr
+    assert "geheim" not in ended.stderr
 
 
 def test_a_data_folder_that_cannot_be_made(tmp_path):
