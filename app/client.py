@@ -2,12 +2,13 @@
 
 import itertools
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
 import httpx
 
+from app.kerberos import KerberosError, ServiceTickets
 from app.limits import Limits
 from app.structs import METHODS, Method, Struct
 from app.wire import (
@@ -25,6 +26,7 @@ Progress = Callable[[int, int | None], None]
 
 _CONTENT_TYPE = "application/vnd.apache.thrift.json"
 _SHOWN_CHARACTERS_MAX = 200
+_DENIED_HINT = "user or password is wrong, or the user may not call"
 
 
 class ClientError(Exception):
@@ -44,11 +46,20 @@ class NotTrusted(ClientError):
 
 
 class NotAuthorized(ClientError):
-    """User or password are wrong (HTTP 401 or 403)."""
+    """The server does not take who we are, or does not let us in (HTTP 401 or 403); or we have no ticket."""
 
 
 class NotAMetastore(ClientError):
     """Something answered, but not with the Thrift message that belongs to the call."""
+
+
+class TicketAuth(httpx.Auth):
+    """Logs in with Kerberos tickets, one for each request."""
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        """Raises KerberosError."""
+        request.headers["Authorization"] = ServiceTickets(request.url.host).authorization()
+        yield request
 
 
 class MetastoreClient:
@@ -61,7 +72,7 @@ class MetastoreClient:
     def __init__(
         self,
         url: str,
-        auth: tuple[str, str] | None = None,
+        auth: tuple[str, str] | httpx.Auth | None = None,
         verify: bool | ssl.SSLContext = True,
         *,
         headers: Mapping[str, str] | None = None,
@@ -74,6 +85,7 @@ class MetastoreClient:
         self._codec = make_codecs(limits or Limits()).tjson
         self._methods = methods
         self._seqids = itertools.count(1)
+        self._denied_hint = "" if isinstance(auth, TicketAuth) else _DENIED_HINT
         self._http = httpx.Client(
             auth=auth,
             verify=verify,
@@ -136,6 +148,8 @@ class MetastoreClient:
                 answer = _received(response, on_progress)
         except httpx.HTTPError as error:
             raise _transport_error(self._url, error) from error
+        except KerberosError as error:
+            raise NotAuthorized(str(error), "kinit gets a ticket, klist shows those you have") from error
         except httpx.InvalidURL as error:
             raise NotReached(f"{self._url!r} is not a URL: {error}") from error
         self._check_status(response, answer)
@@ -144,8 +158,8 @@ class MetastoreClient:
     def _check_status(self, response: httpx.Response, answer: bytes) -> None:
         status = response.status_code
         if status in (401, 403):
-            text = f"{self._url} answers {status} {response.reason_phrase}"
-            raise NotAuthorized(text, "user or password is wrong, or the user may not call")
+            text = f"{self._url} answers {status} {response.reason_phrase}{self._problem_in(answer)}"
+            raise NotAuthorized(text, self._denied_hint)
         if status == 404:
             raise NotAMetastore(f"{self._url} answers 404 Not Found", "the path of the URL is not the metastore's")
         if status != 200:

@@ -93,6 +93,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     admin_password: Annotated[
         Secret | None, Meta(description="Password of the user admin when the first start makes the password file.")
     ] = None
+    kerberos_keytab: Annotated[
+        Path | None,
+        Meta(description="Keytab with the key of HTTP/<host>: users may call with a Kerberos ticket (SPNEGO)."),
+    ] = None
+    kerberos_realms: Annotated[
+        list[str],
+        Meta(description="Realms whose users are let in by ticket, under short names; empty is the keytab's own."),
+    ] = []
     thrift_port: Annotated[
         Annotated[int, Meta(ge=1, le=65535)] | None,
         Meta(description="Port for Thrift over TCP (PySpark, PyIceberg, Trino); unset is none."),

@@ -36,6 +36,7 @@ class GatewayServer:
         database: str | None = None,
         settings: Mapping[str, object] | None = None,
         limits: Mapping[str, float] | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self.data_dir = data_dir
         self.port = free_port()
@@ -43,6 +44,7 @@ class GatewayServer:
         self.log = data_dir / "server.log"
         self._database = database
         self._demo = demo
+        self._variables = dict(environment or {})
         self._config = data_dir / "settings.toml"
         self._process: subprocess.Popen[bytes] | None = None
         data_dir.mkdir(parents=True, exist_ok=True)
@@ -138,7 +140,8 @@ class GatewayServer:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("HMS_GATEWAY_")}
         # An installed gateway has its bytecode, so compiling it is no part of a start.
         inherited.pop("PYTHONDONTWRITEBYTECODE", None)
-        return {**inherited, "HMS_GATEWAY_ADMIN_PASSWORD": self.password, "PYTHONUNBUFFERED": "1"}
+        own = {"HMS_GATEWAY_ADMIN_PASSWORD": self.password, "PYTHONUNBUFFERED": "1"}
+        return {**inherited, **own, **self._variables}
 
     def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
         for _ in range(int(START_SECONDS_MAX / POLL_SECONDS)):

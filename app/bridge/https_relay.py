@@ -31,6 +31,7 @@ from app.bridge.session import Session
 from app.bridge.transcoding import Encoding
 from app.bridge.upstream import Answer, NotTrusted, TooSlow, UpstreamError
 from app.bridge.upstream_pool import UpstreamPool
+from app.kerberos import KerberosError, ServiceTickets
 
 # Replies of changing methods are held up to this size, so that one that breaks off can be asked for again.
 CHANGING_REPLY_BYTES_MAX = 64 * 1024 * 1024
@@ -46,14 +47,16 @@ _log = structlog.get_logger("hms_gateway.bridge")
 
 @dataclass(frozen=True, slots=True)
 class RelayOptions:
-    """`keeps_keys` says that the far side answers a repeated key from memory; then changing calls are repeated too.
+    """`tickets` log in where there are no `credentials`.
 
+    `keeps_keys` says that the far side answers a repeated key from memory; then changing calls are repeated too.
     `patience_seconds` is how long a far side that is away is waited for. `acts_for_users` sends the user of
     `set_ugi` as `doAs`. `reply_bytes_max` bounds what has to be held whole: framed and transcoded replies.
     """
 
     url: str
     credentials: Credentials | None = None
+    tickets: ServiceTickets | None = None
     keeps_keys: bool = True
     acts_for_users: bool = False
     call_seconds_max: float = 600.0
@@ -82,6 +85,7 @@ class HttpsRelay:
         self._url = urlsplit(options.url)
         self._loop = asyncio.get_running_loop()
         self._head = lru_cache(maxsize=1024)(self._make_head)
+        self._nobody = "a bridge without a password" if options.tickets is None else "the bridge's Kerberos ticket"
 
     async def call(self, message: ThriftMessage, session: Session) -> Reply | None:
         """As `Relay.call`."""
@@ -116,11 +120,13 @@ class HttpsRelay:
         """One POST; its answer, as far as it has to be complete. Raises UpstreamError, CallFailed."""
         attempts.count += 1
         is_repeatable = attempts.key is None or self._options.keeps_keys
-        connection = await self._pool.acquire(must_be_fresh=not is_repeatable)
         credentials = session.credentials or self._options.credentials
         head = self._head(credentials, session.user if self._options.acts_for_users else "")
+        if credentials is None and self._options.tickets is not None:
+            head += await self._ticket(self._options.tickets)
         key = b"" if attempts.key is None else b"idempotency-key: %b\r\n" % attempts.key.encode()
         head = b"%bcontent-length: %d\r\n%b\r\n" % (head, len(body), key)
+        connection = await self._pool.acquire(must_be_fresh=not is_repeatable)
         answer = await connection.request(head, body, self._options.call_seconds_max)
         if answer.status in NOBODY_ANSWERED:
             text = await self._problem(answer)
@@ -130,6 +136,14 @@ class HttpsRelay:
         if attempts.key is not None and answer.body is None:
             await answer.held(CHANGING_REPLY_BYTES_MAX)
         return answer
+
+    async def _ticket(self, tickets: ServiceTickets) -> bytes:
+        """The header of one attempt. In a thread, since it may have to ask the KDC. Raises CallFailed."""
+        try:
+            authorization = await self._loop.run_in_executor(None, tickets.authorization)
+        except KerberosError as error:
+            raise CallFailed(f"the bridge has {error}", "unauthorized") from error
+        return f"authorization: {authorization}\r\n".encode()
 
     async def _pause_or_give_up(self, attempts: _Attempts, is_changing: bool, error: UpstreamError) -> None:
         may_repeat = not attempts.may_have_happened or not is_changing or self._options.keeps_keys
@@ -174,7 +188,7 @@ class HttpsRelay:
 
     def _refusal(self, status: int, text: str, credentials: Credentials | None) -> CallFailed:
         if status in (401, 403, 429):
-            who = f"user {credentials.user}" if credentials else "a bridge without a password"
+            who = f"user {credentials.user}" if credentials else self._nobody
             return CallFailed(f"{self._shown_url} does not accept {who}: {text}", "unauthorized")
         return CallFailed(f"{self._shown_url} answers {text}", f"http_{status}")
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 import structlog
 import uvloop
@@ -19,6 +20,7 @@ from app.bridge.side_port import SidePort
 from app.bridge.transcoding import Tjson, Unchanged
 from app.bridge.upstream import Origin, client_tls
 from app.bridge.upstream_pool import UpstreamPool
+from app.kerberos import ServiceTickets
 from app.limits import Limits
 from app.wire import make_codecs
 
@@ -27,11 +29,15 @@ _log = structlog.get_logger("hms_gateway.bridge")
 
 @dataclass(frozen=True, slots=True)
 class BridgeSettings:
-    """All that can be set. `keeps_keys` None decides by the encoding: our gateway keeps them, others do not."""
+    """All that can be set. `keeps_keys` None decides by the encoding: our gateway keeps them, others do not.
+
+    `negotiates` logs in with Kerberos tickets instead of `credentials`.
+    """
 
     url: str
     server: ServerOptions = field(default_factory=ServerOptions)
     credentials: Credentials | None = None
+    negotiates: bool = False
     cacert: Path | None = None
     is_insecure: bool = False
     encoding: Literal["binary", "tjson"] = "binary"
@@ -49,7 +55,7 @@ class BridgeSettings:
 def run_bridge(settings: BridgeSettings, on_listening: Callable[[int, int | None], None]) -> None:
     """Run until SIGTERM or SIGINT. `on_listening` gets the Thrift port and the side port.
 
-    Raises ValueError for settings that cannot be, OSError when a port or the certificate cannot be had.
+    Raises ValueError for settings that cannot be, OSError when a port or the certificate cannot be had, KerberosError.
     """
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_run(settings, on_listening))
@@ -70,7 +76,7 @@ async def _run(settings: BridgeSettings, on_listening: Callable[[int, int | None
 
 
 def make_bridge(settings: BridgeSettings, metrics: BridgeMetrics, call_log: CallLog | None) -> BridgeServer:
-    """A bridge that is not listening yet. Inside a running loop. Raises ValueError, OSError."""
+    """A bridge that is not listening yet. Inside a running loop. Raises ValueError, OSError, KerberosError."""
     codecs = make_codecs(settings.limits)
     tls = client_tls(None if settings.cacert is None else str(settings.cacert), is_insecure=settings.is_insecure)
     pool = UpstreamPool(Origin.of(settings.url, tls), settings.upstream_connections_max)
@@ -78,6 +84,7 @@ def make_bridge(settings: BridgeSettings, metrics: BridgeMetrics, call_log: Call
     options = RelayOptions(
         url=settings.url,
         credentials=settings.credentials,
+        tickets=ServiceTickets(urlsplit(settings.url).hostname or "") if settings.negotiates else None,
         keeps_keys=is_binary if settings.keeps_keys is None else settings.keeps_keys,
         acts_for_users=settings.acts_for_users,
         call_seconds_max=settings.call_seconds_max,

@@ -44,6 +44,9 @@ Clients then use thrift://127.0.0.1:9083.
     metavar="FILE",
     help="File whose first line is the password, instead of HMS_GATEWAY_PASSWORD.",
 )
+@click.option(
+    "--negotiate", is_flag=True, help="Log in with Kerberos tickets instead of user and password; renewed by a keytab."
+)
 @click.option("--cacert", type=FILE, metavar="FILE", help="PEM certificate to trust, such as var/certificate.pem.")
 @click.option("--insecure", "-k", is_flag=True, help="Take any certificate, as curl -k does.")
 @click.option(
@@ -78,6 +81,7 @@ def bridge(
     allow_remote: bool,
     user: str,
     password_file: Path | None,
+    negotiate: bool,
     cacert: Path | None,
     insecure: bool,
     encoding: str,
@@ -101,6 +105,7 @@ def bridge(
     with uncollected():
         from app.bridge.running import BridgeSettings, run_bridge
         from app.bridge.serving import ServerOptions
+        from app.kerberos import KerberosError
         from app.limits import Limits
         from app.logging import configure_logging
 
@@ -110,7 +115,8 @@ def bridge(
     settings = BridgeSettings(
         url=url,
         server=ServerOptions(host, port, allow_remote, sasl),  # type: ignore[arg-type]
-        credentials=_credentials(user, password_file, is_optional=sasl != "off"),
+        credentials=None if negotiate else _credentials(user, password_file, is_optional=sasl != "off"),
+        negotiates=negotiate,
         cacert=cacert,
         is_insecure=insecure,
         encoding=encoding,  # type: ignore[arg-type]
@@ -126,7 +132,7 @@ def bridge(
     configure_logging(log_level)
     try:
         run_bridge(settings, lambda thrift_port, side_port: _announce(settings.server.host, thrift_port, side_port))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, KerberosError) as error:
         fail(str(error))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import click
 from rich.status import Status
@@ -19,7 +20,8 @@ from app.cli.explaining import find_method
 from app.cli.output import EXIT_REFUSED, err, fail, out
 from app.cli.plain_values import as_json
 from app.cli.rendering import print_value
-from app.client import ClientError, MetastoreClient, Progress
+from app.client import ClientError, MetastoreClient, Progress, TicketAuth
+from app.kerberos import KerberosError, ServiceTickets
 from app.methods_doc import signature
 from app.rpc.call import Dialect
 from app.rpc.dialects import methods_of
@@ -32,11 +34,11 @@ PROGRESS_AFTER_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Whom to call, and as whom."""
+    """Whom to call, and as whom; without a password with Kerberos tickets."""
 
     url: str
     user: str
-    password: str
+    password: str | None
     verify: bool | ssl.SSLContext
     headers: dict[str, str]
     timeout_seconds: float
@@ -63,6 +65,14 @@ def find_password(user: str, file: Path | None, *, from_stdin: bool) -> str:
         fail("no password", f"set {PASSWORD_VARIABLE}, or use --password-file or --password-stdin")
     password: str = click.prompt(f"Password of {user}", hide_input=True, err=True)
     return password
+
+
+def find_ticket(url: str) -> str:
+    """Whose Kerberos tickets there are."""
+    try:
+        return ServiceTickets(urlsplit(url).hostname or "").user()
+    except KerberosError as error:
+        fail(str(error), "kinit gets a ticket")
 
 
 def find_trust(cacert: Path | None, *, insecure: bool) -> bool | ssl.SSLContext:
@@ -130,7 +140,7 @@ def connected(target: Target) -> Iterator[MetastoreClient]:
 def _client(target: Target) -> MetastoreClient:
     return MetastoreClient(
         target.url,
-        (target.user, target.password),
+        TicketAuth() if target.password is None else (target.user, target.password),
         target.verify,
         headers=target.headers,
         timeout_seconds=target.timeout_seconds,

@@ -5,10 +5,11 @@ from typing import Any, NoReturn
 
 from app.cli.output import fail, out
 from app.gateway.application import CompanionFailed
-from app.gateway.assembly import FIRST_USER, ensure_first_user, server_certificate
+from app.gateway.assembly import FIRST_USER, ensure_first_user, server_certificate, service_keys
 from app.gateway.running import WorkerFailed, run
 from app.gateway.tls import CertificateError
 from app.gateway.users import UserFileError
+from app.kerberos import KerberosError
 from app.logging import configure_logging
 from app.main import build, build_metastore
 from app.metastore.ports import StoreError
@@ -24,12 +25,15 @@ def run_server(settings: Settings, *, demo: bool) -> None:
         settings.data_dir.mkdir(parents=True, exist_ok=True)
         password = _first_password(settings)
         server_certificate(settings)
+        service_keys(settings)
         if demo:
             _load_demo(settings)
         elif settings.workers > 1:
             # Workers that cannot use the database would say so each for itself, and not in one line.
             build_metastore(settings).store.close()
         run(settings, build, on_listening=lambda addresses: _announce(settings, addresses, password))
+    except KerberosError as error:
+        fail(f"kerberos_keytab: {error}")
     except (StoreError, CertificateError, UserFileError, WorkerFailed, CompanionFailed) as error:
         fail(str(error))
     except OSError as error:

@@ -30,6 +30,9 @@ _OPTIONS: Final = (
         metavar="FILE",
         help="File whose first line is the password, instead of HMS_GATEWAY_PASSWORD.",
     ),
+    click.option(
+        "--negotiate", is_flag=True, help="Log in with a Kerberos ticket, such as kinit gets, instead of a password."
+    ),
     click.option("--insecure", "-k", is_flag=True, help="Take any certificate, as curl -k does."),
     click.option("--cacert", type=FILE, metavar="FILE", help="PEM certificate to trust, such as var/certificate.pem."),
     click.option("--header", "-H", multiple=True, metavar="'NAME: VALUE'", help="Header to send along."),
@@ -43,6 +46,7 @@ def target_of(
     user: str,
     password_stdin: bool,
     password_file: Path | None,
+    negotiate: bool,
     insecure: bool,
     cacert: Path | None,
     header: tuple[str, ...],
@@ -51,10 +55,14 @@ def target_of(
     """Whom the options name; asks for the password where nothing gives it."""
     from app.cli import calling
 
+    if negotiate:
+        user, password = calling.find_ticket(url), None
+    else:
+        password = calling.find_password(user, password_file, from_stdin=password_stdin)
     return calling.Target(
         url=url,
         user=user,
-        password=calling.find_password(user, password_file, from_stdin=password_stdin),
+        password=password,
         verify=calling.find_trust(cacert, insecure=insecure),
         headers=calling.parse_headers(header),
         timeout_seconds=timeout,

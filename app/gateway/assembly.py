@@ -10,17 +10,19 @@ from pathlib import Path
 from app.cache import ReplyCache
 from app.gateway.access_log import AccessLog
 from app.gateway.application import Companion, Gateway
-from app.gateway.authentication import BasicAuthenticator
+from app.gateway.authentication import ACCEPTED, BasicAuthenticator
 from app.gateway.call_answers import CallAnswers
 from app.gateway.cors import CrossOrigin
 from app.gateway.endpoint import Endpoint
 from app.gateway.identity import Authenticator
 from app.gateway.metrics import Metrics
 from app.gateway.server import ServerOptions
+from app.gateway.tickets import TicketAuthenticator
 from app.gateway.tls import ensure_certificate, server_context
 from app.gateway.trusted_proxy import ImpersonationRule, Networks, TrustedProxyAuthenticator
 from app.gateway.user_file import UserFile
 from app.gateway.users import add_user
+from app.kerberos import ServiceKeys
 from app.rpc.processor import MessageProcessor
 from app.rpc.releases import Releases
 from app.settings import ProxyUser, Settings
@@ -77,15 +79,27 @@ def server_options(settings: Settings) -> ServerOptions:
     )
 
 
+def service_keys(settings: Settings) -> ServiceKeys | None:
+    """What Kerberos tickets are checked with; None without. Raises KerberosError."""
+    return None if settings.kerberos_keytab is None else ServiceKeys(settings.kerberos_keytab)
+
+
 def build_authenticator(settings: Settings) -> Authenticator:
-    """Passwords, in front of them trusted proxies and who may act for others, also where the settings name none."""
-    passwords = BasicAuthenticator(
+    """Passwords; in front of them tickets, trusted proxies and who may act for others, as the settings name them.
+
+    Raises KerberosError.
+    """
+    keys = service_keys(settings)
+    following: Authenticator = BasicAuthenticator(
         UserFile(settings.users_path, time.monotonic),
         realm=settings.realm,
         remembered_seconds=settings.credentials_remembered_seconds,
+        accepted=f"a Kerberos ticket (Negotiate), or {ACCEPTED}" if keys is not None else ACCEPTED,
     )
+    if keys is not None:
+        following = TicketAuthenticator(following, keys.accept, realms=settings.kerberos_realms)
     return TrustedProxyAuthenticator(
-        passwords,
+        following,
         proxies=settings.trusted_proxies,
         proxied_users=settings.trusted_proxy_users,
         user_headers=settings.trusted_user_headers,

@@ -23,6 +23,7 @@ HASHES_AT_ONCE = 2
 HASHES_WAITING_MAX = 200
 REMEMBERED_MAX = 10_000
 HEADER_BYTES_MAX = 8_192
+ACCEPTED = "user name and password (Basic)"
 
 Sleep = Callable[[float], "asyncio.Future[None]"]
 
@@ -65,7 +66,10 @@ class VerifiedHeaders:
 
 
 class BasicAuthenticator:
-    """Checks user and password. Verifying is handed in, so that tests can count it; so are clock and sleeping."""
+    """Checks user and password. Verifying is handed in, so that tests can count it; so are clock and sleeping.
+
+    `accepted` says to who sends nothing what to send.
+    """
 
     def __init__(
         self,
@@ -73,11 +77,13 @@ class BasicAuthenticator:
         *,
         realm: str,
         remembered_seconds: float,
+        accepted: str = ACCEPTED,
         verify: Verifier = verify_password,
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] | None = None,
     ) -> None:
         self._users = users
+        self._accepted = accepted
         self._generation = users.generation
         self._challenge: HeaderList = ((b"www-authenticate", f'Basic realm="{realm}", charset="UTF-8"'.encode()),)
         self._verified = VerifiedHeaders(remembered_seconds, monotonic)
@@ -127,13 +133,12 @@ class BasicAuthenticator:
     def _credentials(self, header: bytes) -> BasicCredentials:
         scheme = scheme_of(header)
         if not scheme:
-            raise self._refused("Authentication is required: send user name and password (Basic)", "no_credentials")
+            raise self._refused(f"Authentication is required: send {self._accepted}", "no_credentials")
         if scheme == "bearer":
-            raise self._refused("Bearer tokens are not accepted here: send user name and password (Basic)", "bearer")
+            raise self._refused(f"Bearer tokens are not accepted here: send {self._accepted}", "bearer")
         if scheme != "basic":
-            raise self._refused(
-                "This kind of authentication is not accepted here: send user name and password (Basic)", "other_scheme"
-            )
+            text = f"This kind of authentication is not accepted here: send {self._accepted}"
+            raise self._refused(text, "other_scheme")
         credentials = read_basic(header) if len(header) <= HEADER_BYTES_MAX else None
         if credentials is None:
             raise self._refused("The Authorization header is not readable as Basic credentials", "unreadable")

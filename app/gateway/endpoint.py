@@ -336,7 +336,7 @@ class Endpoint:
             return
         user, address = "", exchange.head.peer
         if exchange.identity is not None:
-            user, address, _ = exchange.identity
+            user, address = exchange.identity.user, exchange.identity.address
         record = AccessRecord(
             time.time(),
             exchange.request_id,

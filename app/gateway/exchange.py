@@ -74,6 +74,8 @@ class Exchange:
     def _write_directly(self, status: int, content_type: bytes | None, body: bytes, headers: HeaderList) -> bool:
         if headers or content_type is None or b"origin" in self.headers or self.scope["method"] == "HEAD":
             return False
+        if self.identity is not None and self.identity.headers:
+            return False
         if not write_whole(self.scope, status, self.request_id, content_type, body):
             return False
         self.status = status
@@ -149,6 +151,8 @@ class Exchange:
             self.bytes_out += length
         if headers:
             fields.extend(headers)
+        if self.identity is not None and self.identity.headers:
+            fields.extend(self.identity.headers)
         origin = self.headers.get(b"origin")
         if origin is not None:
             fields.extend(self._cross_origin.reply_headers(origin))

@@ -16,11 +16,15 @@ class RequestHead(NamedTuple):
 
 
 class Identity(NamedTuple):
-    """An authenticated caller. `address` is the client's own where a trusted proxy told it, else the peer's."""
+    """An authenticated caller. `address` is the client's own where a trusted proxy told it, else the peer's.
+
+    `headers` belong to the reply, whatever it is: they prove to the caller who answers.
+    """
 
     user: str
     address: str
     groups: tuple[str, ...] = ()
+    headers: HeaderList = ()
 
 
 class Refused(Exception):

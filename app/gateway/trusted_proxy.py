@@ -118,7 +118,7 @@ class TrustedProxyAuthenticator:
         if objection:
             text = f"User {identity.user} may not act for user {user}: the rule proxy_users.{identity.user} {objection}"
             raise Refused(403, text, reason="not_impersonated")
-        return Identity(user, identity.address)
+        return Identity(user, identity.address, headers=identity.headers)
 
     def _client_address(self, head: RequestHead) -> str:
         """The last address of X-Forwarded-For that is no proxy of ours; what stands before it anybody can invent."""
