@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from app.structs import LockType, TxnType
+from app.structs import EncodedList, LockType, TxnType
 from app.txn.compaction import Compaction, CompactionFilter
 from app.txn.locks import Lock, LockId, TxnId
 from app.txn.names import Target
@@ -68,6 +68,11 @@ class TxnReads(Protocol):
 
     def shown_locks(self, filter: LockFilter) -> list[ShownLock]:
         """In no particular order."""
+
+    def lock_list(self, filter: LockFilter, shown_types: Mapping[LockType, LockType]) -> EncodedList:
+        """The same as ShowLocksResponseElements, sorted as Hive does: acquired ones first, weak before strong, then by
+        id (semantics §5.9). Types that are keys of `shown_types` are told as another one.
+        """
 
     def last_write_id(self, table: Target) -> int | None:
         """The newest write id the table has given, None before it gave any."""
