@@ -14,6 +14,7 @@ from app.logging import configure_logging
 from app.main import build, build_metastore
 from app.metastore.ports import StoreError
 from app.settings import Settings
+from app.structs import MetaException
 
 CONTENT_TYPE = "application/vnd.apache.thrift.json"
 
@@ -36,6 +37,10 @@ def run_server(settings: Settings, *, demo: bool) -> None:
         fail(f"kerberos_keytab: {error}")
     except StoreError as error:
         fail_for_store(error)
+    except MetaException as error:
+        # A first start makes the directory of the database `default`.
+        hint = "the settings warehouse_dir, file_roots and file_systems say where directories may be"
+        fail(f"the database default cannot be made: {error.message}", hint)
     except (CertificateError, UserFileError, WorkerFailed, CompanionFailed) as error:
         fail(str(error))
     except OSError as error:

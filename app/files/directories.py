@@ -166,7 +166,7 @@ class Directories:
         if not self._manages(place):
             return None
         if not self._is_inside(place):
-            raise FileSystemError(f"{location} is outside the directories this server may change")
+            raise FileSystemError(f"{location} is outside the directories this server may change (file_roots)")
         return place
 
     def _is_inside(self, place: _Place) -> bool:

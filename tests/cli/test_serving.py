@@ -190,6 +190,20 @@ def test_why_a_database_cannot_be_reached_is_told_to_the_operator(tmp_path):
     assert "geheim" not in ended.stderr
 
 
+@pytest.mark.parametrize("place", ["file:/proc/nowhere", "file:/tmp"])
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_warehouse_that_cannot_be_is_one_line(tmp_path, place, workers):
+    ended = hms_gateway(
+        *("serve", "--data-dir", str(tmp_path), "--port", "0", "--workers", workers),
+        HMS_GATEWAY_WAREHOUSE_DIR=place,
+        HMS_GATEWAY_FILE_ROOTS='["file:/proc"]',
+    )
+    assert ended.returncode == 2
+    assert "Traceback" not in ended.stderr
+    assert ended.stderr.startswith("error: the database default cannot be made: ")
+    assert "warehouse_dir" in ended.stderr
+
+
 def test_a_data_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
     for folder in (tmp_path / "file", tmp_path / "file" / "below"):
