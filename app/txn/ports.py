@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from app.structs import EncodedList, LockType, TxnType
+from app.structs import EncodedList, LockType, TxnInfo, TxnType
 from app.txn.compaction import Compaction, CompactionFilter
 from app.txn.locks import Lock, LockId, TxnId
 from app.txn.names import Target
@@ -65,6 +65,9 @@ class TxnReads(Protocol):
 
     def unfinished_txns(self) -> list[Txn]:
         """The same with everything that is stored about them."""
+
+    def txn_infos(self) -> list[TxnInfo]:
+        """The same as get_open_txns_info tells it."""
 
     def shown_locks(self, filter: LockFilter) -> list[ShownLock]:
         """In no particular order."""
