@@ -58,6 +58,11 @@ def is_disconnect(engine: Engine, error: BaseException | None) -> bool:
     return error is not None and is_driver_error(engine, error) and _state(error).startswith(_LOST_STATES)
 
 
+def is_lost_state(state: str) -> bool:
+    """Whether PostgreSQL's state of an error says that the connection is at its end."""
+    return state.startswith(_LOST_STATES)
+
+
 def is_worth_another_try(engine: Engine, error: StoreError | Retryable) -> bool:
     """Whether a unit of work that changed nothing may succeed at once: on a new connection, or without the rival."""
     return isinstance(error, Retryable) or is_disconnect(engine, error.__cause__)

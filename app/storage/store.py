@@ -24,6 +24,7 @@ from app.storage.snapshot import SqlSnapshot
 from app.storage.writer import Writer
 
 if TYPE_CHECKING:
+    from app.storage.postgres_pipeline import PostgresPipeline
     from app.storage.version_watch import PostgresVersionWatch
 
 T = TypeVar("T")
@@ -69,7 +70,7 @@ class SqlStore:
         self._writing = writing
         self._watching = watching
         self._watching_lock = threading.Lock()
-        self._writer = Writer(writing, clock, limits.write_queue_max)
+        self._writer = Writer(writing, clock, limits.write_queue_max, self._open_pipeline if watching is None else None)
 
     def read(self, work: Callable[[Snapshot], T]) -> T:
         """See `ports.Store.read`. A list in the result keeps the connection until it is closed."""
@@ -111,6 +112,12 @@ class SqlStore:
         from app.storage.version_watch import open_watch
 
         return open_watch(self._reading, self._url)
+
+    def _open_pipeline(self) -> "PostgresPipeline":
+        # Only here, as above.
+        from app.storage.postgres_pipeline import open_pipeline
+
+        return open_pipeline(self._writing, self._url)
 
     def changes_since(self, event_id: EventId) -> list[StoredEvent]:
         """The events after `event_id` in order, with empty messages. Raises StoreUnavailable."""
