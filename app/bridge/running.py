@@ -12,6 +12,7 @@ import structlog
 import uvloop
 
 from app.bridge.call_log import CallLog
+from app.bridge.greeting import find_problem
 from app.bridge.https_relay import HttpsRelay, RelayOptions
 from app.bridge.metrics import BridgeMetrics
 from app.bridge.sasl import Credentials
@@ -67,17 +68,35 @@ async def _run(settings: BridgeSettings, on_listening: Callable[[int, int | None
     metrics = BridgeMetrics()
     server = make_bridge(settings, metrics, call_log)
     side = SidePort({"/healthz": lambda: b"ok\n", "/metrics": metrics.text})
+    greeting: asyncio.Task[None] | None = None
+
+    def listening(port: int) -> None:
+        nonlocal greeting
+        on_listening(port, side_port)
+        if settings.credentials is not None or settings.negotiates:
+            greeting = asyncio.create_task(_greet(server))
+
     try:
         side_port = None
         if settings.side_port is not None:
             with _named(f"http://{settings.side_host}:{settings.side_port} for /healthz cannot be listened on"):
                 side_port = await side.start(settings.side_host, settings.side_port)
         with _named(f"thrift://{settings.server.host}:{settings.server.port} cannot be listened on"):
-            await serve_until_told(server, lambda port: on_listening(port, side_port))
+            await serve_until_told(server, listening)
     finally:
+        if greeting is not None:
+            greeting.cancel()
         await side.stop()
         if call_log is not None:
             call_log.close()
+
+
+async def _greet(server: BridgeServer) -> None:
+    problem = await find_problem(server.relay, server.codecs)
+    if problem is None:
+        _log.info("the gateway answers")
+    else:
+        _log.warning("the gateway cannot be used", problem=problem)
 
 
 @contextlib.contextmanager
