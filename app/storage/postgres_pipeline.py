@@ -83,7 +83,7 @@ class PostgresPipeline:
         key = sql, tuple(row)
         prepared = self._prepared.get(key)
         if prepared is None:
-            prepared = self._prepared[key] = _Prepared(b"s%d" % len(self._prepared), _compiled(*key))
+            prepared = self._prepared[key] = _Prepared(b"s%d" % len(self._prepared), compiled(*key))
             self._pgconn.send_prepare(prepared.name, prepared.compiled.text)
             self._sent.append(None)
         parameters, formats = prepared.compiled.parameters(row)
@@ -99,7 +99,7 @@ class PostgresPipeline:
         self._answered_count += 1
 
 
-class _Compiled(NamedTuple):
+class Compiled(NamedTuple):
     """A statement as PostgreSQL takes it. Parameters by their numbers; some have a value that never changes."""
 
     text: bytes
@@ -117,7 +117,7 @@ class _Compiled(NamedTuple):
 
 class _Prepared(NamedTuple):
     name: bytes
-    compiled: _Compiled
+    compiled: Compiled
 
 
 def open_pipeline(engine: Engine, url: URL) -> PostgresPipeline:
@@ -130,6 +130,8 @@ def open_pipeline(engine: Engine, url: URL) -> PostgresPipeline:
         raise StoreUnavailable("the database cannot be reached") from error
     try:
         bound_waits(connection)
+        # Else PostgreSQL plans look-ups of one id each time: it expects lists of ten, for which they would be dearer.
+        connection.execute("SET plan_cache_mode = force_generic_plan")
         return PostgresPipeline(connection)
     except psycopg.Error as error:
         connection.close()
@@ -137,10 +139,10 @@ def open_pipeline(engine: Engine, url: URL) -> PostgresPipeline:
 
 
 @cache
-def _compiled(sql: Executable, names: tuple[str, ...]) -> _Compiled:
-    """`names` are those of the values that will be given, which are the columns of an insertion."""
-    compiled: Any = sql.compile(dialect=_DIALECT, column_keys=names, for_executemany=isinstance(sql, Insert))  # type: ignore[attr-defined]
-    return _Compiled(str(compiled).encode(), compiled.positiontup or (), compiled.params)
+def compiled(sql: Executable, names: tuple[str, ...]) -> "Compiled":
+    """A statement as it is sent; `names` are those of the values that will be given, for insertions the columns."""
+    made: Any = sql.compile(dialect=_DIALECT, column_keys=names, for_executemany=isinstance(sql, Insert))  # type: ignore[attr-defined]
+    return Compiled(str(made).encode(), made.positiontup or (), made.params)
 
 
 def _written(value: Any) -> bytes | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from sqlalchemy import ColumnElement, Executable, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, Executable, bindparam, delete, insert, literal_column, select, update
 
 from app.storage.filter_sql import is_bound_among, with_bound_ids, with_bound_pairs
 from app.storage.schema import CATALOG, OUTCOMES
@@ -67,7 +67,9 @@ class GroupStatements:
         self.refresh_txns = open_txns.values(last_heartbeat_ms=now_ms)
         self.complete = insert(COMPLETED_COMPONENTS).from_select(list(COMPONENT_COLUMNS), components.where(of_txns))
         self.delete_components = delete(TXN_COMPONENTS).where(of_txns)
-        self.delete_locks_of_txns = delete(LOCKS).where(among(LOCKS.c.txn_id), LOCKS.c.txn_id > 0)
+        # Not as a parameter, so that the index over locks with a transaction is known to have them all.
+        has_txn = LOCKS.c.txn_id > literal_column("0")
+        self.delete_locks_of_txns = delete(LOCKS).where(among(LOCKS.c.txn_id), has_txn)
         self.delete_locks = delete(LOCKS).where(among(LOCKS.c.lock_id))
         self.refresh_locks = (
             update(LOCKS).where(among(LOCKS.c.lock_id), LOCKS.c.txn_id == 0).values(last_heartbeat_ms=now_ms)
