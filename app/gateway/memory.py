@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+from functools import cache
 
 # Below what hashing a password takes (`users`), above what replies are sent in.
 LARGE_BLOCK_BYTES = 16 * 1024 * 1024
@@ -15,7 +16,7 @@ def keep_no_large_blocks() -> None:
     glibc would keep them for the next one in each thread, for ever.
     """
     with contextlib.suppress(AttributeError, OSError):
-        glibc = ctypes.CDLL(None)
+        glibc = _c_library()
         glibc.mallopt(MALLOC_MMAP_THRESHOLD, LARGE_BLOCK_BYTES)
         glibc.mallopt(MALLOC_TRIM_THRESHOLD, 2 * LARGE_BLOCK_BYTES)
 
@@ -27,4 +28,9 @@ def return_free_memory() -> None:
     threads that want memory of the same arena wait.
     """
     with contextlib.suppress(AttributeError, OSError):
-        ctypes.CDLL(None).malloc_trim(0)
+        _c_library().malloc_trim(0)
+
+
+@cache
+def _c_library() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
