@@ -167,6 +167,6 @@ def test_it_stops_when_told_and_says_nothing_secret(gateway):
         assert bridge.stop() == 0
         ready, *lines = bridge.log_text().splitlines()
         assert f"thrift://127.0.0.1:{bridge.port}" in ready
-        record = json.loads(lines[0])
-        assert (record["event"], record["method"], record["outcome"]) == ("bridge call", "get_all_databases", "ok")
+        (record,) = [record for record in map(json.loads, lines) if record["event"] == "bridge call"]
+        assert (record["method"], record["outcome"]) == ("get_all_databases", "ok")
         assert gateway.password not in bridge.log_text()
