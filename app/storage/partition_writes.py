@@ -97,7 +97,7 @@ class PartitionWrites(PartitionReads):
 
     def _check_names_free(self, table: StoredTable, names: Sequence[str]) -> None:
         for name in names:
-            check_name("partition", name)
+            check_name("partition", name, self._dialect_name)
         repeated = [name for name, count in Counter(names).items() if count > 1]
         statement = select(PARTITIONS.c.part_name).where(have_names(table.table_id, names, self._dialect_name))
         taken = {*repeated, *self._connection.execute(statement).scalars()}

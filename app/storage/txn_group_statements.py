@@ -8,15 +8,16 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, bindparam, delete, insert, select, update
 
+from app.storage.database_clock import DATABASE_NOW
 from app.storage.filter_sql import is_bound_among, with_bound_ids, with_bound_pairs
 from app.storage.schema import OUTCOMES
 from app.storage.txn_locks import LOCK_ROWS
 from app.storage.txn_schema import COMPLETED_COMPONENTS, LOCKS, TXN_COMPONENTS, TXN_COUNTERS, TXNS
-from app.storage.txn_state import COMPONENT_COLUMNS, POSTGRES_NOW
+from app.storage.txn_state import COMPONENT_COLUMNS
 from app.txn.transactions import State
 
 COUNTERS: Final = select(TXN_COUNTERS.c.name, TXN_COUNTERS.c.last_id)
-COUNTERS_AND_NOW: Final = COUNTERS.add_columns(POSTGRES_NOW.scalar_subquery())
+COUNTERS_AND_NOW: Final = COUNTERS.add_columns(DATABASE_NOW.scalar_subquery())
 OPEN_IDS: Final = (
     select(TXNS.c.txn_id).where(TXNS.c.state == State.OPEN.value).order_by(TXNS.c.txn_id).limit(bindparam("limit"))
 )
