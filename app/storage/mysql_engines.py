@@ -4,7 +4,9 @@ MariaDB is what this runs on in the tests; MySQL differs in its collation and in
 """
 
 import socket
-from typing import Any, Final
+import ssl
+from operator import itemgetter
+from typing import Any, Final, cast
 
 import pymysql
 from sqlalchemy import URL, Engine, create_engine, event
@@ -23,6 +25,10 @@ _TLS_CHECKS: Final = ("ssl_verify_cert", "ssl_verify_identity", "ssl_disabled")
 _TRUTHS: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
+# Made once for each set of options: reading the system's certificates takes longer than to connect.
+_TLS: Final[dict[tuple[Any, ...], ssl.SSLContext]] = {}
+
+
 class Connection(pymysql.connections.Connection):  # type: ignore[misc]
     """PyMySQL's, which knows how long a statement may be. The server would hang up on a longer one without a word."""
 
@@ -33,6 +39,14 @@ class Connection(pymysql.connections.Connection):  # type: ignore[misc]
             sock = _connected(self.unix_socket, self.connect_timeout)
             self._secure = True
         super().connect(sock)
+
+    def _create_ssl_ctx(self, sslp: Any) -> ssl.SSLContext:
+        if not isinstance(sslp, dict):
+            return cast(ssl.SSLContext, sslp)
+        key = tuple(sorted(sslp.items(), key=itemgetter(0)))
+        if key not in _TLS:
+            _TLS[key] = super()._create_ssl_ctx(sslp)
+        return _TLS[key]
 
     def query(self, sql: str | bytes, unbuffered: bool = False) -> Any:
         if self.statement_bytes_max is not None and len(sql) * 4 > self.statement_bytes_max:
@@ -88,6 +102,8 @@ def connect_arguments(url: URL, connect_seconds: int) -> dict[str, Any]:
             if truth is None:
                 raise StoreError(f"the option {name} of the database URL has to be true or false")
             options[name] = truth
+    if "unix_socket" in url.query:
+        options.setdefault("ssl_disabled", not options)
     return {**options, "charset": "utf8mb4", "connect_timeout": connect_seconds, "local_infile": False}
 
 
