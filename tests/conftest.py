@@ -86,6 +86,18 @@ def mariadb_database_of_module(mariadb_server: PrivateMariadb) -> Iterator[str]:
     yield from _fresh_mariadb_database(mariadb_server)
 
 
+@pytest.fixture(
+    params=[
+        pytest.param("postgres", marks=pytest.mark.postgres),
+        pytest.param("mariadb", marks=pytest.mark.mariadb),
+    ]
+)
+def server_database(request: pytest.FixtureRequest) -> str:
+    """URL of a new, empty database of each kind that several gateways may share."""
+    url: str = request.getfixturevalue(f"fresh_{request.param}_database")
+    return url
+
+
 def _fresh_mariadb_database(server: PrivateMariadb) -> Iterator[str]:
     name = f"test_{next(_database_numbers)}"
     server.administer(f"CREATE DATABASE {name}")

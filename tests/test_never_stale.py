@@ -20,13 +20,13 @@ TABLES = ("orders", "people")
 STEPS = 60
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres", pytest.param("mariadb", marks=pytest.mark.mariadb)])
 def database_url(request, tmp_path):
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'metastore.db'}"
     from app.storage import migrate
 
-    url = request.getfixturevalue("fresh_postgres_database")
+    url = request.getfixturevalue(f"fresh_{request.param}_database")
     migrate(url)
     return url
 

@@ -32,9 +32,8 @@ def test_leases_that_end_by_themselves(database_url: str, tmp_path: Path) -> Non
     check_versions(calls)
 
 
-@pytest.mark.postgres
-def test_leases_that_end_by_themselves_through_two_gateways(fresh_postgres_database: str, tmp_path: Path) -> None:
-    with two_gateways(fresh_postgres_database, tmp_path) as addresses:
+def test_leases_that_end_by_themselves_through_two_gateways(server_database: str, tmp_path: Path) -> None:
+    with two_gateways(server_database, tmp_path) as addresses:
         calls = play(tmp_path, "tenures", addresses, "--worlds", SCALE, "--calls", 6)
     assert len(check_tenures(calls)) > 8 * SCALE
     assert any(call.failure for call in calls if call.name == "write")
