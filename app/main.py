@@ -180,7 +180,7 @@ def _thrift_port(settings: Settings, port: int, codecs: Codecs, edge: Edge) -> C
 def translated(error: Exception) -> Exception:
     """What storage and file systems raise, as the peer is to see it; anything else is a bug and stays what it is."""
     if isinstance(error, StoreUnavailable):
-        return Unavailable(str(error))
+        return Unavailable(str(error), error.detail)
     if isinstance(error, (StoreError, FileSystemError)):
         return MetaException(str(error))
     return error

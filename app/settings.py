@@ -373,7 +373,7 @@ def _from_json(variable: str, text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise SettingsError(f"environment variable {variable} is not JSON: {error}") from error
+        raise SettingsError(f'environment variable {variable} is not JSON (a list is ["a", "b"]): {error}') from error
 
 
 def _merge(more: Mapping[str, Any], values: dict[str, Any]) -> None:

@@ -1,7 +1,8 @@
 """Puts a bridge together and runs it: what `hms-gateway bridge` does."""
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -11,6 +12,7 @@ import structlog
 import uvloop
 
 from app.bridge.call_log import CallLog
+from app.bridge.greeting import find_problem
 from app.bridge.https_relay import HttpsRelay, RelayOptions
 from app.bridge.metrics import BridgeMetrics
 from app.bridge.sasl import Credentials
@@ -66,19 +68,51 @@ async def _run(settings: BridgeSettings, on_listening: Callable[[int, int | None
     metrics = BridgeMetrics()
     server = make_bridge(settings, metrics, call_log)
     side = SidePort({"/healthz": lambda: b"ok\n", "/metrics": metrics.text})
+    greeting: asyncio.Task[None] | None = None
+
+    def listening(port: int) -> None:
+        nonlocal greeting
+        on_listening(port, side_port)
+        if settings.credentials is not None or settings.negotiates:
+            greeting = asyncio.create_task(_greet(server))
+
     try:
-        side_port = None if settings.side_port is None else await side.start(settings.side_host, settings.side_port)
-        await serve_until_told(server, lambda port: on_listening(port, side_port))
+        side_port = None
+        if settings.side_port is not None:
+            with _named(f"http://{settings.side_host}:{settings.side_port} for /healthz cannot be listened on"):
+                side_port = await side.start(settings.side_host, settings.side_port)
+        with _named(f"thrift://{settings.server.host}:{settings.server.port} cannot be listened on"):
+            await serve_until_told(server, listening)
     finally:
+        if greeting is not None:
+            greeting.cancel()
         await side.stop()
         if call_log is not None:
             call_log.close()
 
 
+async def _greet(server: BridgeServer) -> None:
+    problem = await find_problem(server.relay, server.codecs)
+    if problem is None:
+        _log.info("the gateway answers")
+    else:
+        _log.warning("the gateway cannot be used", problem=problem)
+
+
+@contextlib.contextmanager
+def _named(problem: str) -> Iterator[None]:
+    """Say of an OSError what could not be done."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(f"{problem}: {error}") from error
+
+
 def make_bridge(settings: BridgeSettings, metrics: BridgeMetrics, call_log: CallLog | None) -> BridgeServer:
     """A bridge that is not listening yet. Inside a running loop. Raises ValueError, OSError, KerberosError."""
     codecs = make_codecs(settings.limits)
-    tls = client_tls(None if settings.cacert is None else str(settings.cacert), is_insecure=settings.is_insecure)
+    with _named(f"certificate {settings.cacert} cannot be read"):
+        tls = client_tls(None if settings.cacert is None else str(settings.cacert), is_insecure=settings.is_insecure)
     pool = UpstreamPool(Origin.of(settings.url, tls), settings.upstream_connections_max)
     is_binary = settings.encoding == "binary"
     options = RelayOptions(

@@ -10,7 +10,7 @@ import click
 
 from app.cli.importing import uncollected
 from app.cli.output import err, fail
-from app.cli.target_options import DEFAULT_URL, FILE
+from app.cli.target_options import DEFAULT_URL, FILE, SECONDS
 
 if TYPE_CHECKING:
     from app.bridge.sasl import Credentials
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 PASSWORD_VARIABLE = "HMS_GATEWAY_PASSWORD"
 ENCODINGS = ("binary", "tjson")
 SASL_POLICIES = ("off", "allow", "require")
+LEVELS = ("debug", "info", "warning", "error")
+PORT = click.IntRange(0, 65_535)
+COUNT = click.IntRange(min=1)
 
 _EXAMPLES = """\b
 Examples:
@@ -31,7 +34,7 @@ Clients then use thrift://127.0.0.1:9083.
 @click.command(epilog=_EXAMPLES)
 @click.option("--url", envvar="HMS_GATEWAY_URL", show_envvar=True, default=DEFAULT_URL, help="Where the gateway is.")
 @click.option("--host", default="127.0.0.1", help="Address to listen on; others than loopback want --allow-remote.")
-@click.option("--port", type=int, default=9083, help="Port to listen on, 0 takes a free one.")
+@click.option("--port", type=PORT, default=9083, help="Port to listen on, 0 takes a free one.")
 @click.option(
     "--allow-remote", is_flag=True, help="Listen where others can reach it; they act with the bridge's password."
 )
@@ -66,11 +69,13 @@ Clients then use thrift://127.0.0.1:9083.
     help="Send a change again when its reply got lost; an hms-gateway makes it once, by its key. "
     "[default: keys, with tjson no-keys]",
 )
-@click.option("--patience", type=float, default=5.0, help="Seconds to wait for a gateway that is away.")
-@click.option("--timeout", type=float, default=600.0, help="Seconds to wait for a reply.")
-@click.option("--connections", type=int, default=100, help="Connections to the gateway, at most.")
-@click.option("--clients", type=int, help="Connections of clients, at most. [default: 10000]")
-@click.option("--health-port", type=int, default=9084, help="Port of /healthz and /metrics, 0 takes a free one.")
+@click.option(
+    "--patience", type=click.FloatRange(min=0), default=5.0, help="Seconds to wait for a gateway that is away."
+)
+@click.option("--timeout", type=SECONDS, default=600.0, help="Seconds to wait for a reply.")
+@click.option("--connections", type=COUNT, default=100, help="Connections to the gateway, at most.")
+@click.option("--clients", type=COUNT, help="Connections of clients, at most. [default: 10000]")
+@click.option("--health-port", type=PORT, default=9084, help="Port of /healthz and /metrics, 0 takes a free one.")
 @click.option("--no-health", is_flag=True, help="No /healthz and /metrics.")
 @click.option("--call-log/--no-call-log", default=True, help="Write one line for each call.")
 @click.option("--log-level", default="info", help="debug, info, warning or error.")
@@ -109,6 +114,8 @@ def bridge(
         from app.limits import Limits
         from app.logging import configure_logging
 
+    if log_level not in LEVELS:
+        fail(f"--log-level is one of {', '.join(LEVELS)}")
     if encoding not in ENCODINGS or sasl not in SASL_POLICIES:
         fail(f"--encoding is one of {', '.join(ENCODINGS)}, --sasl one of {', '.join(SASL_POLICIES)}")
     limits = Limits() if clients is None else dataclasses.replace(Limits(), connections_max=clients)

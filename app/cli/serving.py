@@ -3,17 +3,18 @@
 import errno
 from typing import Any, NoReturn
 
-from app.cli.output import fail, out
+from app.cli.output import fail, fail_for_store, out
 from app.gateway.application import CompanionFailed
 from app.gateway.assembly import FIRST_USER, ensure_first_user, server_certificate, service_keys
 from app.gateway.running import WorkerFailed, run
 from app.gateway.tls import CertificateError
-from app.gateway.users import UserFileError
+from app.gateway.users import UserFileError, read_users, verify_user
 from app.kerberos import KerberosError
 from app.logging import configure_logging
 from app.main import build, build_metastore
 from app.metastore.ports import StoreError
 from app.settings import Settings
+from app.structs import MetaException
 
 CONTENT_TYPE = "application/vnd.apache.thrift.json"
 
@@ -34,7 +35,13 @@ def run_server(settings: Settings, *, demo: bool) -> None:
         run(settings, build, on_listening=lambda addresses: _announce(settings, addresses, password))
     except KerberosError as error:
         fail(f"kerberos_keytab: {error}")
-    except (StoreError, CertificateError, UserFileError, WorkerFailed, CompanionFailed) as error:
+    except StoreError as error:
+        fail_for_store(error)
+    except MetaException as error:
+        # A first start makes the directory of the database `default`.
+        hint = "the settings warehouse_dir, file_roots and file_systems say where directories may be"
+        fail(f"the database default cannot be made: {error.message}", hint)
+    except (CertificateError, UserFileError, WorkerFailed, CompanionFailed) as error:
         fail(str(error))
     except OSError as error:
         _fail_for(settings, error)
@@ -51,10 +58,19 @@ def _first_password(settings: Settings) -> str | None:
         _say(f"made the user {FIRST_USER} with the password {password} (shown only this once)")
     elif had_users:
         reset = f"hms-gateway user add {FIRST_USER} --data-dir {settings.data_dir}"
+        _check_users(settings)
         _say(f"users are in {settings.users_path}; `{reset}` sets a new password")
     else:
         _say(f"made the user {FIRST_USER} with the password given in the settings")
     return password
+
+
+def _check_users(settings: Settings) -> None:
+    """A file that cannot be read would let nobody in. Raises UserFileError."""
+    read_users(settings.users_path)
+    given = settings.admin_password
+    if given is not None and not verify_user(settings.users_path, FIRST_USER, given.get_secret_value()):
+        _say(f"admin_password is for the first start: {FIRST_USER} has another password by now, or was removed")
 
 
 def _load_demo(settings: Settings) -> None:

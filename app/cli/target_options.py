@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 DEFAULT_URL: Final = "https://localhost:30443/gateway/default/hmshttpthrift/api/hms"
 
 FILE: Final = click.Path(path_type=Path)
+SECONDS: Final = click.FloatRange(min=0, min_open=True)
 
 password_stdin_option = click.option(
     "--password-stdin", is_flag=True, help="Read the password from standard input, first line."
@@ -36,7 +37,7 @@ _OPTIONS: Final = (
     click.option("--insecure", "-k", is_flag=True, help="Take any certificate, as curl -k does."),
     click.option("--cacert", type=FILE, metavar="FILE", help="PEM certificate to trust, such as var/certificate.pem."),
     click.option("--header", "-H", multiple=True, metavar="'NAME: VALUE'", help="Header to send along."),
-    click.option("--timeout", type=float, default=600.0, help="Seconds to wait for the answer."),
+    click.option("--timeout", type=SECONDS, default=600.0, help="Seconds to wait for the answer."),
 )
 
 

@@ -1,5 +1,6 @@
 """Finds the file system of a location, and keeps every change inside the configured roots (design D12)."""
 
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,6 +11,8 @@ from typing import Any, Final, NamedTuple, Protocol
 from app.files.local import LocalDirectories
 from app.files.policy import FilePolicy, policy_of
 from app.metastore.ports import DirectoryNotMade, FileSystemError
+
+_log = logging.getLogger(__name__)
 
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
@@ -108,6 +111,8 @@ class Directories:
                     maker = makers.setdefault(place[:2], self._backend(place).maker())
                 return maker(place.path)
             except OSError as error:
+                # The clients' text is Hive's and gives no reason; who runs the server needs one.
+                _log.warning("the directory %s cannot be made: %s", location, error)
                 raise DirectoryNotMade(f"{location} is not a directory or unable to create one") from error
             except Exception:
                 with _translated(location):
@@ -166,7 +171,7 @@ class Directories:
         if not self._manages(place):
             return None
         if not self._is_inside(place):
-            raise FileSystemError(f"{location} is outside the directories this server may change")
+            raise FileSystemError(f"{location} is outside the directories this server may change (file_roots)")
         return place
 
     def _is_inside(self, place: _Place) -> bool:

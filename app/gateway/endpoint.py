@@ -197,7 +197,8 @@ class Endpoint:
         except ClientGone:
             raise
         except Unavailable as error:
-            _log.warning("call not possible", method=message.name, request=call.request_id, problem=str(error))
+            said = {"problem": str(error), "detail": error.detail}
+            _log.warning("call not possible", method=message.name, request=call.request_id, **said)
             await self._failed(exchange, codec, message, 503, f"The metastore is not available: {error}", "unavailable")
             return
         except ApplicationError as error:

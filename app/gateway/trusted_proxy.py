@@ -90,8 +90,13 @@ class TrustedProxyAuthenticator:
         self._following.close()
 
     def _told(self, head: RequestHead, query: Mapping[str, str]) -> Identity | None:
-        """The user that a trusted peer names: header, `user.name`, `doAs`, or Basic with the password `*`."""
-        user = self._user_of_headers(head) or query.get("user.name") or query.get("doAs") or _preemptive_user(head)
+        """The user that a trusted peer names: header, Basic with the password `*`, `user.name`, `doAs`.
+
+        A proxy that authenticates does not pass credentials on; beside them the query is the client's own.
+        """
+        user = self._user_of_headers(head) or _preemptive_user(head)
+        if not user and b"authorization" not in head.headers:
+            user = query.get("user.name") or query.get("doAs")
         if not user:
             return None
         if objection := self._proxied_users.objection(user, head.peer):

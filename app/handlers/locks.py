@@ -26,6 +26,8 @@ from app.txn.ports import Client, LockFilter, ShownLock
 from app.txn.transactions import Write, recorded_operation
 
 _BLOCKED_SHOWN_MAX: Final = 100
+# EXCL_WRITE is unknown before 4, where SHARED_WRITE means the same: one writer, any readers (semantics §10.1).
+_OLDER_TYPES: Final = {LockType.EXCL_WRITE: LockType.SHARED_WRITE}
 
 
 class Locks:
@@ -56,8 +58,8 @@ class Locks:
         self._locks.unlock(required(rqst, "rqst").lockid or 0)
 
     def show_locks(self, call: Call, rqst: ShowLocksRequest) -> ShowLocksResponse:
-        shown = self._locks.show(_filter(required(rqst, "rqst")))
-        return ShowLocksResponse([_element(call, one) for one in shown])
+        shown_types = {} if is_newer(call) else _OLDER_TYPES
+        return ShowLocksResponse(self._locks.show(_filter(required(rqst, "rqst")), shown_types))
 
     def list_blocking_locks(self, call: Call, rqst: ShowLocksRequest) -> list[BlockingLock]:
         return [
@@ -126,7 +128,7 @@ def _element(call: Call, shown: ShownLock) -> ShowLocksResponseElement:
         tablename=lock.target.table_name,
         partname=lock.target.partition_name,
         state=LockState.ACQUIRED if lock.is_acquired else LockState.WAITING,
-        type=_shown_type(call, lock.type),
+        type=lock.type if is_newer(call) else _OLDER_TYPES.get(lock.type, lock.type),
         txnid=lock.txn_id,
         lastheartbeat=lock.last_heartbeat_ms,
         acquiredat=shown.acquired_ms,
@@ -137,8 +139,3 @@ def _element(call: Call, shown: ShownLock) -> ShowLocksResponseElement:
         blockedByIntId=None if shown.blocker is None else shown.blocker[1],
         lockIdInternal=lock.number,
     )
-
-
-def _shown_type(call: Call, type: LockType) -> LockType:
-    """EXCL_WRITE is unknown before 4, where SHARED_WRITE means the same: one writer, any readers (semantics §10.1)."""
-    return LockType.SHARED_WRITE if type is LockType.EXCL_WRITE and not is_newer(call) else type

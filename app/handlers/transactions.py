@@ -33,15 +33,13 @@ from app.structs import (
     SeedTableWriteIdsRequest,
     SeedTxnIdRequest,
     TableValidWriteIds,
-    TxnInfo,
-    TxnState,
     TxnToWriteId,
     TxnType,
 )
 from app.txn.names import Target, target
 from app.txn.rebuild_service import RebuildService
 from app.txn.transaction_service import OpenTxns, TransactionService
-from app.txn.transactions import State, Txn, dynamic_operation
+from app.txn.transactions import dynamic_operation
 from app.txn.write_id_service import Replicated, WriteIdService
 from app.txn.write_ids import ValidWriteIds, aborted_bits
 
@@ -79,8 +77,7 @@ class Transactions:
         return _open_txns_4(self._transactions.open_txns(), frozenset(request.excludeTxnTypes or ()))
 
     def get_open_txns_info(self, call: Call) -> GetOpenTxnsInfoResponse:
-        high_water_mark, txns = self._transactions.open_txn_details()
-        return GetOpenTxnsInfoResponse(high_water_mark, [_info(txn) for txn in txns])
+        return GetOpenTxnsInfoResponse(*self._transactions.open_txn_infos())
 
     def open_txns(self, call: Call, rqst: OpenTxnRequest) -> OpenTxnsResponse:
         request = required(rqst, "rqst")
@@ -187,19 +184,6 @@ def _open_txns_4(found: OpenTxns, excluded_types: frozenset[int]) -> GetOpenTxns
     bits = aborted_bits(ids, [txn.txn_id for txn in listed if not txn.is_open])
     oldest = next((txn.txn_id for txn in listed if txn.is_open), None)
     return GetOpenTxnsResponse_v4(found.high_water_mark, ids, oldest, bits)
-
-
-def _info(txn: Txn) -> TxnInfo:
-    return TxnInfo(
-        id=txn.txn_id,
-        state=TxnState.OPEN if txn.state is State.OPEN else TxnState.ABORTED,
-        user=txn.user,
-        hostname=txn.hostname,
-        agentInfo=txn.agent_info,
-        metaInfo=txn.reason,
-        startedTime=txn.started_ms,
-        lastHeartbeatTime=txn.last_heartbeat_ms,
-    )
 
 
 def _full_name(name: str) -> Target:

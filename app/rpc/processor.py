@@ -20,7 +20,14 @@ E = TypeVar("E", bound=ThriftException)
 
 
 class Unavailable(Exception):
-    """The call could not be tried, nothing has happened, and it may be tried again; the text is safe to show."""
+    """The call could not be tried, nothing has happened, and it may be tried again; the text is safe to show.
+
+    `detail` is for the operator's log alone.
+    """
+
+    def __init__(self, text: str, detail: str = "") -> None:
+        super().__init__(text)
+        self.detail = detail
 
 
 @dataclass(frozen=True, slots=True)

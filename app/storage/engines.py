@@ -86,11 +86,16 @@ def writing_engine(url: URL) -> Engine:
 
     @event.listens_for(engine, "connect")
     def _bounded_waits(connection: Any, record: Any) -> None:
-        connection.execute(f"SET lock_timeout = {int(BUSY_SECONDS_MAX * 1000)}")
-        connection.execute(f"SET idle_in_transaction_session_timeout = '{STUCK_SECONDS_MAX}s'")
+        bound_waits(connection)
         connection.commit()
 
     return engine
+
+
+def bound_waits(connection: Any) -> None:
+    """Bound what a connection to PostgreSQL that writes waits for, and what others wait for because of it."""
+    connection.execute(f"SET lock_timeout = {int(BUSY_SECONDS_MAX * 1000)}")
+    connection.execute(f"SET idle_in_transaction_session_timeout = '{STUCK_SECONDS_MAX}s'")
 
 
 def reading_engine(url: URL, connections_max: int) -> Engine:

@@ -80,6 +80,11 @@ def is_disconnect(engine: Engine, error: BaseException | None) -> bool:
     return _state(error).startswith(_LOST_STATES) or _mysql_code(error) in _MYSQL_GONE
 
 
+def is_lost_state(state: str) -> bool:
+    """Whether PostgreSQL's state of an error says that the connection is at its end."""
+    return state.startswith(_LOST_STATES)
+
+
 def is_worth_another_try(engine: Engine, error: StoreError | Retryable) -> bool:
     """Whether a unit of work that changed nothing may succeed at once: on a new connection, or without the rival."""
     return isinstance(error, Retryable) or is_disconnect(engine, error.__cause__)

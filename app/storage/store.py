@@ -25,6 +25,7 @@ from app.storage.writer import Writer
 
 if TYPE_CHECKING:
     from app.storage.mysql_version_watch import MysqlVersionWatch
+    from app.storage.postgres_pipeline import PostgresPipeline
     from app.storage.version_watch import PostgresVersionWatch
 
 T = TypeVar("T")
@@ -71,7 +72,8 @@ class SqlStore:
         self._writing = writing
         self._watching = watching
         self._watching_lock = threading.Lock()
-        self._writer = Writer(writing, clock, limits.write_queue_max)
+        has_pipeline = url.get_backend_name() == "postgresql"
+        self._writer = Writer(writing, clock, limits.write_queue_max, self._open_pipeline if has_pipeline else None)
 
     def read(self, work: Callable[[Snapshot], T]) -> T:
         """See `ports.Store.read`. A list in the result keeps the connection until it is closed."""
@@ -117,6 +119,12 @@ class SqlStore:
         from app.storage.version_watch import open_watch
 
         return open_watch(self._reading, self._url)
+
+    def _open_pipeline(self) -> "PostgresPipeline":
+        # Only here, as above.
+        from app.storage.postgres_pipeline import open_pipeline
+
+        return open_pipeline(self._writing, self._url)
 
     def changes_since(self, event_id: EventId) -> list[StoredEvent]:
         """The events after `event_id` in order, with empty messages. Raises StoreUnavailable."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Row, and_, bindparam, delete, false, insert, or_, select
+from sqlalchemy import ColumnElement, and_, bindparam, delete, false, insert, or_, select
 
 from app.storage.errors import is_storable
 from app.storage.filter_sql import has_id_among
@@ -19,13 +19,16 @@ from app.txn.names import Target
 from app.txn.ports import Rebuild
 from app.txn.transactions import State
 
+_TYPES: Final = {int(type): type for type in CompactionType}
+_STATES: Final = {state.value: state for state in CompactionState}
+
 _THIS_VIEW: Final = and_(REBUILDS.c.db_name == bindparam("the_db"), REBUILDS.c.table_name == bindparam("the_table"))
 
 
 class CompactionReads(Repository):
     def compactions(self, filter: CompactionFilter) -> list[Compaction]:
         statement = select(COMPACTIONS).where(*_conditions(filter)).order_by(COMPACTIONS.c.compaction_id)
-        return [_compaction(row) for row in self._connection.execute(statement)]
+        return [_compaction(row) for row in self._connection.execute(statement).cursor.fetchall()]
 
 
 class CompactionWrites(CompactionReads, TxnStateWrites):
@@ -105,11 +108,8 @@ def _row(entry: Compaction, dialect_name: str) -> dict[str, Any]:
     }
 
 
-def _compaction(row: Row[Any]) -> Compaction:
-    return Compaction(
-        row.compaction_id,
-        target_of(row.db_name, row.table_name, row.partition_name),
-        CompactionType(row.compaction_type),
-        CompactionState(row.state),
-        CompactionDetails(**json.loads(row.details)),
-    )
+def _compaction(row: Sequence[Any]) -> Compaction:
+    # Unpacked at once: reading a row's columns by name takes long in a long list, and so does finding enumerations.
+    compaction_id, db_name, table_name, partition_name, type, state, details = row
+    target = target_of(db_name, table_name, partition_name)
+    return Compaction(compaction_id, target, _TYPES[type], _STATES[state], CompactionDetails(**json.loads(details)))

@@ -3,19 +3,33 @@
 Those about some rows take their ids as one parameter, `ids`.
 """
 
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from sqlalchemy import ColumnElement, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, Executable, bindparam, delete, insert, literal_column, select, update
 
 from app.storage.database_clock import DATABASE_NOW
 from app.storage.filter_sql import is_bound_among, with_bound_ids, with_bound_pairs
-from app.storage.schema import OUTCOMES
+from app.storage.schema import CATALOG, OUTCOMES
 from app.storage.txn_locks import LOCK_ROWS
 from app.storage.txn_schema import COMPLETED_COMPONENTS, LOCKS, TXN_COMPONENTS, TXN_COUNTERS, TXNS
 from app.storage.txn_state import COMPONENT_COLUMNS
 from app.txn.transactions import State
 
+Values: TypeAlias = Mapping[str, object]
+Rows: TypeAlias = Sequence[Sequence[Any]]
+
+
+class Statement(NamedTuple):
+    """A statement and the values of its parameters. Insertions may have several rows of them."""
+
+    sql: Executable
+    values: Values | Sequence[Values]
+
+
+# Where SQLite does not see to it, this lets one writer change the catalog at a time.
+LOCK_CATALOG: Final = select(CATALOG.c.last_event_id).with_for_update()
 COUNTERS: Final = select(TXN_COUNTERS.c.name, TXN_COUNTERS.c.last_id)
 COUNTERS_AND_NOW: Final = COUNTERS.add_columns(DATABASE_NOW.scalar_subquery())
 OPEN_IDS: Final = (
@@ -54,7 +68,9 @@ class GroupStatements:
         self.refresh_txns = open_txns.values(last_heartbeat_ms=now_ms)
         self.complete = insert(COMPLETED_COMPONENTS).from_select(list(COMPONENT_COLUMNS), components.where(of_txns))
         self.delete_components = delete(TXN_COMPONENTS).where(of_txns)
-        self.delete_locks_of_txns = delete(LOCKS).where(among(LOCKS.c.txn_id), LOCKS.c.txn_id > 0)
+        # Not as a parameter, so that the index over locks with a transaction is known to have them all.
+        has_txn = LOCKS.c.txn_id > literal_column("0")
+        self.delete_locks_of_txns = delete(LOCKS).where(among(LOCKS.c.txn_id), has_txn)
         self.delete_locks = delete(LOCKS).where(among(LOCKS.c.lock_id))
         self.refresh_locks = (
             update(LOCKS).where(among(LOCKS.c.lock_id), LOCKS.c.txn_id == 0).values(last_heartbeat_ms=now_ms)

@@ -34,6 +34,9 @@ from app.storage.txn_group_statements import (
     OPEN_IDS,
     SET_BLOCKER,
     SET_COUNTER,
+    Rows,
+    Statement,
+    Values,
     group_statements,
 )
 from app.storage.txn_locks import lock_insertions, locks_of, near_places
@@ -63,18 +66,7 @@ class GroupJob(NamedTuple):
     key: CallKey | None
 
 
-Values: TypeAlias = Mapping[str, object]
-
-
-class Statement(NamedTuple):
-    """A statement and the values of its parameters. Insertions may have several rows of them."""
-
-    sql: Executable
-    values: Values | Sequence[Values]
-
-
 Asked: TypeAlias = Mapping[str, Statement]
-Rows: TypeAlias = Sequence[Sequence[Any]]
 
 
 class TxnGroup:

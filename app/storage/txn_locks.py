@@ -1,6 +1,6 @@
 """Locks as rows, one for each component; only those that may be in a request's way are ever loaded."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -24,9 +24,11 @@ from app.storage.filter_sql import (
     is_among,
     with_bound_pairs,
 )
+from app.storage.lock_list import LockList, read_locks
 from app.storage.repository import Repository
 from app.storage.txn_schema import LOCKS, TXNS
 from app.storage.txn_state import TxnStateWrites, client_columns, object_columns, target_of
+from app.structs import LockType
 from app.txn.locks import NO_TXN, STRENGTH, Lock, LockId, TxnId, weakest_conflicting
 from app.txn.ports import Client, LockFilter, ShownLock
 
@@ -107,6 +109,9 @@ class LockReads(Repository):
         """A transaction's lock shows no heartbeat of its own (semantics §5.7)."""
         statement = _SHOWN_ROWS.where(*_filter_conditions(filter))
         return [_shown(row) for row in self._connection.execute(statement)]
+
+    def lock_list(self, filter: LockFilter, shown_types: Mapping[LockType, LockType]) -> LockList:
+        return read_locks(self._connection, list(_filter_conditions(filter)), shown_types)
 
 
 class LockWrites(LockReads, TxnStateWrites):

@@ -29,7 +29,7 @@ from app.storage.txn_schema import (
     TXNS,
     WRITE_SETS,
 )
-from app.structs import TxnType
+from app.structs import TxnInfo, TxnState, TxnType
 from app.txn.locks import LockId, TxnId
 from app.txn.names import Target
 from app.txn.ports import Client
@@ -38,10 +38,31 @@ from app.txn.transactions import CommittedWrite, Operation, State, Txn, Unfinish
 _OBJECT: Final = ("db_name", "table_name", "partition_name")
 COMPONENT_COLUMNS: Final = ("txn_id", *_OBJECT, "operation", "write_id")
 
+# Finding a member of an enumeration by its value takes longer than all else that is done for a row of a long list.
+_TYPES: Final = {int(type): type for type in TxnType}
+_OPEN_TEXT: Final = State.OPEN.value
+_OPEN: Final = int(TxnState.OPEN)
+_ABORTED: Final = int(TxnState.ABORTED)
+
 _LAST_ID: Final = select(TXN_COUNTERS.c.last_id).where(TXN_COUNTERS.c.name == bindparam("the_name"))
 _BY_ID: Final = select(TXNS).where(TXNS.c.txn_id == bindparam("the_txn"))
 _OLDEST_OPEN: Final = select(TXNS.c.txn_id).where(TXNS.c.state == State.OPEN.value).order_by(TXNS.c.txn_id).limit(1)
 _UNFINISHED: Final = TXNS.c.state.in_([State.OPEN.value, State.ABORTED.value])
+_ALL_UNFINISHED: Final = select(TXNS.c.txn_id, TXNS.c.state, TXNS.c.txn_type).where(_UNFINISHED).order_by(TXNS.c.txn_id)
+_UNFINISHED_INFOS: Final = (
+    select(
+        TXNS.c.txn_id,
+        TXNS.c.state,
+        TXNS.c.user_name,
+        TXNS.c.host_name,
+        TXNS.c.agent_info,
+        TXNS.c.reason,
+        TXNS.c.started_ms,
+        TXNS.c.last_heartbeat_ms,
+    )
+    .where(_UNFINISHED)
+    .order_by(TXNS.c.txn_id)
+)
 _HEARTBEAT: Final = (
     update(TXNS)
     .where(TXNS.c.txn_id == bindparam("the_txn"), TXNS.c.state == State.OPEN.value)
@@ -66,12 +87,19 @@ class TxnStateReads(Repository):
         return TxnId(self._connection.execute(_LAST_ID, {"the_name": "txn"}).scalar() or 0)
 
     def unfinished(self) -> list[Unfinished]:
-        columns = (TXNS.c.txn_id, TXNS.c.state, TXNS.c.txn_type)
-        return _unfinished(self._connection.execute(select(*columns).where(_UNFINISHED).order_by(TXNS.c.txn_id)))
+        return _unfinished(self._connection.execute(_ALL_UNFINISHED).cursor.fetchall())
 
     def unfinished_txns(self) -> list[Txn]:
         rows = self._connection.execute(select(TXNS).where(_UNFINISHED).order_by(TXNS.c.txn_id))
         return [txn_of(row) for row in rows]
+
+    def txn_infos(self) -> list[TxnInfo]:
+        return [
+            TxnInfo(txn_id, _OPEN if state == _OPEN_TEXT else _ABORTED, user, host, agent, None, reason, started, beat)
+            for txn_id, state, user, host, agent, reason, started, beat in self._connection.execute(
+                _UNFINISHED_INFOS
+            ).cursor.fetchall()
+        ]
 
     def completed_changes(self, table: Target) -> list[tuple[int, int]]:
         if not all(is_storable(name) for name in table if name is not None):
@@ -294,7 +322,7 @@ def client_columns(client: Client) -> Mapping[str, str]:
 
 
 def _unfinished(rows: Iterable[Any]) -> list[Unfinished]:
-    return [Unfinished(TxnId(txn_id), state == State.OPEN, TxnType(kind)) for txn_id, state, kind in rows]
+    return [Unfinished(txn_id, state == _OPEN_TEXT, _TYPES[kind]) for txn_id, state, kind in rows]
 
 
 def txn_of(row: Sequence[Any]) -> Txn:

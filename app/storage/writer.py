@@ -5,30 +5,30 @@ durable (design D9). Across processes SQLite's write lock, elsewhere a lock on t
 """
 
 import itertools
-import logging
 import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
-from sqlalchemy import Connection, Engine, select, update
+from sqlalchemy import Connection, Engine, update
 from sqlalchemy.exc import DBAPIError
 
 from app.call_keys import CallKey, current_call_key, recalled_value
 from app.clock import Clock
-from app.deferral import Deliver, Done, Given, given_now, is_taking, take
+from app.deferral import Deliver, Done, given_now, is_taking, take
 from app.metastore.ports import EventId, OutcomeUnknown, StoreUnavailable
 from app.storage.errors import Retryable, detail_of, is_disconnect, is_worth_another_try, translated
+from app.storage.event_loop_writer import EventLoopWriter, Pipeline
+from app.storage.jobs import Failure, Job, Later, Outcome, Success, tell
 from app.storage.schema import CATALOG
 from app.storage.snapshot import SqlTransaction
+from app.storage.txn_group_statements import LOCK_CATALOG
 from app.storage.txn_groups import GroupJob, NeedsDatabase, TxnGroup
 from app.txn.ports import TxnWork
 
 T = TypeVar("T")
-
-_log = logging.getLogger(__name__)
 
 # A batch holds the database's write lock, which other processes wait for.
 BATCH_MAX: Final = 500
@@ -36,37 +36,15 @@ ATTEMPTS_MAX: Final = 4
 # After so many that had to run alone the rest of a batch does, too.
 ALONE_MAX: Final = 3
 
-_LOCK: Final = select(CATALOG.c.last_event_id).with_for_update()
-
-
-class Later(NamedTuple):
-    """Who is told, and by whom."""
-
-    done: Done
-    deliver: Deliver
-
-
-class Job(NamedTuple):
-    work: Callable[[SqlTransaction], Any]
-    outcome: "Future[Any] | Later"
-    key: CallKey | None
-
-
-class Success(NamedTuple):
-    value: Any
-
-
-class Failure(NamedTuple):
-    reason: BaseException
-
-
-Outcome: TypeAlias = Success | Failure
-
 
 class Writer:
     """Runs units of work one after the other in a thread of its own."""
 
-    def __init__(self, engine: Engine, clock: Clock, waiting_max: int) -> None:
+    def __init__(
+        self, engine: Engine, clock: Clock, waiting_max: int, connect: Callable[[], Pipeline] | None = None
+    ) -> None:
+        """`connect` gives the connection of `EventLoopWriter`, where the database is one for it."""
+        self._event_loop = connect and EventLoopWriter(connect, clock, waiting_max, self._submit)
         self._engine = engine
         self._clock = clock
         self._waiting_max = waiting_max
@@ -95,7 +73,9 @@ class Writer:
         return outcome.result()
 
     def _start(self, work: TxnWork[Any], key: CallKey | None, done: Done, deliver: Deliver) -> None:
-        self._submit(Job(work, Later(done, deliver), key))
+        job = Job(work, Later(done, deliver), key)
+        if self._event_loop is None or not self._event_loop.take(job):
+            self._submit(job)
 
     def _submit(self, job: Job) -> None:
         with self._lock:
@@ -107,6 +87,8 @@ class Writer:
 
     def close(self) -> None:
         """Finish what is waiting, take nothing more."""
+        if self._event_loop is not None:
+            self._event_loop.close()
         with self._lock:
             if self._is_closed:
                 return
@@ -139,7 +121,7 @@ class Writer:
                 outcomes = [Failure(StoreUnavailable(str(error), detail_of(error)))] * len(batch)
             except BaseException as error:
                 outcomes = [Failure(error)] * len(batch)
-            _tell(batch, outcomes)
+            tell(batch, outcomes)
             return
 
 
@@ -153,7 +135,7 @@ class _Batch:
     def run(self) -> list[Outcome]:
         """What became of each job. Raises StoreError or Retryable for all of them: then nothing was changed."""
         with translated(self._engine), self._engine.connect() as connection:
-            last_event_id = before = EventId(connection.execute(_LOCK).scalar_one())
+            last_event_id = before = EventId(connection.execute(LOCK_CATALOG).scalar_one())
             outcomes: list[Outcome] = []
             while len(outcomes) < len(self._jobs):
                 together = self._alike(len(outcomes))
@@ -178,7 +160,7 @@ class _Batch:
 
     def _run_together(self, connection: Connection, jobs: list[Job]) -> list[Outcome]:
         """What became of them, up to the first that has to run alone."""
-        as_group = [GroupJob(job.work, _open_key(job)) for job in jobs if isinstance(job.work, TxnWork)]
+        as_group = [GroupJob(job.work, job.open_key) for job in jobs if isinstance(job.work, TxnWork)]
         group = TxnGroup(connection.dialect.name, self._clock, as_group)
         _read(connection, group)
         outcomes: list[Outcome] = []
@@ -199,7 +181,7 @@ class _Batch:
     def _run_job(self, job: Job, transaction: SqlTransaction) -> Outcome:
         transaction.savepoint()
         try:
-            key = _open_key(job)
+            key = job.open_key
             if key is not None:
                 transaction.refuse_second(key)
             value = job.work(transaction)
@@ -242,30 +224,3 @@ def _read(connection: Connection, group: TxnGroup) -> None:
             asked = reading.send(rows)
         except StopIteration:
             return
-
-
-def _tell(batch: list[Job], outcomes: list[Outcome]) -> None:
-    """Give the callers their outcomes, those who are told by the same `deliver` together."""
-    later: dict[Deliver, list[tuple[Done, Given]]] = {}
-    for job, outcome in zip(batch, outcomes, strict=True):
-        failure = outcome.reason if isinstance(outcome, Failure) else None
-        if job.key is not None and failure is None:
-            job.key.is_concluded = True
-        value = outcome.value if isinstance(outcome, Success) else None
-        if isinstance(job.outcome, Later):
-            later.setdefault(job.outcome.deliver, []).append((job.outcome.done, Given(value, failure)))
-        elif failure is not None:
-            job.outcome.set_exception(failure)
-        else:
-            job.outcome.set_result(value)
-    for deliver, told in later.items():
-        try:
-            deliver(told)
-        except Exception:
-            # Whoever waited is gone with its event loop; the others are not.
-            _log.warning("%s outcomes could not be told", len(told), exc_info=True)
-
-
-def _open_key(job: Job) -> CallKey | None:
-    """The key of the call whose change this job is."""
-    return None if job.key is None or job.key.is_concluded else job.key

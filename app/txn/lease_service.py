@@ -92,7 +92,9 @@ class LeaseService:
             raise InvalidArgumentsException(f"lease_duration_sec must be above zero, not {duration_seconds}")
         if not 0 <= wait_seconds <= self._settings.wait_seconds_max:
             bounds = f"0 to {self._settings.wait_seconds_max}"
-            raise InvalidArgumentsException(f"lease_wait_duration_sec must be in {bounds}, not {wait_seconds}")
+            raise InvalidArgumentsException(
+                f"lease_wait_duration_sec must be in {bounds} (lease_wait_seconds_max), not {wait_seconds}"
+            )
         self._check_duration(duration_seconds)
         request = _Request(user, claims, duration_seconds, wait_seconds - waited_seconds, ticket)
         try:

@@ -138,7 +138,7 @@ def conflicts(one: Claim, other: Claim) -> bool:
 def end_of_grant(now_ms: int, duration_ms: int, longest_ms: int) -> int:
     """When a new lease ends (rule 4). Raises TooLong."""
     if duration_ms > longest_ms:
-        raise TooLong(f"a lease of {_seconds(duration_ms)} is longer than {_seconds(longest_ms)}, the longest time")
+        raise TooLong(f"a lease of {_seconds(duration_ms)} is longer than {_seconds(longest_ms)} (lease_seconds_max)")
     return now_ms + duration_ms
 
 
@@ -237,7 +237,7 @@ class _Surroundings:
 def _extended(held: Held, becomes_exclusive: bool, now_ms: int, duration_ms: int | None, longest_ms: int) -> Held:
     end_ms = now_ms + (held.duration_ms if duration_ms is None else duration_ms)
     if end_ms - held.start_ms > longest_ms:
-        raise TooLong(f"lease {held.lease_id} would last longer than {_seconds(longest_ms)}, the longest time")
+        raise TooLong(f"lease {held.lease_id} would last longer than {_seconds(longest_ms)} (lease_seconds_max)")
     claim = Claim(held.claim.target, LeaseType.EXCLUSIVE) if becomes_exclusive else held.claim
     return replace(held, claim=claim, end_ms=max(end_ms, held.end_ms))
 

@@ -1,10 +1,10 @@
 """lock, check_lock, unlock, show_locks: load, decide, apply in one unit of work (semantics §5.7 to §5.9)."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
-from app.structs import LockState, LockType, MetaException, TxnOpenException
+from app.structs import EncodedList, LockState, LockType, MetaException, TxnOpenException
 from app.txn.errors import Refused, already_aborted, no_such_lock, no_such_lock_to_heartbeat, too_many
 from app.txn.locks import (
     NO_TXN,
@@ -131,9 +131,9 @@ class LockService:
         """
         return self._write(lambda txns: _release(txns, lock_id, reason))
 
-    def show(self, filter: LockFilter) -> list[ShownLock]:
-        """Locks sorted as Hive does: acquired ones first, weak before strong, then by id (semantics §5.9)."""
-        return sorted(self._store.read(lambda snapshot: snapshot.txns.shown_locks(filter)), key=_order)
+    def show(self, filter: LockFilter, shown_types: Mapping[LockType, LockType] | None = None) -> EncodedList:
+        """See `ports.TxnReads.lock_list`; without `shown_types` every type is told as it is."""
+        return self._store.read(lambda snapshot: snapshot.txns.lock_list(filter, shown_types or {}))
 
     def blocking(self, filter: LockFilter) -> list[BlockingLock]:
         """The locks that somebody waits for, sorted as `show` does."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from app.structs import LockType, TxnType
+from app.structs import EncodedList, LockType, TxnInfo, TxnType
 from app.txn.compaction import Compaction, CompactionFilter
 from app.txn.locks import Lock, LockId, TxnId
 from app.txn.names import Target
@@ -66,8 +66,16 @@ class TxnReads(Protocol):
     def unfinished_txns(self) -> list[Txn]:
         """The same with everything that is stored about them."""
 
+    def txn_infos(self) -> list[TxnInfo]:
+        """The same as get_open_txns_info tells it."""
+
     def shown_locks(self, filter: LockFilter) -> list[ShownLock]:
         """In no particular order."""
+
+    def lock_list(self, filter: LockFilter, shown_types: Mapping[LockType, LockType]) -> EncodedList:
+        """The same as ShowLocksResponseElements, sorted as Hive does: acquired ones first, weak before strong, then by
+        id (semantics §5.9). Types that are keys of `shown_types` are told as another one.
+        """
 
     def last_write_id(self, table: Target) -> int | None:
         """The newest write id the table has given, None before it gave any."""

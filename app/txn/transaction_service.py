@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from app.structs import MetaException, TxnAbortedException, TxnType
+from app.structs import MetaException, TxnAbortedException, TxnInfo, TxnType
 from app.txn.errors import Refused, too_many
 from app.txn.lock_service import LockService
 from app.txn.locks import TxnId
@@ -15,7 +15,6 @@ from app.txn.settings import TxnSettings
 from app.txn.transactions import (
     Operation,
     State,
-    Txn,
     Unfinished,
     Write,
     batch_size,
@@ -168,11 +167,9 @@ class TransactionService:
         """What a snapshot of the data needs: whoever is not listed up to the mark has committed for ever."""
         return self._store.read(lambda snapshot: read_open_txns(snapshot.txns))
 
-    def open_txn_details(self) -> tuple[TxnId, list[Txn]]:
+    def open_txn_infos(self) -> tuple[TxnId, list[TxnInfo]]:
         """The high water mark, and open and aborted transactions by id."""
-        return self._store.read(
-            lambda snapshot: (snapshot.txns.high_water_mark(), snapshot.txns.unfinished_txns()),
-        )
+        return self._store.read(lambda snapshot: (snapshot.txns.high_water_mark(), snapshot.txns.txn_infos()))
 
     def add_writes(self, txn_id: int, targets: Sequence[Target], operation: Operation, write_id: int | None) -> None:
         """Record what an open transaction wrote to partitions nobody could name before (semantics §5.13).

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from app.structs import DataOperationType, MetaException, ThriftException, TxnType
 from app.txn.errors import already_aborted, already_committed, no_such_txn
@@ -62,8 +62,7 @@ class Txn:
     refused_lock: LockId | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Unfinished:
+class Unfinished(NamedTuple):
     """An open or aborted transaction, as lists of them need it."""
 
     txn_id: TxnId

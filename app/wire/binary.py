@@ -66,6 +66,13 @@ class _Compact(_SpecProtocol, TCompactProtocolAccelerated):  # type: ignore[misc
     pass
 
 
+class _Elements:
+    """A struct whose only field is a list."""
+
+    def __init__(self, values: list[Any]) -> None:
+        self.values = values
+
+
 class ApacheCodec:
     """The codecs `binary` and `compact`."""
 
@@ -194,7 +201,7 @@ class ApacheCodec:
             if code == TType.STRUCT:
                 yield from self._write_whole_or_spliced(protocol, item, detail[0])
             elif code == TType.LIST and detail[0] == TType.STRUCT:
-                yield from self._write_structs(protocol, item, detail[1][0])
+                yield from self._write_structs(protocol, item, detail[1])
             elif hasattr(item, "text_chunks"):
                 yield from self._write_texts(protocol, item)
             else:
@@ -213,16 +220,29 @@ class ApacheCodec:
         else:
             yield from self._write_struct(protocol, value)
 
-    def _write_structs(self, protocol: Any, values: Any, struct_class: Any) -> Iterator[bytes]:
+    def _write_structs(self, protocol: Any, values: Any, element: Any) -> Iterator[bytes]:
+        """`element` is class and spec, as in the spec of a list."""
         protocol.writeListBegin(TType.STRUCT, len(values))
         if hasattr(values, "struct_chunks"):
             for chunk in values.struct_chunks():
-                protocol.trans.write(b"".join(map(self._struct, chunk)))
+                protocol.trans.write(self._elements(chunk, element))
                 yield _drain(protocol)
         else:
             for value in values:
-                yield from self._write_whole_or_spliced(protocol, value, struct_class)
+                yield from self._write_whole_or_spliced(protocol, value, element[0])
         protocol.writeListEnd()
+
+    def _elements(self, values: list[Any], element: Any) -> bytes:
+        """The elements of a list without its head. The C code takes whole structs, so they are the field of one."""
+        head = self._protocol()
+        if head._fast_encode is None:
+            return b"".join(map(self._struct, values))
+        head.writeStructBegin("")
+        head.writeFieldBegin("values", TType.LIST, 1)
+        head.writeListBegin(TType.STRUCT, len(values))
+        spec = (None, (1, TType.LIST, "values", (TType.STRUCT, element, False), None))
+        written = self._protocol()._fast_encode(_Elements(values), [_Elements, spec])
+        return bytes(written[len(head.trans.getvalue()) : -1])
 
     def _write_texts(self, protocol: Any, texts: Any) -> Iterator[bytes]:
         protocol.writeListBegin(TType.STRING, len(texts))

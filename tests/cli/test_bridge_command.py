@@ -61,6 +61,10 @@ def test_options_reach_the_bridge(settings_of):
         ((), "no password"),
         (("--encoding", "json"), "--encoding is one of"),
         (("--sasl", "kerberos"), "--sasl one of"),
+        (("--log-level", "loud"), "--log-level is one of"),
+        (("--port", "99999"), "'--port'"),
+        (("--connections", "0"), "'--connections'"),
+        (("--timeout", "0"), "'--timeout'"),
         (("--password-file", "/nowhere/password"), "cannot be read"),
     ],
 )
@@ -75,7 +79,7 @@ def test_wrong_options_are_one_line(options, text):
     [
         (("--host", "0.0.0.0"), "--allow-remote"),
         (("--url", "ftp://example.org/"), "no http:// or https:// address"),
-        (("--cacert", "/nowhere/ca.pem"), "No such file"),
+        (("--cacert", "/nowhere/ca.pem"), "certificate /nowhere/ca.pem cannot be read: "),
     ],
 )
 def test_what_keeps_the_bridge_from_starting_is_one_line(monkeypatch, options, text):
@@ -94,3 +98,4 @@ def test_a_port_that_is_taken_is_said(monkeypatch):
         result = run("--port", str(port), "--health-port", "0", "--no-call-log", HMS_GATEWAY_PASSWORD="x")
     assert result.exit_code == 2
     assert "in use" in result.stderr
+    assert f"thrift://127.0.0.1:{port} " in result.stderr

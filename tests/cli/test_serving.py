@@ -156,6 +156,22 @@ def test_a_port_in_use_is_named(tmp_path):
     assert "shown only this once" in ended.stdout
 
 
+def test_a_password_file_that_cannot_be_read_is_one_line(tmp_path):
+    (tmp_path / "users").write_text("garbage\n")
+    ended = hms_gateway("serve", "--data-dir", str(tmp_path), "--port", "0")
+    assert (ended.returncode, ended.stderr) == (2, f"error: {tmp_path / 'users'} line 1 is not name:hash\n")
+
+
+def test_a_first_password_that_comes_too_late_is_told(tmp_path):
+    hms_gateway("user", "add", "admin", "--data-dir", str(tmp_path), "--password-stdin", stdin="first\n")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        words = ("serve", "--data-dir", str(tmp_path), "--port", str(taken.getsockname()[1]))
+        assert "has another password" in hms_gateway(*words, HMS_GATEWAY_ADMIN_PASSWORD="second").stdout
+        assert "has another password" not in hms_gateway(*words, HMS_GATEWAY_ADMIN_PASSWORD="first").stdout
+
+
 def test_a_thrift_port_in_use_is_one_line(tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -172,6 +188,20 @@ def test_why_a_database_cannot_be_reached_is_told_to_the_operator(tmp_path):
     assert ended.returncode == 2
     assert "Connection refused" in ended.stderr
     assert "geheim" not in ended.stderr
+
+
+@pytest.mark.parametrize("place", ["file:/proc/nowhere", "file:/tmp"])
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_warehouse_that_cannot_be_is_one_line(tmp_path, place, workers):
+    ended = hms_gateway(
+        *("serve", "--data-dir", str(tmp_path), "--port", "0", "--workers", workers),
+        HMS_GATEWAY_WAREHOUSE_DIR=place,
+        HMS_GATEWAY_FILE_ROOTS='["file:/proc"]',
+    )
+    assert ended.returncode == 2
+    assert "Traceback" not in ended.stderr
+    assert ended.stderr.startswith("error: the database default cannot be made: ")
+    assert "warehouse_dir" in ended.stderr
 
 
 def test_a_data_folder_that_cannot_be_made(tmp_path):

@@ -287,7 +287,7 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     ),
     "a lease of ten years": (
         ("grab_lease", [LeaseObject("d", "x")], TEN_YEARS, 0),
-        "ExceedsMaxLeaseTimeException: a lease of 315360000 s is longer than 86400 s, the longest time",
+        "ExceedsMaxLeaseTimeException: a lease of 315360000 s is longer than 86400 s (lease_seconds_max)",
     ),
     "a lease of nothing": (("grab_lease", [], 60, 0), "InvalidArgumentsException: a lease needs at least one object"),
     **{
@@ -300,7 +300,8 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     **{
         f"waiting {seconds} seconds": (
             ("grab_lease", [LeaseObject("d", "x")], 60, seconds),
-            f"InvalidArgumentsException: lease_wait_duration_sec must be in 0 to 300, not {seconds}",
+            "InvalidArgumentsException: "
+            f"lease_wait_duration_sec must be in 0 to 300 (lease_wait_seconds_max), not {seconds}",
         )
         for seconds in (-1, 301, MAX)
     },

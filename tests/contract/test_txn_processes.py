@@ -10,7 +10,6 @@ import pytest
 from app.clock import SystemClock
 from app.limits import Limits
 from app.storage import open_store
-from app.txn.ports import LockFilter
 from tests.txn.scenario import World
 
 PROCESSES, THREADS, ROUNDS = 4, 4, 5
@@ -48,7 +47,7 @@ def test_processes_exclude_each_other(database_url: str, tmp_path: Path) -> None
     )
     store = open_store(database_url, SystemClock(), Limits())
     world = World(store, lambda seconds: None)
-    assert world.locks.show(LockFilter()) == []
+    assert world.shown_locks() == []
     aborted = {one.txn_id for one in world.transactions.open_txns().unfinished}
     assert aborted == {txn_id for told in histories for txn_id in told["victims"]}
     store.close()

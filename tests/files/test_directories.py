@@ -47,11 +47,12 @@ def test_a_directory_is_made_with_its_parents_and_only_once(files: Directories, 
 
 
 def test_a_file_in_the_way_is_an_error_that_names_the_location(
-    files: Directories, base: str, write_file: WriteFile
+    files: Directories, base: str, write_file: WriteFile, caplog: pytest.LogCaptureFixture
 ) -> None:
     write_file(f"{base}/taken", b"x")
     with pytest.raises(DirectoryNotMade, match=r"taken is not a directory or unable to create one$"):
         files.make_directory(f"{base}/taken")
+    assert f"the directory {base}/taken cannot be made: " in caplog.text
     assert files.exists(f"{base}/taken")
     assert not files.is_directory(f"{base}/taken")
 

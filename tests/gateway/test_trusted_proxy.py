@@ -64,6 +64,13 @@ def test_hive_dispatch_sends_the_user_with_an_asterisk_for_a_password():
     assert ask(("Authorization", header), peer=STRANGER) == 401
 
 
+def test_who_logs_in_through_a_trusted_peer_acts_for_others_only_by_a_rule():
+    assert ask(("Authorization", "Basic knox"), query=b"doAs=bob").user == "bob"
+    assert ask(("Authorization", "Basic ann"), query=b"doAs=bob") == 403
+    assert ask(("Authorization", "Basic wrong"), query=b"doAs=bob") == 401
+    assert ask(("Authorization", "Basic ann"), query=b"user.name=bob").user == "ann"
+
+
 def test_groups_come_along():
     identity = ask(("X-Knox-Actor-ID", "ann"), ("X-Knox-Actor-Groups-1", "a,b"), ("X-Knox-Actor-Groups-2", "c"))
     assert identity.groups == ("a", "b", "c")

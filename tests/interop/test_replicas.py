@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -118,10 +119,8 @@ def _goes_and_comes(database: PrivatePostgres | PrivateMariadb, server: GatewayS
     database.stop()
     assert not server.is_ready()
     calls = [
-        (
-            "get_database",
-            '{"1":{"str":"kept"}}',
-        ),  # its answer may be remembered, but nobody knows whether it still holds
+        # Its answer may be remembered, but nobody knows whether it still holds.
+        ("get_database", '{"1":{"str":"kept"}}'),
         ("get_all_databases", "{}"),
         ("create_database", f'{{"1":{database_payload("lost", 1)}}}'),
     ]
@@ -132,6 +131,9 @@ def _goes_and_comes(database: PrivatePostgres | PrivateMariadb, server: GatewayS
         # Hive's clients repeat calls on texts with these words.
         for word in ("TTransportException", "TProtocolException", "JDO", "psycopg", "pymysql", "Traceback"):
             assert word not in message[4]["1"]["str"]
+    logged = [json.loads(line) for line in server.log_text().splitlines() if '"call not possible"' in line]
+    assert {line["method"] for line in logged} == {method for method, _ in calls}
+    assert all(re.search("connection|socket", line["detail"]) for line in logged), "the operator is told why"
     database.start()
     assert any(server.is_ready() for _ in range(RECOVERY_TRIES_MAX)), "ready again"
     assert caller.result("get_database", '{"1":{"str":"kept"}}')["rec"]["1"] == {"str": "kept"}

@@ -37,7 +37,7 @@ _fork = get_context("fork")
 def main() -> int:
     options = _options()
     if options.without_row_lock:
-        writer._LOCK = select(CATALOG.c.last_event_id)  # type: ignore[misc]
+        writer.LOCK_CATALOG = select(CATALOG.c.last_event_id)  # type: ignore[misc]
     if options.kind == "mortal":
         return sum(_mortal_world(options, world) for world in range(options.worlds))
     barrier = _fork.Barrier(options.processes * options.threads)

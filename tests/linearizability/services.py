@@ -1,7 +1,7 @@
 """The calls of clients, on a store in their own process or through a gateway, with values that JSON can keep."""
 
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
 import httpx
@@ -125,8 +125,8 @@ class StoreServices:
         self._locks.unlock(lock_id)
 
     def show_locks(self) -> Any:
-        found = [shown.lock for shown in self._locks.show(LockFilter(db_name=self.db_name))]
-        return sorted((one.lock_id, one.number, one.txn_id, list(one.target), one.is_acquired) for one in found)
+        found = self._locks.show(LockFilter(db_name=self.db_name)).struct_chunks()
+        return _shown(one for chunk in found for one in chunk)
 
     def allocate(self, table: str, txn_ids: Sequence[int]) -> Any:
         return sorted(self._write_ids.allocate(Target(self.db_name, table), txn_ids).items())
@@ -202,11 +202,7 @@ class GatewayServices:
         self._call("unlock", UnlockRequest(lock_id))
 
     def show_locks(self) -> Any:
-        found = self._call("show_locks", ShowLocksRequest(self.db_name)).locks
-        return sorted(
-            (one.lockid, one.lockIdInternal, one.txnid, _names(one), LockState(one.state) is LockState.ACQUIRED)
-            for one in found
-        )
+        return _shown(self._call("show_locks", ShowLocksRequest(self.db_name)).locks)
 
     def allocate(self, table: str, txn_ids: Sequence[int]) -> Any:
         request = AllocateTableWriteIdsRequest(self.db_name, table, list(txn_ids))
@@ -251,6 +247,13 @@ def open_services(address: str) -> StoreServices | GatewayServices:
 
 def _target(place: Sequence[str | None]) -> Target:
     return Target(place[0] or "", *place[1:])
+
+
+def _shown(locks: Iterable[Any]) -> Any:
+    return sorted(
+        (one.lockid, one.lockIdInternal, one.txnid, _names(one), LockState(one.state) is LockState.ACQUIRED)
+        for one in locks
+    )
 
 
 def _names(shown: ShowLocksResponseElement) -> list[str | None]:

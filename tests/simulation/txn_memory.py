@@ -5,12 +5,13 @@ from copy import copy
 from dataclasses import replace
 from typing import TypeVar
 
-from app.structs import TxnType
+from app.structs import LockType, TxnType
 from app.txn.compaction import Compaction, CompactionFilter
 from app.txn.locks import NO_TXN, Lock, LockId, TxnId
 from app.txn.names import Target
 from app.txn.ports import Client, LockFilter, Rebuild, ShownLock
 from app.txn.transactions import CommittedWrite, State, Txn, Unfinished, Write
+from tests.txn.lock_elements import ElementList, elements
 
 T = TypeVar("T")
 
@@ -227,6 +228,9 @@ class MemoryTxns:
             for shown in request
             if all(map(_is_wanted, wanted, (*shown.lock.target, shown.lock.txn_id)))
         ]
+
+    def lock_list(self, filter: LockFilter, shown_types: Mapping[LockType, LockType]) -> ElementList:
+        return ElementList(elements(self.shown_locks(filter), shown_types))
 
     # Expiry.
 

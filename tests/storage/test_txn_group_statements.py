@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Engine, insert, text
 
 from app.storage.engines import parse_url, writing_engine
 from app.storage.filter_sql import bound_list, bound_pairs
+from app.storage.postgres_pipeline import compiled
 from app.storage.revisions import migrate_engine
 from app.storage.txn_group_statements import GroupStatements
 from app.storage.txn_locks import near_places
@@ -60,6 +61,23 @@ def test_no_table_is_read_whole(connection: Connection, name: str) -> None:
     shown = plan(connection, statement, {key: values[key] for key in statement.compile().params if key in values})
     assert re.search(r"SEARCH|Index", shown), shown
     assert not re.search(r"SCAN (?!json_each|anon)|Seq Scan", shown), shown
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("connection", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("name", [*vars(GroupStatements("postgresql")), "locks near"])
+def test_no_table_is_read_whole_by_the_plan_for_all_values(connection: Connection, name: str) -> None:
+    """Which is the one that the event loop's writer has made."""
+    statement = near_places("postgresql") if name == "locks near" else getattr(GroupStatements("postgresql"), name)
+    if ("postgresql", name) in READ_WHOLE_WHILE_SMALL:
+        insert_locks(connection, range(20_000))
+    sent = compiled(statement, tuple(statement.compile().params))
+    connection.exec_driver_sql("SET plan_cache_mode = force_generic_plan")
+    connection.exec_driver_sql(f"PREPARE sent AS {sent.text.decode()}")
+    nothing = ", ".join(["NULL"] * len(sent.names))
+    shown = "\n".join(str(row) for row in connection.exec_driver_sql(f"EXPLAIN EXECUTE sent({nothing})"))
+    assert re.search(r"Index", shown), shown
+    assert "Seq Scan" not in shown, shown
 
 
 @pytest.mark.postgres

@@ -12,10 +12,11 @@ from sqlalchemy import select
 from app.call_keys import AlreadyConcluded, CallKey
 from app.clock import ManualClock
 from app.storage.engines import parse_url, writing_engine
+from app.storage.jobs import Failure, Job, Success
 from app.storage.revisions import migrate_engine
 from app.storage.schema import METADATA
 from app.storage.txn_schema import LOCKS, TXNS
-from app.storage.writer import Failure, Job, Success, _Batch
+from app.storage.writer import _Batch
 from app.structs import LockType, MetaException
 from app.txn.errors import Refused
 from app.txn.lock_service import LockCall, LockService, Wanted

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from app.structs import LockState, LockType, ThriftException, TxnType
+from app.structs import LockState, LockType, ShowLocksResponseElement, ThriftException, TxnType
 from app.txn.compaction_service import CompactionService
 from app.txn.expiry import Expiry
 from app.txn.lock_service import LockAnswer, LockCall, LockService, Wanted
@@ -54,6 +54,9 @@ class World:
 
     def lock(self, place: str, type: LockType = LockType.EXCLUSIVE, txn_id: int = 0) -> LockAnswer:
         return self.locks.lock(LockCall([Wanted(place_of(place), type)], CLIENT, TxnId(txn_id)))
+
+    def shown_locks(self, filter: LockFilter | None = None) -> list[ShowLocksResponseElement]:
+        return [shown for chunk in self.locks.show(filter or LockFilter()).struct_chunks() for shown in chunk]
 
     def _outcome(self, words: list[str], *, raises: bool) -> str:
         try:
@@ -142,8 +145,8 @@ class World:
         named = place_of(place) if place else None
         filter = LockFilter(*named) if named else LockFilter()
         return " ".join(
-            self._name(shown.lock.lock_id, "L") + ("" if shown.lock.is_acquired else "?")
-            for shown in self.locks.show(filter)
+            self._name(shown.lockid, "L") + ("" if shown.state == LockState.ACQUIRED else "?")
+            for shown in self.shown_locks(filter)
         )
 
     def _do_allocate(self, place: str, *names: str) -> str:
@@ -165,9 +168,8 @@ class World:
     def _state(self, answer: LockAnswer) -> str:
         if answer.state is not LockState.WAITING:
             return answer.state.name + (f" {answer.error_message}" if answer.error_message else "")
-        shown = self.locks.show(LockFilter())
-        blocker = next(one.blocker for one in shown if one.lock.lock_id == answer.lock_id)
-        return f"WAITING by {self._name(blocker[0] if blocker else 0, 'L')}"
+        blocker = next(one.blockedByExtId for one in self.shown_locks() if one.lockid == answer.lock_id)
+        return f"WAITING by {self._name(blocker or 0, 'L')}"
 
     def _id(self, name: str) -> int:
         return int(name) if name.lstrip("-").isdigit() else self.ids[name]

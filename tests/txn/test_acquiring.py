@@ -3,6 +3,7 @@
 import pytest
 
 from app.handlers.locks import Locks
+from app.limits import Limits
 from app.metastore.partition_names import make_name
 from app.rpc.call import Call
 from app.structs import (
@@ -21,9 +22,15 @@ from app.txn.lock_service import LockService
 from app.txn.ports import Client
 from app.txn.settings import TxnSettings
 from app.txn.transaction_service import TransactionService
+from app.wire import make_codecs
 from tests.catalog import open_catalog
 
 ANN = LockHolder("ann", "here", "query 1")
+CODEC = make_codecs(Limits()).binary
+
+
+def chunks_of(encoded):
+    return [encoded] if isinstance(encoded, bytes) else encoded
 
 
 class Server:
@@ -46,13 +53,11 @@ class Server:
         if name == self.loses_reply_to:
             self.loses_reply_to = None
             raise ConnectionError("reply lost")
-        return answer
+        return answer and CODEC.decode(type(answer), b"".join(chunks_of(CODEC.encode(answer))))
 
     def shown(self):
-        return [
-            (lock.type.name, lock.tablename, lock.partname)
-            for lock in self.call("show_locks", ShowLocksRequest()).locks
-        ]
+        locks = self.call("show_locks", ShowLocksRequest()).locks
+        return [(LockType(lock.type).name, lock.tablename, lock.partname) for lock in locks]
 
 
 @pytest.fixture

@@ -1,0 +1,43 @@
+"""What get_open_txns and get_open_txns_info tell is what is stored about transactions, on every database."""
+
+from app.storage import SqlStore
+from app.structs import TxnInfo, TxnState, TxnType
+from app.txn.lock_service import LockService
+from app.txn.ports import Client, Snapshot
+from app.txn.settings import TxnSettings
+from app.txn.transaction_service import TransactionService
+from app.txn.transactions import State, Txn, Unfinished
+
+
+def info(txn: Txn) -> TxnInfo:
+    return TxnInfo(
+        id=txn.txn_id,
+        state=TxnState.OPEN if txn.state is State.OPEN else TxnState.ABORTED,
+        user=txn.user,
+        hostname=txn.hostname,
+        agentInfo=txn.agent_info,
+        metaInfo=txn.reason,
+        startedTime=txn.started_ms,
+        lastHeartbeatTime=txn.last_heartbeat_ms,
+    )
+
+
+def test_lists_of_transactions_are_their_values(store: SqlStore) -> None:
+    settings = TxnSettings()
+    transactions = TransactionService(store, LockService(store, settings), settings)
+    for type in TxnType:
+        transactions.open(4, Client('an"n', f"☃{type}", "\x01agent"), type)
+    transactions.commit(2, checks_writes=True)
+    transactions.abort(3)
+    store.write(lambda tx: tx.txns.abort_txns([5], "lost\n", None))
+
+    def work(snapshot: Snapshot) -> tuple[list[Txn], list[TxnInfo], list[Unfinished]]:
+        return snapshot.txns.unfinished_txns(), snapshot.txns.txn_infos(), snapshot.txns.unfinished()
+
+    txns, infos, unfinished = store.read(work)
+    assert [txn.txn_id for txn in txns] == [number for number in range(1, 4 * len(TxnType) + 1) if number != 2]
+    assert {txn.type for txn in txns} == set(TxnType)
+    assert infos == [info(txn) for txn in txns]
+    assert unfinished == [(txn.txn_id, txn.state is State.OPEN, txn.type) for txn in txns]
+    assert [one.type for one in unfinished] == [txn.type for txn in txns]
+    assert transactions.open_txn_infos() == (4 * len(TxnType), infos)
