@@ -92,9 +92,17 @@ def mariadb_database_of_module(mariadb_server: PrivateMariadb) -> Iterator[str]:
         pytest.param("mariadb", marks=pytest.mark.mariadb),
     ]
 )
-def server_database(request: pytest.FixtureRequest) -> str:
-    """URL of a new, empty database of each kind that several gateways may share."""
-    url: str = request.getfixturevalue(f"fresh_{request.param}_database")
+def database_server(request: pytest.FixtureRequest) -> PrivatePostgres | PrivateMariadb:
+    """The running server of each kind that several gateways may share."""
+    server: PrivatePostgres | PrivateMariadb = request.getfixturevalue(f"{request.param}_server")
+    return server
+
+
+@pytest.fixture
+def server_database(database_server: PrivatePostgres | PrivateMariadb, request: pytest.FixtureRequest) -> str:
+    """SQLAlchemy URL of a new, empty database of `database_server`."""
+    kind = "mariadb" if isinstance(database_server, PrivateMariadb) else "postgres"
+    url: str = request.getfixturevalue(f"fresh_{kind}_database")
     return url
 
 

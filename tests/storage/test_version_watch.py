@@ -1,4 +1,4 @@
-"""What the connection that watches PostgreSQL tells, and what becomes of lookups when it is lost."""
+"""What the connection that watches a server's database tells, and what becomes of lookups when it is lost."""
 
 import asyncio
 import select
@@ -7,30 +7,28 @@ from collections.abc import Iterator
 import pytest
 
 from app.cache import ReplyCache
+from app.cache.freshness import VersionWatch
 from app.clock import SystemClock
 from app.limits import Limits
 from app.metastore.ports import Event, EventId, StoreUnavailable
 from app.storage import SqlStore, migrate, open_store
-from app.storage.version_watch import PostgresVersionWatch
 from app.structs import METHODS
 from tests.storage.test_outage import cut_connections
-
-pytestmark = pytest.mark.postgres
 
 PATIENCE_SECONDS = 20
 KEY = ("tjson", "2.3", "get_table", b"sales.orders")
 
 
 @pytest.fixture
-def store(fresh_postgres_database: str) -> Iterator[SqlStore]:
-    migrate(fresh_postgres_database)
-    store = open_store(fresh_postgres_database, SystemClock(), Limits())
+def store(server_database: str) -> Iterator[SqlStore]:
+    migrate(server_database)
+    store = open_store(server_database, SystemClock(), Limits())
     yield store
     store.close()
 
 
 @pytest.fixture
-def watch(store: SqlStore) -> Iterator[PostgresVersionWatch]:
+def watch(store: SqlStore) -> Iterator[VersionWatch]:
     watch = store.version_watch()
     assert watch is not None
     yield watch
@@ -41,12 +39,12 @@ def change(store: SqlStore, table_name: str = "orders") -> None:
     store.write(lambda tx: tx.append_event(Event("ALTER_TABLE", "sales", table_name, "")))
 
 
-def asked(watch: PostgresVersionWatch) -> EventId:
+def asked(watch: VersionWatch) -> EventId:
     watch.ask()
     return answered(watch)
 
 
-def answered(watch: PostgresVersionWatch) -> EventId:
+def answered(watch: VersionWatch) -> EventId:
     while True:
         assert select.select([watch.fileno()], [], [], PATIENCE_SECONDS)[0]
         version = watch.answer()
@@ -61,16 +59,16 @@ def test_every_question_is_answered_with_the_newest_committed_event(store, watch
         assert asked(watch) == asked(watch) == number
 
 
-def test_a_lost_connection_is_told_whether_something_was_asked_or_not(store, watch, postgres_server):
+def test_a_lost_connection_is_told_whether_something_was_asked_or_not(store, watch, database_server):
     assert asked(watch) == 0
-    cut_connections(postgres_server)
+    cut_connections(database_server)
     with pytest.raises(StoreUnavailable):
         answered(watch)
     with pytest.raises(StoreUnavailable):
         watch.ask()
 
 
-def test_lookups_are_current_before_and_after_the_connection_is_lost(store, postgres_server):
+def test_lookups_are_current_before_and_after_the_connection_is_lost(store, database_server):
     async def run() -> None:
         cache = ReplyCache(store, Limits())
         try:
@@ -82,7 +80,7 @@ def test_lookups_are_current_before_and_after_the_connection_is_lost(store, post
                 change(store)
                 assert await cache.lookup(KEY) is None
                 remember(cache)
-                cut_connections(postgres_server)
+                cut_connections(database_server)
                 assert await cache.lookup(KEY) == b"reply"
         finally:
             cache.close()
@@ -90,7 +88,7 @@ def test_lookups_are_current_before_and_after_the_connection_is_lost(store, post
     asyncio.run(run())
 
 
-def test_a_connection_that_is_lost_while_nobody_asks_leaves_no_reader_behind(store, postgres_server):
+def test_a_connection_that_is_lost_while_nobody_asks_leaves_no_reader_behind(store, database_server):
     async def run() -> None:
         loop = asyncio.get_running_loop()
         problems: list[object] = []
@@ -100,7 +98,7 @@ def test_a_connection_that_is_lost_while_nobody_asks_leaves_no_reader_behind(sto
             remember(cache)
             assert await cache.lookup(KEY) == b"reply"
             watch = cache._freshness._watch
-            cut_connections(postgres_server)
+            cut_connections(database_server)
             async with asyncio.timeout(PATIENCE_SECONDS):
                 while cache._freshness._watch is watch:
                     await asyncio.sleep(0)
