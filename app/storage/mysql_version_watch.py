@@ -26,6 +26,9 @@ _READ_BYTES: Final = 4_096
 class MysqlVersionWatch:
     """See `cache.freshness.VersionWatch`."""
 
+    # InnoDB shows a change to others before it has written it to the disk.
+    sees_lasting_only = False
+
     def __init__(self, connection: Connection) -> None:
         """`connection` commits by itself and belongs to the watch from now on."""
         self._connection = connection
