@@ -5,8 +5,8 @@ MariaDB is what this runs on in the tests; MySQL differs in its collation and in
 
 import socket
 import ssl
-from operator import itemgetter
-from typing import Any, Final, cast
+from functools import cache
+from typing import Any, Final
 
 import pymysql
 from sqlalchemy import URL, Engine, create_engine, event
@@ -20,13 +20,10 @@ OLDEST_MYSQL: Final = (8, 0, 17)
 # Division by zero, dates and the like do not occur; too long texts must be refused, not cut.
 _SQL_MODE: Final = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION"
 _NOBODY_LISTENS: Final = 2002
-_TLS_FILES: Final = ("ssl_ca", "ssl_cert", "ssl_key", "ssl_key_password")
-_TLS_CHECKS: Final = ("ssl_verify_cert", "ssl_verify_identity", "ssl_disabled")
+_TLS_OPTIONS: Final = (
+    "ssl_ca", "ssl_cert", "ssl_key", "ssl_key_password", "ssl_verify_cert", "ssl_verify_identity", "ssl_disabled"
+)  # fmt: skip
 _TRUTHS: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-
-
-# Made once for each set of options: reading the system's certificates takes longer than to connect.
-_TLS: Final[dict[tuple[Any, ...], ssl.SSLContext]] = {}
 
 
 class Connection(pymysql.connections.Connection):  # type: ignore[misc]
@@ -41,12 +38,7 @@ class Connection(pymysql.connections.Connection):  # type: ignore[misc]
         super().connect(sock)
 
     def _create_ssl_ctx(self, sslp: Any) -> ssl.SSLContext:
-        if not isinstance(sslp, dict):
-            return cast(ssl.SSLContext, sslp)
-        key = tuple(sorted(sslp.items(), key=itemgetter(0)))
-        if key not in _TLS:
-            _TLS[key] = super()._create_ssl_ctx(sslp)
-        return _TLS[key]
+        return sslp if isinstance(sslp, ssl.SSLContext) else _unchecked_context()
 
     def query(self, sql: str | bytes, unbuffered: bool = False) -> Any:
         if self.statement_bytes_max is not None and len(sql) * 4 > self.statement_bytes_max:
@@ -94,22 +86,13 @@ def mysql_reading_engine(url: URL, *, connect_seconds: int, connections_max: int
 
 
 def connect_arguments(url: URL, connect_seconds: int) -> dict[str, Any]:
-    """What PyMySQL is to be told, without what is in the URL beside the options of TLS. Raises StoreError."""
-    options: dict[str, Any] = {name: url.query[name] for name in _TLS_FILES if name in url.query}
-    for name in _TLS_CHECKS:
-        if name in url.query:
-            truth = _TRUTHS.get(str(url.query[name]).lower())
-            if truth is None:
-                raise StoreError(f"the option {name} of the database URL has to be true or false")
-            options[name] = truth
-    if "unix_socket" in url.query:
-        options.setdefault("ssl_disabled", not options)
-    return {**options, "charset": "utf8mb4", "connect_timeout": connect_seconds, "local_infile": False}
+    """What PyMySQL is to be told besides what SQLAlchemy tells it. Raises StoreError for options of no use."""
+    return {**_tls_arguments(url), "charset": "utf8mb4", "connect_timeout": connect_seconds, "local_infile": False}
 
 
 def without_tls_options(url: URL) -> URL:
-    """SQLAlchemy would make something of them that PyMySQL no longer likes."""
-    return url.difference_update_query([*_TLS_FILES, *_TLS_CHECKS])
+    """They are ours to read: SQLAlchemy and PyMySQL do not agree on which of them make it check the server."""
+    return url.difference_update_query(_TLS_OPTIONS)
 
 
 def set_up_session(connection: Connection) -> None:
@@ -118,6 +101,52 @@ def set_up_session(connection: Connection) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT @@max_allowed_packet")
         connection.statement_bytes_max = int(cursor.fetchone()[0])
+
+
+def _tls_arguments(url: URL) -> dict[str, Any]:
+    """Without options TLS is used where a server on the network has it, and not checked, which is PyMySQL's way."""
+    options = {name: str(url.query[name]) for name in _TLS_OPTIONS if name in url.query}
+    if _truth(options, "ssl_disabled", default=not options and "unix_socket" in url.query):
+        return {"ssl_disabled": True}
+    options.pop("ssl_disabled", None)
+    if not options:
+        return {}
+    try:
+        return {"ssl": _checking_context(options)}
+    except OSError as error:
+        raise StoreError(f"the TLS files of the database URL cannot be used: {error}") from error
+
+
+def _checking_context(options: dict[str, str]) -> ssl.SSLContext:
+    """Certificate and name of the server are checked unless the options say otherwise."""
+    context = ssl.create_default_context(cafile=options.get("ssl_ca"))
+    # MySQL makes certificates for itself that newer Pythons would not take.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    is_checked = _truth(options, "ssl_verify_cert", default=True)
+    context.check_hostname = _truth(options, "ssl_verify_identity", default=is_checked) and is_checked
+    if not is_checked:
+        context.verify_mode = ssl.CERT_NONE
+    if "ssl_cert" in options:
+        context.load_cert_chain(options["ssl_cert"], options.get("ssl_key"), options.get("ssl_key_password"))
+    return context
+
+
+@cache
+def _unchecked_context() -> ssl.SSLContext:
+    """PyMySQL would make one for each connection, which takes longer than to connect."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _truth(options: dict[str, str], name: str, *, default: bool) -> bool:
+    if name not in options:
+        return default
+    truth = _TRUTHS.get(options[name].lower())
+    if truth is None:
+        raise StoreError(f"the option {name} of the database URL has to be true or false")
+    return truth
 
 
 def _writing_engine(url: URL, busy_seconds: float, stuck_seconds: int, connect_seconds: int) -> Engine:
@@ -138,12 +167,12 @@ def _engine(url: URL, connect_seconds: int, **options: Any) -> Engine:
     arguments = connect_arguments(url, connect_seconds)
     try:
         engine = create_engine(without_tls_options(url), hide_parameters=True, connect_args=arguments, **options)
-    except (ArgumentError, TypeError) as error:
-        raise StoreError("the database URL has an option that is not known") from error
+    except (ArgumentError, TypeError, ValueError) as error:
+        raise _bad_option(error) from error
 
     @event.listens_for(engine, "do_connect")
     def _connect(dialect: Any, record: Any, positional: Any, named: Any) -> Connection:
-        return Connection(*positional, **named)
+        return _new_connection(*positional, **named)
 
     @event.listens_for(engine, "connect")
     def _set_up(connection: Any, record: Any) -> None:
@@ -173,6 +202,17 @@ def _connected(path: str, connect_seconds: float) -> socket.socket:
         connection.close()
         raise pymysql.err.OperationalError(_NOBODY_LISTENS, f"no connection to {path} ({error})") from error
     return connection
+
+
+def _new_connection(*positional: Any, **named: Any) -> Connection:
+    try:
+        return Connection(*positional, **named)
+    except (TypeError, ValueError, ssl.SSLError) as error:
+        raise _bad_option(error) from error
+
+
+def _bad_option(error: Exception) -> StoreError:
+    return StoreError(f"the database URL has an option that cannot be used: {' '.join(str(error).split())}")
 
 
 def _is_mariadb(connection: Any) -> bool:
