@@ -8,6 +8,7 @@ from app.clock import Clock, SystemClock
 from app.files import Directories, FilePolicy
 from app.gateway.application import Companion, Gateway
 from app.gateway.assembly import Edge, build_gateway
+from app.gateway.memory import return_free_memory
 from app.gateway.metrics import Metrics
 from app.handlers.catalogs import Catalogs
 from app.handlers.column_statistics import ColumnStatisticsMethods
@@ -85,6 +86,7 @@ DATABASE_FILE = "metastore.db"
 EXPIRY_SECONDS = 60.0
 # Whoever is stopped by something past its time removes it at once; this is for what stops nobody.
 TXN_EXPIRY_SECONDS = 30.0
+FREE_MEMORY_SECONDS = 30.0
 # Clients repeat a call within minutes; an outcome is of no use after that.
 OUTCOME_SECONDS = 86_400
 # Frequent calls that come in crowds and whose handlers do nothing but one unit of work on transactions and locks.
@@ -196,6 +198,7 @@ def _chores(
         Chore("expire transactions and locks", TXN_EXPIRY_SECONDS, Expiry(store, _txn_settings(settings)).expire),
         Chore("expire notes of query engines", EXPIRY_SECONDS, EngineNoteService(store, clock, rules).expire),
         Chore("expire executions of queries", EXPIRY_SECONDS, ScheduledQueryService(store, clock, rules).expire),
+        Chore("return free memory", FREE_MEMORY_SECONDS, return_free_memory),
         Chore("expire partition marks", EXPIRY_SECONDS, PartitionMarkService(store, clock, rules).expire),
     )
 

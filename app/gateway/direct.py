@@ -7,9 +7,11 @@ expressions and writes head and body apart. Without the state in the scope (anot
 
 from collections.abc import MutableMapping
 from typing import Any
+from weakref import ReferenceType
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
+# A weak reference: the state has the scope, and a circle would stay until the garbage collector comes by, seldom.
 CYCLE = "hms_gateway.cycle"
 # Of a request whose call has begun: a `direct_answers.BegunCall`.
 BEGUN = "hms_gateway.begun"
@@ -19,7 +21,7 @@ Scope = MutableMapping[str, Any]
 
 def take_body(scope: Scope) -> bytes | None:
     """The whole body if it has arrived already; None if it has to be received."""
-    cycle: RequestResponseCycle | None = scope.get(CYCLE)
+    cycle = _cycle(scope)
     if cycle is None or cycle.more_body or cycle.disconnected:
         return None
     body = bytes(cycle.body)
@@ -47,7 +49,7 @@ def write_whole(scope: Scope, status: int, request_id: bytes, content_type: byte
     Does what uvicorn does for the first and last message of a response. A client that is slow to read, and a
     connection that ends with this response, are left to uvicorn.
     """
-    cycle: RequestResponseCycle | None = scope.get(CYCLE)
+    cycle = _cycle(scope)
     if cycle is None or cycle.flow.write_paused or not cycle.keep_alive or cycle.response_started:
         return False
     if cycle.disconnected:
@@ -60,3 +62,8 @@ def write_whole(scope: Scope, status: int, request_id: bytes, content_type: byte
     cycle.message_event.set()
     cycle.on_response()
     return True
+
+
+def _cycle(scope: Scope) -> RequestResponseCycle | None:
+    reference: ReferenceType[RequestResponseCycle] | None = scope.get(CYCLE)
+    return None if reference is None else reference()

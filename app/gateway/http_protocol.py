@@ -14,6 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from itertools import islice
 from typing import Any, cast
+from weakref import ref
 
 import structlog
 from uvicorn.config import Config
@@ -214,7 +215,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         """What uvicorn does when a request is complete."""
         super().on_message_complete()
         # When all of a request came at once, the task that answers it starts after this and finds its body there.
-        cast(Scope, self.cycle.scope)[CYCLE] = self.cycle
+        cast(Scope, self.cycle.scope)[CYCLE] = ref(self.cycle)
 
     def _hand_over(self) -> None:
         """Let uvicorn have the request that was held back."""

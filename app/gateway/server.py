@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import ctypes
 import gc
 import resource
 import socket
@@ -16,6 +15,7 @@ import uvicorn
 
 from app.gateway.application import Gateway
 from app.gateway.http_protocol import BoundedConfig, BoundedHttpProtocol
+from app.gateway.memory import keep_no_large_blocks, return_free_memory
 from app.gateway.metrics import Metrics
 from app.limits import Limits
 
@@ -23,10 +23,6 @@ from app.limits import Limits
 OTHER_FILES = 200
 # A collection of young objects every 700 allocations would cost more than it frees: calls leave few cycles behind.
 COLLECTION_THRESHOLDS = (50_000, 20, 50)
-# Below what hashing a password takes (`users`), above what replies are sent in.
-LARGE_BLOCK_BYTES = 16 * 1024 * 1024
-# The numbers of malloc.h.
-MALLOC_TRIM_THRESHOLD, MALLOC_MMAP_THRESHOLD = -1, -3
 
 _log = structlog.get_logger("hms_gateway.server")
 
@@ -158,19 +154,8 @@ def _quiet_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*COLLECTION_THRESHOLDS)
+    keep_no_large_blocks()
     return_free_memory()
-
-
-def return_free_memory() -> None:
-    """Give back what start-up used, and from now on every large block at once, such as the 19 MiB of a password's hash.
-
-    glibc would keep them for the next one in each thread, for ever. Smaller blocks stay with the process as before.
-    """
-    with contextlib.suppress(AttributeError, OSError):
-        glibc = ctypes.CDLL(None)
-        glibc.mallopt(MALLOC_MMAP_THRESHOLD, LARGE_BLOCK_BYTES)
-        glibc.mallopt(MALLOC_TRIM_THRESHOLD, 2 * LARGE_BLOCK_BYTES)
-        glibc.malloc_trim(0)
 
 
 def _files_allowed(wanted: int) -> int:

@@ -1,7 +1,9 @@
 """The protocol class over a transport in memory: what waits when the client does not read."""
 
 import asyncio
+import gc
 import io
+from weakref import ref
 
 from app.gateway.access_log import AccessLog
 from app.gateway.application import Gateway
@@ -120,6 +122,27 @@ def test_a_call_waits_for_its_turn_behind_one_that_is_being_answered():
         protocol.connection_lost(None)
 
     asyncio.run(scenario())
+
+
+def test_nothing_of_an_answered_request_waits_for_the_garbage_collector():
+    async def scenario() -> None:
+        protocol, transport = connected()
+        answered = []
+        for number in range(1, 4):
+            protocol.data_received(post(b'[1,"shutdown",4,1,{}]'))
+            answered.append(ref(protocol.cycle))
+            while b"".join(transport.written).count(b"HTTP/1.1 200 OK") < number:
+                await asyncio.sleep(0)
+        await settled()
+        # The connection keeps the last one.
+        assert [cycle() is None for cycle in answered] == [True, True, False]
+        protocol.connection_lost(None)
+
+    gc.disable()
+    try:
+        asyncio.run(scenario())
+    finally:
+        gc.enable()
 
 
 def test_half_a_body_is_not_lost_when_the_request_goes_the_long_way():

@@ -1,13 +1,9 @@
 """The server itself: stopping, silent and rude connections, TLS."""
 
 import contextlib
-import platform
 import socket
 import ssl
-import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import httpx
 import pytest
@@ -191,22 +187,3 @@ def test_a_tls_session_is_resumed(certificate):
             session = first.session
         with context.wrap_socket(server.connect(), server_hostname="127.0.0.1", session=session) as second:
             assert second.session_reused
-
-
-def test_what_hashing_passwords_takes_is_given_back():
-    code = (
-        "from concurrent.futures import ThreadPoolExecutor\n"
-        "from pathlib import Path\n"
-        "from app.gateway.server import return_free_memory\n"
-        "from app.gateway.users import hash_password\n"
-        "def resident_mib(): return int(Path('/proc/self/statm').read_text().split()[1]) * 4096 / 2**20\n"
-        "hash_password('as a first start does')\n"
-        "return_free_memory()\n"
-        "before = resident_mib()\n"
-        "with ThreadPoolExecutor(2) as threads: list(threads.map(hash_password, 'abcd'))\n"
-        "print(resident_mib() - before)\n"
-    )
-    if not (Path("/proc/self/statm").exists() and platform.libc_ver()[0] == "glibc"):
-        pytest.skip("needs Linux and glibc")
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert float(said.stdout) < 5

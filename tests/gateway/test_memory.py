@@ -1,0 +1,54 @@
+"""What was used for a while is given back to the system. In processes of their own, whose memory nobody else uses."""
+
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(
+    not (Path("/proc/self/statm").exists() and platform.libc_ver()[0] == "glibc"), reason="needs Linux and glibc"
+)
+RESIDENT = """
+from pathlib import Path
+def resident_mib(): return int(Path('/proc/self/statm').read_text().split()[1]) * 4096 / 2**20
+"""
+
+
+def said_by(code: str) -> list[float]:
+    """The numbers it prints."""
+    command = [sys.executable, "-c", RESIDENT + code]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    return [float(number) for number in ended.stdout.split()]
+
+
+def test_what_hashing_passwords_takes_is_given_back() -> None:
+    (more,) = said_by("""
+from concurrent.futures import ThreadPoolExecutor
+from app.gateway.memory import keep_no_large_blocks, return_free_memory
+from app.gateway.users import hash_password
+hash_password('as a first start does')
+keep_no_large_blocks()
+return_free_memory()
+before = resident_mib()
+with ThreadPoolExecutor(2) as threads: list(threads.map(hash_password, 'abcd'))
+print(resident_mib() - before)
+""")
+    assert more < 5
+
+
+def test_free_pages_between_blocks_that_stay_are_given_back() -> None:
+    kept, left = said_by("""
+from app.gateway.memory import keep_no_large_blocks, return_free_memory
+keep_no_large_blocks()
+before = resident_mib()
+blocks = [bytes(10_000) for _ in range(6_000)]
+staying = blocks[::500]
+del blocks
+print(resident_mib() - before)
+return_free_memory()
+print(resident_mib() - before)
+""")
+    assert kept > 40
+    assert left < 10
