@@ -13,7 +13,15 @@ import pytest
 
 from tests.linearizability.checks import check_ids, check_locks
 from tests.linearizability.history import Call, by_world
-from tests.linearizability.playing import PROCESSES, SCALE, finish, play, start, wait_for_journals
+from tests.linearizability.playing import (
+    MARIADB_WHEN_MORE_IS_ASKED,
+    PROCESSES,
+    SCALE,
+    finish,
+    play,
+    start,
+    wait_for_journals,
+)
 from tests.private_mariadb import DURABLE, PrivateMariadb
 from tests.private_postgres import PrivatePostgres
 from tests.server import GatewayServer, migrate
@@ -97,7 +105,7 @@ def test_through_two_gateways(server_database: str, tmp_path: Path) -> None:
     [
         "sqlite",
         pytest.param("postgres", marks=pytest.mark.postgres),
-        pytest.param("mariadb", marks=pytest.mark.mariadb),
+        MARIADB_WHEN_MORE_IS_ASKED,
     ],
 )
 def test_a_gateway_that_is_killed_loses_nothing_it_answered(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.structs import TxnAbortedException
-from tests.linearizability.playing import ROOT
+from tests.linearizability.playing import MARIADB_WHEN_MORE_IS_ASKED, ROOT
 from tests.linearizability.services import GatewayServices
 from tests.server import GatewayServer, migrate
 
@@ -26,7 +26,7 @@ PATIENCE_SECONDS = 30
     [
         "sqlite",
         pytest.param("postgres", marks=pytest.mark.postgres),
-        pytest.param("mariadb", marks=pytest.mark.mariadb),
+        MARIADB_WHEN_MORE_IS_ASKED,
     ],
 )
 def test_locks_of_the_dead_fall_free_in_time(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:

@@ -12,7 +12,7 @@ import pytest
 from app.client import MetastoreClient
 from app.structs import LeaseObject
 from tests.catalog import new_table
-from tests.linearizability.playing import ROOT
+from tests.linearizability.playing import MARIADB_WHEN_MORE_IS_ASKED, ROOT
 from tests.server import GatewayServer, migrate, trusting
 
 pytestmark = pytest.mark.slow
@@ -25,7 +25,7 @@ PATIENCE_SECONDS = 60
     params=[
         "sqlite",
         pytest.param("postgres", marks=pytest.mark.postgres),
-        pytest.param("mariadb", marks=pytest.mark.mariadb),
+        MARIADB_WHEN_MORE_IS_ASKED,
     ]
 )
 def gateways(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[GatewayServer, GatewayServer]]:

@@ -17,8 +17,9 @@ from app.limits import Limits
 from app.metastore.ports import Event, StoreError, StoreUnavailable, Transaction, UnstorableText
 from app.storage import SqlStore, migrate, open_store
 from app.storage.column_types import DATABASE_CHARACTERS, NAME_CHARACTERS, TABLE_CHARACTERS
+from app.storage.paged_rows import PagedRows
 from app.storage.revisions import revision_of
-from app.storage.schema import NAME_BYTES_MAX, TYPES
+from app.storage.schema import KEY_COLUMNS, NAME_BYTES_MAX, TYPES
 from app.storage.txn_schema import LOCKS, TABLE_WRITE_IDS
 from app.storage.txn_state import object_columns
 from app.txn.names import Target
@@ -124,10 +125,53 @@ def test_longer_names_are_refused_before_they_spoil_a_batch(target: Target) -> N
     object_columns(target, "postgresql")
 
 
+def test_the_longest_keys_have_room_in_a_row(store: SqlStore, fresh_mariadb_database: str) -> None:
+    key = WIDE * (NAME_BYTES_MAX // 4)
+    row = dict.fromkeys(("part_name", *(column.name for column in KEY_COLUMNS)), key)
+    row |= dict.fromkeys(("part_values", "parameters", "location", "extra"), key)
+    row |= dict.fromkeys(("table_id", "create_time", "last_access_time"), "1")
+    names, marks = ", ".join(row), ", ".join(["%s"] * len(row))
+    with connected(fresh_mariadb_database) as connection, connection.cursor() as cursor:
+        cursor.execute("SET foreign_key_checks = 0")
+        assert cursor.execute(f"INSERT INTO partitions ({names}) VALUES ({marks})", list(row.values())) == 1
+
+
 def test_a_text_without_room_is_refused_and_changes_nothing(store: SqlStore) -> None:
     with pytest.raises(UnstorableText, match="longer than this database can keep"):
         execute(store, insert(TYPES), {"name": "x" * (NAME_CHARACTERS + 1)})
     assert store.write(append) == 1
+
+
+# Long lists.
+
+
+@pytest.mark.parametrize("limit", [None, 0, 1, 6, 7, 8, 14, 203, 209, 210, 500])
+def test_rows_come_once_and_in_order_however_many_a_page_has(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch, limit: int | None
+) -> None:
+    monkeypatch.setattr("app.storage.paged_rows.PAGE_ROWS", 7)
+    names = [f"{number:05}" for number in range(0, 420, 2)]
+    execute(store, insert(TYPES), [{"name": name} for name in names])
+
+    def read(snapshot: Any) -> list[str]:
+        statement = select(TYPES.c.name).where(TYPES.c.name != "00008").order_by(TYPES.c.name)
+        rows = PagedRows(snapshot._connection, statement if limit is None else statement.limit(limit), TYPES.c.name)
+        found: list[str] = []
+        while more := rows.fetchmany(5):
+            assert len(more) <= 5
+            found += [row[0] for row in more]
+            # Of the same snapshot, whatever others do between two pages.
+            execute(store, insert(TYPES), {"name": f"{2 * len(found) + 13:05}"})
+        rows.close()
+        assert list(rows.fetchmany(5)) == []
+        return found
+
+    assert store.read(read) == [name for name in names if name != "00008"][:limit]
+
+
+def test_a_reading_connection_changes_nothing(store: SqlStore) -> None:
+    with pytest.raises(StoreUnavailable, match="read-only"):
+        store.read(lambda snapshot: snapshot._connection.execute(insert(TYPES), {"name": "x"}))  # type: ignore[attr-defined]
 
 
 # Limits of the server.
