@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
+from functools import cache
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import and_, bindparam, delete, func, insert, select, update
+from sqlalchemy import Select, and_, bindparam, delete, func, insert, select, update
 
 from app.metastore.ports import TableId
-from app.storage.filter_sql import has_id_among, is_among
+from app.storage.filter_sql import bound_list, has_id_among, is_bound_among
 from app.storage.fragments import DescriptorContent, encode_columns, encode_descriptor
 from app.storage.partition_rows import Descriptor
 from app.storage.repository import Repository
@@ -85,11 +86,18 @@ class Descriptors(Repository):
         ]
 
     def _known(self, table_id: TableId, hashes: Iterable[str]) -> dict[tuple[str, str | None], int]:
-        columns = DESCRIPTORS.c.content_hash, DESCRIPTORS.c.base_location, DESCRIPTORS.c.descriptor_id
-        statement = select(*columns).where(
-            DESCRIPTORS.c.table_id == table_id, is_among(DESCRIPTORS.c.content_hash, hashes, self._dialect_name)
-        )
-        return {(content_hash, base): found for content_hash, base, found in self._connection.execute(statement)}
+        values = {"the_table": table_id, "hashes": bound_list(hashes, self._dialect_name)}
+        rows = self._connection.execute(_with_hashes(self._dialect_name), values)
+        return {(content_hash, base): found for content_hash, base, found in rows}
+
+
+@cache
+def _with_hashes(dialect_name: str) -> Select[Any]:
+    columns = DESCRIPTORS.c.content_hash, DESCRIPTORS.c.base_location, DESCRIPTORS.c.descriptor_id
+    return select(*columns).where(
+        DESCRIPTORS.c.table_id == bindparam("the_table"),
+        is_bound_among(DESCRIPTORS.c.content_hash, "hashes", dialect_name),
+    )
 
 
 class ContentEncoder:

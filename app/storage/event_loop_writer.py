@@ -206,7 +206,7 @@ class EventLoopWriter:
             return
         try:
             rows = pipeline.answers()
-        except (ConnectionLost, StatementRefused) as error:
+        except Exception as error:
             self._fail(error)
             return
         if rows is not None and self._batch is not None:
@@ -228,6 +228,10 @@ class EventLoopWriter:
             pipeline.send(statements)
             self._flush()
         except ConnectionLost as error:
+            self._fail(error)
+        except Exception as error:
+            # It cannot be sent as it is, and the commit, which is the last of it, was not.
+            self._is_committing = False
             self._fail(error)
 
     def _flush(self) -> None:

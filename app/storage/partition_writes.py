@@ -38,6 +38,11 @@ _UPDATE: Final = (
     .where(PARTITIONS.c.partition_id == bindparam("the_partition"))
     .values({name: bindparam(f"new_{name}") for name in _VALUE_NAMES})
 )
+_ADD_TO_COUNT: Final = (
+    update(TABLES)
+    .where(TABLES.c.table_id == bindparam("the_table"))
+    .values(partition_count=TABLES.c.partition_count + bindparam("difference"))
+)
 
 
 class PartitionWrites(PartitionReads):
@@ -99,8 +104,7 @@ class PartitionWrites(PartitionReads):
         for name in names:
             check_name("partition", name, self._dialect_name)
         repeated = [name for name, count in Counter(names).items() if count > 1]
-        statement = select(PARTITIONS.c.part_name).where(have_names(table.table_id, names, self._dialect_name))
-        taken = {*repeated, *self._connection.execute(statement).scalars()}
+        taken = {*repeated, *self.partition_names(table, Selection(names=names))}
         if taken:
             raise DuplicateKey(next(name for name in names if name in taken))
 
@@ -183,8 +187,7 @@ class PartitionWrites(PartitionReads):
             self._connection.execute(_UPDATE, changes)
 
     def _add_to_count(self, table_id: TableId, difference: int) -> None:
-        count = TABLES.c.partition_count + difference
-        self._connection.execute(update(TABLES).where(TABLES.c.table_id == table_id).values(partition_count=count))
+        self._connection.execute(_ADD_TO_COUNT, {"the_table": table_id, "difference": difference})
 
 
 def _row(table_id: TableId, name: str, partition: Partition, below: str | None, classes: Sequence[ValueClass]) -> Row:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Select, false, func, literal, select
+from sqlalchemy import ColumnElement, Select, bindparam, false, func, literal, select
 
 from app.metastore.filters import BoundFilter
 from app.metastore.locations import is_under
@@ -25,6 +25,10 @@ from app.structs.encoded import EncodedTexts
 
 # To see which of two conditions holds for fewer partitions; so many are read in less than a millisecond.
 LOOKED_AT_MAX: Final = 1_000
+# Made once: building a statement costs more than running it.
+_ONE_NAME: Final = select(PARTITIONS.c.part_name).where(
+    PARTITIONS.c.table_id == bindparam("the_table"), PARTITIONS.c.part_name == bindparam("the_name")
+)
 
 
 class PartitionReads(Repository):
@@ -61,7 +65,16 @@ class PartitionReads(Repository):
         )
 
     def partition_names(self, table: StoredTable, selection: Selection) -> list[str]:
+        names = selection.names or ()
+        if len(names) == 1 and selection == Selection(names=names):
+            return self._one_name(table, names[0])
         return [row[0] for row in self._rows(self._selected(table, selection, PARTITIONS.c.part_name)).fetchall()]
+
+    def _one_name(self, table: StoredTable, name: str) -> list[str]:
+        """The name where there is such a partition."""
+        if not is_storable(name):
+            return []
+        return list(self._connection.execute(_ONE_NAME, {"the_table": table.table_id, "the_name": name}).scalars())
 
     def partition_name_list(self, table: StoredTable, selection: Selection) -> list[str] | EncodedTexts:
         bounds = (table.partition_count, selection.limit)

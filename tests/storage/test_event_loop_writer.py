@@ -218,6 +218,19 @@ def test_a_call_with_a_used_key_is_refused_and_the_first_keeps_its_value(store: 
     asyncio.run(run())
 
 
+def test_what_cannot_be_sent_is_a_failure_and_no_more(store: SqlStore) -> None:
+    services = Services(store)
+
+    async def run() -> None:
+        await connected(store)
+        with pytest.raises(UnicodeEncodeError):
+            await begin(lambda: services.txns.open(1, WHO), CallKey("who", "\ud800", "open_txns", keeps_value=True))
+        await connected(store)
+        assert await begin(lambda: services.txns.open(1, WHO)) == [1]
+
+    asyncio.run(run())
+
+
 def test_refusals_are_the_callers_and_take_nothing_along(store: SqlStore) -> None:
     services = Services(store)
 
