@@ -80,6 +80,11 @@ def is_disconnect(engine: Engine, error: BaseException | None) -> bool:
     return _state(error).startswith(_LOST_STATES) or _mysql_code(error) in _MYSQL_GONE
 
 
+def may_have_committed(engine: Engine, error: DBAPIError) -> bool:
+    """Whether a commit that ended with this error may have happened nevertheless."""
+    return is_disconnect(engine, error) or _mysql_code(error.orig) in _MYSQL_GONE
+
+
 def is_lost_state(state: str) -> bool:
     """Whether PostgreSQL's state of an error says that the connection is at its end."""
     return state.startswith(_LOST_STATES)

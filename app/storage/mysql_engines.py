@@ -38,7 +38,8 @@ class Connection(pymysql.connections.Connection):  # type: ignore[misc]
         super().connect(sock)
 
     def _create_ssl_ctx(self, sslp: Any) -> ssl.SSLContext:
-        return sslp if isinstance(sslp, ssl.SSLContext) else _unchecked_context()
+        # Of no options PyMySQL would make a context for each connection, which takes longer than to connect.
+        return super()._create_ssl_ctx(sslp) if sslp else _unchecked_context()
 
     def query(self, sql: str | bytes, unbuffered: bool = False) -> Any:
         if self.statement_bytes_max is not None and len(sql) * 4 > self.statement_bytes_max:
@@ -105,6 +106,9 @@ def set_up_session(connection: Connection) -> None:
 
 def _tls_arguments(url: URL) -> dict[str, Any]:
     """Without options TLS is used where a server on the network has it, and not checked, which is PyMySQL's way."""
+    unknown = [name for name in url.query if name.startswith("ssl") and name not in _TLS_OPTIONS]
+    if unknown:
+        raise StoreError(f"the database URL has the option {unknown[0]}; those of TLS are {', '.join(_TLS_OPTIONS)}")
     options = {name: str(url.query[name]) for name in _TLS_OPTIONS if name in url.query}
     if _truth(options, "ssl_disabled", default=not options and "unix_socket" in url.query):
         return {"ssl_disabled": True}
@@ -133,7 +137,7 @@ def _checking_context(options: dict[str, str]) -> ssl.SSLContext:
 
 @cache
 def _unchecked_context() -> ssl.SSLContext:
-    """PyMySQL would make one for each connection, which takes longer than to connect."""
+    """As PyMySQL makes one of no options."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

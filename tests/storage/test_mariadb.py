@@ -320,6 +320,8 @@ def test_every_spelling_finds_out_what_the_server_is(fresh_mariadb_database: str
     [
         ("&nonsense=1", "nonsense"),
         ("&ssl_verify_cert=perhaps", "ssl_verify_cert of the database URL has to be true or false"),
+        ("&ssl_capath=/etc/ssl/certs", "has the option ssl_capath; those of TLS are ssl_ca, "),
+        ("&ssl_check_hostname=true", "has the option ssl_check_hostname"),
         ("&connect_timeout=soon", "option that cannot be used"),
         ("&ssl_ca=/nonexistent.pem", "TLS files of the database URL cannot be used: .*No such file"),
     ],
