@@ -29,7 +29,7 @@ class EncodedList(Protocol):
         """The exact number of elements; a list header is sent before the first element is read."""
 
     def tjson_chunks(self) -> Iterator[bytes]:
-        """The elements as compact TJSON joined by commas, about a hundred in each chunk, none of them empty."""
+        """The elements as compact TJSON joined by commas, some hundred in each chunk, none of them empty."""
 
     def struct_chunks(self) -> Iterator[list[Struct]]:
         """The same as objects."""
