@@ -5,7 +5,7 @@ with its first component.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -160,9 +160,14 @@ def _template(request: RequestRow) -> tuple[str, str]:
     return (
         f'}},"5":{{"i32":{_ACQUIRED if is_acquired else _WAITING}}},"6":{{"i32":',
         f'}},"7":{{"i64":{txn_id}}},"8":{{"i64":{heartbeat_ms}}}{acquired}'
-        f',"10":{{"str":{_json(user)}}},"11":{{"str":{_json(host)}}},"13":{{"str":{_json(agent)}}}'
-        f'{blocked},"16":{{"i64":',
+        f'{_client(user, host, agent)}{blocked},"16":{{"i64":',
     )
+
+
+@lru_cache(maxsize=1_024)
+def _client(user: str, host: str, agent: str) -> str:
+    """A client makes many requests."""
+    return f',"10":{{"str":{_json(user)}}},"11":{{"str":{_json(host)}}},"13":{{"str":{_json(agent)}}}'
 
 
 def _names(db_text: str, table_name: str, partition_name: str) -> str:
