@@ -176,11 +176,10 @@ def _engine(url: URL, connect_seconds: int, **options: Any) -> Engine:
 
     @event.listens_for(engine, "do_connect")
     def _connect(dialect: Any, record: Any, positional: Any, named: Any) -> Connection:
-        return _new_connection(*positional, **named)
-
-    @event.listens_for(engine, "connect")
-    def _set_up(connection: Any, record: Any) -> None:
+        # At once: from its first connection SQLAlchemy learns how names are to be quoted.
+        connection = _new_connection(*positional, **named)
         set_up_session(connection)
+        return connection
 
     return engine
 

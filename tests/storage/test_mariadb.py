@@ -22,6 +22,7 @@ from app.storage.revisions import revision_of
 from app.storage.schema import KEY_COLUMNS, NAME_BYTES_MAX, TYPES
 from app.storage.txn_schema import LOCKS, TABLE_WRITE_IDS
 from app.storage.txn_state import object_columns
+from app.structs import Type
 from app.txn.names import Target
 from tests.private_mariadb import MariadbUnavailable, PrivateMariadb
 from tests.server import free_port
@@ -172,6 +173,37 @@ def test_rows_come_once_and_in_order_however_many_a_page_has(
 def test_a_reading_connection_changes_nothing(store: SqlStore) -> None:
     with pytest.raises(StoreUnavailable, match="read-only"):
         store.read(lambda snapshot: snapshot._connection.execute(insert(TYPES), {"name": "x"}))  # type: ignore[attr-defined]
+
+
+# Settings of the server.
+
+ODD = (
+    "--sql-mode=ANSI,NO_BACKSLASH_ESCAPES,PAD_CHAR_TO_FULL_LENGTH",
+    "--transaction-isolation=SERIALIZABLE",
+    "--character-set-server=latin1",
+    "--default-storage-engine=Aria",
+    "--default-time-zone=-05:00",
+    "--log-bin=binlog",
+    "--server-id=1",
+)
+
+
+@pytest.mark.parametrize("own_mariadb", [ODD], indirect=True, ids=["odd"])
+def test_settings_of_the_server_change_nothing(own_mariadb: PrivateMariadb) -> None:
+    own_mariadb.administer("CREATE DATABASE odd")
+    migrate(own_mariadb.url("odd"))
+    clock, store = SystemClock(), opened(own_mariadb.url("odd"))
+    name = f"\\' {WIDE} \" "
+    execute(store, insert(TYPES), {"name": name})
+    assert store.read(lambda snapshot: snapshot.types.find(name)) == Type(name)
+    before = clock.milliseconds()
+    now = store.write(lambda tx: tx.txns.now_ms())
+    assert before - 1_000 <= now <= clock.milliseconds() + 1_000
+    assert store.write(append) == store.version() == 1
+    store.close()
+    with own_mariadb.connect("information_schema") as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT DISTINCT engine FROM tables WHERE table_schema = 'odd'")
+        assert cursor.fetchall() == (("InnoDB",),)
 
 
 # Limits of the server.
