@@ -1,8 +1,8 @@
 """A table of a million partitions behind the real server: `python -m benchmarks.million [--partitions N] [--only …]`.
 
-On SQLite and on a PostgreSQL of its own, over HTTPS, and nothing any call asks for is cached: names, the whole listing
-while it is streamed, filters with one hit and with half of all, single reads, 10,000 more, dropping the table. Memory
-is that of the server process, first byte that of the reply's body.
+On SQLite, and on a PostgreSQL and a MariaDB of its own, over HTTPS, and nothing any call asks for is cached: names, the
+whole listing while it is streamed, filters with one hit and with half of all, single reads, 10,000 more, dropping the
+table. Memory is that of the server process, first byte that of the reply's body.
 """
 
 import argparse
@@ -28,6 +28,7 @@ from app.structs import AddPartitionsRequest, Database, FieldSchema, Partition, 
 from app.wire.tjson import encode_value
 from benchmarks.report import print_table
 from benchmarks.server import descriptor, peak_resident_bytes, resident_bytes
+from tests.private_mariadb import MariadbUnavailable, PrivateMariadb
 from tests.private_postgres import PostgresUnavailable, PrivatePostgres
 from tests.server import API_PATH, GatewayServer, basic
 
@@ -230,14 +231,18 @@ def report(url: str, folder: Path, count: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--partitions", type=int, default=1_000_000)
-    parser.add_argument("--only", choices=("sqlite", "postgres"))
+    parser.add_argument("--only", choices=("sqlite", "postgres", "mariadb"))
     options = parser.parse_args()
-    if options.only != "postgres":
+    if options.only in (None, "sqlite"):
         with tempfile.TemporaryDirectory() as folder:
             report(f"sqlite:///{folder}/metastore.db", Path(folder), options.partitions)
-    if options.only != "sqlite":
-        with own_postgres() as url, tempfile.TemporaryDirectory() as folder:
-            report(url, Path(folder), options.partitions)
+    for kind, own in (("postgres", own_postgres), ("mariadb", own_mariadb)):
+        if options.only in (None, kind):
+            try:
+                with own() as url, tempfile.TemporaryDirectory() as folder:
+                    report(url, Path(folder), options.partitions)
+            except (PostgresUnavailable, MariadbUnavailable) as reason:
+                print(f"no {kind}: {reason}")
 
 
 @contextmanager
@@ -250,8 +255,16 @@ def own_postgres() -> Iterator[str]:
         server.delete()
 
 
-if __name__ == "__main__":
+@contextmanager
+def own_mariadb() -> Iterator[str]:
+    server = PrivateMariadb("--innodb-buffer-pool-size=256M", "--max-allowed-packet=64M")
     try:
-        main()
-    except PostgresUnavailable as reason:
-        print(f"no PostgreSQL: {reason}")
+        server.start()
+        server.administer("CREATE DATABASE hms")
+        yield server.url("hms")
+    finally:
+        server.delete()
+
+
+if __name__ == "__main__":
+    main()

@@ -10,6 +10,7 @@ import hypothesis
 import psycopg
 import pytest
 
+from tests.private_mariadb import MariadbUnavailable, PrivateMariadb
 from tests.private_postgres import PostgresUnavailable, PrivatePostgres
 
 _database_numbers = itertools.count(1)
@@ -47,6 +48,69 @@ def _running_postgres() -> Iterator[PrivatePostgres]:
         yield server
     finally:
         server.delete()
+
+
+@pytest.fixture(scope="session")
+def mariadb_server() -> Iterator[PrivateMariadb]:
+    """A running MariaDB of our own, shared by the run. Skips where none can be had."""
+    yield from _running_mariadb()
+
+
+@pytest.fixture
+def own_mariadb(request: pytest.FixtureRequest) -> Iterator[PrivateMariadb]:
+    """One for a single test, which may stop it; with the options that the test's parameter lists."""
+    yield from _running_mariadb(*getattr(request, "param", ()))
+
+
+def _running_mariadb(*options: str) -> Iterator[PrivateMariadb]:
+    try:
+        server = PrivateMariadb(*options)
+    except MariadbUnavailable as reason:
+        pytest.skip(f"no MariaDB: {reason}")
+    try:
+        server.start()
+        yield server
+    finally:
+        server.delete()
+
+
+@pytest.fixture
+def fresh_mariadb_database(mariadb_server: PrivateMariadb) -> Iterator[str]:
+    """SQLAlchemy URL of a new, empty database that is dropped after the test."""
+    yield from _fresh_mariadb_database(mariadb_server)
+
+
+@pytest.fixture(scope="module")
+def mariadb_database_of_module(mariadb_server: PrivateMariadb) -> Iterator[str]:
+    """The same for all tests of a module together."""
+    yield from _fresh_mariadb_database(mariadb_server)
+
+
+@pytest.fixture(
+    params=[
+        pytest.param("postgres", marks=pytest.mark.postgres),
+        pytest.param("mariadb", marks=pytest.mark.mariadb),
+    ]
+)
+def database_server(request: pytest.FixtureRequest) -> PrivatePostgres | PrivateMariadb:
+    """The running server of each kind that several gateways may share."""
+    server: PrivatePostgres | PrivateMariadb = request.getfixturevalue(f"{request.param}_server")
+    return server
+
+
+@pytest.fixture
+def server_database(database_server: PrivatePostgres | PrivateMariadb, request: pytest.FixtureRequest) -> str:
+    """SQLAlchemy URL of a new, empty database of `database_server`."""
+    kind = "mariadb" if isinstance(database_server, PrivateMariadb) else "postgres"
+    url: str = request.getfixturevalue(f"fresh_{kind}_database")
+    return url
+
+
+def _fresh_mariadb_database(server: PrivateMariadb) -> Iterator[str]:
+    name = f"test_{next(_database_numbers)}"
+    server.administer(f"CREATE DATABASE {name}")
+    yield server.url(name)
+    server.administer(f"DROP DATABASE {name}")
 
 
 @pytest.fixture(scope="session")

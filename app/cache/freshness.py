@@ -25,6 +25,10 @@ _log = structlog.get_logger("hms_gateway.cache")
 class VersionWatch(Protocol):
     """A connection that asks for the newest event's id without waiting. After an error it is of no more use."""
 
+    @property
+    def sees_lasting_only(self) -> bool:
+        """Whether what it tells of is never lost again. Else it may be, in a crash, and the connection is lost then."""
+
     def fileno(self) -> int:
         """The socket, readable when there may be an answer."""
 
@@ -42,19 +46,31 @@ class QueriedFeed(Protocol):
     def version_watch(self) -> VersionWatch | None:
         """A new watch, None where there is no such thing. Connects, so it takes time. Raises StoreUnavailable."""
 
+    def version(self) -> EventId:
+        """See `replies.ChangeFeed`."""
+
     def changes_since(self, event_id: EventId) -> Sequence[StoredEvent]:
         """See `replies.ChangeFeed`."""
 
 
 class Freshness:
-    """`version` is the newest event that was applied, `apply` takes the ones after it. For the event loop's thread."""
+    """`version` is the newest event that was applied, `apply` takes the ones after it. For the event loop's thread.
+
+    `restart` is called with the newest event where those that were applied may be lost.
+    """
 
     def __init__(
-        self, feed: QueriedFeed, version: Callable[[], EventId], apply: Callable[[Sequence[StoredEvent]], None]
+        self,
+        feed: QueriedFeed,
+        version: Callable[[], EventId],
+        apply: Callable[[Sequence[StoredEvent]], None],
+        restart: Callable[[EventId], None],
     ) -> None:
         self._feed = feed
         self._version = version
         self._apply = apply
+        self._restart = restart
+        self._is_in_doubt = False
         self._watch: VersionWatch | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._has_no_watch = False
@@ -117,6 +133,9 @@ class Freshness:
         try:
             if self._watch is None and not self._has_no_watch:
                 self._keep_watch(await asyncio.to_thread(self._feed.version_watch))
+            if self._is_in_doubt:
+                self._restart(await asyncio.to_thread(self._feed.version))
+                self._is_in_doubt = False
             self._apply(await asyncio.to_thread(self._feed.changes_since, self._version()))
         except Exception as error:
             self._finish(error)
@@ -145,6 +164,7 @@ class Freshness:
     def _drop_watch(self) -> None:
         watch, self._watch = self._watch, None
         if watch is not None and self._loop is not None:
+            self._is_in_doubt = self._is_in_doubt or not watch.sees_lasting_only
             self._loop.remove_reader(watch.fileno())
             watch.close()
 

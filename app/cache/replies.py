@@ -2,7 +2,7 @@
 
 A lookup first brings the cache up to date with the newest committed event, so a reply that is served was true at some
 moment between the arrival of the request and its answer: reads stay linearizable, over every replica of a database.
-Learning the newest event costs a `PRAGMA data_version` on SQLite. On PostgreSQL it is a query (`freshness`).
+Learning the newest event costs a `PRAGMA data_version` on SQLite. On other databases it is a query (`freshness`).
 """
 
 import asyncio
@@ -58,7 +58,9 @@ class ReplyCache:
         # When each scope last changed; older tickets than the floor cannot be judged any more.
         self._changed_at: dict[Scope, int] = {}
         self._floor = 0
-        self._freshness = Freshness(feed, self.ticket, self._apply)
+        # Added to an event's id to order it after those that were applied before the database lost some.
+        self._shift = 0
+        self._freshness = Freshness(feed, lambda: self._version, self._apply, self._restart)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -67,9 +69,9 @@ class ReplyCache:
     def size_bytes(self) -> int:
         return self._bytes
 
-    def ticket(self) -> EventId:
+    def ticket(self) -> int:
         """Taken before a reply is read and handed to `remember` with it."""
-        return self._version
+        return self._shift + self._version
 
     def lookup(self, key: ReplyKey) -> bytes | Awaitable[bytes | None] | None:
         """The encoded result for `key` if it is known and current."""
@@ -139,29 +141,35 @@ class ReplyCache:
 
     def _apply(self, events: Sequence[StoredEvent]) -> None:
         if events and events[0].event_id > self._version + 1:
-            self._clear(events[0].event_id)
+            self._clear(self._shift + events[0].event_id)
         for event in events:
             scopes = scopes_changed(event)
             if scopes is None:
-                self._clear(event.event_id)
+                self._clear(self._shift + event.event_id)
             else:
-                self._drop(scopes, event.event_id)
+                self._drop(scopes, self._shift + event.event_id)
             self._version = event.event_id
         if len(self._changed_at) > _CHANGES_REMEMBERED:
             self._changed_at.clear()
-            self._floor = self._version
+            self._floor = self.ticket()
 
-    def _drop(self, scopes: Sequence[Scope], event_id: int) -> None:
+    def _restart(self, version: EventId) -> None:
+        """Begin anew at `version`: events that were applied may be lost, and their ids given to others."""
+        self._shift = self.ticket() + 1 - version
+        self._version = version
+        self._clear(self.ticket())
+
+    def _drop(self, scopes: Sequence[Scope], ticket: int) -> None:
         for scope in scopes:
-            self._changed_at[scope] = event_id
+            self._changed_at[scope] = ticket
             for key in list(self._keys_of.get(scope, ())):
                 self._forget(key)
 
-    def _clear(self, event_id: int) -> None:
+    def _clear(self, ticket: int) -> None:
         self._entries.clear()
         self._keys_of.clear()
         self._bytes = 0
-        self._floor = event_id
+        self._floor = ticket
 
     def _forget(self, key: ReplyKey) -> None:
         entry = self._entries.pop(key, None)

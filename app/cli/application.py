@@ -120,8 +120,8 @@ def serve(config: Path | None, database: str | None, demo: bool, **given: Any) -
 def migrate(config: Path | None, data_dir: Path | None, database: str | None) -> None:
     """Make or change the tables of the database as this version needs them.
 
-    On SQLite `serve` does it itself; PostgreSQL wants this command before the first start of every version. It does no
-    harm when there is nothing to do.
+    On SQLite `serve` does it itself; other databases want this command before the first start of every version. It does
+    no harm when there is nothing to do.
     """
     settings = _settings(config, data_dir=data_dir, database_url=database)
     from app.cli.migrating import run_migration

@@ -71,7 +71,7 @@ class ConstraintRepository(Repository):
 
     def insert(self, columns: Sequence[ConstraintColumn]) -> None:
         if columns:
-            self._connection.execute(insert(CONSTRAINTS), [_row(column) for column in columns])
+            self._connection.execute(insert(CONSTRAINTS), [_row(column, self._dialect_name) for column in columns])
 
     def delete(self, table_id: TableId, name: str) -> int:
         if not is_storable(name):
@@ -112,9 +112,9 @@ def _rows() -> Select[Any]:
     )
 
 
-def _row(column: ConstraintColumn) -> dict[str, Any]:
+def _row(column: ConstraintColumn, dialect_name: str) -> dict[str, Any]:
     for what, name in (("constraint", column.name), ("column", column.column), ("column", column.parent_column or "")):
-        check_name(what, name)
+        check_name(what, name, dialect_name)
     struct_class = _CLASSES[column.kind]
     own = (*_IN_COLUMNS, _NAME_FIELDS[column.kind])
     return {

@@ -2,19 +2,34 @@
 
 from typing import Final
 
-from sqlalchemy import BigInteger, Connection, bindparam, cast, func, insert, literal, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from app.clock import Clock
+from app.storage.database_clock import DATABASE_NOW
 from app.storage.repository import Repository
 from app.storage.txn_schema import TXN_COUNTERS
 
-_NEXT_IDS: Final = (
+_ADD: Final = (
     update(TXN_COUNTERS)
     .where(TXN_COUNTERS.c.name == bindparam("the_name"))
     .values(last_id=TXN_COUNTERS.c.last_id + bindparam("count"))
-    .returning(TXN_COUNTERS.c.last_id)
 )
-_POSTGRES_NOW: Final = select(cast(func.extract("epoch", func.clock_timestamp()) * literal(1000), BigInteger))
+_ADD_AND_TELL: Final = _ADD.returning(TXN_COUNTERS.c.last_id)
+_LAST_ID: Final = select(TXN_COUNTERS.c.last_id).where(TXN_COUNTERS.c.name == bindparam("the_name"))
+
+
+def next_ids(connection: Connection, name: str, count: int) -> int:
+    """Take so many ids of a kind; the last one of them. Whoever calls this holds the lock on the catalog."""
+    values = {"the_name": name, "count": count}
+    if connection.dialect.update_returning:
+        last = connection.execute(_ADD_AND_TELL, values).scalar()
+    else:
+        connection.execute(_ADD, values)
+        last = connection.execute(_LAST_ID, {"the_name": name}).scalar()
+    if last is None:
+        last = count
+        connection.execute(insert(TXN_COUNTERS).values(name=name, last_id=last))
+    return int(last)
 
 
 class CountingWrites(Repository):
@@ -29,13 +44,9 @@ class CountingWrites(Repository):
             if self._dialect_name == "sqlite":
                 self._now_ms = self._clock.milliseconds()
             else:
-                self._now_ms = self._connection.execute(_POSTGRES_NOW).scalar_one()
+                self._now_ms = self._connection.execute(DATABASE_NOW).scalar_one()
         return self._now_ms
 
     def _next_ids(self, name: str, count: int) -> int:
         """Take so many ids; the last one of them."""
-        last = self._connection.execute(_NEXT_IDS, {"the_name": name, "count": count}).scalar()
-        if last is None:
-            last = count
-            self._connection.execute(insert(TXN_COUNTERS).values(name=name, last_id=last))
-        return int(last)
+        return next_ids(self._connection, name, count)

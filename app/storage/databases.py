@@ -50,7 +50,7 @@ class DatabaseWrites(DatabaseReads):
             self._connection.execute(delete(owned).where(owned.c.database_id == database_id))
 
     def _check_free(self, name: str, except_for: DatabaseId | None) -> None:
-        check_name("database", name)
+        check_name("database", name, self._dialect_name)
         found = self._connection.execute(select(DATABASES.c.database_id).where(DATABASES.c.name == name)).scalar()
         if found not in (None, except_for):
             raise DuplicateKey(name)

@@ -1,8 +1,9 @@
-"""SQLAlchemy engines for SQLite and PostgreSQL, each connection set up the way its use needs."""
+"""SQLAlchemy engines for every kind of database, each connection set up the way its use needs."""
 
 import contextlib
 import os
 import sqlite3
+from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -12,6 +13,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError
 
 from app.metastore.ports import StoreError
+from app.storage.errors import MYSQL_KINDS
 
 BUSY_SECONDS_MAX = 20
 # A process that hangs inside a unit of work loses its connection, and with it the lock the others wait for.
@@ -23,7 +25,12 @@ POOL_WAIT_SECONDS_MAX = 30
 PLANS_KEPT_SECONDS = 1.0
 # Readers are many and keep SQLite's default of 2 MiB each; what they share is the operating system's page cache.
 WRITER_CACHE_KIB = 16_384
-_EXAMPLES = "sqlite:///folder/metastore.db or postgresql+psycopg://user:password@host/name"
+_EXAMPLES = (
+    "sqlite:///folder/metastore.db or postgresql+psycopg://user:password@host/name"
+    " or mariadb+pymysql://user:password@host/name"
+)
+# With the driver we use where the URL names none.
+_DRIVERS = {"postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql", "mariadb": "mariadb+pymysql"}
 # To what the write-ahead log is cut back after a large transaction.
 LOG_BYTES_KEPT = 64 * 1024 * 1024
 
@@ -37,18 +44,30 @@ def parse_url(url: str) -> URL:
     backend = parsed.get_backend_name()
     if backend == "sqlite" and (not parsed.database or parsed.database == ":memory:"):
         raise StoreError("SQLite needs a file, such as sqlite:///var/catalog.sqlite")
-    if backend == "postgresql" and parsed.drivername == "postgresql":
-        parsed = parsed.set(drivername="postgresql+psycopg")
-    if parsed.drivername not in ("sqlite", "sqlite+pysqlite", "postgresql+psycopg"):
+    parsed = parsed.set(drivername=_DRIVERS.get(parsed.drivername, parsed.drivername))
+    if parsed.drivername not in ("sqlite", "sqlite+pysqlite", *_DRIVERS.values()):
         raise StoreError(f"databases of kind {parsed.drivername} are not supported: use {_EXAMPLES}")
+    if backend in MYSQL_KINDS and not parsed.database:
+        raise StoreError("the database URL names no database: it ends with /name")
+    if backend in MYSQL_KINDS and find_spec("pymysql") is None:
+        raise StoreError("MariaDB and MySQL need a driver: pip install 'hms-gateway[mysql]'")
     return parsed
 
 
 def writing_engine(url: URL) -> Engine:
-    """For the one thread that changes things, and for migrations."""
+    """For the one thread that changes things, and for migrations. Use its own URL from then on.
+
+    With MariaDB or MySQL it connects. Raises StoreUnavailable, and StoreError for a server that is too old.
+    """
     if url.get_backend_name() == "sqlite":
         _make_private_file(Path(str(url.database)))
         return _sqlite_engine(url, "BEGIN IMMEDIATE", read_only=False, pool_size=1)
+    if url.get_backend_name() in MYSQL_KINDS:
+        from app.storage.mysql_engines import mysql_writing_engine
+
+        return mysql_writing_engine(
+            url, busy_seconds=BUSY_SECONDS_MAX, stuck_seconds=STUCK_SECONDS_MAX, connect_seconds=CONNECT_SECONDS_MAX
+        )
     engine = create_engine(
         url,
         hide_parameters=True,
@@ -83,6 +102,15 @@ def reading_engine(url: URL, connections_max: int) -> Engine:
     """For snapshots: read-only connections, each transaction one consistent state."""
     if url.get_backend_name() == "sqlite":
         return _sqlite_engine(url, "BEGIN", read_only=True, pool_size=connections_max)
+    if url.get_backend_name() in MYSQL_KINDS:
+        from app.storage.mysql_engines import mysql_reading_engine
+
+        return mysql_reading_engine(
+            url,
+            connect_seconds=CONNECT_SECONDS_MAX,
+            connections_max=connections_max,
+            pool_seconds=POOL_WAIT_SECONDS_MAX,
+        )
     engine = create_engine(
         url,
         hide_parameters=True,

@@ -68,7 +68,7 @@ class FunctionRepository(Repository):
         return statement if condition is None else statement.where(condition)
 
     def _check_free(self, database_id: DatabaseId, name: str, except_for: FunctionId | None) -> None:
-        check_name("function", name)
+        check_name("function", name, self._dialect_name)
         statement = select(FUNCTIONS.c.function_id).where(
             FUNCTIONS.c.database_id == database_id, FUNCTIONS.c.name == name
         )

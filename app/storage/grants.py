@@ -44,7 +44,7 @@ class GrantRepository(Repository):
 
     def insert(self, grants: Sequence[Grant]) -> None:
         if grants:
-            self._connection.execute(insert(PRIVILEGES), [_row(grant) for grant in grants])
+            self._connection.execute(insert(PRIVILEGES), [_row(grant, self._dialect_name) for grant in grants])
 
     def copy_to_partitions(self, table: StoredTable, names: Sequence[str], now_seconds: int) -> None:
         on_table = int(HiveObjectType.TABLE)
@@ -118,9 +118,9 @@ def _rows() -> Select[Any]:
     )
 
 
-def _row(grant: Grant) -> dict[str, Any]:
-    check_name("principal", grant.principal.name)
-    check_name("column", grant.on.column or "")
+def _row(grant: Grant, dialect_name: str) -> dict[str, Any]:
+    check_name("principal", grant.principal.name, dialect_name)
+    check_name("column", grant.on.column or "", dialect_name)
     for what, text in (
         ("privilege", grant.privilege),
         ("grantor", grant.grantor),

@@ -43,7 +43,7 @@ class IndexRepository(Repository):
 
     def insert(self, table_id: TableId, index: Index) -> None:
         name = index.indexName or ""
-        check_name("index", name)
+        check_name("index", name, self._dialect_name)
         if self.find(table_id, name) is not None:
             raise DuplicateKey(name)
         self._connection.execute(insert(TABLE_INDEXES).values({**_row(index), "table_id": table_id, "name": name}))

@@ -4,15 +4,17 @@ from typing import Final
 
 from sqlalchemy import BigInteger, Column, Index, Integer, Table
 
+from app.storage.column_types import BINARY_TEXT, DATABASE_NAME, LONG_TEXT, SHORT_TEXT, TABLE_NAME
 from app.storage.schema import METADATA
-from app.storage.schema import _BinaryText as BinaryText
-from app.storage.schema import _LongText as LongText
-from app.storage.schema import _ShortText as ShortText
 
 
 def _object_columns() -> tuple[Column[str], ...]:
-    names = ("db_name", "table_name", "partition_name")
-    return (*(Column(name, BinaryText, nullable=False) for name in names), Column("type", ShortText, nullable=False))
+    return (
+        Column("db_name", DATABASE_NAME, nullable=False),
+        Column("table_name", TABLE_NAME, nullable=False),
+        Column("partition_name", BINARY_TEXT, nullable=False),
+        Column("type", SHORT_TEXT, nullable=False),
+    )
 
 
 # One row for each object of a lease. Times in milliseconds of the database's clock.
@@ -22,11 +24,10 @@ LEASES: Final = Table(
     Column("lease_id", BigInteger, primary_key=True, autoincrement=False),
     Column("object_number", Integer, primary_key=True, autoincrement=False),
     *_object_columns(),
-    Column("user_name", LongText, nullable=False),
+    Column("user_name", LONG_TEXT, nullable=False),
     Column("start_ms", BigInteger, nullable=False),
     Column("end_ms", BigInteger, nullable=False),
     Column("duration_ms", BigInteger, nullable=False),
-    Index("leases_object", "db_name", "table_name", "partition_name"),
     Index("leases_end", "end_ms"),
 )
 
@@ -38,6 +39,5 @@ LEASE_WAITERS: Final = Table(
     Column("object_number", Integer, primary_key=True, autoincrement=False),
     *_object_columns(),
     Column("until_ms", BigInteger, nullable=False),
-    Index("lease_waiters_object", "db_name", "table_name", "partition_name"),
     Index("lease_waiters_until", "until_ms"),
 )

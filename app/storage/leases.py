@@ -49,7 +49,7 @@ class SqlLeaseWrites(CountingWrites):
                 {
                     "lease_id": one.lease_id,
                     "object_number": number,
-                    **_claim_columns(one.claim),
+                    **_claim_columns(one.claim, self._dialect_name),
                     "user_name": one.user,
                     "start_ms": one.start_ms,
                     "end_ms": one.end_ms,
@@ -117,7 +117,12 @@ class SqlLeaseWrites(CountingWrites):
         if self._connection.execute(_KEEP_WAITING, {"the_ticket": ticket, "until": until_ms}).rowcount:
             return
         rows = [
-            {"ticket": ticket, "object_number": number, **_claim_columns(claim), "until_ms": until_ms}
+            {
+                "ticket": ticket,
+                "object_number": number,
+                **_claim_columns(claim, self._dialect_name),
+                "until_ms": until_ms,
+            }
             for number, claim in enumerate(claims, 1)
         ]
         self._connection.execute(insert(LEASE_WAITERS), rows)
@@ -143,8 +148,8 @@ class SqlLeaseWrites(CountingWrites):
         return or_(is_among(column, names, self._dialect_name), *inside)
 
 
-def _claim_columns(claim: Claim) -> dict[str, str]:
-    return {**object_columns(claim.target), "type": claim.type.value}
+def _claim_columns(claim: Claim, dialect_name: str) -> dict[str, str]:
+    return {**object_columns(claim.target, dialect_name), "type": claim.type.value}
 
 
 def _claim(row: Row[Any]) -> Claim:

@@ -1,20 +1,22 @@
-"""The indexes over some rows of a table only, which the migrations make.
+"""The indexes that not all databases have in the same form, which the migrations make.
 
 In a module of their own because describing them loads SQLAlchemy's dialect of every database, a tenth of what a server
 imports, and a server never looks at the description of an index.
 """
 
-from sqlalchemy import Column, Index, text
+from typing import Any
 
+from sqlalchemy import Column, Index, Table, text
+
+from app.storage.column_types import index_lengths
+from app.storage.lease_schema import LEASE_WAITERS, LEASES
 from app.storage.schema import KEY_COLUMNS, PARTITIONS
-from app.storage.txn_schema import LOCKS, TXNS
+from app.storage.txn_schema import COMPACTIONS, LOCKS, TXNS
 
 
-def _index(name: str, condition: str, *columns: Column[object], mysql_length: dict[str, int] | None = None) -> None:
-    """MySQL has no such indexes, there it is over all rows."""
-    Index(
-        name, *columns, sqlite_where=text(condition), postgresql_where=text(condition), mysql_length=mysql_length or {}
-    )
+def _index(name: str, condition: str, *columns: Column[object], **lengths: Any) -> None:
+    """MySQL and MariaDB have no such indexes, there it is over all rows."""
+    Index(name, *columns, sqlite_where=text(condition), postgresql_where=text(condition), **lengths)
 
 
 # Each with the key behind it: then a condition on two keys (a day and an hour) finds its few rows, whichever of
@@ -26,7 +28,7 @@ for _number, _column in enumerate(KEY_COLUMNS):
         f"{_column.name} IS NOT NULL",
         PARTITIONS.c.table_id,
         *_columns,
-        mysql_length={column.name: 180 for column in _columns},
+        **index_lengths(*(column.name for column in _columns)),
     )
 
 _index("txns_silent", "state = 'o'", TXNS.c.last_heartbeat_ms)
@@ -34,3 +36,14 @@ _index("txns_ended", "state = 'c'", TXNS.c.ended_ms)
 _index("txns_refused", "refused_lock IS NOT NULL", TXNS.c.refused_lock)
 _index("locks_txn", "txn_id > 0", LOCKS.c.txn_id)
 _index("locks_silent", "txn_id = 0", LOCKS.c.last_heartbeat_ms)
+
+
+def _object_index(name: str, table: Table, *further: str) -> None:
+    columns = (table.c[column] for column in ("db_name", "table_name", "partition_name", *further))
+    Index(name, *columns, **index_lengths("partition_name"))
+
+
+_object_index("locks_partition", LOCKS, "strength")
+_object_index("compactions_object", COMPACTIONS)
+_object_index("leases_object", LEASES)
+_object_index("lease_waiters_object", LEASE_WAITERS)

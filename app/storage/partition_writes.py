@@ -102,7 +102,7 @@ class PartitionWrites(PartitionReads):
 
     def _check_names_free(self, table: StoredTable, names: Sequence[str]) -> None:
         for name in names:
-            check_name("partition", name)
+            check_name("partition", name, self._dialect_name)
         repeated = [name for name, count in Counter(names).items() if count > 1]
         taken = {*repeated, *self.partition_names(table, Selection(names=names))}
         if taken:

@@ -11,10 +11,11 @@ from app.metastore.partition_names import canonical_value, escape
 from app.metastore.ports import PartitionId, Selection, StoredPartition, StoredTable
 from app.metastore.typed_values import ValueClass, class_sort_key, value_class
 from app.storage.descriptors import Descriptors
-from app.storage.errors import is_storable
+from app.storage.errors import MYSQL_KINDS, is_storable
 from app.storage.filter_access import is_equality, narrow_keys
 from app.storage.filter_sql import has_id_among, have_names, hold, key_column, matches_text, selects, unindexed
 from app.storage.fragments import decode_texts
+from app.storage.paged_rows import PagedRows
 from app.storage.partition_list import NAMES_AT_ONCE, ROWS_AT_ONCE, Lease, PartitionList, PartitionNames, Rows
 from app.storage.partition_rows import ROW_COLUMNS, StructRows
 from app.storage.repository import Repository
@@ -198,6 +199,8 @@ class PartitionReads(Repository):
     def _rows(self, statement: Select[Any], *, is_long: bool = False) -> Any:
         """The driver's cursor: no row objects where there may be a million."""
         if is_long and self._dialect_name != "sqlite":
+            if self._dialect_name in MYSQL_KINDS:
+                return PagedRows(self._connection, statement, PARTITIONS.c.part_name)
             # A cursor in the server, which SQLAlchemy reads ahead from. SQLite's own cursor reads row by row anyway.
             options = {"stream_results": True, "max_row_buffer": ROWS_AT_ONCE}
             return self._connection.execute(statement, execution_options=options)

@@ -1,12 +1,16 @@
 """Which revision of the schema a database has, and bringing it to ours."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy.exc import SQLAlchemyError
 
-from app.metastore.ports import StoreError
-from app.storage.engines import parse_url, writing_engine
-from app.storage.errors import translated
+from app.metastore.ports import StoreError, StoreUnavailable
+from app.storage.engines import BUSY_SECONDS_MAX, parse_url, writing_engine
+from app.storage.errors import MYSQL_KINDS, translated
 from app.storage.schema import REVISION
 
 _MIGRATIONS = Path(__file__).with_name("migrations")
@@ -37,11 +41,34 @@ def revision_of(url: str) -> str | None:
 
 def migrate_engine(engine: Engine) -> None:
     """The same on an engine that is there already."""
-    with translated(engine), engine.begin() as connection:
-        if connection.dialect.name == "postgresql":
-            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
+    with translated(engine), engine.begin() as connection, _one_at_a_time(connection):
         if current_revision(connection) != REVISION:
             _upgrade(connection)
+
+
+@contextmanager
+def _one_at_a_time(connection: Connection) -> Iterator[None]:
+    """Other processes that migrate this database wait meanwhile. A SQLite file is locked by the transaction itself."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
+    if connection.dialect.name not in MYSQL_KINDS:
+        yield
+        return
+    # Of the session, since every change of a table ends the transaction there; the name is one of the whole server.
+    name = {"name": sha256(f"hms-gateway {connection.engine.url.database}".encode()).hexdigest()}
+    if not connection.execute(text("SELECT GET_LOCK(:name, :seconds)"), {**name, "seconds": BUSY_SECONDS_MAX}).scalar():
+        raise StoreUnavailable("another process has been migrating the database for too long")
+    try:
+        yield
+    except SQLAlchemyError as error:
+        if current_revision(connection) == REVISION:
+            raise
+        raise StoreError(
+            "the migration failed on the way, and this kind of database cannot take a part of it back: restore the"
+            f" database, or drop and create it when it was empty ({type(error).__name__})"
+        ) from error
+    finally:
+        connection.execute(text("SELECT RELEASE_LOCK(:name)"), name)
 
 
 def check_revision(engine: Engine) -> None:

@@ -55,7 +55,7 @@ class RoleRepository(Repository):
 
     def insert(self, role: Role) -> RoleId:
         name = role.roleName or ""
-        check_name("role", name)
+        check_name("role", name, self._dialect_name)
         check_text("owner of role", role.ownerName)
         if self.find(name) is not None:
             raise DuplicateKey(name)
@@ -71,7 +71,7 @@ class RoleRepository(Repository):
         self._connection.execute(delete(ROLES).where(ROLES.c.role_id == role_id))
 
     def insert_grant(self, role_id: RoleId, grant: RolePrincipalGrant) -> None:
-        check_name("principal", grant.principalName or "")
+        check_name("principal", grant.principalName or "", self._dialect_name)
         check_text("grantor", grant.grantorName)
         self._connection.execute(
             insert(ROLE_MEMBERS).values(

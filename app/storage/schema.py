@@ -13,12 +13,22 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
-    LargeBinary,
     MetaData,
-    String,
     Table,
-    Text,
     UniqueConstraint,
+)
+
+from app.storage.column_types import (
+    BINARY_TEXT,
+    CALL_KEY_CHARACTERS,
+    DATABASE_NAME,
+    ID,
+    LONG_BINARY,
+    LONG_TEXT,
+    PRINCIPAL_CHARACTERS,
+    SHORT_TEXT,
+    TABLE_NAME,
+    binary_text,
 )
 
 REVISION: Final = "0009"
@@ -31,22 +41,6 @@ KEY_COLUMN_COUNT: Final = 8
 
 METADATA: Final = MetaData()
 
-_Id = BigInteger().with_variant(Integer(), "sqlite")
-# Types that every database knows: importing SQLAlchemy's own ones of a database loads all its drivers' dialects.
-_BinaryText = (
-    Text()
-    .with_variant(Text(collation="C"), "postgresql")
-    .with_variant(String(700, collation="utf8mb4_bin"), "mysql", "mariadb")
-)
-_ShortText = (
-    Text()
-    .with_variant(Text(collation="C"), "postgresql")
-    .with_variant(String(64, collation="utf8mb4_bin"), "mysql", "mariadb")
-)
-# Of this length MySQL's are LONGTEXT and LONGBLOB.
-_LongText = Text().with_variant(Text(2**32 - 1, collation="utf8mb4_bin"), "mysql", "mariadb")
-_LongBinary = LargeBinary().with_variant(LargeBinary(2**32 - 1), "mysql", "mariadb")
-
 # One row: the newest event id, which is the catalog's version. Whoever changes anything locks it first.
 CATALOG: Final = Table(
     "catalog",
@@ -58,51 +52,51 @@ CATALOG: Final = Table(
 DATABASES: Final = Table(
     "databases",
     METADATA,
-    Column("database_id", _Id, primary_key=True),
-    Column("name", _BinaryText, nullable=False, unique=True),
-    Column("description", _LongText),
-    Column("location", _LongText),
-    Column("owner_name", _LongText),
+    Column("database_id", ID, primary_key=True),
+    Column("name", DATABASE_NAME, nullable=False, unique=True),
+    Column("description", LONG_TEXT),
+    Column("location", LONG_TEXT),
+    Column("owner_name", LONG_TEXT),
     Column("owner_type", Integer),
-    Column("parameters", _LongText),
+    Column("parameters", LONG_TEXT),
     Column("create_time", Integer),
     # Every further field that is set, as a Database struct of its own.
-    Column("extra", _LongText),
+    Column("extra", LONG_TEXT),
     sqlite_autoincrement=True,
 )
 
 FUNCTIONS: Final = Table(
     "functions",
     METADATA,
-    Column("function_id", _Id, primary_key=True),
-    Column("database_id", _Id, ForeignKey("databases.database_id"), nullable=False),
-    Column("name", _BinaryText, nullable=False),
+    Column("function_id", ID, primary_key=True),
+    Column("database_id", ID, ForeignKey("databases.database_id"), nullable=False),
+    Column("name", BINARY_TEXT, nullable=False),
     # Every further field that is set, as a Function struct of its own.
-    Column("extra", _LongText),
+    Column("extra", LONG_TEXT),
     UniqueConstraint("database_id", "name", name="functions_name"),
 )
 
 TABLES: Final = Table(
     "tables",
     METADATA,
-    Column("table_id", _Id, primary_key=True),
-    Column("database_id", _Id, ForeignKey("databases.database_id"), nullable=False),
-    Column("name", _BinaryText, nullable=False),
-    Column("table_type", _BinaryText),
-    Column("owner", _LongText),
+    Column("table_id", ID, primary_key=True),
+    Column("database_id", ID, ForeignKey("databases.database_id"), nullable=False),
+    Column("name", TABLE_NAME, nullable=False),
+    Column("table_type", BINARY_TEXT),
+    Column("owner", LONG_TEXT),
     Column("create_time", Integer, nullable=False),
     Column("last_access_time", Integer, nullable=False),
     Column("retention", Integer, nullable=False),
-    Column("location", _LongText),
+    Column("location", LONG_TEXT),
     # The storage descriptor without columns and location, its members without braces; NULL for no descriptor.
-    Column("descriptor", _LongText),
-    Column("columns", _LongText),
-    Column("skew_locations", _LongText),
-    Column("partition_keys", _LongText),
-    Column("parameters", _LongText),
-    Column("view_original_text", _LongText),
-    Column("view_expanded_text", _LongText),
-    Column("extra", _LongText),
+    Column("descriptor", LONG_TEXT),
+    Column("columns", LONG_TEXT),
+    Column("skew_locations", LONG_TEXT),
+    Column("partition_keys", LONG_TEXT),
+    Column("parameters", LONG_TEXT),
+    Column("view_original_text", LONG_TEXT),
+    Column("view_expanded_text", LONG_TEXT),
+    Column("extra", LONG_TEXT),
     # Exact, so that the header of a streamed list costs no count.
     Column("partition_count", BigInteger, nullable=False),
     UniqueConstraint("database_id", "name", name="tables_name"),
@@ -114,13 +108,13 @@ DESCRIPTORS: Final = Table(
     "descriptors",
     METADATA,
     Column("descriptor_id", BigInteger, primary_key=True, autoincrement=False),
-    Column("table_id", _Id, ForeignKey("tables.table_id"), nullable=False),
-    Column("content_hash", _BinaryText, nullable=False),
-    Column("columns", _LongText),
-    Column("rest", _LongText, nullable=False),
-    Column("skew_locations", _LongText),
+    Column("table_id", ID, ForeignKey("tables.table_id"), nullable=False),
+    Column("content_hash", BINARY_TEXT, nullable=False),
+    Column("columns", LONG_TEXT),
+    Column("rest", LONG_TEXT, nullable=False),
+    Column("skew_locations", LONG_TEXT),
     # What the partitions' locations are relative to; NULL when they are absolute (or absent).
-    Column("base_location", _LongText),
+    Column("base_location", LONG_TEXT),
     # How many partitions use it; at zero it goes.
     Column("partition_count", BigInteger, nullable=False),
     Index("descriptors_content", "table_id", "content_hash"),
@@ -129,20 +123,20 @@ DESCRIPTORS: Final = Table(
 PARTITIONS: Final = Table(
     "partitions",
     METADATA,
-    Column("partition_id", _Id, primary_key=True),
-    Column("table_id", _Id, ForeignKey("tables.table_id"), nullable=False),
-    Column("part_name", _BinaryText, nullable=False),
+    Column("partition_id", ID, primary_key=True),
+    Column("table_id", ID, ForeignKey("tables.table_id"), nullable=False),
+    Column("part_name", BINARY_TEXT, nullable=False),
     Column("descriptor_id", BigInteger),
-    Column("part_values", _LongText, nullable=False),
+    Column("part_values", LONG_TEXT, nullable=False),
     Column("create_time", Integer, nullable=False),
     Column("last_access_time", Integer, nullable=False),
-    Column("parameters", _LongText, nullable=False),
+    Column("parameters", LONG_TEXT, nullable=False),
     # Below the descriptor's base: NULL is "/" + part_name, "" the base itself. Absolute when there is no base.
-    Column("location", _LongText),
+    Column("location", LONG_TEXT),
     # Further members of the struct, each with a comma before it.
-    Column("extra", _LongText),
+    Column("extra", LONG_TEXT),
     # Sort keys of the leading values (`typed_values`); NULL when there is no such key or no such value in its type.
-    *(Column(f"key_{number}", _BinaryText) for number in range(KEY_COLUMN_COUNT)),
+    *(Column(f"key_{number}", BINARY_TEXT) for number in range(KEY_COLUMN_COUNT)),
     UniqueConstraint("table_id", "part_name", name="partitions_name"),
 )
 KEY_COLUMNS: Final = tuple(PARTITIONS.c[f"key_{number}"] for number in range(KEY_COLUMN_COUNT))
@@ -153,8 +147,8 @@ FURTHER_KEYS: Final = Table(
     METADATA,
     Column("partition_id", BigInteger, primary_key=True, autoincrement=False),
     Column("position", Integer, primary_key=True, autoincrement=False),
-    Column("table_id", _Id, ForeignKey("tables.table_id"), nullable=False, index=True),
-    Column("sort_key", _BinaryText),
+    Column("table_id", ID, ForeignKey("tables.table_id"), nullable=False, index=True),
+    Column("sort_key", BINARY_TEXT),
 )
 
 NOTIFICATIONS: Final = Table(
@@ -162,43 +156,43 @@ NOTIFICATIONS: Final = Table(
     METADATA,
     Column("event_id", BigInteger, primary_key=True, autoincrement=False),
     Column("event_time", BigInteger, nullable=False),
-    Column("event_type", _LongText, nullable=False),
-    Column("db_name", _LongText, nullable=False),
-    Column("table_name", _LongText),
-    Column("renamed_from_db", _LongText),
-    Column("renamed_from_table", _LongText),
+    Column("event_type", LONG_TEXT, nullable=False),
+    Column("db_name", LONG_TEXT, nullable=False),
+    Column("table_name", LONG_TEXT),
+    Column("renamed_from_db", LONG_TEXT),
+    Column("renamed_from_table", LONG_TEXT),
     # A long message is kept compressed, and this is empty then.
-    Column("message", _LongText, nullable=False),
-    Column("compressed_message", _LongBinary),
+    Column("message", LONG_TEXT, nullable=False),
+    Column("compressed_message", LONG_BINARY),
 )
 
 PENDING_MOVES: Final = Table(
     "pending_moves",
     METADATA,
-    Column("move_id", _Id, primary_key=True),
+    Column("move_id", ID, primary_key=True),
     Column("table_id", BigInteger, nullable=False),
-    Column("source", _LongText, nullable=False),
-    Column("target", _LongText, nullable=False),
+    Column("source", LONG_TEXT, nullable=False),
+    Column("target", LONG_TEXT, nullable=False),
     sqlite_autoincrement=True,
 )
 
 TYPES: Final = Table(
     "types",
     METADATA,
-    Column("type_id", _Id, primary_key=True),
-    Column("name", _BinaryText, nullable=False, unique=True),
-    Column("extra", _LongText),
+    Column("type_id", ID, primary_key=True),
+    Column("name", BINARY_TEXT, nullable=False, unique=True),
+    Column("extra", LONG_TEXT),
 )
 
 TABLE_INDEXES: Final = Table(
     "table_indexes",
     METADATA,
-    Column("index_id", _Id, primary_key=True),
-    Column("table_id", _Id, ForeignKey("tables.table_id"), nullable=False),
-    Column("name", _BinaryText, nullable=False),
+    Column("index_id", ID, primary_key=True),
+    Column("table_id", ID, ForeignKey("tables.table_id"), nullable=False),
+    Column("name", BINARY_TEXT, nullable=False),
     # As the index was made with; it may be `database.table`, and no such table need be there.
-    Column("index_table_name", _LongText),
-    Column("extra", _LongText),
+    Column("index_table_name", LONG_TEXT),
+    Column("extra", LONG_TEXT),
     UniqueConstraint("table_id", "name", name="table_indexes_name"),
 )
 
@@ -206,9 +200,9 @@ TABLE_INDEXES: Final = Table(
 PARTITION_MARKS: Final = Table(
     "partition_marks",
     METADATA,
-    Column("mark_id", _Id, primary_key=True),
-    Column("table_id", _Id, ForeignKey("tables.table_id"), nullable=False),
-    Column("values_hash", _BinaryText, nullable=False),
+    Column("mark_id", ID, primary_key=True),
+    Column("table_id", ID, ForeignKey("tables.table_id"), nullable=False),
+    Column("values_hash", BINARY_TEXT, nullable=False),
     Column("event_type", Integer, nullable=False),
     Column("event_time", BigInteger, nullable=False),
     Index("partition_marks_values", "table_id", "values_hash"),
@@ -219,36 +213,36 @@ PARTITION_MARKS: Final = Table(
 DELEGATION_TOKENS: Final = Table(
     "delegation_tokens",
     METADATA,
-    Column("identifier_hash", _BinaryText, primary_key=True),
-    Column("content", _LongText, nullable=False),
+    Column("identifier_hash", BINARY_TEXT, primary_key=True),
+    Column("content", LONG_TEXT, nullable=False),
 )
 
 MASTER_KEYS: Final = Table(
     "master_keys",
     METADATA,
-    Column("key_id", _Id, primary_key=True),
-    Column("content", _LongText, nullable=False),
+    Column("key_id", ID, primary_key=True),
+    Column("content", LONG_TEXT, nullable=False),
     sqlite_autoincrement=True,
 )
 
 PROPERTIES: Final = Table(
     "properties",
     METADATA,
-    Column("path_hash", _BinaryText, primary_key=True),
-    Column("namespace", _LongText, nullable=False),
-    Column("path", _LongText, nullable=False),
-    Column("value", _LongText, nullable=False),
+    Column("path_hash", BINARY_TEXT, primary_key=True),
+    Column("namespace", LONG_TEXT, nullable=False),
+    Column("path", LONG_TEXT, nullable=False),
+    Column("value", LONG_TEXT, nullable=False),
 )
 
 # Column statistics; `data` is a ColumnStatisticsData_v4 (semantics §2.16). Engines differ in what they compute.
 TABLE_STATISTICS: Final = Table(
     "table_statistics",
     METADATA,
-    Column("table_id", _Id, ForeignKey("tables.table_id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
-    Column("engine", _ShortText, primary_key=True),
-    Column("column_name", _BinaryText, primary_key=True),
-    Column("column_type", _LongText, nullable=False),
-    Column("data", _LongText, nullable=False),
+    Column("table_id", ID, ForeignKey("tables.table_id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("engine", SHORT_TEXT, primary_key=True),
+    Column("column_name", BINARY_TEXT, primary_key=True),
+    Column("column_type", LONG_TEXT, nullable=False),
+    Column("data", LONG_TEXT, nullable=False),
     Column("last_analyzed", BigInteger, nullable=False),
 )
 
@@ -256,11 +250,11 @@ PARTITION_STATISTICS: Final = Table(
     "partition_statistics",
     METADATA,
     Column("partition_id", BigInteger, primary_key=True, autoincrement=False),
-    Column("engine", _ShortText, primary_key=True),
-    Column("column_name", _BinaryText, primary_key=True),
-    Column("table_id", _Id, ForeignKey("tables.table_id", ondelete="CASCADE"), nullable=False, index=True),
-    Column("column_type", _LongText, nullable=False),
-    Column("data", _LongText, nullable=False),
+    Column("engine", SHORT_TEXT, primary_key=True),
+    Column("column_name", BINARY_TEXT, primary_key=True),
+    Column("table_id", ID, ForeignKey("tables.table_id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("column_type", LONG_TEXT, nullable=False),
+    Column("data", LONG_TEXT, nullable=False),
     Column("last_analyzed", BigInteger, nullable=False),
 )
 
@@ -268,37 +262,37 @@ PARTITION_STATISTICS: Final = Table(
 CONSTRAINTS: Final = Table(
     "constraints",
     METADATA,
-    Column("constraint_id", _Id, primary_key=True),
-    Column("table_id", _Id, ForeignKey("tables.table_id", ondelete="CASCADE"), nullable=False, index=True),
-    Column("parent_table_id", _Id, ForeignKey("tables.table_id", ondelete="CASCADE"), index=True),
+    Column("constraint_id", ID, primary_key=True),
+    Column("table_id", ID, ForeignKey("tables.table_id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("parent_table_id", ID, ForeignKey("tables.table_id", ondelete="CASCADE"), index=True),
     Column("kind", Integer, nullable=False),
-    Column("name", _BinaryText, nullable=False),
+    Column("name", BINARY_TEXT, nullable=False),
     Column("position", Integer, nullable=False),
-    Column("column_name", _BinaryText, nullable=False),
-    Column("parent_column_name", _BinaryText),
+    Column("column_name", BINARY_TEXT, nullable=False),
+    Column("parent_column_name", BINARY_TEXT),
     # The other fields of the SQL… struct.
-    Column("extra", _LongText),
+    Column("extra", LONG_TEXT),
 )
 
 ROLES: Final = Table(
     "roles",
     METADATA,
-    Column("role_id", _Id, primary_key=True),
-    Column("name", _BinaryText, nullable=False, unique=True),
-    Column("owner_name", _LongText),
+    Column("role_id", ID, primary_key=True),
+    Column("name", BINARY_TEXT, nullable=False, unique=True),
+    Column("owner_name", LONG_TEXT),
     Column("create_time", Integer, nullable=False),
 )
 
 ROLE_MEMBERS: Final = Table(
     "role_members",
     METADATA,
-    Column("member_id", _Id, primary_key=True),
-    Column("role_id", _Id, ForeignKey("roles.role_id", ondelete="CASCADE"), nullable=False),
-    Column("principal_name", _BinaryText, nullable=False),
+    Column("member_id", ID, primary_key=True),
+    Column("role_id", ID, ForeignKey("roles.role_id", ondelete="CASCADE"), nullable=False),
+    Column("principal_name", BINARY_TEXT, nullable=False),
     Column("principal_type", Integer, nullable=False),
     Column("grant_option", Boolean, nullable=False),
     Column("grant_time", Integer, nullable=False),
-    Column("grantor_name", _LongText),
+    Column("grantor_name", LONG_TEXT),
     Column("grantor_type", Integer),
     Index("role_members_principal", "principal_name", "principal_type"),
     UniqueConstraint("role_id", "principal_type", "principal_name", name="role_members_once"),
@@ -308,20 +302,20 @@ ROLE_MEMBERS: Final = Table(
 PRIVILEGES: Final = Table(
     "privileges",
     METADATA,
-    Column("privilege_id", _Id, primary_key=True),
+    Column("privilege_id", ID, primary_key=True),
     Column("object_type", Integer, nullable=False),
-    Column("database_id", _Id, ForeignKey("databases.database_id", ondelete="CASCADE"), index=True),
-    Column("table_id", _Id, ForeignKey("tables.table_id", ondelete="CASCADE"), index=True),
+    Column("database_id", ID, ForeignKey("databases.database_id", ondelete="CASCADE"), index=True),
+    Column("table_id", ID, ForeignKey("tables.table_id", ondelete="CASCADE"), index=True),
     Column("partition_id", BigInteger, index=True),
-    Column("column_name", _BinaryText),
-    Column("principal_name", _BinaryText, nullable=False),
+    Column("column_name", BINARY_TEXT),
+    Column("principal_name", BINARY_TEXT, nullable=False),
     Column("principal_type", Integer, nullable=False),
-    Column("privilege", _LongText, nullable=False),
+    Column("privilege", LONG_TEXT, nullable=False),
     Column("grant_option", Boolean, nullable=False),
     Column("create_time", Integer, nullable=False),
-    Column("grantor_name", _LongText),
+    Column("grantor_name", LONG_TEXT),
     Column("grantor_type", Integer),
-    Column("authorizer", _LongText),
+    Column("authorizer", LONG_TEXT),
     Index("privileges_principal", "principal_name", "principal_type"),
 )
 
@@ -329,12 +323,12 @@ PRIVILEGES: Final = Table(
 OUTCOMES: Final = Table(
     "outcomes",
     METADATA,
-    Column("principal", _BinaryText, primary_key=True),
-    Column("call_key", _BinaryText, primary_key=True),
-    Column("method", _LongText, nullable=False),
+    Column("principal", binary_text(PRINCIPAL_CHARACTERS), primary_key=True),
+    Column("call_key", binary_text(CALL_KEY_CHARACTERS), primary_key=True),
+    Column("method", LONG_TEXT, nullable=False),
     Column("concluded_at", BigInteger, nullable=False, index=True),
-    Column("codec_name", _LongText),
-    Column("payload", LargeBinary),
+    Column("codec_name", LONG_TEXT),
+    Column("payload", LONG_BINARY),
 )
 
 # What 3.1 and later keep besides the catalog. Names of these things may be of any length and have any characters, so
@@ -342,17 +336,17 @@ OUTCOMES: Final = Table(
 SERDES: Final = Table(
     "serdes",
     METADATA,
-    Column("name_hash", _ShortText, primary_key=True),
-    Column("content", _LongText, nullable=False),
+    Column("name_hash", SHORT_TEXT, primary_key=True),
+    Column("content", LONG_TEXT, nullable=False),
 )
 
 REGISTRY_SCHEMAS: Final = Table(
     "registry_schemas",
     METADATA,
-    Column("schema_id", _Id, primary_key=True),
-    Column("database_id", _Id, ForeignKey("databases.database_id", ondelete="CASCADE"), nullable=False),
-    Column("name_hash", _ShortText, nullable=False),
-    Column("content", _LongText, nullable=False),
+    Column("schema_id", ID, primary_key=True),
+    Column("database_id", ID, ForeignKey("databases.database_id", ondelete="CASCADE"), nullable=False),
+    Column("name_hash", SHORT_TEXT, nullable=False),
+    Column("content", LONG_TEXT, nullable=False),
     UniqueConstraint("database_id", "name_hash", name="registry_schemas_name"),
 )
 
@@ -360,7 +354,7 @@ REGISTRY_SCHEMAS: Final = Table(
 def _schema_id() -> Column[int]:
     return Column(
         "schema_id",
-        _Id,
+        ID,
         ForeignKey("registry_schemas.schema_id", ondelete="CASCADE"),
         primary_key=True,
         autoincrement=False,
@@ -372,7 +366,7 @@ REGISTRY_VERSIONS: Final = Table(
     METADATA,
     _schema_id(),
     Column("version", Integer, primary_key=True, autoincrement=False),
-    Column("content", _LongText, nullable=False),
+    Column("content", LONG_TEXT, nullable=False),
 )
 
 REGISTRY_COLUMNS: Final = Table(
@@ -381,54 +375,54 @@ REGISTRY_COLUMNS: Final = Table(
     _schema_id(),
     Column("version", Integer, primary_key=True, autoincrement=False),
     Column("position", Integer, primary_key=True, autoincrement=False),
-    Column("name_hash", _ShortText, nullable=False, index=True),
-    Column("namespace_hash", _ShortText, nullable=False, index=True),
-    Column("type_hash", _ShortText, nullable=False),
+    Column("name_hash", SHORT_TEXT, nullable=False, index=True),
+    Column("namespace_hash", SHORT_TEXT, nullable=False, index=True),
+    Column("type_hash", SHORT_TEXT, nullable=False),
 )
 
 # Plans are few and small, and read and changed as a whole: `content` is a WMFullResourcePlan.
 RESOURCE_PLANS: Final = Table(
     "resource_plans",
     METADATA,
-    Column("plan_id", _Id, primary_key=True),
-    Column("namespace_hash", _ShortText, nullable=False),
-    Column("name_hash", _ShortText, nullable=False),
-    Column("content", _LongText, nullable=False),
+    Column("plan_id", ID, primary_key=True),
+    Column("namespace_hash", SHORT_TEXT, nullable=False),
+    Column("name_hash", SHORT_TEXT, nullable=False),
+    Column("content", LONG_TEXT, nullable=False),
     UniqueConstraint("namespace_hash", "name_hash", name="resource_plans_name"),
 )
 
 RUNTIME_STATISTICS: Final = Table(
     "runtime_statistics",
     METADATA,
-    Column("statistic_id", _Id, primary_key=True),
+    Column("statistic_id", ID, primary_key=True),
     Column("create_time", BigInteger, nullable=False, index=True),
     Column("weight", Integer, nullable=False),
-    Column("payload", _LongBinary, nullable=False),
+    Column("payload", LONG_BINARY, nullable=False),
 )
 
 REPLICATION_METRICS: Final = Table(
     "replication_metrics",
     METADATA,
     Column("execution_id", BigInteger, primary_key=True, autoincrement=False),
-    Column("policy_hash", _ShortText, nullable=False),
+    Column("policy_hash", SHORT_TEXT, nullable=False),
     Column("dump_id", BigInteger, nullable=False),
     Column("start_time", BigInteger, nullable=False, index=True),
-    Column("content", _LongText, nullable=False),
+    Column("content", LONG_TEXT, nullable=False),
     Index("replication_metrics_policy", "policy_hash", "dump_id"),
 )
 
 SCHEDULED_QUERIES: Final = Table(
     "scheduled_queries",
     METADATA,
-    Column("query_id", _Id, primary_key=True),
-    Column("namespace_hash", _ShortText, nullable=False),
-    Column("name_hash", _ShortText, nullable=False),
+    Column("query_id", ID, primary_key=True),
+    Column("namespace_hash", SHORT_TEXT, nullable=False),
+    Column("name_hash", SHORT_TEXT, nullable=False),
     Column("is_enabled", Boolean, nullable=False),
     # In seconds; NULL when the schedule never comes round again.
     Column("next_execution", BigInteger),
     Column("active_execution", BigInteger),
     Column("failures", Integer, nullable=False),
-    Column("content", _LongText, nullable=False),
+    Column("content", LONG_TEXT, nullable=False),
     UniqueConstraint("namespace_hash", "name_hash", name="scheduled_queries_name"),
     Index("scheduled_queries_due", "namespace_hash", "next_execution"),
     sqlite_autoincrement=True,
@@ -437,20 +431,20 @@ SCHEDULED_QUERIES: Final = Table(
 SCHEDULED_EXECUTIONS: Final = Table(
     "scheduled_executions",
     METADATA,
-    Column("execution_id", _Id, primary_key=True),
-    Column("query_id", _Id, ForeignKey("scheduled_queries.query_id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("execution_id", ID, primary_key=True),
+    Column("query_id", ID, ForeignKey("scheduled_queries.query_id", ondelete="CASCADE"), nullable=False, index=True),
     Column("state", Integer, nullable=False),
     Column("start_time", BigInteger, nullable=False),
     Column("last_update", BigInteger, nullable=False, index=True),
     # Who executes it, and what went wrong, as a TJSON list.
-    Column("content", _LongText),
+    Column("content", LONG_TEXT),
     sqlite_autoincrement=True,
 )
 
 
 def _of_table(name: str, *, index: bool = False) -> Column[int]:
     key = ForeignKey("tables.table_id", ondelete="CASCADE")
-    return Column(name, _Id, key, primary_key=True, autoincrement=False, index=index)
+    return Column(name, ID, key, primary_key=True, autoincrement=False, index=index)
 
 
 # What was changed in the tables of a materialized view since it was built, as engines say when they commit.
@@ -468,11 +462,11 @@ VIEW_SOURCES: Final = Table(
 WRITE_EVENTS: Final = Table(
     "write_events",
     METADATA,
-    Column("event_id", _Id, primary_key=True),
+    Column("event_id", ID, primary_key=True),
     Column("txn_id", BigInteger, nullable=False),
-    Column("object_hash", _ShortText, nullable=False),
+    Column("object_hash", SHORT_TEXT, nullable=False),
     Column("event_time", BigInteger, nullable=False, index=True),
-    Column("content", _LongText, nullable=False),
+    Column("content", LONG_TEXT, nullable=False),
     UniqueConstraint("txn_id", "object_hash", name="write_events_object"),
 )
 

@@ -80,7 +80,7 @@ class StatisticsRepository(Repository):
 
     def put_of_table(self, table_id: TableId, engine: str, figures: Sequence[ColumnFigures]) -> None:
         known = {one.column for one in self.of_table(table_id, engine, [one.column for one in figures])}
-        rows = [{"table_id": table_id, "engine": engine, **_row(one)} for one in figures]
+        rows = [{"table_id": table_id, "engine": engine, **_row(one, self._dialect_name)} for one in figures]
         self._put(TABLE_STATISTICS, rows, lambda row: row["column_name"] in known)
 
     def put_of_partitions(
@@ -96,7 +96,7 @@ class StatisticsRepository(Repository):
             )
         }
         rows = [
-            {"table_id": table_id, "partition_id": partition_id, "engine": engine, **_row(one)}
+            {"table_id": table_id, "partition_id": partition_id, "engine": engine, **_row(one, self._dialect_name)}
             for partition_id, of_partition in figures.items()
             for one in of_partition
         ]
@@ -226,8 +226,8 @@ def _figures(column: str, column_type: str, data: str, last_analyzed: int) -> Co
     return ColumnFigures(column, column_type, decode_value(_DATA, data.encode()), last_analyzed)
 
 
-def _row(figures: ColumnFigures) -> dict[str, Any]:
-    check_name("column", figures.column)
+def _row(figures: ColumnFigures, dialect_name: str) -> dict[str, Any]:
+    check_name("column", figures.column, dialect_name)
     check_text("column type", figures.column_type)
     return {
         "column_name": figures.column,

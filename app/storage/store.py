@@ -13,8 +13,8 @@ from app.deferral import given_now
 from app.limits import Limits
 from app.metastore.fencing import fenced
 from app.metastore.ports import EventId, Snapshot, StoredEvent, StoreUnavailable, Transaction
-from app.storage.engines import parse_url, reading_engine, watching_connection, writing_engine
-from app.storage.errors import Retryable, detail_of, is_worth_another_try, translated
+from app.storage.engines import CONNECT_SECONDS_MAX, parse_url, reading_engine, watching_connection, writing_engine
+from app.storage.errors import MYSQL_KINDS, Retryable, detail_of, is_worth_another_try, translated
 from app.storage.events import change_headers
 from app.storage.outcomes import find_outcome
 from app.storage.partition_list import Lease
@@ -24,6 +24,7 @@ from app.storage.snapshot import SqlSnapshot
 from app.storage.writer import Writer
 
 if TYPE_CHECKING:
+    from app.storage.mysql_version_watch import MysqlVersionWatch
     from app.storage.postgres_pipeline import PostgresPipeline
     from app.storage.version_watch import PostgresVersionWatch
 
@@ -35,7 +36,7 @@ _LAST_EVENT_ID: Final = select(CATALOG.c.last_event_id)
 
 
 def open_store(url: str, clock: Clock, limits: Limits, read_connections_max: int = READ_CONNECTIONS_MAX) -> "SqlStore":
-    """Open the catalog in the database `url`: `sqlite:///file` or `postgresql+psycopg://…`.
+    """Open the catalog in the database `url`: `sqlite:///file`, `postgresql+psycopg://…` or `mariadb+pymysql://…`.
 
     A SQLite file is made and migrated as needed, another database must have our revision. Raises StoreError with a
     text that says what to do, StoreUnavailable when the database cannot be reached.
@@ -49,6 +50,7 @@ def open_store(url: str, clock: Clock, limits: Limits, read_connections_max: int
     except BaseException:
         writing.dispose()
         raise
+    parsed = parsed.set(drivername=writing.url.drivername)
     watching = watching_connection(parsed)
     return SqlStore(parsed, reading_engine(parsed, read_connections_max), writing, watching, clock, limits)
 
@@ -70,7 +72,8 @@ class SqlStore:
         self._writing = writing
         self._watching = watching
         self._watching_lock = threading.Lock()
-        self._writer = Writer(writing, clock, limits.write_queue_max, self._open_pipeline if watching is None else None)
+        has_pipeline = url.get_backend_name() == "postgresql"
+        self._writer = Writer(writing, clock, limits.write_queue_max, self._open_pipeline if has_pipeline else None)
 
     def read(self, work: Callable[[Snapshot], T]) -> T:
         """See `ports.Store.read`. A list in the result keeps the connection until it is closed."""
@@ -104,10 +107,14 @@ class SqlStore:
             with translated(self._reading):
                 raise
 
-    def version_watch(self) -> "PostgresVersionWatch | None":
+    def version_watch(self) -> "PostgresVersionWatch | MysqlVersionWatch | None":
         """See `cache.freshness.QueriedFeed`; None for SQLite, which has `data_version`."""
         if self._watching is not None:
             return None
+        if self._url.get_backend_name() in MYSQL_KINDS:
+            from app.storage.mysql_version_watch import open_mysql_watch
+
+            return open_mysql_watch(self._reading, self._url, CONNECT_SECONDS_MAX)
         # Only here, since PostgreSQL's driver costs a tenth of the memory of a server that needs none.
         from app.storage.version_watch import open_watch
 

@@ -55,6 +55,6 @@ class _Translator:
         """Its name stands somewhere in the parameters, written as they are."""
         if not is_storable(name):
             return false()
-        find: Any = func.instr if self._dialect_name == "sqlite" else func.strpos
+        find: Any = func.strpos if self._dialect_name == "postgresql" else func.instr
         position: ColumnElement[int] = find(TABLES.c.parameters, msgspec.json.encode(name).decode())
         return position > 0

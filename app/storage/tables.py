@@ -141,7 +141,7 @@ class TableWrites(TableReads):
             self._connection.execute(delete(child).where(child.c.table_id == table_id))
 
     def _check_table_name_free(self, database_id: DatabaseId, name: str, except_for: TableId | None) -> None:
-        check_name("table", name)
+        check_name("table", name, self._dialect_name)
         statement = select(TABLES.c.table_id).where(TABLES.c.database_id == database_id, TABLES.c.name == name)
         if self._connection.execute(statement).scalar() not in (None, except_for):
             raise DuplicateKey(name)

@@ -38,7 +38,7 @@ class CompactionWrites(CompactionReads, TxnStateWrites):
     def save_compactions(self, compactions: Sequence[Compaction]) -> None:
         if not compactions:
             return
-        rows = [_row(entry) for entry in compactions]
+        rows = [_row(entry, self._dialect_name) for entry in compactions]
         self.delete_compactions([entry.compaction_id for entry in compactions])
         self._connection.execute(insert(COMPACTIONS), rows)
 
@@ -48,7 +48,7 @@ class CompactionWrites(CompactionReads, TxnStateWrites):
             self._connection.execute(delete(COMPACTIONS).where(among))
 
     def forget_compacted(self, target: Target, highest_write_id: int | None) -> None:
-        columns = object_columns(target)
+        columns = object_columns(target, self._dialect_name)
         aborted = select(TXNS.c.txn_id).where(TXNS.c.state == State.ABORTED.value)
         for components in (COMPLETED_COMPONENTS, TXN_COMPONENTS):
             conditions: list[ColumnElement[bool]] = [components.c[name] == value for name, value in columns.items()]
@@ -66,7 +66,7 @@ class CompactionWrites(CompactionReads, TxnStateWrites):
         return None if row is None else Rebuild(TxnId(row.txn_id), row.last_heartbeat_ms)
 
     def set_rebuild(self, view: Target, txn_id: TxnId) -> None:
-        columns = object_columns(view)
+        columns = object_columns(view, self._dialect_name)
         del columns["partition_name"]
         self._connection.execute(delete(REBUILDS).where(_THIS_VIEW), _names(view))
         row = {**columns, "txn_id": txn_id, "last_heartbeat_ms": self.now_ms()}
@@ -96,12 +96,12 @@ def _conditions(filter: CompactionFilter) -> Iterable[ColumnElement[bool]]:
         yield COMPACTIONS.c.state.in_([state.value for state in sorted(filter.states)])
 
 
-def _row(entry: Compaction) -> dict[str, Any]:
+def _row(entry: Compaction, dialect_name: str) -> dict[str, Any]:
     # Escaped by JSON, so any text can be kept.
     details = json.dumps({name: value for name, value in asdict(entry.details).items() if value is not None})
     return {
         "compaction_id": entry.compaction_id,
-        **object_columns(entry.target),
+        **object_columns(entry.target, dialect_name),
         "compaction_type": int(entry.type),
         "state": entry.state.value,
         "details": details,

@@ -9,11 +9,12 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from sqlalchemy import ColumnElement, Executable, bindparam, delete, insert, literal_column, select, update
 
+from app.storage.database_clock import DATABASE_NOW
 from app.storage.filter_sql import is_bound_among, with_bound_ids, with_bound_pairs
 from app.storage.schema import CATALOG, OUTCOMES
 from app.storage.txn_locks import LOCK_ROWS
 from app.storage.txn_schema import COMPLETED_COMPONENTS, LOCKS, TXN_COMPONENTS, TXN_COUNTERS, TXNS
-from app.storage.txn_state import COMPONENT_COLUMNS, POSTGRES_NOW
+from app.storage.txn_state import COMPONENT_COLUMNS
 from app.txn.transactions import State
 
 Values: TypeAlias = Mapping[str, object]
@@ -30,7 +31,7 @@ class Statement(NamedTuple):
 # Where SQLite does not see to it, this lets one writer change the catalog at a time.
 LOCK_CATALOG: Final = select(CATALOG.c.last_event_id).with_for_update()
 COUNTERS: Final = select(TXN_COUNTERS.c.name, TXN_COUNTERS.c.last_id)
-COUNTERS_AND_NOW: Final = COUNTERS.add_columns(POSTGRES_NOW.scalar_subquery())
+COUNTERS_AND_NOW: Final = COUNTERS.add_columns(DATABASE_NOW.scalar_subquery())
 OPEN_IDS: Final = (
     select(TXNS.c.txn_id).where(TXNS.c.state == State.OPEN.value).order_by(TXNS.c.txn_id).limit(bindparam("limit"))
 )

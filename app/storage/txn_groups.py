@@ -192,7 +192,7 @@ class TxnGroup:
     def insert_writes(self, txn_id: TxnId, writes: Sequence[Write]) -> None:
         if txn_id in self._changed.new_writes:
             raise NeedsDatabase
-        self._set(self._changed.new_writes, txn_id, write_insertions(txn_id, writes))
+        self._set(self._changed.new_writes, txn_id, write_insertions(txn_id, writes, self._dialect_name))
         if txn_id in self._writes:
             self._set(self._writes, txn_id, [*self._writes[txn_id], *writes])
 
@@ -209,7 +209,11 @@ class TxnGroup:
 
     def insert_request(self, request: Sequence[Lock], client: Client, blocker: Lock | None) -> None:
         lock_id = request[0].lock_id
-        self._set(self._changed.new_locks, lock_id, lock_insertions(request, client, blocker, self.now_ms()))
+        self._set(
+            self._changed.new_locks,
+            lock_id,
+            lock_insertions(request, client, blocker, self.now_ms(), self._dialect_name),
+        )
         self._put(lock_id, request)
 
     def request(self, lock_id: int) -> list[Lock]:

@@ -119,7 +119,9 @@ class LockWrites(LockReads, TxnStateWrites):
         return LockId(self._next_ids("lock", 1))
 
     def insert_request(self, request: Sequence[Lock], client: Client, blocker: Lock | None) -> None:
-        self._connection.execute(insert(LOCKS), lock_insertions(request, client, blocker, self.now_ms()))
+        self._connection.execute(
+            insert(LOCKS), lock_insertions(request, client, blocker, self.now_ms(), self._dialect_name)
+        )
 
     def request(self, lock_id: int) -> list[Lock]:
         return locks_of(self._connection.execute(_REQUEST, {"the_lock": lock_id}))
@@ -194,7 +196,9 @@ class LockWrites(LockReads, TxnStateWrites):
         return and_(condition, is_among(LOCKS.c.table_name, tables, self._dialect_name))
 
 
-def lock_insertions(request: Sequence[Lock], client: Client, blocker: Lock | None, now_ms: int) -> list[dict[str, Any]]:
+def lock_insertions(
+    request: Sequence[Lock], client: Client, blocker: Lock | None, now_ms: int, dialect_name: str
+) -> list[dict[str, Any]]:
     """The rows of a request. Raises UnstorableText."""
     shared = {
         **client_columns(client),
@@ -206,7 +210,7 @@ def lock_insertions(request: Sequence[Lock], client: Client, blocker: Lock | Non
             "lock_id": lock.lock_id,
             "component_number": lock.number,
             "txn_id": lock.txn_id,
-            **object_columns(lock.target),
+            **object_columns(lock.target, dialect_name),
             "strength": STRENGTH[lock.type],
             "is_acquired": lock.is_acquired,
             "shares_writes": lock.shares_writes,

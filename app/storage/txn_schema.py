@@ -7,16 +7,14 @@ from typing import Final
 
 from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, SmallInteger, Table
 
+from app.storage.column_types import BINARY_TEXT, DATABASE_NAME, ID, LONG_TEXT, TABLE_NAME
 from app.storage.schema import METADATA
-from app.storage.schema import _BinaryText as BinaryText
-from app.storage.schema import _Id as Id
-from app.storage.schema import _LongText as LongText
 
 # The newest id of each kind that was ever given; a missing row is 0.
 TXN_COUNTERS: Final = Table(
     "txn_counters",
     METADATA,
-    Column("name", BinaryText, primary_key=True),
+    Column("name", BINARY_TEXT, primary_key=True),
     Column("last_id", BigInteger, nullable=False),
 )
 
@@ -25,17 +23,17 @@ TXNS: Final = Table(
     "txns",
     METADATA,
     Column("txn_id", BigInteger, primary_key=True, autoincrement=False),
-    Column("state", BinaryText, nullable=False),
+    Column("state", BINARY_TEXT, nullable=False),
     Column("txn_type", Integer, nullable=False),
-    Column("user_name", LongText, nullable=False),
-    Column("host_name", LongText, nullable=False),
-    Column("agent_info", LongText),
+    Column("user_name", LONG_TEXT, nullable=False),
+    Column("host_name", LONG_TEXT, nullable=False),
+    Column("agent_info", LONG_TEXT),
     Column("started_ms", BigInteger, nullable=False),
     Column("last_heartbeat_ms", BigInteger, nullable=False),
     Column("ended_ms", BigInteger),
     # The oldest transaction that was open when this one began.
     Column("min_open_txn", BigInteger, nullable=False),
-    Column("reason", LongText),
+    Column("reason", LONG_TEXT),
     Column("refused_lock", BigInteger),
     Index("txns_state", "state", "txn_id"),
 )
@@ -43,9 +41,9 @@ TXNS: Final = Table(
 
 def _object_columns() -> tuple[Column[str], Column[str], Column[str]]:
     return (
-        Column("db_name", BinaryText, nullable=False),
-        Column("table_name", BinaryText, nullable=False),
-        Column("partition_name", BinaryText, nullable=False),
+        Column("db_name", DATABASE_NAME, nullable=False),
+        Column("table_name", TABLE_NAME, nullable=False),
+        Column("partition_name", BINARY_TEXT, nullable=False),
     )
 
 
@@ -53,10 +51,10 @@ def _object_columns() -> tuple[Column[str], Column[str], Column[str]]:
 TXN_COMPONENTS: Final = Table(
     "txn_components",
     METADATA,
-    Column("component_id", Id, primary_key=True),
+    Column("component_id", ID, primary_key=True),
     Column("txn_id", BigInteger, nullable=False),
     *_object_columns(),
-    Column("operation", BinaryText, nullable=False),
+    Column("operation", BINARY_TEXT, nullable=False),
     Column("write_id", BigInteger),
     Index("txn_components_txn", "txn_id"),
     Index("txn_components_object", "db_name", "table_name"),
@@ -65,10 +63,10 @@ TXN_COMPONENTS: Final = Table(
 COMPLETED_COMPONENTS: Final = Table(
     "completed_txn_components",
     METADATA,
-    Column("component_id", Id, primary_key=True),
+    Column("component_id", ID, primary_key=True),
     Column("txn_id", BigInteger, nullable=False),
     *_object_columns(),
-    Column("operation", BinaryText, nullable=False),
+    Column("operation", BINARY_TEXT, nullable=False),
     Column("write_id", BigInteger),
     Index("completed_txn_components_txn", "txn_id"),
     Index("completed_txn_components_object", "db_name", "table_name"),
@@ -78,11 +76,11 @@ COMPLETED_COMPONENTS: Final = Table(
 WRITE_SETS: Final = Table(
     "write_sets",
     METADATA,
-    Column("write_set_id", Id, primary_key=True),
+    Column("write_set_id", ID, primary_key=True),
     Column("txn_id", BigInteger, nullable=False),
     Column("commit_id", BigInteger, nullable=False),
     *_object_columns(),
-    Column("operation", BinaryText, nullable=False),
+    Column("operation", BINARY_TEXT, nullable=False),
     Index("write_sets_object", "db_name", "table_name", "commit_id"),
     Index("write_sets_commit", "commit_id"),
 )
@@ -101,13 +99,12 @@ LOCKS: Final = Table(
     # 0 when it belongs to a transaction, whose heartbeat counts then.
     Column("last_heartbeat_ms", BigInteger, nullable=False),
     Column("acquired_ms", BigInteger),
-    Column("user_name", LongText, nullable=False),
-    Column("host_name", LongText, nullable=False),
-    Column("agent_info", LongText, nullable=False),
+    Column("user_name", LONG_TEXT, nullable=False),
+    Column("host_name", LONG_TEXT, nullable=False),
+    Column("agent_info", LONG_TEXT, nullable=False),
     Column("blocked_by_lock", BigInteger),
     Column("blocked_by_component", Integer),
     Index("locks_table", "db_name", "table_name", "strength"),
-    Index("locks_partition", "db_name", "table_name", "partition_name", "strength"),
 )
 
 # Write ids of a table by transaction, and the newest one given to each table.
@@ -115,8 +112,8 @@ TXN_WRITE_IDS: Final = Table(
     "txn_write_ids",
     METADATA,
     Column("txn_id", BigInteger, primary_key=True, autoincrement=False),
-    Column("db_name", BinaryText, primary_key=True),
-    Column("table_name", BinaryText, primary_key=True),
+    Column("db_name", DATABASE_NAME, primary_key=True),
+    Column("table_name", TABLE_NAME, primary_key=True),
     Column("write_id", BigInteger, nullable=False),
     Index("txn_write_ids_table", "db_name", "table_name", "write_id"),
 )
@@ -124,8 +121,8 @@ TXN_WRITE_IDS: Final = Table(
 TABLE_WRITE_IDS: Final = Table(
     "table_write_ids",
     METADATA,
-    Column("db_name", BinaryText, primary_key=True),
-    Column("table_name", BinaryText, primary_key=True),
+    Column("db_name", DATABASE_NAME, primary_key=True),
+    Column("table_name", TABLE_NAME, primary_key=True),
     Column("last_write_id", BigInteger, nullable=False),
 )
 
@@ -133,7 +130,7 @@ TABLE_WRITE_IDS: Final = Table(
 REPLICATED_TXNS: Final = Table(
     "replicated_txns",
     METADATA,
-    Column("policy", BinaryText, primary_key=True),
+    Column("policy", BINARY_TEXT, primary_key=True),
     Column("source_txn_id", BigInteger, primary_key=True, autoincrement=False),
     Column("txn_id", BigInteger, nullable=False),
     Index("replicated_txns_txn", "txn_id"),
@@ -143,8 +140,8 @@ REPLICATED_TXNS: Final = Table(
 REBUILDS: Final = Table(
     "materialization_rebuilds",
     METADATA,
-    Column("db_name", BinaryText, primary_key=True),
-    Column("table_name", BinaryText, primary_key=True),
+    Column("db_name", DATABASE_NAME, primary_key=True),
+    Column("table_name", TABLE_NAME, primary_key=True),
     Column("txn_id", BigInteger, nullable=False),
     Column("last_heartbeat_ms", BigInteger, nullable=False),
 )
@@ -156,9 +153,8 @@ COMPACTIONS: Final = Table(
     Column("compaction_id", BigInteger, primary_key=True, autoincrement=False),
     *_object_columns(),
     Column("compaction_type", Integer, nullable=False),
-    Column("state", BinaryText, nullable=False),
+    Column("state", BINARY_TEXT, nullable=False),
     # The rest is kept as one JSON object: nothing is searched by it.
-    Column("details", LongText, nullable=False),
-    Index("compactions_object", "db_name", "table_name", "partition_name"),
+    Column("details", LONG_TEXT, nullable=False),
     Index("compactions_state", "state", "compaction_id"),
 )

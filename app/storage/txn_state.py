@@ -5,19 +5,18 @@ from functools import lru_cache
 from typing import Any, Final
 
 from sqlalchemy import (
-    BigInteger,
     Connection,
     bindparam,
-    cast,
     delete,
     func,
     insert,
-    literal,
     select,
     update,
 )
 
 from app.clock import Clock
+from app.storage.counters import next_ids
+from app.storage.database_clock import DATABASE_NOW
 from app.storage.errors import check_name, check_text, is_storable
 from app.storage.filter_sql import has_id_among, is_among
 from app.storage.repository import Repository
@@ -45,12 +44,6 @@ _OPEN_TEXT: Final = State.OPEN.value
 _OPEN: Final = int(TxnState.OPEN)
 _ABORTED: Final = int(TxnState.ABORTED)
 
-_NEXT_IDS: Final = (
-    update(TXN_COUNTERS)
-    .where(TXN_COUNTERS.c.name == bindparam("the_name"))
-    .values(last_id=TXN_COUNTERS.c.last_id + bindparam("count"))
-    .returning(TXN_COUNTERS.c.last_id)
-)
 _LAST_ID: Final = select(TXN_COUNTERS.c.last_id).where(TXN_COUNTERS.c.name == bindparam("the_name"))
 _BY_ID: Final = select(TXNS).where(TXNS.c.txn_id == bindparam("the_txn"))
 _OLDEST_OPEN: Final = select(TXNS.c.txn_id).where(TXNS.c.state == State.OPEN.value).order_by(TXNS.c.txn_id).limit(1)
@@ -87,8 +80,6 @@ _WRITES: Final = select(*(TXN_COMPONENTS.c[name] for name in COMPONENT_COLUMNS))
 _COMPLETE: Final = insert(COMPLETED_COMPONENTS).from_select(list(COMPONENT_COLUMNS), _WRITES)
 _FORGET_WRITES: Final = delete(TXN_COMPONENTS).where(TXN_COMPONENTS.c.txn_id == bindparam("the_txn"))
 _REFUSED_LOCK: Final = select(TXNS).where(TXNS.c.refused_lock == bindparam("the_lock"))
-
-POSTGRES_NOW: Final = select(cast(func.extract("epoch", func.clock_timestamp()) * literal(1000), BigInteger))
 
 
 class TxnStateReads(Repository):
@@ -134,7 +125,7 @@ class TxnStateWrites(TxnStateReads):
             if self._dialect_name == "sqlite":
                 self._now_ms = self._clock.milliseconds()
             else:
-                self._now_ms = self._connection.execute(POSTGRES_NOW).scalar_one()
+                self._now_ms = self._connection.execute(DATABASE_NOW).scalar_one()
         return self._now_ms
 
     def insert_txns(self, count: int, type: TxnType, client: Client) -> list[TxnId]:
@@ -181,7 +172,7 @@ class TxnStateWrites(TxnStateReads):
         return {source_id: TxnId(txn_id) for source_id, txn_id in rows}
 
     def insert_replicated(self, policy: str, txn_ids: Mapping[int, TxnId]) -> None:
-        check_name("policy", policy)
+        check_name("policy", policy, self._dialect_name)
         rows = [
             {"policy": policy, "source_txn_id": source_id, "txn_id": txn_id} for source_id, txn_id in txn_ids.items()
         ]
@@ -223,7 +214,7 @@ class TxnStateWrites(TxnStateReads):
                 {
                     "txn_id": txn_id,
                     "commit_id": commit_id,
-                    **object_columns(write.target),
+                    **object_columns(write.target, self._dialect_name),
                     "operation": write.operation.value,
                 }
                 for write in changes
@@ -235,7 +226,7 @@ class TxnStateWrites(TxnStateReads):
         return None if row is None else txn_of(row)
 
     def insert_writes(self, txn_id: TxnId, writes: Sequence[Write]) -> None:
-        rows = write_insertions(txn_id, writes)
+        rows = write_insertions(txn_id, writes, self._dialect_name)
         if rows:
             self._connection.execute(insert(TXN_COMPONENTS), rows)
 
@@ -272,11 +263,7 @@ class TxnStateWrites(TxnStateReads):
 
     def _next_ids(self, name: str, count: int) -> int:
         """Take so many ids; the last one of them."""
-        last = self._connection.execute(_NEXT_IDS, {"the_name": name, "count": count}).scalar()
-        if last is None:
-            last = count
-            self._connection.execute(insert(TXN_COUNTERS).values(name=name, last_id=last))
-        return int(last)
+        return next_ids(self._connection, name, count)
 
 
 def txn_insertions(
@@ -294,12 +281,12 @@ def txn_insertions(
     return [{"txn_id": txn_id, **row} for txn_id in txn_ids]
 
 
-def write_insertions(txn_id: TxnId, writes: Sequence[Write]) -> list[dict[str, Any]]:
+def write_insertions(txn_id: TxnId, writes: Sequence[Write], dialect_name: str) -> list[dict[str, Any]]:
     """Rows of TXN_COMPONENTS. Raises UnstorableText."""
     return [
         {
             "txn_id": txn_id,
-            **object_columns(write.target),
+            **object_columns(write.target, dialect_name),
             "operation": write.operation.value,
             "write_id": write.write_id,
         }
@@ -313,11 +300,11 @@ def write_of(row: Sequence[Any]) -> Write:
     return Write(target_of(db_name, table_name, partition_name), Operation(operation), write_id)
 
 
-def object_columns(target: Target) -> dict[str, str]:
+def object_columns(target: Target, dialect_name: str) -> dict[str, str]:
     """A target as columns: what is absent is an empty text. Raises UnstorableText."""
     for kind, name in zip(("database", "table", "partition"), target, strict=True):
         if name is not None:
-            check_name(kind, name)
+            check_name(kind, name, dialect_name)
     return {"db_name": target[0], "table_name": target[1] or "", "partition_name": target[2] or ""}
 
 

@@ -50,7 +50,7 @@ class WriteIdWrites(WriteIdReads):
         return {row.txn_id: row.write_id for row in rows}
 
     def insert_write_ids(self, table: Target, write_ids: Mapping[TxnId, int]) -> None:
-        names = _columns(table)
+        names = _columns(table, self._dialect_name)
         rows = [{**names, "txn_id": txn_id, "write_id": write_id} for txn_id, write_id in write_ids.items()]
         if rows:
             self._connection.execute(insert(TXN_WRITE_IDS), rows)
@@ -62,16 +62,18 @@ class WriteIdWrites(WriteIdReads):
     def set_last_write_id(self, table: Target, write_id: int) -> None:
         changed = self._connection.execute(_SET_LAST, {**_names(table), "new_last": write_id}).rowcount
         if not changed:
-            self._connection.execute(insert(TABLE_WRITE_IDS).values(**_columns(table), last_write_id=write_id))
+            self._connection.execute(
+                insert(TABLE_WRITE_IDS).values(**_columns(table, self._dialect_name), last_write_id=write_id)
+            )
 
 
 def _names(table: Target) -> dict[str, str]:
     return {"the_db": table.db_name, "the_table": table.table_name or ""}
 
 
-def _columns(table: Target) -> dict[str, str]:
+def _columns(table: Target, dialect_name: str) -> dict[str, str]:
     """Raises UnstorableText."""
-    columns = object_columns(table)
+    columns = object_columns(table, dialect_name)
     del columns["partition_name"]
     return columns
 

@@ -29,7 +29,7 @@ class TypeRepository(Repository):
 
     def insert(self, new: Type) -> None:
         name = new.name or ""
-        check_name("type", name)
+        check_name("type", name, self._dialect_name)
         if self.find(name) is not None:
             raise DuplicateKey(name)
         self._connection.execute(insert(TYPES).values(name=name, extra=encode_extra(new, _EXTRA)))

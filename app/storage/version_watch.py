@@ -21,6 +21,8 @@ _QUERY: Final = b"SELECT last_event_id FROM catalog"
 class PostgresVersionWatch:
     """See `cache.freshness.VersionWatch`."""
 
+    sees_lasting_only = True
+
     def __init__(self, connection: psycopg.Connection) -> None:
         """`connection` commits by itself and belongs to the watch from now on. Raises StoreUnavailable."""
         self._connection = connection

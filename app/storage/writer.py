@@ -19,7 +19,7 @@ from app.call_keys import CallKey, current_call_key, recalled_value
 from app.clock import Clock
 from app.deferral import Deliver, Done, given_now, is_taking, take
 from app.metastore.ports import EventId, OutcomeUnknown, StoreUnavailable
-from app.storage.errors import Retryable, detail_of, is_disconnect, is_worth_another_try, translated
+from app.storage.errors import Retryable, detail_of, is_disconnect, is_worth_another_try, may_have_committed, translated
 from app.storage.event_loop_writer import EventLoopWriter, Pipeline
 from app.storage.jobs import Failure, Job, Later, Outcome, Success, tell
 from app.storage.schema import CATALOG
@@ -210,7 +210,7 @@ class _Batch:
         try:
             connection.commit()
         except DBAPIError as error:
-            if is_disconnect(self._engine, error):
+            if may_have_committed(self._engine, error):
                 raise OutcomeUnknown("the connection to the database was lost while committing") from error
             raise
 

@@ -37,9 +37,7 @@ class CompactionService:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def request(
-        self, target: Target, type: CompactionType, details: CompactionDetails
-    ) -> tuple[Compaction, bool]:
+    def request(self, target: Target, type: CompactionType, details: CompactionDetails) -> tuple[Compaction, bool]:
         """The new entry and True, or the one that is queued or worked on already and False."""
 
         def work(txns: TxnWrites) -> tuple[Compaction, bool]:

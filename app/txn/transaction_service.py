@@ -226,9 +226,7 @@ class TransactionService:
             raise too_many_open()
         return txns.insert_txns(count, type, client)
 
-    def _open_replicated(
-        self, txns: TxnWrites, client: Client, policy: str, source_ids: Sequence[int]
-    ) -> list[TxnId]:
+    def _open_replicated(self, txns: TxnWrites, client: Client, policy: str, source_ids: Sequence[int]) -> list[TxnId]:
         known = txns.replicated(policy, source_ids)
         new = sorted({source_id for source_id in source_ids if source_id not in known})
         if new:

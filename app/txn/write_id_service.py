@@ -144,9 +144,7 @@ class WriteIdService:
 def _allocate(txns: TxnWrites, table: Target, txn_ids: Sequence[int], *, again: bool) -> dict[int, int]:
     wanted = set(txn_ids)
     usable = {
-        txn.txn_id
-        for txn in txns.txns(sorted(wanted))
-        if txn.state is State.OPEN and txn.type is not TxnType.READ_ONLY
+        txn.txn_id for txn in txns.txns(sorted(wanted)) if txn.state is State.OPEN and txn.type is not TxnType.READ_ONLY
     }
     if usable != wanted:
         names = ", ".join(f"txnid:{txn_id}" for txn_id in sorted(wanted - usable)[:100])

@@ -128,6 +128,9 @@ def test_several_processes_serve_one_database(tmp_path):
         (("--database", "oracle://x"), "error: databases of kind oracle are not supported"),
         (("--database", "postgresql://x@127.0.0.1:1/x"), "error: the database cannot be reached"),
         (("--database", "postgresql://x@127.0.0.1:1/x", "--workers", "2"), "error: the database cannot be reached"),
+        (("--database", "mariadb://x@127.0.0.1:1/x"), "error: the database cannot be reached"),
+        (("--database", "mysql+pymysql://x@127.0.0.1:1/x", "--workers", "2"), "error: the database cannot be reached"),
+        (("--database", "mariadb://x@127.0.0.1:1"), "error: the database URL names no database"),
         (("--database", "postgres://x@h/x"), "use sqlite:///folder/metastore.db or postgresql+psycopg://"),
         (("--port", "99999"), "error: port: "),
         (("--config", "/nonexistent.toml"), "error: settings file /nonexistent.toml not found"),
@@ -183,8 +186,9 @@ def test_a_thrift_port_in_use_is_one_line(tmp_path):
     assert len(ended.stderr.splitlines()) == 1
 
 
-def test_why_a_database_cannot_be_reached_is_told_to_the_operator(tmp_path):
-    ended = hms_gateway("migrate", "--data-dir", str(tmp_path), "--database", "postgresql://x:geheim@127.0.0.1:1/x")
+@pytest.mark.parametrize("kind", ["postgresql", "mariadb"])
+def test_why_a_database_cannot_be_reached_is_told_to_the_operator(tmp_path, kind):
+    ended = hms_gateway("migrate", "--data-dir", str(tmp_path), "--database", f"{kind}://x:geheim@127.0.0.1:1/x")
     assert ended.returncode == 2
     assert "Connection refused" in ended.stderr
     assert "geheim" not in ended.stderr
@@ -226,19 +230,17 @@ def test_migrate_says_from_where_to_where(tmp_path):
     assert "already" in hms_gateway("migrate", "--data-dir", str(tmp_path)).stdout
 
 
-@pytest.mark.postgres
-def test_migrate_of_postgresql(tmp_path, fresh_postgres_database):
-    refused = hms_gateway("serve", "--data-dir", str(tmp_path), "--port", "0", "--database", fresh_postgres_database)
+def test_migrate_of_a_server_database(tmp_path, server_database):
+    refused = hms_gateway("serve", "--data-dir", str(tmp_path), "--port", "0", "--database", server_database)
     assert refused.returncode == 2
     assert "hms-gateway migrate" in refused.stderr
-    first = hms_gateway("migrate", "--database", fresh_postgres_database)
+    first = hms_gateway("migrate", "--database", server_database)
     assert (first.returncode, first.stdout[:26]) == (0, "from an empty database to ")
 
 
-@pytest.mark.postgres
-def test_several_processes_serve_postgresql(tmp_path, fresh_postgres_database):
-    assert hms_gateway("migrate", "--database", fresh_postgres_database).returncode == 0
-    with GatewayServer(tmp_path, demo=True, database=fresh_postgres_database, settings={"workers": 2}) as server:
+def test_several_processes_serve_a_server_database(tmp_path, server_database):
+    assert hms_gateway("migrate", "--database", server_database).returncode == 0
+    with GatewayServer(tmp_path, demo=True, database=server_database, settings={"workers": 2}) as server:
         for number in range(4):
             assert call(server, "create_database", f'{{"name": "sales_{number}"}}').returncode == 0
             assert f"sales_{number}" in call(server, "get_all_databases").stdout

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -11,6 +12,7 @@ from app.clock import ManualClock
 from app.limits import Limits
 from app.storage import SqlStore, migrate, open_store
 from app.storage.schema import METADATA
+from tests.private_mariadb import PrivateMariadb
 from tests.private_postgres import PrivatePostgres
 
 
@@ -30,18 +32,51 @@ def contract_postgres(postgres_server: PrivatePostgres) -> str:
     return url
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(scope="session")
+def contract_mariadb(mariadb_server: PrivateMariadb) -> str:
+    mariadb_server.administer("CREATE DATABASE contract")
+    url = mariadb_server.url("contract")
+    migrate(url)
+    return url
+
+
+@pytest.fixture(
+    params=[
+        "sqlite",
+        pytest.param("postgres", marks=pytest.mark.postgres),
+        pytest.param("mariadb", marks=pytest.mark.mariadb),
+    ]
+)
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A migrated database without content."""
     if request.param == "sqlite":
         path = shutil.copy(request.getfixturevalue("migrated_sqlite_file"), tmp_path / "catalog.sqlite")
         return f"sqlite:///{path}"
-    url: str = request.getfixturevalue("contract_postgres")
+    if request.param == "mariadb":
+        url: str = request.getfixturevalue("contract_mariadb")
+        server: PrivateMariadb = request.getfixturevalue("mariadb_server")
+        with server.connect("contract") as mariadb, mariadb.cursor() as cursor:
+            empty(cursor)
+        return url
+    url = request.getfixturevalue("contract_postgres")
     tables = ", ".join(table.name for table in METADATA.sorted_tables)
     with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
         connection.execute(f"TRUNCATE {tables} RESTART IDENTITY")
         connection.execute("INSERT INTO catalog VALUES (1, 0)")
     return url
+
+
+def empty(cursor: Any) -> None:
+    """Delete every row. TRUNCATE would make each table anew, which takes longer than most tests."""
+    tables = [table.name for table in METADATA.sorted_tables]
+    filled = " UNION ALL ".join(f"(SELECT '{name}' FROM `{name}` LIMIT 1)" for name in tables)
+    cursor.execute(filled)
+    for statement in (
+        "SET foreign_key_checks = 0",
+        *(f"DELETE FROM `{name}`" for (name,) in cursor.fetchall()),
+        "INSERT INTO catalog VALUES (1, 0)",
+    ):
+        cursor.execute(statement)
 
 
 @pytest.fixture

@@ -99,6 +99,10 @@ class Worker(threading.Thread):
 
 
 @pytest.mark.slow
+# On MariaDB tests/linearizability asks the same and more.
+@pytest.mark.parametrize(
+    "database_url", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True
+)
 def test_conflicting_leases_never_overlap_and_ids_follow_the_order_of_holding(store):
     released, history = threading.Condition(), History()
 

@@ -18,6 +18,7 @@ from tests.contract.objects import create, names, table
 
 KEYS = [FieldSchema("ds", "string"), FieldSchema("hr", "int"), FieldSchema("number", "int"), FieldSchema("day", "date")]
 COUNT = 5_000
+TABLE_ID_BYTES = 8
 
 
 def values(number: int) -> list[str]:
@@ -59,12 +60,18 @@ def selection(of: StoredTable, what: str) -> Selection:
             return matching_filter(of, SELECTIONS[what])
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(
+    params=[
+        "sqlite",
+        pytest.param("postgres", marks=pytest.mark.postgres),
+        pytest.param("mariadb", marks=pytest.mark.mariadb),
+    ]
+)
 def database_url(request: pytest.FixtureRequest, tmp_path: Path, migrated_sqlite_file: Path) -> str:
-    """A database in which nothing ever was: PostgreSQL keeps figures about what other tests have deleted."""
+    """A database in which nothing ever was: servers keep figures about what other tests have deleted."""
     if request.param == "sqlite":
         return f"sqlite:///{shutil.copy(migrated_sqlite_file, tmp_path / 'catalog.sqlite')}"
-    url: str = request.getfixturevalue("fresh_postgres_database")
+    url: str = request.getfixturevalue(f"fresh_{request.param}_database")
     migrate(url)
     return url
 
@@ -86,11 +93,24 @@ def statements() -> Iterator[list[tuple[str, Any]]]:
 
 def plan(database_url: str, statement: str, parameters: Any) -> str:
     engine = create_engine(database_url)
+    if engine.dialect.name == "mariadb":
+        with engine.connect() as connection:
+            steps = [mariadb_step(row) for row in connection.exec_driver_sql("EXPLAIN " + statement, parameters)]
+        engine.dispose()
+        return "\n".join(steps)
     explain = "EXPLAIN QUERY PLAN " if engine.dialect.name == "sqlite" else "EXPLAIN (COSTS OFF) "
     with engine.connect() as connection:
         rows = connection.exec_driver_sql(explain + statement, parameters).fetchall()
     engine.dispose()
     return "\n".join(str(row[-1]) for row in rows)
+
+
+def mariadb_step(row: Any) -> str:
+    """As SQLite says it. Partitions of which only `table_id` is looked up are as good as all."""
+    is_whole = row.table == "partitions" and (row.type in ("ALL", "index") or row.key_len == str(TABLE_ID_BYTES))
+    return (
+        f"{'SCAN' if is_whole else 'SEARCH'} {row.table} ({row.type}, {row.key}, {row.key_len} bytes, {row.rows} rows)"
+    )
 
 
 def assert_indexes_are_used(store: SqlStore, database_url: str, of: StoredTable) -> None:

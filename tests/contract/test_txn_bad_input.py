@@ -104,7 +104,14 @@ def calling(database_url: str, folder: Path) -> Iterator[Caller]:
     metastore.store.close()
 
 
-@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(
+    scope="module",
+    params=[
+        "sqlite",
+        pytest.param("postgres", marks=pytest.mark.postgres),
+        pytest.param("mariadb", marks=pytest.mark.mariadb),
+    ],
+)
 def unchanged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
     """One for all tests whose calls change nothing."""
     folder = tmp_path_factory.mktemp("bad_input")
@@ -114,6 +121,8 @@ def unchanged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
         with psycopg.connect(server.url().replace("+psycopg", ""), autocommit=True) as connection:
             connection.execute("CREATE DATABASE bad_input")
         url = server.url("bad_input")
+    if request.param == "mariadb":
+        url = request.getfixturevalue("mariadb_database_of_module")
     migrate(url)
     with calling(url, folder) as caller:
         yield caller

@@ -17,6 +17,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.slow
+# On MariaDB tests/linearizability asks the same and more.
+@pytest.mark.parametrize(
+    "database_url", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True
+)
 def test_processes_exclude_each_other(database_url: str, tmp_path: Path) -> None:
     register = tmp_path / "register"
     register.write_text("00000000")

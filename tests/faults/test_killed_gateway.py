@@ -32,7 +32,14 @@ ROUNDS = 40
 PATIENCE_SECONDS = "60"
 
 
-@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+@pytest.mark.parametrize(
+    "database",
+    [
+        "sqlite",
+        pytest.param("postgres", marks=pytest.mark.postgres),
+        pytest.param("mariadb", marks=pytest.mark.mariadb),
+    ],
+)
 def test_every_change_is_made_once_and_answered(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     gateway = GatewayServer(tmp_path / "gateway", database=made_ready(database, tmp_path, request))
     with gateway, patient_bridge(gateway) as bridge:
@@ -57,7 +64,7 @@ def made_ready(database: str, folder: Path, request: pytest.FixtureRequest) -> s
     """The URL of an empty database with its tables; None is the gateway's own SQLite."""
     if database == "sqlite":
         return None
-    url: str = request.getfixturevalue("fresh_postgres_database")
+    url: str = request.getfixturevalue(f"fresh_{database}_database")
     migrate(url, folder)
     return url
 

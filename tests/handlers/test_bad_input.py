@@ -58,12 +58,19 @@ def forgetful(write: Callable[[Callable[[Any], T]], T]) -> Callable[[Callable[[A
     return pretend
 
 
-@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(
+    scope="module",
+    params=[
+        "sqlite",
+        pytest.param("postgres", marks=pytest.mark.postgres),
+        pytest.param("mariadb", marks=pytest.mark.mariadb),
+    ],
+)
 def metastore(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metastore]:
     folder: Path = tmp_path_factory.mktemp("bad")
     url = None
-    if request.param == "postgres":
-        url = request.getfixturevalue("postgres_database_of_module")
+    if request.param != "sqlite":
+        url = request.getfixturevalue(f"{request.param}_database_of_module")
         migrate(url)
     metastore = build_metastore(Settings(data_dir=folder, file_systems={"file": "ignore"}, database_url=url))
     fill(metastore)

@@ -1,4 +1,4 @@
-"""Two servers over one PostgreSQL, and the database going away under a running server."""
+"""Two servers over one database, and the database going away under a running server."""
 
 import http.client
 import json
@@ -11,14 +11,13 @@ from typing import Any
 
 import pytest
 
+from tests.private_mariadb import DURABLE, PrivateMariadb
 from tests.private_postgres import PrivatePostgres
 from tests.server import API_PATH, GatewayServer, basic, migrate
 
 ROUNDS = 1_000
 WRITERS = 4
 RECOVERY_TRIES_MAX = 600
-
-pytestmark = pytest.mark.postgres
 
 
 class Caller:
@@ -42,11 +41,11 @@ class Caller:
 
 
 @pytest.fixture
-def replicas(fresh_postgres_database: str, tmp_path: Path) -> Iterator[tuple[GatewayServer, GatewayServer]]:
-    migrate(fresh_postgres_database, tmp_path)
+def replicas(server_database: str, tmp_path: Path) -> Iterator[tuple[GatewayServer, GatewayServer]]:
+    migrate(server_database, tmp_path)
     with ExitStack() as servers:
-        first = servers.enter_context(GatewayServer(tmp_path / "first", database=fresh_postgres_database))
-        second = servers.enter_context(GatewayServer(tmp_path / "second", database=fresh_postgres_database))
+        first = servers.enter_context(GatewayServer(tmp_path / "first", database=server_database))
+        second = servers.enter_context(GatewayServer(tmp_path / "second", database=server_database))
         yield first, second
 
 
@@ -96,16 +95,28 @@ def test_name_is_given_to_one_of_two_replicas_only(replicas: tuple[GatewayServer
     assert sorted(number for number, made in outcomes if made) == list(range(20))
 
 
+@pytest.mark.postgres
 def test_database_that_goes_away_comes_back_without_a_restart(own_postgres: PrivatePostgres, tmp_path: Path) -> None:
-    migrate(own_postgres.url(), tmp_path)
-    with GatewayServer(tmp_path / "server", database=own_postgres.url()) as server, server.connection() as connection:
-        _survives_an_outage(own_postgres, server, Caller(server, connection))
+    _survives_an_outage(own_postgres, own_postgres.url(), tmp_path)
 
 
-def _survives_an_outage(postgres: PrivatePostgres, server: GatewayServer, caller: Caller) -> None:
+@pytest.mark.mariadb
+@pytest.mark.parametrize("own_mariadb", [DURABLE], indirect=True, ids=["durable"])
+def test_mariadb_that_goes_away_comes_back_without_a_restart(own_mariadb: PrivateMariadb, tmp_path: Path) -> None:
+    own_mariadb.administer("CREATE DATABASE leaving")
+    _survives_an_outage(own_mariadb, own_mariadb.url("leaving"), tmp_path)
+
+
+def _survives_an_outage(database: PrivatePostgres | PrivateMariadb, url: str, folder: Path) -> None:
+    migrate(url, folder)
+    with GatewayServer(folder / "server", database=url) as server, server.connection() as connection:
+        _goes_and_comes(database, server, Caller(server, connection))
+
+
+def _goes_and_comes(database: PrivatePostgres | PrivateMariadb, server: GatewayServer, caller: Caller) -> None:
     caller.result("create_database", f'{{"1":{database_payload("kept", 1)}}}')
     caller.result("get_database", '{"1":{"str":"kept"}}')
-    postgres.stop()
+    database.stop()
     assert not server.is_ready()
     calls = [
         # Its answer may be remembered, but nobody knows whether it still holds.
@@ -118,12 +129,12 @@ def _survives_an_outage(postgres: PrivatePostgres, server: GatewayServer, caller
         assert status == 503, (method, message)
         assert message[:4] == [1, method, 3, 1]
         # Hive's clients repeat calls on texts with these words.
-        for word in ("TTransportException", "TProtocolException", "JDO", "psycopg", "Traceback"):
+        for word in ("TTransportException", "TProtocolException", "JDO", "psycopg", "pymysql", "Traceback"):
             assert word not in message[4]["1"]["str"]
     logged = [json.loads(line) for line in server.log_text().splitlines() if '"call not possible"' in line]
     assert {line["method"] for line in logged} == {method for method, _ in calls}
     assert all(re.search("connection|socket", line["detail"]) for line in logged), "the operator is told why"
-    postgres.start()
+    database.start()
     assert any(server.is_ready() for _ in range(RECOVERY_TRIES_MAX)), "ready again"
     assert caller.result("get_database", '{"1":{"str":"kept"}}')["rec"]["1"] == {"str": "kept"}
     assert caller.result("get_databases", '{"1":{"str":"lost"}}') == {"lst": ["str", 0]}

@@ -7,10 +7,16 @@ import pytest
 from app.storage import migrate
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(
+    params=[
+        "sqlite",
+        pytest.param("postgres", marks=pytest.mark.postgres),
+        pytest.param("mariadb", marks=pytest.mark.mariadb),
+    ]
+)
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     url = f"sqlite:///{tmp_path}/catalog.sqlite"
-    if request.param == "postgres":
-        url = request.getfixturevalue("fresh_postgres_database")
+    if request.param != "sqlite":
+        url = request.getfixturevalue(f"fresh_{request.param}_database")
     migrate(url)
     return url

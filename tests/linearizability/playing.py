@@ -7,12 +7,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from tests.linearizability.history import Call, read_journals
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PROCESSES: Final = 16
 # So many times as many worlds as the suite takes.
 SCALE: Final = int(os.environ.get("LINEARIZABILITY_SCALE", "1"))
+# What would hardly find on MariaDB what the same test on PostgreSQL and others on MariaDB do not.
+MARIADB_WHEN_MORE_IS_ASKED: Final = pytest.param(
+    "mariadb", marks=[pytest.mark.mariadb, pytest.mark.skipif(SCALE == 1, reason="LINEARIZABILITY_SCALE is 1")]
+)
 
 
 def start(folder: Path, kind: str, addresses: Sequence[str], *options: object) -> subprocess.Popen[str]:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.linearizability.checks import check_lease_ids, check_leases, check_versions
 from tests.linearizability.history import answered, by_world
-from tests.linearizability.playing import SCALE, play
+from tests.linearizability.playing import MARIADB_WHEN_MORE_IS_ASKED, SCALE, play
 from tests.linearizability.tenures import check_tenures
 from tests.linearizability.test_locks import two_gateways
 
@@ -32,9 +32,11 @@ def test_leases_that_end_by_themselves(database_url: str, tmp_path: Path) -> Non
     check_versions(calls)
 
 
-@pytest.mark.postgres
-def test_leases_that_end_by_themselves_through_two_gateways(fresh_postgres_database: str, tmp_path: Path) -> None:
-    with two_gateways(fresh_postgres_database, tmp_path) as addresses:
+@pytest.mark.parametrize(
+    "database_server", [pytest.param("postgres", marks=pytest.mark.postgres), MARIADB_WHEN_MORE_IS_ASKED], indirect=True
+)
+def test_leases_that_end_by_themselves_through_two_gateways(server_database: str, tmp_path: Path) -> None:
+    with two_gateways(server_database, tmp_path) as addresses:
         calls = play(tmp_path, "tenures", addresses, "--worlds", SCALE, "--calls", 6)
     assert len(check_tenures(calls)) > 8 * SCALE
     assert any(call.failure for call in calls if call.name == "write")

@@ -13,7 +13,16 @@ import pytest
 
 from tests.linearizability.checks import check_ids, check_locks
 from tests.linearizability.history import Call, by_world
-from tests.linearizability.playing import PROCESSES, SCALE, finish, play, start, wait_for_journals
+from tests.linearizability.playing import (
+    MARIADB_WHEN_MORE_IS_ASKED,
+    PROCESSES,
+    SCALE,
+    finish,
+    play,
+    start,
+    wait_for_journals,
+)
+from tests.private_mariadb import DURABLE, PrivateMariadb
 from tests.private_postgres import PrivatePostgres
 from tests.server import GatewayServer, migrate
 
@@ -55,40 +64,56 @@ def test_processes_that_are_killed_leave_nothing_half_done(database_url: str, tm
 
 @pytest.mark.postgres
 def test_a_database_that_crashes_loses_no_commit(own_postgres: PrivatePostgres, tmp_path: Path) -> None:
-    """What the store calls unavailable has not happened, and what it calls unknown may have."""
     with psycopg.connect(own_postgres.url().replace("+psycopg", ""), autocommit=True) as connection:
         connection.execute("ALTER DATABASE postgres SET synchronous_commit = on")
-    migrate(own_postgres.url(), tmp_path)
-    process = start(tmp_path, "locks", [own_postgres.url()], "--worlds", 1, "--calls", 24)
+    crash_and_check(own_postgres, own_postgres.url(), tmp_path)
+
+
+@pytest.mark.mariadb
+@pytest.mark.parametrize("own_mariadb", [DURABLE], indirect=True, ids=["durable"])
+def test_a_mariadb_that_crashes_loses_no_commit(own_mariadb: PrivateMariadb, tmp_path: Path) -> None:
+    own_mariadb.administer("CREATE DATABASE crashing")
+    crash_and_check(own_mariadb, own_mariadb.url("crashing"), tmp_path)
+
+
+def crash_and_check(server: PrivatePostgres | PrivateMariadb, url: str, folder: Path) -> None:
+    """What the store calls unavailable has not happened, and what it calls unknown may have."""
+    migrate(url, folder)
+    process = start(folder, "locks", [url], "--worlds", 1, "--calls", 24)
     for crash in (1, 2):
-        wait_for_journals(process, tmp_path, crash * KILL_BYTES // 2)
-        own_postgres.stop()
-        own_postgres.start()
-    check(finish(process, tmp_path), is_alone=False)
+        wait_for_journals(process, folder, crash * KILL_BYTES // 2)
+        server.stop()
+        server.start()
+    check(finish(process, folder), is_alone=False)
 
 
-@pytest.mark.postgres
-def test_a_row_lock_that_is_missing_is_missed(fresh_postgres_database: str, tmp_path: Path) -> None:
+def test_a_row_lock_that_is_missing_is_missed(server_database: str, tmp_path: Path) -> None:
     """Without the lock that makes units of work wait for each other there is no order that explains what was told."""
-    migrate(fresh_postgres_database, tmp_path)
+    migrate(server_database, tmp_path)
     with pytest.raises(AssertionError):
-        check(play(tmp_path, "locks", [fresh_postgres_database], "--worlds", 3, "--without-row-lock"))
+        check(play(tmp_path, "locks", [server_database], "--worlds", 3, "--without-row-lock"))
 
 
-@pytest.mark.postgres
-def test_through_two_gateways(fresh_postgres_database: str, tmp_path: Path) -> None:
-    with two_gateways(fresh_postgres_database, tmp_path) as addresses:
+def test_through_two_gateways(server_database: str, tmp_path: Path) -> None:
+    with two_gateways(server_database, tmp_path) as addresses:
         found = check(play(tmp_path, "locks", addresses, "--worlds", 2 * SCALE))
     assert found.total() > 400 * SCALE
 
 
-@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+@pytest.mark.parametrize(
+    "database",
+    [
+        "sqlite",
+        pytest.param("postgres", marks=pytest.mark.postgres),
+        MARIADB_WHEN_MORE_IS_ASKED,
+    ],
+)
 def test_a_gateway_that_is_killed_loses_nothing_it_answered(
     database: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     url = None
-    if database == "postgresql":
-        url = request.getfixturevalue("fresh_postgres_database")
+    if database != "sqlite":
+        url = request.getfixturevalue(f"fresh_{database}_database")
         migrate(url, tmp_path)
     with GatewayServer(tmp_path / "gateway", database=url) as server:
         process = start(tmp_path, "locks", [address(server)], "--worlds", 1, "--calls", 24)
@@ -103,7 +128,7 @@ def test_a_gateway_that_is_killed_loses_nothing_it_answered(
 
 @contextmanager
 def two_gateways(database: str, folder: Path) -> Iterator[list[str]]:
-    """The addresses of two replicas over a new PostgreSQL database."""
+    """The addresses of two replicas over a new database."""
     migrate(database, folder)
     first, second = (GatewayServer(folder / name, database=database) for name in ("first", "second"))
     with first, second:

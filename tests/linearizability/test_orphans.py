@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.structs import TxnAbortedException
-from tests.linearizability.playing import ROOT
+from tests.linearizability.playing import MARIADB_WHEN_MORE_IS_ASKED, ROOT
 from tests.linearizability.services import GatewayServices
 from tests.server import GatewayServer, migrate
 
@@ -21,11 +21,18 @@ HEARTBEATS = 20
 PATIENCE_SECONDS = 30
 
 
-@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+@pytest.mark.parametrize(
+    "database",
+    [
+        "sqlite",
+        pytest.param("postgres", marks=pytest.mark.postgres),
+        MARIADB_WHEN_MORE_IS_ASKED,
+    ],
+)
 def test_locks_of_the_dead_fall_free_in_time(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     url = None
-    if database == "postgresql":
-        url = request.getfixturevalue("fresh_postgres_database")
+    if database != "sqlite":
+        url = request.getfixturevalue(f"fresh_{database}_database")
         migrate(url, tmp_path)
     settings = {"txn_timeout_seconds": TIMEOUT_SECONDS}
     with GatewayServer(tmp_path / "gateway", database=url, settings=settings) as server:

@@ -12,7 +12,7 @@ import pytest
 from app.client import MetastoreClient
 from app.structs import LeaseObject
 from tests.catalog import new_table
-from tests.linearizability.playing import ROOT
+from tests.linearizability.playing import MARIADB_WHEN_MORE_IS_ASKED, ROOT
 from tests.server import GatewayServer, migrate, trusting
 
 pytestmark = pytest.mark.slow
@@ -21,14 +21,20 @@ REFUSALS = 10
 PATIENCE_SECONDS = 60
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+@pytest.fixture(
+    params=[
+        "sqlite",
+        pytest.param("postgres", marks=pytest.mark.postgres),
+        MARIADB_WHEN_MORE_IS_ASKED,
+    ]
+)
 def gateways(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[GatewayServer, GatewayServer]]:
     """Where holders write, and where their successors do: two replicas, or the same one."""
     if request.param == "sqlite":
         with GatewayServer(tmp_path / "only") as only:
             yield only, only
         return
-    url = request.getfixturevalue("fresh_postgres_database")
+    url = request.getfixturevalue(f"fresh_{request.param}_database")
     migrate(url, tmp_path)
     with (
         GatewayServer(tmp_path / "first", database=url) as first,

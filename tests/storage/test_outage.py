@@ -1,8 +1,8 @@
 """A database that goes away: callers are told, nothing is half done, and all goes on when it is back."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import psycopg
 import pytest
@@ -14,7 +14,10 @@ from app.limits import Limits
 from app.metastore.ports import Event, OutcomeUnknown, StoreError, StoreUnavailable, Transaction
 from app.storage import SqlStore, migrate, open_store
 from app.storage.writer import _Batch
+from tests.private_mariadb import DURABLE, PrivateMariadb
 from tests.private_postgres import PrivatePostgres
+
+Server: TypeAlias = PrivatePostgres | PrivateMariadb
 
 EVENT = Event("X", "d", None, "{}")
 
@@ -24,9 +27,9 @@ def append(transaction: Transaction) -> int:
 
 
 @pytest.fixture
-def store(fresh_postgres_database: str) -> Iterator[SqlStore]:
-    migrate(fresh_postgres_database)
-    opened = open_store(fresh_postgres_database, ManualClock(), Limits())
+def store(server_database: str) -> Iterator[SqlStore]:
+    migrate(server_database)
+    opened = open_store(server_database, ManualClock(), Limits())
     yield opened
     opened.close()
 
@@ -36,30 +39,40 @@ def administer(server: PrivatePostgres, statement: str) -> None:
         connection.execute(statement)
 
 
-def cut_connections(server: PrivatePostgres) -> None:
+def cut_connections(server: PrivatePostgres | PrivateMariadb) -> None:
+    """Those to databases that tests made."""
+    if isinstance(server, PrivateMariadb):
+        cut_connections_of_mariadb(server)
+        return
     others = "pid <> pg_backend_pid() AND datname <> 'postgres'"
     administer(server, f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE {others}")
 
 
-@pytest.mark.postgres
-def test_broken_connections_are_not_noticed(store: SqlStore, postgres_server: PrivatePostgres) -> None:
+def cut_connections_of_mariadb(server: PrivateMariadb) -> None:
+    others = "SELECT id FROM information_schema.processlist WHERE id <> connection_id() AND db <> 'mysql'"
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute(others)
+        for (number,) in cursor.fetchall():
+            cursor.execute(f"KILL {number}")
+        while cursor.execute(others):
+            pass
+
+
+def test_broken_connections_are_not_noticed(store: SqlStore, database_server: Server) -> None:
     store.write(append)
     for _ in range(3):
-        cut_connections(postgres_server)
+        cut_connections(database_server)
         assert store.version() == store.write(append) - 1
     assert store.read(lambda snapshot: len(snapshot.events_after(0))) == 4  # type: ignore[arg-type]
 
 
-@pytest.mark.postgres
-def test_a_connection_cut_inside_a_unit_of_work_runs_it_again(
-    store: SqlStore, postgres_server: PrivatePostgres
-) -> None:
+def test_a_connection_cut_inside_a_unit_of_work_runs_it_again(store: SqlStore, database_server: Server) -> None:
     runs = []
 
     def work(transaction: Transaction) -> int:
         runs.append(transaction.append_event(EVENT))
         if len(runs) == 1:
-            cut_connections(postgres_server)
+            cut_connections(database_server)
         return transaction.append_event(EVENT)
 
     assert store.write(work) == 2
@@ -67,14 +80,13 @@ def test_a_connection_cut_inside_a_unit_of_work_runs_it_again(
     assert store.version() == 2
 
 
-@pytest.mark.postgres
 def test_a_connection_cut_while_committing_leaves_the_outcome_unknown(
-    store: SqlStore, postgres_server: PrivatePostgres, monkeypatch: pytest.MonkeyPatch
+    store: SqlStore, database_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit = _Batch._commit
 
     def cut_then_commit(batch: _Batch, connection: Any) -> None:
-        cut_connections(postgres_server)
+        cut_connections(database_server)
         commit(batch, connection)
 
     with monkeypatch.context() as patched:
@@ -86,31 +98,37 @@ def test_a_connection_cut_while_committing_leaves_the_outcome_unknown(
 
 @pytest.mark.postgres
 @pytest.mark.slow
-def test_a_server_that_stops_and_starts() -> None:
-    server = PrivatePostgres()
-    try:
-        server.start()
-        migrate(server.url())
-        store = open_store(server.url(), ManualClock(), Limits())
-        store.write(append)
-        # This server forgets what it has not written yet when it is stopped: it runs without fsync.
-        administer(server, "CHECKPOINT")
-        server.stop()
-        for call in (store.ready, store.version, lambda: store.write(append), lambda: store.changes_since(0)):  # type: ignore[arg-type]
-            with pytest.raises(StoreUnavailable, match="cannot be reached"):
-                call()
-        with pytest.raises(StoreUnavailable):
-            open_store(server.url(), ManualClock(), Limits())
-        server.start()
-        store.ready()
-        assert store.write(append) == 2
-        assert len(store.changes_since(0)) == 2  # type: ignore[arg-type]
-        store.close()
-    finally:
-        server.delete()
+def test_a_postgresql_that_stops_and_starts(own_postgres: PrivatePostgres) -> None:
+    # This server forgets what it has not written yet when it is stopped: it runs without fsync.
+    stops_and_starts(own_postgres, own_postgres.url(), lambda: administer(own_postgres, "CHECKPOINT"))
 
 
-@pytest.mark.postgres
+@pytest.mark.mariadb
+@pytest.mark.slow
+@pytest.mark.parametrize("own_mariadb", [DURABLE], indirect=True, ids=["durable"])
+def test_a_mariadb_that_stops_and_starts(own_mariadb: PrivateMariadb) -> None:
+    own_mariadb.administer("CREATE DATABASE leaving")
+    stops_and_starts(own_mariadb, own_mariadb.url("leaving"), lambda: None)
+
+
+def stops_and_starts(server: Server, url: str, save: Callable[[], None]) -> None:
+    migrate(url)
+    store = open_store(url, ManualClock(), Limits())
+    store.write(append)
+    save()
+    server.stop()
+    for call in (store.ready, store.version, lambda: store.write(append), lambda: store.changes_since(0)):  # type: ignore[arg-type]
+        with pytest.raises(StoreUnavailable, match="cannot be reached"):
+            call()
+    with pytest.raises(StoreUnavailable):
+        open_store(url, ManualClock(), Limits())
+    server.start()
+    store.ready()
+    assert store.write(append) == 2
+    assert len(store.changes_since(0)) == 2  # type: ignore[arg-type]
+    store.close()
+
+
 def test_serialization_failures_run_the_work_again(store: SqlStore) -> None:
     runs = []
 
@@ -127,33 +145,34 @@ def test_serialization_failures_run_the_work_again(store: SqlStore) -> None:
 
 
 def raise_state(transaction: Any, state: str) -> None:
-    transaction._connection.exec_driver_sql(f"DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '{state}'; END $$")
+    connection = transaction._connection
+    if connection.dialect.name == "mariadb":
+        connection.exec_driver_sql("SIGNAL SQLSTATE '40001' SET mysql_errno = 1213")
+    connection.exec_driver_sql(f"DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '{state}'; END $$")
 
 
-@pytest.mark.postgres
-def test_a_lock_that_is_never_given_back_is_an_answer(
-    fresh_postgres_database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    migrate(fresh_postgres_database)
+def test_a_lock_that_is_never_given_back_is_an_answer(server_database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    migrate(server_database)
     monkeypatch.setattr("app.storage.engines.BUSY_SECONDS_MAX", 0.05)
-    store = open_store(fresh_postgres_database, ManualClock(), Limits())
-    with psycopg.connect(fresh_postgres_database.replace("+psycopg", "")) as other:
-        other.execute("SELECT 1 FROM catalog FOR UPDATE")
+    store = open_store(server_database, ManualClock(), Limits())
+    engine = create_engine(server_database)
+    with engine.connect() as other:
+        other.exec_driver_sql("SELECT 1 FROM catalog FOR UPDATE")
         with pytest.raises(StoreUnavailable, match="for too long"):
             store.write(append)
         assert store.version() == 0
+    engine.dispose()
     assert store.write(append) == 1
     store.close()
 
 
-@pytest.mark.postgres
 def test_a_statement_that_fails_says_nothing_of_its_text(store: SqlStore) -> None:
     def work(transaction: Any) -> None:
         transaction._connection.exec_driver_sql("SELECT secret FROM nowhere")
 
     with pytest.raises(StoreError) as caught:
         store.write(work)
-    assert str(caught.value) == "the database refused a statement (42P01)"
+    assert str(caught.value) in [f"the database refused a statement ({state})" for state in ("42P01", 1146)]
     assert store.write(append) == 1
 
 

@@ -42,9 +42,7 @@ def txn(state: State, reason: str | None = None) -> Txn:
 def cells() -> list[tuple[str, str, str]]:
     header, *rows = ([part for part in line.strip().split("  ") if part] for line in STATES.strip("\n").splitlines())
     states = [name.strip() for name in header]
-    return [
-        (row[0], state, cell.strip()) for row in rows for state, cell in zip(states, row[1:], strict=True)
-    ]
+    return [(row[0], state, cell.strip()) for row in rows for state, cell in zip(states, row[1:], strict=True)]
 
 
 @pytest.mark.parametrize(("call", "state", "cell"), cells())

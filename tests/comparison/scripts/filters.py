@@ -70,7 +70,7 @@ FILTERS = (
     's = "é"',
     's = ""',
     'nokey = "1"',
-    'n = 1 and nokey = 1',
+    "n = 1 and nokey = 1",
     'name = "x"',
     "s = ",
     "= 1",

@@ -4,7 +4,8 @@ from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
-from sqlalchemy.dialects import mysql, postgresql
+
+from app.storage.column_types import BINARY_TEXT, DATABASE_NAME, ID, LONG_TEXT, TABLE_NAME, index_lengths
 
 revision = "0001"
 down_revision = None
@@ -12,14 +13,6 @@ branch_labels = None
 depends_on = None
 
 KEY_COLUMN_COUNT = 8
-
-ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-BINARY_TEXT = (
-    sa.Text()
-    .with_variant(postgresql.TEXT(collation="C"), "postgresql")
-    .with_variant(mysql.VARCHAR(700, collation="utf8mb4_bin"), "mysql", "mariadb")
-)
-LONG_TEXT = sa.Text().with_variant(mysql.LONGTEXT(collation="utf8mb4_bin"), "mysql", "mariadb")
 
 
 def upgrade() -> None:
@@ -32,7 +25,7 @@ def upgrade() -> None:
     op.create_table(
         "databases",
         sa.Column("database_id", ID, primary_key=True),
-        sa.Column("name", BINARY_TEXT, nullable=False, unique=True),
+        sa.Column("name", DATABASE_NAME, nullable=False, unique=True),
         *texts("description", "location", "owner_name"),
         sa.Column("owner_type", sa.Integer),
         *texts("parameters"),
@@ -51,7 +44,7 @@ def upgrade() -> None:
         "tables",
         sa.Column("table_id", ID, primary_key=True),
         reference("databases.database_id"),
-        required("name", BINARY_TEXT),
+        required("name", TABLE_NAME),
         sa.Column("table_type", BINARY_TEXT),
         *texts("owner"),
         required("create_time", sa.Integer),
@@ -97,7 +90,7 @@ def upgrade() -> None:
             ["table_id", *keys],
             sqlite_where=present,
             postgresql_where=present,
-            mysql_length=dict.fromkeys(keys, 180),
+            **index_lengths(*keys),
         )
     op.create_table(
         "further_keys",

@@ -4,20 +4,13 @@ from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
-from sqlalchemy.dialects import mysql, postgresql
+
+from app.storage.column_types import BINARY_TEXT, DATABASE_NAME, ID, LONG_TEXT, TABLE_NAME, index_lengths
 
 revision = "0002"
 down_revision = "0001"
 branch_labels = None
 depends_on = None
-
-ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-BINARY_TEXT = (
-    sa.Text()
-    .with_variant(postgresql.TEXT(collation="C"), "postgresql")
-    .with_variant(mysql.VARCHAR(700, collation="utf8mb4_bin"), "mysql", "mariadb")
-)
-LONG_TEXT = sa.Text().with_variant(mysql.LONGTEXT(collation="utf8mb4_bin"), "mysql", "mariadb")
 
 
 def upgrade() -> None:
@@ -80,21 +73,26 @@ def upgrade() -> None:
         sa.Column("blocked_by_component", sa.Integer),
     )
     op.create_index("locks_table", "locks", ["db_name", "table_name", "strength"])
-    op.create_index("locks_partition", "locks", ["db_name", "table_name", "partition_name", "strength"])
+    op.create_index(
+        "locks_partition",
+        "locks",
+        ["db_name", "table_name", "partition_name", "strength"],
+        **index_lengths("partition_name"),
+    )
     partial_index("locks_txn", "locks", "txn_id", "txn_id > 0")
     partial_index("locks_silent", "locks", "last_heartbeat_ms", "txn_id = 0")
     op.create_table(
         "txn_write_ids",
         key("txn_id"),
-        key("db_name", BINARY_TEXT),
-        key("table_name", BINARY_TEXT),
+        key("db_name", DATABASE_NAME),
+        key("table_name", TABLE_NAME),
         required("write_id"),
     )
     op.create_index("txn_write_ids_table", "txn_write_ids", ["db_name", "table_name", "write_id"])
     op.create_table(
         "table_write_ids",
-        key("db_name", BINARY_TEXT),
-        key("table_name", BINARY_TEXT),
+        key("db_name", DATABASE_NAME),
+        key("table_name", TABLE_NAME),
         required("last_write_id"),
     )
     op.create_table(
@@ -106,8 +104,8 @@ def upgrade() -> None:
     op.create_index("replicated_txns_txn", "replicated_txns", ["txn_id"])
     op.create_table(
         "materialization_rebuilds",
-        key("db_name", BINARY_TEXT),
-        key("table_name", BINARY_TEXT),
+        key("db_name", DATABASE_NAME),
+        key("table_name", TABLE_NAME),
         required("txn_id"),
         required("last_heartbeat_ms"),
     )
@@ -119,7 +117,12 @@ def upgrade() -> None:
         required("state", BINARY_TEXT),
         required("details", LONG_TEXT),
     )
-    op.create_index("compactions_object", "compactions", ["db_name", "table_name", "partition_name"])
+    op.create_index(
+        "compactions_object",
+        "compactions",
+        ["db_name", "table_name", "partition_name"],
+        **index_lengths("partition_name"),
+    )
     op.create_index("compactions_state", "compactions", ["state", "compaction_id"])
 
 
@@ -132,7 +135,11 @@ def required(name: str, kind: Any = sa.BigInteger) -> sa.Column[Any]:
 
 
 def object_columns() -> list[sa.Column[Any]]:
-    return [required(name, BINARY_TEXT) for name in ("db_name", "table_name", "partition_name")]
+    return [
+        required("db_name", DATABASE_NAME),
+        required("table_name", TABLE_NAME),
+        required("partition_name", BINARY_TEXT),
+    ]
 
 
 def partial_index(name: str, table: str, column: str, condition: str) -> None:

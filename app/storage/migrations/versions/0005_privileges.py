@@ -4,20 +4,13 @@ from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
-from sqlalchemy.dialects import mysql, postgresql
+
+from app.storage.column_types import BINARY_TEXT, ID, LONG_TEXT
 
 revision = "0005"
 down_revision = "0004"
 branch_labels = None
 depends_on = None
-
-ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-BINARY_TEXT = (
-    sa.Text()
-    .with_variant(postgresql.TEXT(collation="C"), "postgresql")
-    .with_variant(mysql.VARCHAR(700, collation="utf8mb4_bin"), "mysql", "mariadb")
-)
-LONG_TEXT = sa.Text().with_variant(mysql.LONGTEXT(collation="utf8mb4_bin"), "mysql", "mariadb")
 
 
 def upgrade() -> None:

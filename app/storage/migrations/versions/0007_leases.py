@@ -4,24 +4,13 @@ from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
-from sqlalchemy.dialects import mysql, postgresql
+
+from app.storage.column_types import BINARY_TEXT, DATABASE_NAME, LONG_TEXT, SHORT_TEXT, TABLE_NAME, index_lengths
 
 revision = "0007"
 down_revision = "0006"
 branch_labels = None
 depends_on = None
-
-BINARY_TEXT = (
-    sa.Text()
-    .with_variant(postgresql.TEXT(collation="C"), "postgresql")
-    .with_variant(mysql.VARCHAR(700, collation="utf8mb4_bin"), "mysql", "mariadb")
-)
-SHORT_TEXT = (
-    sa.Text()
-    .with_variant(postgresql.TEXT(collation="C"), "postgresql")
-    .with_variant(mysql.VARCHAR(64, collation="utf8mb4_bin"), "mysql", "mariadb")
-)
-LONG_TEXT = sa.Text().with_variant(mysql.LONGTEXT(collation="utf8mb4_bin"), "mysql", "mariadb")
 
 
 def upgrade() -> None:
@@ -34,10 +23,17 @@ def upgrade() -> None:
         required("end_ms"),
         required("duration_ms"),
     )
-    op.create_index("leases_object", "leases", ["db_name", "table_name", "partition_name"])
+    op.create_index(
+        "leases_object", "leases", ["db_name", "table_name", "partition_name"], **index_lengths("partition_name")
+    )
     op.create_index("leases_end", "leases", ["end_ms"])
     op.create_table("lease_waiters", *key("ticket"), *object_columns(), required("until_ms"))
-    op.create_index("lease_waiters_object", "lease_waiters", ["db_name", "table_name", "partition_name"])
+    op.create_index(
+        "lease_waiters_object",
+        "lease_waiters",
+        ["db_name", "table_name", "partition_name"],
+        **index_lengths("partition_name"),
+    )
     op.create_index("lease_waiters_until", "lease_waiters", ["until_ms"])
 
 
@@ -53,5 +49,9 @@ def required(name: str, kind: Any = sa.BigInteger) -> sa.Column[Any]:
 
 
 def object_columns() -> list[sa.Column[Any]]:
-    names = [required(name, BINARY_TEXT) for name in ("db_name", "table_name", "partition_name")]
-    return [*names, required("type", SHORT_TEXT)]
+    return [
+        required("db_name", DATABASE_NAME),
+        required("table_name", TABLE_NAME),
+        required("partition_name", BINARY_TEXT),
+        required("type", SHORT_TEXT),
+    ]

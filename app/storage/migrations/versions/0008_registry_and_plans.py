@@ -4,21 +4,13 @@ from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
-from sqlalchemy.dialects import mysql, postgresql
+
+from app.storage.column_types import ID, LONG_BINARY, LONG_TEXT, SHORT_TEXT
 
 revision = "0008"
 down_revision = "0007"
 branch_labels = None
 depends_on = None
-
-ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-SHORT_TEXT = (
-    sa.Text()
-    .with_variant(postgresql.TEXT(collation="C"), "postgresql")
-    .with_variant(mysql.VARCHAR(64, collation="utf8mb4_bin"), "mysql", "mariadb")
-)
-LONG_TEXT = sa.Text().with_variant(mysql.LONGTEXT(collation="utf8mb4_bin"), "mysql", "mariadb")
-LONG_BINARY = sa.LargeBinary().with_variant(mysql.LONGBLOB(), "mysql", "mariadb")
 
 
 def upgrade() -> None:
