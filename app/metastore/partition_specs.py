@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, cast
 
 from app.metastore.errors import required
-from app.metastore.locations import join, relative_part
+from app.metastore.locations import LocationError, join, parse_location, relative_part
 from app.structs import (
     EncodedList,
     MetaException,
@@ -102,21 +102,21 @@ def _shared_spec(table: Table, root: str, partitions: Sequence[Partition]) -> Pa
 
 
 def _spec_partitions(spec: PartitionSpec, db_name: str | None, tbl_name: str | None) -> Iterator[Partition]:
-    if spec.sharedSDPartitionSpec is not None:
-        yield from _with_shared_descriptor(spec, spec.sharedSDPartitionSpec, db_name, tbl_name)
-    elif spec.partitionList is not None:
+    # A client may set both, although the IDL has them as alternatives: the list counts, as in Hive.
+    if spec.partitionList is not None:
         yield from required(spec.partitionList.partitions, "partitions of the partition spec")
+    elif spec.sharedSDPartitionSpec is not None:
+        yield from _with_shared_descriptor(spec.sharedSDPartitionSpec, db_name, tbl_name)
     else:
         raise MetaException("A partition spec must hold a partition list or a shared storage descriptor")
 
 
 def _with_shared_descriptor(
-    spec: PartitionSpec, shared: PartitionSpecWithSharedSD, db_name: str | None, tbl_name: str | None
+    shared: PartitionSpecWithSharedSD, db_name: str | None, tbl_name: str | None
 ) -> Iterator[Partition]:
-    root = spec.rootPath or (shared.sd.location if shared.sd else None)
     for bare in required(shared.partitions, "partitions of the partition spec"):
         descriptor = copy.copy(required(shared.sd, "storage descriptor"))
-        descriptor.location = join(root or "", bare.relativePath.lstrip("/")) if bare.relativePath else None
+        descriptor.location = _location(descriptor.location, bare.relativePath)
         yield Partition(
             values=bare.values,
             dbName=db_name,
@@ -127,3 +127,25 @@ def _with_shared_descriptor(
             parameters=bare.parameters,
             privileges=bare.privileges,
         )
+
+
+def _location(shared: str | None, relative_path: str | None) -> str | None:
+    """None is the default location. A path is relative to the root of the disk only where `shared` names it."""
+    location = required(shared, "location of the shared storage descriptor")
+    path = None if relative_path is None else relative_path.lstrip("/")
+    if not path:
+        return None if path is None else location
+    if not _names_a_place(location):
+        raise MetaException(
+            f"Partition spec with relativePath {relative_path} has no location that it is relative to;"
+            " set the location of the shared storage descriptor"
+        )
+    return join(location, path)
+
+
+def _names_a_place(location: str) -> bool:
+    try:
+        parsed = parse_location(location)
+    except LocationError as error:
+        raise MetaException(str(error)) from error
+    return bool(parsed.authority or parsed.path)

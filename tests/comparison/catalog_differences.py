@@ -74,6 +74,20 @@ def _left_directory(place: str, theirs: Any, ours: Any) -> bool:
     return place.endswith((".parameters.numFiles", ".parameters.totalSize")) and (theirs, ours) == ("0", None)
 
 
+def _shared_elsewhere(answers: Answers) -> bool:
+    """Refused with another text or only here, or read back from where the text that is appended does not lead."""
+    if answers.method == "add_partitions_pspec":
+        ours = answers.texts[1]
+        return answers.exceptions[1] == "MetaException" and ("location" in ours or "Relative path" in ours)
+    return only_at(_place_appended)(answers)
+
+
+def _place_appended(place: str, theirs: Any, ours: Any) -> bool:
+    if not place.endswith(".sd.location"):
+        return _creation_forgotten(place, theirs, ours)
+    return str(theirs).endswith("null") or theirs == "".join(ours.rsplit("/", 1))
+
+
 def _asked_spelling(place: str, theirs: Any, ours: Any) -> bool:
     return ".values[" in place and {theirs, ours} == {"", DEFAULT_PARTITION}
 
@@ -289,6 +303,17 @@ CATALOG: tuple[Difference, ...] = (
         "The creation time is set once and stays.",
         "Clients that do not know a field must not erase it.",
         only_at(_creation_forgotten),
+    ),
+    Difference(
+        "places of partitions that share a storage descriptor",
+        "add_partitions_pspec get_partitions",
+        "Appends the text of relativePath to that of the descriptor's location: 'y' after '/w/t' is '/w/ty', null is "
+        "'null', and a path after an empty location begins at the root of the disk.",
+        "The path lies below the location; a partition without one goes where partitions of the table go; a path "
+        "without a location is a MetaException that says so.",
+        "A relative path must not lead out of the directory that it is relative to.",
+        _shared_elsewhere,
+        parts_catalogs=True,
     ),
     Difference(
         "spelling of the default partition",

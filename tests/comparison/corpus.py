@@ -16,6 +16,7 @@ SCRIPTS = (
     "databases",
     "tables",
     "partitions",
+    "partition_specs",
     "filters",
     "functions",
     "privileges",

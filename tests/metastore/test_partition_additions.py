@@ -326,30 +326,67 @@ def test_an_empty_request_does_not_even_look_up_the_table(world: World) -> None:
     assert world.service.additions.add_to(TableName("no", "table"), []) == []
 
 
+def shared_spec(world: World, location: str | None, *bare: PartitionWithoutSD, **fields: Any) -> PartitionSpec:
+    shared = PartitionSpecWithSharedSD(partitions=list(bare), sd=world.descriptor(location))
+    return PartitionSpec(dbName="shop", tableName="sales", sharedSDPartitionSpec=shared, **fields)
+
+
+def stored_places(world: World) -> list[tuple[list[str] | None, str | None]]:
+    return [(one.values, one.sd and one.sd.location) for one in structs(world.service.reads.list_all(SALES, -1))]
+
+
 def test_specs(world: World) -> None:
-    shared = PartitionSpecWithSharedSD(
-        partitions=[
-            PartitionWithoutSD(values=["a", "1"], relativePath="/x/1", parameters={"k": "v"}, createTime=0),
-            PartitionWithoutSD(values=["a", "2"], createTime=0),
-        ],
-        sd=world.descriptor(world.location("shared")),
+    shared = shared_spec(
+        world,
+        world.location("shared"),
+        PartitionWithoutSD(values=["a", "1"], relativePath="/x/1", parameters={"k": "v"}, createTime=0),
+        PartitionWithoutSD(values=["a", "2"], createTime=0),
+        PartitionWithoutSD(values=["a", "3"], relativePath=""),
+        # Hive stores …/sharedy.
+        PartitionWithoutSD(values=["a", "4"], relativePath="y"),
+        rootPath=world.location("does/not/count"),
     )
     listed = PartitionListComposingSpec(partitions=[world.partition("b", "1")])
-    specs = [
-        PartitionSpec(
-            dbName="shop", tableName="sales", rootPath=world.location("shared"), sharedSDPartitionSpec=shared
-        ),
-        PartitionSpec(dbName="ignored", tableName="ignored", partitionList=listed),
-    ]
-    assert world.service.additions.add_specs(specs) == 3
-    found = structs(world.service.reads.list_all(SALES, -1))
-    assert [(one.values, one.sd.location) for one in found] == [
+    specs = [shared, PartitionSpec(dbName="ignored", tableName="ignored", partitionList=listed)]
+    assert world.service.additions.add_specs(specs) == 5
+    assert stored_places(world) == [
         (["a", "1"], world.location("shared/x/1")),
         (["a", "2"], world.location("shop.db/sales/ds=a/hr=2")),
+        (["a", "3"], world.location("shared")),
+        (["a", "4"], world.location("shared/y")),
         (["b", "1"], world.location("shop.db/sales/ds=b/hr=1")),
     ]
     # Hive leaves the time of creation at 0 here.
-    assert {one.createTime for one in found} == {NOW}
+    assert {one.createTime for one in structs(world.service.reads.list_all(SALES, -1))} == {NOW}
+
+
+@pytest.mark.parametrize("location", [None, "", "file:", "file://", "s3:", "x", "file:x", "1:"])
+def test_nothing_is_relative_to_a_shared_location_that_is_none(world: World, location: str | None) -> None:
+    spec = shared_spec(world, location, PartitionWithoutSD(values=["a", "1"], relativePath="/y"))
+    assert isinstance(refusal(lambda: world.service.additions.add_specs([spec])), MetaException)
+    assert stored_places(world) == []
+
+
+@pytest.mark.parametrize("relative_path", [None, ""])
+def test_a_shared_location_must_be_given(world: World, relative_path: str | None) -> None:
+    spec = shared_spec(world, None, PartitionWithoutSD(values=["a", "1"], relativePath=relative_path))
+    error = refusal(lambda: world.service.additions.add_specs([spec]))
+    assert error == MetaException("location of the shared storage descriptor must not be null")
+
+
+def test_an_empty_shared_location_is_the_default_one(world: World) -> None:
+    bare = [PartitionWithoutSD(values=["a", str(hour)], relativePath=path) for hour, path in ((1, ""), (2, None))]
+    assert world.service.additions.add_specs([shared_spec(world, "", *bare)]) == 2
+    root = world.location("shop.db/sales/ds=a")
+    assert stored_places(world) == [(["a", "1"], f"{root}/hr=1"), (["a", "2"], f"{root}/hr=2")]
+
+
+def test_of_a_spec_with_list_and_shared_descriptor_the_list_counts(world: World) -> None:
+    listed = PartitionListComposingSpec(partitions=[world.partition("b", "1")])
+    shared = PartitionWithoutSD(values=["a", "1"], relativePath="/x")
+    spec = shared_spec(world, world.location("shared"), shared, partitionList=listed)
+    assert world.service.additions.add_specs([spec]) == 1
+    assert stored_places(world) == [(["b", "1"], world.location("shop.db/sales/ds=b/hr=1"))]
 
 
 @pytest.mark.parametrize("specs", [None, [PartitionSpec(dbName="shop", tableName="sales")], [None]])
