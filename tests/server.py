@@ -48,12 +48,13 @@ class GatewayServer:
         self._config = data_dir / "settings.toml"
         self._process: subprocess.Popen[bytes] | None = None
         data_dir.mkdir(parents=True, exist_ok=True)
+        self._tls = (settings or {}).get("tls", True)
         self._config.write_text(_toml(settings or {}, limits or {}))
 
     @property
     def url(self) -> str:
         """The MS-HMSHTTP address."""
-        return f"https://127.0.0.1:{self.port}{API_PATH}"
+        return f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}{API_PATH}"
 
     @property
     def pid(self) -> int:
@@ -114,8 +115,12 @@ class GatewayServer:
             return answer.status, answer.read()
 
     @contextlib.contextmanager
-    def connection(self, timeout_seconds: float = 30) -> Iterator[http.client.HTTPSConnection]:
-        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout_seconds, context=trusting())
+    def connection(self, timeout_seconds: float = 30) -> Iterator[http.client.HTTPConnection]:
+        connection = (
+            http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout_seconds, context=trusting())
+            if self._tls
+            else http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout_seconds)
+        )
         try:
             yield connection
         finally:

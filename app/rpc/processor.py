@@ -123,6 +123,7 @@ class Processor:
             raised = error if isinstance(error, ThriftException) else self._translate(error)
             if not isinstance(raised, ThriftException):
                 raise raised from error
+            _forget_origin(raised)
             return _declared(bound.method, _cut(raised, self._text_max)), type(raised).__name__, False
         answer = value.answer if isinstance(value, Volatile) else value
         whole = result() if bound.method.definition.returns is None else result(success=answer)
@@ -189,6 +190,15 @@ def _cut(raised: E, characters_max: int) -> E:
         setattr(copy, field.name, getattr(raised, field.name))
     copy.message = f"{text[:characters_max]}… ({len(text) - characters_max} more characters)"
     return copy
+
+
+def _forget_origin(raised: ThriftException) -> None:
+    """Drop the traceback and the causes of an exception that becomes part of an answer.
+
+    The traceback leads to the frames of the call, and one of these to the answer. Answers are structs, which Python's
+    collector does not look into, so it would take none of such a circle away again.
+    """
+    raised.__traceback__ = raised.__cause__ = raised.__context__ = None
 
 
 def _declared(method: Method, raised: ThriftException) -> Struct:

@@ -1,4 +1,6 @@
+import gc
 import json
+import weakref
 
 import pytest
 
@@ -245,3 +247,23 @@ def test_a_volatile_answer_is_sent_without_what_it_could_be_kept_by():
     reply, sent = answer('[1,"get_table_req",1,7,{"1":{"rec":{"1":{"str":"d"},"2":{"str":"t"}}}}]')
     assert (reply.outcome, reply.arguments) == ("ok", None)
     assert sent == {"0": {"rec": {"1": {"rec": {"1": {"str": "t"}}}}}}
+
+
+@pytest.mark.parametrize("table", ["missing", "undeclared", "disk"])
+def test_an_answered_exception_frees_what_its_call_held(table):
+    kept = []
+
+    class Raising(Handlers):
+        def get_table(self, call, dbname, tbl_name):
+            local = Rows(0)
+            kept.append(weakref.ref(local))
+            try:
+                super().get_table(call, dbname, tbl_name)
+            except OSError as error:
+                raise MetaException("the disk is full") from error
+
+    processor = Processor([Raising()], translate, answered=HANDLED)
+    reply = processor.process(TJSON, TJSON.read_message(get_table(table).encode()), Call("alice"))
+    assert reply.outcome != "ok"
+    gc.collect()
+    assert kept[0]() is None
