@@ -15,6 +15,8 @@ class Limits:
     nesting_depth_max: int = 64
     container_elements_max: int = 10_000_000
     string_bytes_max: int = 100 * 1024 * 1024
+    pattern_bytes_max: int = 64 * 1024
+    pattern_alternatives_max: int = 1_000
     filter_depth_max: int = 64
     filter_bytes_max: int = 1024 * 1024
     connections_max: int = 10_000

@@ -1,6 +1,7 @@
 """The composition root: settings in, a gateway that can be served out. Nothing imports it but the command line."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from app.cache import ReplyCache
@@ -10,6 +11,7 @@ from app.gateway.application import Companion, Gateway
 from app.gateway.assembly import Edge, build_gateway
 from app.gateway.memory import return_free_memory
 from app.gateway.metrics import Metrics
+from app.handlers.bounded_texts import BoundedTexts
 from app.handlers.catalogs import Catalogs
 from app.handlers.column_statistics import ColumnStatisticsMethods
 from app.handlers.compactions import Compactions
@@ -66,10 +68,10 @@ from app.metastore.tables import TableService
 from app.metastore.tokens import TokenService
 from app.metastore.truncate_table import TruncateService
 from app.metastore.types import TypeService
-from app.rpc import MessageProcessor, Processor, Releases, RepeatableProcessor, Unavailable
+from app.rpc import Around, Call, MessageProcessor, Processor, Releases, RepeatableProcessor, Unavailable
 from app.settings import Settings
 from app.storage import SqlStore, open_store
-from app.structs import METHODS, MetaException, Struct
+from app.structs import METHODS, MetaException, Method, Struct
 from app.txn.compaction_service import CompactionService
 from app.txn.expiry import Expiry
 from app.txn.lease_service import LeaseService
@@ -139,7 +141,7 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         bytes_max = settings.limits.cached_reply_bytes_max
         text_max = settings.limits.error_text_characters_max
         processor = Processor(
-            handlers, translated, bytes_max, under_presented_lease, error_text_characters_max=text_max
+            handlers, translated, bytes_max, _around(settings.limits), error_text_characters_max=text_max
         )
     except BaseException:
         store.close()
@@ -177,6 +179,17 @@ def _thrift_port(settings: Settings, port: int, codecs: Codecs, edge: Edge) -> C
     from app.thrift_port import ThriftPort
 
     return ThriftPort(settings, port, codecs, edge)
+
+
+def _around(limits: Limits) -> Around:
+    """What every call is answered in, checks first."""
+    texts = BoundedTexts(limits)
+
+    def around(method: Method, call: Call, arguments: Struct) -> AbstractContextManager[None]:
+        texts.check(method, arguments)
+        return under_presented_lease(method, call, arguments)
+
+    return around
 
 
 def translated(error: Exception) -> Exception:
@@ -225,7 +238,7 @@ def _handlers(
     roles.create_defaults()
     alterations.recover_pending_moves()
     return [
-        Configuration(rules),
+        Configuration(rules, limits),
         Catalogs(rules.warehouse_location),
         Databases(databases),
         Fields(FieldService(store)),

@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from app.handlers.regular_expressions import complaint_about
+from app.limits import Limits
 from app.metastore.settings import MetastoreSettings
 from app.rpc.call import Call
 from app.structs import ConfigValSecurityException, MetaException
@@ -16,7 +18,8 @@ _WHITELIST: Final = "hive.metastore.partition.name.whitelist.pattern"
 
 
 class Configuration:
-    def __init__(self, settings: MetastoreSettings) -> None:
+    def __init__(self, settings: MetastoreSettings, limits: Limits) -> None:
+        self._pattern_bytes_max = limits.pattern_bytes_max
         self._meta = _meta_configuration(settings)
         self._values = {**_defaults(settings), **self._meta, **settings.hive_configuration}
 
@@ -29,6 +32,11 @@ class Configuration:
         """Checked and forgotten: a setting would last as long as a connection, and there is none (design D13)."""
         if key not in self._meta:
             raise _invalid_key(key)
+        # In UTF-8 it is not shorter than in characters.
+        if value is not None and len(value) > self._pattern_bytes_max:
+            raise MetaException(
+                f"value is longer than {self._pattern_bytes_max} bytes; shorten it (limit pattern_bytes_max)"
+            )
         reason = _complaint(key, value)
         if reason:
             raise MetaException(f"Invalid configuration value {value} for key {key} by {reason}")
@@ -80,12 +88,7 @@ def _complaint(key: str, value: str | None) -> str | None:
     """Why a value is not one; booleans have no check in Hive either."""
     if key == _SOCKET_TIMEOUT and not _TIME.fullmatch((value or "").strip().lower()):
         return "not a time"
-    if key == _WHITELIST:
-        try:
-            re.compile(value or "")
-        except re.error as error:
-            return str(error)
-    return None
+    return complaint_about(value or "") if key == _WHITELIST else None
 
 
 def _invalid_key(key: str | None) -> MetaException:

@@ -5,15 +5,17 @@ Differences from Hive's grammar, all on purpose: text after a complete expressio
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, NoReturn, TypeAlias, TypeVar
+from typing import Final, NamedTuple, NoReturn, TypeAlias, TypeVar
 
 from app.metastore.typed_values import canonical_date, canonical_timestamp
 
 FILTER_DEPTH_MAX: Final = 64
 FILTER_LITERALS_MAX: Final = 20_000
+FILTER_BRACKETS_MAX: Final = 10_000
 _SHOWN_CHARACTERS_MAX: Final = 40
 _DIGITS_OF_64_BITS: Final = 19
 
@@ -134,7 +136,7 @@ def parse_filter(text: str | None, *, depth_max: int = FILTER_DEPTH_MAX) -> Filt
     """
     if not text:
         return None
-    return _Parser(_tokenize(text), depth_max).parse()
+    return _Parser(_tokens(text), depth_max).parse()
 
 
 class _TokenKind(Enum):
@@ -150,8 +152,7 @@ class _TokenKind(Enum):
     END = "end"
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+class _Token(NamedTuple):
     kind: _TokenKind
     text: str
     offset: int
@@ -183,18 +184,17 @@ _TOKEN = re.compile(
 )
 
 
-def _tokenize(text: str) -> list[_Token]:
-    tokens = []
+def _tokens(text: str) -> Iterator[_Token]:
+    """As they are asked for: of a text that is refused early, the rest is not read. Ends with END."""
     offset = 0
     while offset < len(text):
         found = _TOKEN.match(text, offset)
         if not found:
             raise _lexer_error(text, offset)
         if found.lastgroup != "space":
-            tokens.append(_token(_TokenKind[found.lastgroup or ""], found[0], offset))
+            yield _token(_TokenKind[found.lastgroup or ""], found[0], offset)
         offset = found.end()
-    tokens.append(_Token(_TokenKind.END, "", len(text)))
-    return tokens
+    yield _Token(_TokenKind.END, "", len(text))
 
 
 def _token(kind: _TokenKind, text: str, offset: int) -> _Token:
@@ -210,41 +210,68 @@ def _lexer_error(text: str, offset: int) -> FilterError:
     return FilterError(f"Error parsing partition filter; lexer error: {what} at character {offset}; exception null")
 
 
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """An And or Or that brackets may still become a part of, so its children are in no tuple yet."""
+
+    connective: type[And] | type[Or]
+    children: deque[Filter]
+
+
 _Item = TypeVar("_Item")
-_Part: TypeAlias = tuple[Filter, int]  # a node, and how deep AND and OR alternate in it
+_Part: TypeAlias = tuple[Condition | _Joined, int]  # a node, and how deep AND and OR alternate in it
 
 
 def _joined(connective: type[And] | type[Or], parts: Sequence[_Part]) -> _Part:
     """The parts under one connective; those that are such a connective themselves give their children."""
     if len(parts) == 1:
         return parts[0]
-    children: list[Filter] = []
+    runs: list[deque[Filter]] = [deque()]
     depth = 1
     for node, node_depth in parts:
-        if isinstance(node, connective):
-            children.extend(node.children)
+        if isinstance(node, _Joined) and node.connective is connective:
+            runs += [node.children, deque()]
             depth = max(depth, node_depth)
         else:
-            children.append(node)
+            runs[-1].append(_finished(node))
             depth = max(depth, node_depth + 1)
-    return connective(tuple(children)), depth
+    return _Joined(connective, _concatenated(runs)), depth
+
+
+def _concatenated(runs: Sequence[deque[Filter]]) -> deque[Filter]:
+    """The longest run stays where it is, so that brackets in brackets move a child a few times only."""
+    longest = max(range(len(runs)), key=lambda index: len(runs[index]))
+    for run in reversed(runs[:longest]):
+        runs[longest].extendleft(reversed(run))
+    for run in runs[longest + 1 :]:
+        runs[longest].extend(run)
+    return runs[longest]
+
+
+def _finished(node: Condition | _Joined) -> Filter:
+    return node.connective(tuple(node.children)) if isinstance(node, _Joined) else node
 
 
 class _Parser:
     """One pass with a stack of open brackets instead of recursion, so that no input can exhaust Python's stack."""
 
-    def __init__(self, tokens: Sequence[_Token], depth_max: int) -> None:
+    def __init__(self, tokens: Iterator[_Token], depth_max: int) -> None:
         self._tokens = tokens
         self._depth_max = depth_max
-        self._at = 0
+        self._ahead: deque[_Token] = deque()
         self._literal_count = 0
 
     def parse(self) -> Filter:
         groups: list[list[list[_Part]]] = [[[]]]  # open brackets -> alternatives -> what holds together
         while True:
             if self._opens_group():
-                self._at += 1
+                self._next()
                 groups.append([[]])
+                if len(groups) > FILTER_BRACKETS_MAX:
+                    raise FilterError(
+                        "Error parsing partition filter : more brackets open at once than"
+                        f" filter_brackets_max = {FILTER_BRACKETS_MAX}"
+                    )
                 continue
             groups[-1][-1].append((self._condition(), 0))
             while len(groups) > 1 and self._takes(_TokenKind.PUNCTUATION, ")"):
@@ -258,7 +285,7 @@ class _Parser:
             self._fail("AND, OR or )")
         if self._peek().kind is not _TokenKind.END:
             self._fail("AND, OR or the end")
-        return self._closed(groups[0])[0]
+        return _finished(self._closed(groups[0])[0])
 
     def _closed(self, alternatives: list[list[_Part]]) -> _Part:
         node, depth = _joined(Or, [_joined(And, conjunction) for conjunction in alternatives])
@@ -324,7 +351,7 @@ class _Parser:
         return In(key, literals, negated)
 
     def _multi_in(self) -> MultiIn:
-        keys = self._bracketed(self._key)
+        keys = self._bracketed(self._counted_key)
         self._expect(")")
         negated = self._in_keyword()
         rows = self._bracketed(lambda: self._constant_row(len(keys)))
@@ -359,6 +386,10 @@ class _Parser:
             self._fail("a key")
         return self._next().text
 
+    def _counted_key(self) -> str:
+        self._count_literal()
+        return self._key()
+
     def _starts_literal(self) -> bool:
         return self._peek().kind in _LITERAL_KINDS or self._literal_prefix() is not None
 
@@ -372,7 +403,7 @@ class _Parser:
         self._count_literal()
         kind = self._literal_prefix()
         if kind is not None:
-            self._at += 1
+            self._next()
         else:
             kind = _LITERAL_KINDS.get(self._peek().kind)
         if kind is None:
@@ -383,15 +414,22 @@ class _Parser:
         self._literal_count += 1
         if self._literal_count > FILTER_LITERALS_MAX:
             raise FilterError(
-                f"Error parsing partition filter : more values than filter_literals_max = {FILTER_LITERALS_MAX}"
+                f"Error parsing partition filter : more values or keys than filter_literals_max = {FILTER_LITERALS_MAX}"
             )
 
     def _peek(self, ahead: int = 0) -> _Token:
-        return self._tokens[min(self._at + ahead, len(self._tokens) - 1)]
+        while len(self._ahead) <= ahead:
+            token = next(self._tokens, None)
+            if token is None:
+                return self._ahead[-1]
+            self._ahead.append(token)
+        return self._ahead[ahead]
 
     def _next(self) -> _Token:
+        """The token here; END stays."""
         token = self._peek()
-        self._at += 1
+        if token.kind is not _TokenKind.END:
+            self._ahead.popleft()
         return token
 
     def _is_at(self, ahead: int, kind: _TokenKind, text: str) -> bool:
@@ -403,7 +441,8 @@ class _Parser:
 
     def _takes(self, kind: _TokenKind, text: str) -> bool:
         taken = self._is_at(0, kind, text)
-        self._at += taken
+        if taken:
+            self._next()
         return taken
 
     def _takes_keyword(self, word: str) -> bool:

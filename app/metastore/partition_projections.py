@@ -1,16 +1,17 @@
 """Parts of partitions: what newer requests ask to be left out of each partition of a list (semantics §10.3)."""
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Final, TypeVar, cast
 
-from app.metastore.patterns import Pattern, Token, Wildcard
+from app.metastore.patterns import Pattern, parse_sql_like
 from app.structs import EncodedList, GetProjectionsSpec, Partition, Struct
 
 AnyStruct = TypeVar("AnyStruct", bound=Struct)
 
-_WILDCARDS: Final[Mapping[str, Token]] = {"%": Wildcard.ANY_RUN, "_": Wildcard.ANY_ONE}
+# No field of a partition lies deeper; a name could have millions of parts.
+_DEPTH_MAX: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,15 @@ class Projection:
     include: str | None = None
     exclude: str | None = None
     skips_columns: bool = False
+    _tree: "_Tree" = field(init=False, repr=False, compare=False)
+    _included: Pattern | None = field(init=False, repr=False, compare=False)
+    _excluded: Pattern | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Once, and not for every partition.
+        object.__setattr__(self, "_tree", _tree(self.fields))
+        object.__setattr__(self, "_included", parse_sql_like(self.include) if self.include else None)
+        object.__setattr__(self, "_excluded", parse_sql_like(self.exclude) if self.exclude else None)
 
     @staticmethod
     def of(spec: GetProjectionsSpec | None) -> "Projection":
@@ -39,13 +49,18 @@ class Projection:
 
     def apply(self, partition: Partition) -> Partition:
         """A copy of `partition` with only what is asked for."""
-        kept = _only(partition, _tree(self.fields)) if self.fields else copy.copy(partition)
+        kept = _only(partition, self._tree) if self.fields else copy.copy(partition)
         if kept.parameters:
-            kept.parameters = _matching(kept.parameters, self.include, self.exclude)
+            kept.parameters = {key: value for key, value in kept.parameters.items() if self._keeps_parameter(key)}
         if self.skips_columns and kept.sd is not None:
             kept.sd = copy.copy(kept.sd)
             kept.sd.cols = None
         return kept
+
+    def _keeps_parameter(self, key: str) -> bool:
+        if self._included is not None and not self._included.matches(key):
+            return False
+        return self._excluded is None or not self._excluded.matches(key)
 
 
 class ProjectedPartitions:
@@ -79,7 +94,7 @@ def _tree(names: Sequence[str]) -> _Tree:
     root = _Tree()
     for name in names:
         node = root
-        for part in name.split("."):
+        for part in name.split(".", _DEPTH_MAX)[:_DEPTH_MAX]:
             node = node.setdefault(part, _Tree())
     return root
 
@@ -93,18 +108,3 @@ def _only(struct: AnyStruct, wanted: _Tree) -> AnyStruct:
         if name in struct.__struct_fields__:
             setattr(kept, name, value)
     return kept
-
-
-def _matching(parameters: Mapping[str, str], include: str | None, exclude: str | None) -> dict[str, str]:
-    included, excluded = _like(include), _like(exclude)
-    return {
-        key: value
-        for key, value in parameters.items()
-        if (included is None or included.matches(key)) and (excluded is None or not excluded.matches(key))
-    }
-
-
-def _like(pattern: str | None) -> Pattern | None:
-    if not pattern:
-        return None
-    return Pattern((tuple(_WILDCARDS.get(character, character) for character in pattern),), folds_case=False)

@@ -4,9 +4,11 @@ Both are what is left of a regular expression once Hive has turned it into SQL L
 run, any other `.` exactly one character, `\\.` a dot, and every other character stands for itself.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
+from itertools import groupby
 from typing import Final, TypeAlias
 
 from app.metastore.names import trim
@@ -22,6 +24,7 @@ class Wildcard(Enum):
 Token: TypeAlias = str | Wildcard
 Alternative: TypeAlias = tuple[Token, ...]
 
+_SQL_WILDCARDS: Final[dict[str, Token]] = {wildcard.value: wildcard for wildcard in Wildcard}
 _GLOB_OF: Final = {Wildcard.ANY_ONE: "?", Wildcard.ANY_RUN: "*"}
 
 
@@ -34,6 +37,10 @@ class Pattern:
 
     alternatives: tuple[Alternative, ...]
     folds_case: bool
+    _shortest: tuple[int, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_shortest", tuple(map(_length, self.alternatives)))
 
     @property
     def matches_everything(self) -> bool:
@@ -41,19 +48,22 @@ class Pattern:
         return (Wildcard.ANY_RUN,) in self.alternatives
 
     @property
-    def literals(self) -> tuple[str, ...] | None:
-        """The texts that match, when there is no wildcard anywhere (equality can use an index); else None."""
-        texts = []
-        for alternative in self.alternatives:
-            if any(isinstance(token, Wildcard) for token in alternative):
-                return None
-            texts.append("".join(_literal_text(alternative)))
-        return tuple(texts)
+    def literals(self) -> tuple[str, ...]:
+        """The alternatives without wildcards: equality can use an index."""
+        return tuple("".join(_literal_text(each)) for each in self.alternatives if not _has_wildcards(each))
+
+    @property
+    def without_literals(self) -> "Pattern":
+        """The other alternatives, each once."""
+        return Pattern(tuple(filter(_has_wildcards, dict.fromkeys(self.alternatives))), self.folds_case)
 
     def matches(self, text: str) -> bool:
-        """Whether `text` matches, in time proportional to text length times pattern length."""
+        """Whether `text` matches. What is longer than the text is refused unread: the pattern may be any caller's."""
         compared = text.lower() if self.folds_case else text
-        return any(_matches_alternative(alternative, compared) for alternative in self.alternatives)
+        return any(
+            shortest <= len(compared) and _matches_alternative(alternative, compared)
+            for alternative, shortest in zip(self.alternatives, self._shortest, strict=True)
+        )
 
     def like_alternatives(self, escape: str = "\\") -> list[str]:
         """Each alternative as a SQL LIKE pattern, with `escape` before literal `%`, `_` and itself.
@@ -75,12 +85,20 @@ def parse_pattern(text: str) -> Pattern:
     one rule serves every caller. An absent pattern means "all" and is the caller's case.
     """
     alternatives = _java_split(trim(text).lower())
-    return Pattern(tuple(_tokens(alternative.replace("*", ".*")) for alternative in alternatives), folds_case=True)
+    return Pattern(
+        tuple(_joined(_pieces(alternative.replace("*", ".*"))) for alternative in alternatives), folds_case=True
+    )
 
 
 def parse_like(text: str) -> Pattern:
     """The right side of LIKE in a partition or table filter: case-sensitive, no alternatives (semantics §4.4)."""
-    return Pattern((_tokens(text),), folds_case=False)
+    return Pattern((_joined(_pieces(text)),), folds_case=False)
+
+
+def parse_sql_like(text: str) -> Pattern:
+    """A pattern as SQL writes it: `%` is any run, `_` one character, nothing is escaped."""
+    pieces = (_SQL_WILDCARDS.get(part, part) for part in re.split("([%_])", text) if part)
+    return Pattern((_joined(pieces),), folds_case=False)
 
 
 def _java_split(text: str) -> list[str]:
@@ -93,53 +111,92 @@ def _java_split(text: str) -> list[str]:
     return parts
 
 
-def _tokens(expression: str) -> Alternative:
+# A run, one character, an escaped dot, and everything between.
+_PIECE: Final = re.compile(r"(?P<run>\.\*)|(?P<one>\.)|(?P<dot>\\\.)|(?P<text>\\|[^.\\]+)")
+
+
+def _pieces(expression: str) -> Iterator[Token]:
+    for piece in _PIECE.finditer(expression):
+        match piece.lastgroup:
+            case "run":
+                yield Wildcard.ANY_RUN
+            case "one":
+                yield Wildcard.ANY_ONE
+            case "dot":
+                yield "."
+            case _:
+                yield piece[0]
+
+
+def _joined(pieces: Iterable[Token]) -> Alternative:
+    """Literal texts that follow each other become one, and so do runs."""
     tokens: list[Token] = []
-    for token in _raw_tokens(expression):
-        if isinstance(token, Wildcard):
-            if token is not Wildcard.ANY_RUN or not tokens or tokens[-1] is not Wildcard.ANY_RUN:
-                tokens.append(token)
-        elif tokens and isinstance(tokens[-1], str):
-            tokens[-1] += token
-        else:
-            tokens.append(token)
+    for is_literal, group in groupby(pieces, lambda piece: isinstance(piece, str)):
+        if is_literal:
+            tokens.append("".join(piece for piece in group if isinstance(piece, str)))
+            continue
+        for wildcard in group:
+            if wildcard is Wildcard.ANY_ONE or not tokens or tokens[-1] is not Wildcard.ANY_RUN:
+                tokens.append(wildcard)
     return tuple(tokens)
 
 
-def _raw_tokens(expression: str) -> Iterator[Token]:
-    position = 0
-    while position < len(expression):
-        pair = expression[position : position + 2]
-        if pair == ".*":
-            yield Wildcard.ANY_RUN
-        elif pair == "\\.":
-            yield "."
-        else:
-            yield Wildcard.ANY_ONE if pair[0] == "." else pair[0]
-            position += 1
-            continue
-        position += 2
-
-
 def _matches_alternative(alternative: Alternative, text: str) -> bool:
-    """Greedy matching that on a mismatch returns only to the latest run, so that it cannot explode."""
-    symbols = [symbol for token in alternative for symbol in ((token,) if isinstance(token, Wildcard) else token)]
-    at_symbol = at_text = 0
-    run_symbol, run_text = -1, 0
-    while at_text < len(text):
-        symbol = symbols[at_symbol] if at_symbol < len(symbols) else None
-        if symbol is Wildcard.ANY_RUN:
-            run_symbol, run_text = at_symbol, at_text
-            at_symbol += 1
-        elif symbol is Wildcard.ANY_ONE or symbol == text[at_text]:
-            at_symbol += 1
-            at_text += 1
-        elif run_symbol >= 0:
-            run_text += 1
-            at_symbol, at_text = run_symbol + 1, run_text
-        else:
+    """Each part between two runs is found as early as it can be; the last one has to end the text."""
+    parts = _between_runs(alternative)
+    if len(parts) == 1:
+        return len(text) == _length(parts[0]) and _fits(parts[0], text, 0)
+    first, *inner, last = parts
+    at, end = _length(first), len(text) - _length(last)
+    if at > end or not _fits(first, text, 0) or not _fits(last, text, end):
+        return False
+    for part in inner:
+        at = _find(part, text, at, end)
+        if at < 0:
             return False
-    return all(symbol is Wildcard.ANY_RUN for symbol in symbols[at_symbol:])
+        at += _length(part)
+    return True
+
+
+def _between_runs(alternative: Alternative) -> list[list[Token]]:
+    parts: list[list[Token]] = [[]]
+    for token in alternative:
+        if token is Wildcard.ANY_RUN:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts
+
+
+def _find(part: Sequence[Token], text: str, start: int, end: int) -> int:
+    """Where a part first is in `text[start:end]`, -1 for nowhere."""
+    if len(part) == 1 and isinstance(part[0], str):
+        return text.find(part[0], start, end)
+    last = end - _length(part)
+    return next((at for at in range(start, last + 1) if _fits(part, text, at)), -1)
+
+
+def _fits(part: Sequence[Token], text: str, at: int) -> bool:
+    for token in part:
+        if isinstance(token, str) and not text.startswith(token, at):
+            return False
+        at += _width(token)
+    return True
+
+
+def _length(part: Sequence[Token]) -> int:
+    return sum(map(_width, part))
+
+
+def _width(token: Token) -> int:
+    """How many characters a token takes, at least."""
+    if isinstance(token, str):
+        return len(token)
+    return 1 if token is Wildcard.ANY_ONE else 0
+
+
+def _has_wildcards(alternative: Alternative) -> bool:
+    return any(isinstance(token, Wildcard) for token in alternative)
 
 
 def _literal_text(alternative: Alternative) -> Iterator[str]:

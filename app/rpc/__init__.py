@@ -2,11 +2,12 @@
 
 from app.rpc.binding import BindingError, bind
 from app.rpc.call import Call, Dialect, Waiting
-from app.rpc.processor import MessageProcessor, Processor, Reply, Unavailable
+from app.rpc.processor import Around, MessageProcessor, Processor, Reply, Unavailable
 from app.rpc.releases import Releases
 from app.rpc.repeatable import Deferred, RepeatableProcessor
 
 __all__ = [
+    "Around",
     "Deferred",
     "BindingError",
     "Call",

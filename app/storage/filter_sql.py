@@ -149,14 +149,14 @@ def matches_pattern(column: ColumnElement[Any], pattern: Pattern | None, dialect
     """
     if pattern is None or pattern.matches_everything:
         return None
-    texts = pattern.literals
-    if texts is not None:
-        return is_among(column, texts, dialect_name)
+    texts, others = pattern.literals, pattern.without_literals
+    conditions = [is_among(column, texts, dialect_name)] if texts else []
     if dialect_name == "sqlite":
         # Its LIKE ignores case.
-        return _any_of([column.op("GLOB")(text) for text in pattern.glob_alternatives() if _is_usable(text)])
-    likes = [text for text in pattern.like_alternatives("!") if _is_usable(text)]
-    return _any_of([column.like(text, escape="!") for text in likes])
+        conditions += [column.op("GLOB")(text) for text in others.glob_alternatives() if _is_usable(text)]
+    else:
+        conditions += [column.like(text, escape="!") for text in others.like_alternatives("!") if _is_usable(text)]
+    return _any_of(conditions)
 
 
 def matches_text(column: ColumnElement[Any], texts: Sequence[str | None], dialect_name: str) -> Condition:

@@ -3,6 +3,7 @@
 import pytest
 
 from app.handlers.configuration import Configuration
+from app.limits import Limits
 from app.metastore.settings import MetastoreSettings
 from app.rpc.call import Call
 from app.structs import ConfigValSecurityException, MetaException
@@ -12,7 +13,7 @@ CALL = Call("tester")
 
 @pytest.fixture
 def configuration() -> Configuration:
-    return Configuration(MetastoreSettings(hive_configuration={"hive.own": "1", "hive.own.password": "p"}))
+    return Configuration(MetastoreSettings(hive_configuration={"hive.own": "1", "hive.own.password": "p"}), Limits())
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.metastore.filter_grammar import (
+    FILTER_BRACKETS_MAX,
     FILTER_DEPTH_MAX,
     FILTER_LITERALS_MAX,
     And,
@@ -204,8 +205,16 @@ def test_brackets_that_change_nothing_do_not_count_as_nesting() -> None:
 
 
 def test_open_brackets_without_end_are_an_error() -> None:
-    with pytest.raises(FilterError):
+    with pytest.raises(FilterError, match="expected a key, found the end"):
+        parse_filter("(" * 1_000)
+    with pytest.raises(FilterError, match=f"filter_brackets_max = {FILTER_BRACKETS_MAX}"):
         parse_filter("(" * 100_000)
+
+
+def test_children_of_brackets_keep_their_order() -> None:
+    expected = Or(tuple(equals("a", integer(number)) for number in range(6)))
+    assert parse_filter("a = 0 or ((a = 1 or a = 2 or a = 3) or a = 4) or a = 5") == expected
+    assert parse_filter("(a = 0 or (a = 1 or (a = 2 or (a = 3 or (a = 4 or a = 5)))))") == expected
 
 
 def test_the_number_of_values_is_limited_and_the_error_names_the_limit() -> None:

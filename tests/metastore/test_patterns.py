@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.metastore.patterns import Pattern, Wildcard, parse_like, parse_pattern
+from app.metastore.patterns import Pattern, Wildcard, parse_like, parse_pattern, parse_sql_like
 
 PATTERN_TEXTS = st.text(alphabet="ab.*|_%\\[]?A ", max_size=10)
 NAMES = st.text(alphabet="ab._%\\[]?*A", max_size=8)
@@ -54,9 +54,24 @@ def test_a_pattern_knows_that_it_matches_everything(pattern: str, is_everything:
     assert parse_pattern(pattern).matches_everything is is_everything
 
 
-def test_a_pattern_without_wildcards_is_a_list_of_texts() -> None:
+def test_the_alternatives_without_wildcards_are_texts() -> None:
     assert parse_pattern("A|b_c").literals == ("a", "b_c")
-    assert parse_pattern("a|b*").literals is None
+    assert parse_pattern("a|b*").literals == ("a",)
+    assert parse_pattern("a|b*|c|b*").without_literals == parse_pattern("b*")
+
+
+@pytest.mark.parametrize(
+    ("text", "matching", "others"),
+    [
+        ("a%_", ["ab", "abc"], ["a", "ba"]),
+        ("%%b", ["b", "ab"], ["ba"]),
+        ("a.\\.", ["a.\\."], ["ab.", "a."]),
+        ("\\%", ["\\x"], ["x"]),
+    ],
+)
+def test_like_as_sql_writes_it(text: str, matching: list[str], others: list[str]) -> None:
+    parsed = parse_sql_like(text)
+    assert [value for value in matching + others if parsed.matches(value)] == matching
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,69 @@
+"""H2 and a low one: filters have bounds that their errors name; brackets and quotes cost no more than their length."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from app.main import Metastore
+from app.structs import DropPartitionsExpr, DropPartitionsRequest, PartitionsByExprRequest, RequestPartsSpec
+from tests.attacks.processor_calls import answered, open_metastore
+
+BYTES_MAX = 1024 * 1024
+
+
+@pytest.fixture(scope="module")
+def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metastore]:
+    with open_metastore(tmp_path_factory.mktemp("filters")) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("method", ["get_partitions_by_filter", "get_part_specs_by_filter"])
+def test_a_filter_beyond_the_limit_is_refused_with_its_name(metastore: Metastore, method: str) -> None:
+    filter = 'ds = "' + "a" * BYTES_MAX + '"'
+    assert answered(metastore, method, "default", "t", filter, -1) == (
+        "MetaException",
+        "filter is longer than 1048576 bytes; shorten it (limit filter_bytes_max)",
+    )
+
+
+def test_the_same_holds_for_expressions(metastore: Metastore) -> None:
+    expression = b"\0" * (BYTES_MAX + 1)
+    many = RequestPartsSpec(exprs=[DropPartitionsExpr(b"x"), DropPartitionsExpr(expression)])
+    for method, request in (
+        ("get_partitions_by_expr", PartitionsByExprRequest("default", "t", expression)),
+        ("drop_partitions_req", DropPartitionsRequest("default", "t", many)),
+    ):
+        assert answered(metastore, method, request) == (
+            "MetaException",
+            "expr is longer than 1048576 bytes; shorten it (limit filter_bytes_max)",
+        )
+
+
+@pytest.mark.parametrize(
+    ("filter", "named"),
+    [
+        ("(" * BYTES_MAX, "filter_brackets_max = 10000"),
+        ("(ds) in (" + ",".join(["'1'"] * 30_000) + ")", "filter_literals_max = 20000"),
+        ("(struct(" + ",".join(["ds"] * 30_000), "filter_literals_max = 20000"),
+        ("ds = '" + "a" * (BYTES_MAX - 6), "a quote without its end"),
+        ("ds = '" + "\\'" * (BYTES_MAX // 2 - 3), "a quote without its end"),
+        ("'\"" * (BYTES_MAX // 2), "expected a comparison"),
+        ("1." * (BYTES_MAX // 2), "expected a comparison"),
+    ],
+)
+def test_a_senseless_filter_as_long_as_the_limit_is_a_declared_error(
+    metastore: Metastore, filter: str, named: str
+) -> None:
+    outcome, text = answered(metastore, "get_partitions_by_filter", "default", "t", filter, -1)
+    assert outcome == "MetaException"
+    assert text is not None
+    assert named in text
+
+
+def test_a_long_list_of_days_is_answered(metastore: Metastore) -> None:
+    days = ",".join(f"'2024-{number:06}-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'" for number in range(20_000))
+    assert answered(metastore, "get_partitions_by_filter", "default", "t", f"(ds) in ({days})", -1) == ("ok", None)
+    chain = " or ".join(f"ds = '{number}'" for number in range(20_000))
+    assert answered(metastore, "get_partitions_by_filter", "default", "t", chain, -1) == ("ok", None)
+    nested = "(" * 9_000 + "ds = '0'" + "".join(f" or ds = '{number}')" for number in range(9_000))
+    assert answered(metastore, "get_partitions_by_filter", "default", "t", nested, -1) == ("ok", None)
