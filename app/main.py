@@ -8,9 +8,10 @@ from app.cache import ReplyCache
 from app.clock import Clock, SystemClock
 from app.files import Directories, FilePolicy
 from app.gateway.application import Companion, Gateway
-from app.gateway.assembly import Edge, build_gateway
+from app.gateway.assembly import Edge, build_gateway, served_certificate
 from app.gateway.memory import return_free_memory
 from app.gateway.metrics import Metrics
+from app.gateway.served_certificate import LOOK_EVERY_SECONDS
 from app.handlers.bounded_texts import BoundedTexts
 from app.handlers.catalogs import Catalogs
 from app.handlers.column_statistics import ColumnStatisticsMethods
@@ -153,10 +154,14 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
 
 
 def build(settings: Settings) -> Gateway:
-    """The gateway one process serves. Raises as `build_metastore`."""
+    """The gateway one process serves. Raises CertificateError, and as `build_metastore`."""
     metrics = Metrics(METHODS.keys())
+    certificate = served_certificate(settings, metrics)
     metastore = build_metastore(settings, metrics.calls_by_method)
-    housekeeping = Housekeeping(metastore.chores)
+    chores = list(metastore.chores)
+    if certificate is not None:
+        chores.append(Chore("look at the certificate", LOOK_EVERY_SECONDS, certificate.look))
+    housekeeping = Housekeeping(chores)
     port = settings.thrift_port
     cache = ReplyCache(metastore.store, settings.limits)
     gateway = build_gateway(
@@ -166,6 +171,7 @@ def build(settings: Settings) -> Gateway:
         cache=cache,
         ready=metastore.store.ready,
         metrics=metrics,
+        certificate=certificate,
         releases=metastore.releases,
         on_stop=[housekeeping.stop, cache.close, metastore.store.close],
         companion=None if port is None else lambda edge: _thrift_port(settings, port, metastore.codecs, edge),

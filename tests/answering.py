@@ -34,7 +34,8 @@ def answering(answer: Answer, tls_folder: Path | None = None) -> Iterator[str]:
 
     with Server(("127.0.0.1", 0), Handler) as server:
         if tls_folder is not None:
-            context = server_context(*ensure_certificate(tls_folder))
+            files = ensure_certificate(tls_folder)
+            context = server_context(files.certificate, files.key)
             server.socket = context.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()

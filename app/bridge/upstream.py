@@ -5,6 +5,8 @@ they arrive; when nobody takes them, nothing more is read from the server.
 """
 
 import asyncio
+import contextlib
+import os
 import ssl
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
@@ -63,10 +65,27 @@ class Origin:
 class ResumingContext(ssl.SSLContext):
     """Client side of TLS that takes up the last session again, which saves most of a handshake.
 
-    asyncio has no way to hand a session to a connection, but it asks the context for the TLS object.
+    asyncio has no way to hand a session to a connection, but it asks the context for the TLS object. Then it also looks
+    whether the file of trusted certificates has changed, since a gateway renews its own.
     """
 
     last_session: ssl.SSLSession | None = None
+    _trusted_file: str | None = None
+    _signature: tuple[int, int, int] | None = None
+    _successor: "ResumingContext | None" = None
+
+    def trust(self, file: str) -> None:
+        """Trust the certificates in the file, and those of later ones in its place. Raises OSError."""
+        self._trusted_file, self._signature = file, _signature(file)
+        self.load_verify_locations(cafile=file)
+
+    def _look(self, file: str) -> None:
+        """What cannot be read leaves the certificates before: the server's is checked in any case."""
+        with contextlib.suppress(OSError):
+            signature = _signature(file)
+            if signature != self._signature:
+                self._signature = signature
+                self._successor = client_tls(file)
 
     def wrap_bio(
         self,
@@ -76,10 +95,14 @@ class ResumingContext(ssl.SSLContext):
         server_hostname: str | bytes | None = None,
         session: ssl.SSLSession | None = None,
     ) -> ssl.SSLObject:
+        if self._trusted_file is not None:
+            self._look(self._trusted_file)
+        if self._successor is not None:
+            return self._successor.wrap_bio(incoming, outgoing, server_side, server_hostname, session)
         return super().wrap_bio(incoming, outgoing, server_side, server_hostname, session or self.last_session)
 
 
-def client_tls(cacert: str | None = None, *, is_insecure: bool = False) -> ssl.SSLContext:
+def client_tls(cacert: str | None = None, *, is_insecure: bool = False) -> ResumingContext:
     """TLS that checks the server against the system's authorities or those in the file `cacert`, or not at all.
 
     Raises OSError (ssl.SSLError among them) when the file is not readable.
@@ -93,8 +116,13 @@ def client_tls(cacert: str | None = None, *, is_insecure: bool = False) -> ssl.S
     elif cacert is None:
         context.load_default_certs()
     else:
-        context.load_verify_locations(cafile=cacert)
+        context.trust(cacert)
     return context
+
+
+def _signature(file: str) -> tuple[int, int, int]:
+    status = os.stat(file)
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 class Answer:

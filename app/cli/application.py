@@ -11,6 +11,7 @@ from app.cli.importing import uncollected
 from app.cli.lease_group import leases
 from app.cli.lock_group import locks
 from app.cli.output import fail
+from app.cli.signals import ignore_hang_up
 from app.cli.target_options import FILE, password_stdin_option, target_of, target_options
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ def serve(config: Path | None, database: str | None, demo: bool, **given: Any) -
     The first start makes a certificate and the user admin, and prints admin's password once. Every setting can also
     stand in the file of --config or in the environment as HMS_GATEWAY_NAME; an option here wins over both.
     """
+    ignore_hang_up()
     settings = _settings(config, database_url=database, **given)
     with uncollected():
         from app.cli.serving import run_server

@@ -10,6 +10,7 @@ import click
 
 from app.cli.importing import uncollected
 from app.cli.output import err, fail
+from app.cli.signals import ignore_hang_up
 from app.cli.target_options import DEFAULT_URL, FILE, SECONDS
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ def bridge(
     Runs until it is told to stop (Ctrl-C or SIGTERM). The password comes from HMS_GATEWAY_PASSWORD or --password-file.
     Listens on this machine only: whoever reaches the port acts with that password.
     """
+    ignore_hang_up()
     with uncollected():
         from app.bridge.running import BridgeSettings, run_bridge
         from app.bridge.serving import ServerOptions

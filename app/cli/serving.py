@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 
 from app.cli.output import fail, fail_for_store, out
 from app.gateway.application import CompanionFailed
-from app.gateway.assembly import FIRST_USER, ensure_first_user, server_certificate, service_keys
+from app.gateway.assembly import FIRST_USER, certificate_files, ensure_first_user, service_keys
 from app.gateway.running import WorkerFailed, run
 from app.gateway.tls import CertificateError
 from app.gateway.users import UserFileError, read_users, verify_user
@@ -25,7 +25,7 @@ def run_server(settings: Settings, *, demo: bool) -> None:
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True)
         password = _first_password(settings)
-        server_certificate(settings)
+        certificate_files(settings)
         service_keys(settings)
         if demo:
             _load_demo(settings)

@@ -1,7 +1,7 @@
 """The edge: HTTP, TLS, authentication, metrics and the access log around `rpc.Processor`."""
 
 from app.gateway.application import Gateway
-from app.gateway.assembly import build_authenticator, build_gateway, ensure_first_user, server_certificate
+from app.gateway.assembly import build_authenticator, build_gateway, ensure_first_user
 from app.gateway.authentication import BasicAuthenticator
 from app.gateway.endpoint import Endpoint
 from app.gateway.identity import Authenticator, Identity, Refused, RequestHead
@@ -30,5 +30,4 @@ __all__ = [
     "certificate_fingerprint",
     "ensure_first_user",
     "run",
-    "server_certificate",
 ]

@@ -10,6 +10,7 @@ import structlog
 from app.gateway.endpoint import Endpoint
 from app.gateway.metrics import Metrics
 from app.gateway.request_body import Receive, Scope, Send
+from app.gateway.served_certificate import ServedCertificate
 from app.rpc.call import Dialect
 
 if TYPE_CHECKING:
@@ -46,11 +47,13 @@ class Gateway:
         *,
         path: str,
         metrics: Metrics,
+        certificate: ServedCertificate | None = None,
         ready: Callable[[], None],
         on_stop: Sequence[Callable[[], None]] = (),
         companion: Companion | None = None,
     ) -> None:
         self.metrics = metrics
+        self.certificate = certificate
         self._companion = companion
         self._companion_stopping: asyncio.Task[None] | None = None
         self._endpoint = endpoint

@@ -1,13 +1,12 @@
 """Builds the edge from the settings. What it serves (processor, cache, database) is handed in."""
 
 import secrets
-import ssl
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from app.cache import ReplyCache
+from app.clock import SystemClock
 from app.gateway.access_log import AccessLog
 from app.gateway.application import Companion, Gateway
 from app.gateway.authentication import ACCEPTED, BasicAuthenticator
@@ -16,9 +15,10 @@ from app.gateway.cors import CrossOrigin
 from app.gateway.endpoint import Endpoint
 from app.gateway.identity import Authenticator
 from app.gateway.metrics import Metrics
+from app.gateway.served_certificate import ServedCertificate
 from app.gateway.server import ServerOptions
 from app.gateway.tickets import TicketAuthenticator
-from app.gateway.tls import ensure_certificate, server_context
+from app.gateway.tls import CertificateFiles, ensure_certificate
 from app.gateway.trusted_proxy import ImpersonationRule, Networks, TrustedProxyAuthenticator
 from app.gateway.user_file import UserFile
 from app.gateway.users import add_user
@@ -56,23 +56,27 @@ def ensure_first_user(settings: Settings) -> str | None:
     return None if given is not None else password
 
 
-def server_certificate(settings: Settings) -> tuple[Path, Path] | None:
-    """Paths of certificate and key, made if need be; None without TLS."""
+def certificate_files(settings: Settings) -> CertificateFiles | None:
+    """Where certificate and key are, made if need be; None without TLS. Raises OSError."""
     if not settings.tls:
         return None
     if settings.tls_certificate is not None and settings.tls_key is not None:
-        return settings.tls_certificate, settings.tls_key
+        return CertificateFiles(settings.tls_certificate, settings.tls_key)
     return ensure_certificate(settings.data_dir)
 
 
-def server_options(settings: Settings) -> ServerOptions:
-    """How to listen. Raises CertificateError."""
-    paths = server_certificate(settings)
-    context: ssl.SSLContext | None = None if paths is None else server_context(*paths)
+def served_certificate(settings: Settings, metrics: Metrics) -> ServedCertificate | None:
+    """The certificate that new connections are shown; None without TLS. Raises CertificateError, OSError."""
+    files = certificate_files(settings)
+    return None if files is None else ServedCertificate(files, SystemClock(), metrics)
+
+
+def server_options(settings: Settings, certificate: ServedCertificate | None) -> ServerOptions:
+    """How to listen."""
     return ServerOptions(
         host=settings.host,
         port=settings.port,
-        tls=context,
+        tls=None if certificate is None else certificate.context,
         backlog=settings.backlog,
         header_seconds_max=settings.header_seconds_max,
         idle_seconds_max=settings.idle_seconds_max,
@@ -115,6 +119,7 @@ def build_gateway(
     cache: ReplyCache | None,
     ready: Callable[[], None],
     metrics: Metrics,
+    certificate: ServedCertificate | None,
     releases: Releases | None = None,
     authenticator: Authenticator | None = None,
     on_stop: Sequence[Callable[[], None]] = (),
@@ -151,6 +156,7 @@ def build_gateway(
         endpoint,
         path=settings.path,
         metrics=metrics,
+        certificate=certificate,
         ready=ready,
         on_stop=closing,
         companion=None if companion is None else companion(edge),

@@ -40,6 +40,9 @@ class Metrics:
         self.calls_waiting = 0
         self.streams_in_flight = 0
         self.connections_refused = 0
+        # None without TLS; set by the thread that looks at the certificate.
+        self.certificate_expires_seconds: int | None = None
+        self.certificate_unusable = 0
 
     def call(self, method: str, outcome: str, seconds: float) -> None:
         """One Thrift call was answered."""

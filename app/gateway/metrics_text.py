@@ -47,6 +47,22 @@ def _families(metrics: Metrics) -> Iterator[Metric]:
     yield GaugeMetricFamily("hms_gateway_calls_in_flight", "Calls being worked on", value=metrics.calls_in_flight)
     yield GaugeMetricFamily("hms_gateway_calls_waiting", "Calls that wait for others", value=metrics.calls_waiting)
     yield GaugeMetricFamily("hms_gateway_streams_in_flight", "Replies being streamed", value=metrics.streams_in_flight)
+    yield from _certificate_families(metrics)
+
+
+def _certificate_families(metrics: Metrics) -> Iterator[Metric]:
+    if metrics.certificate_expires_seconds is None:
+        return
+    yield GaugeMetricFamily(
+        "hms_gateway_certificate_expires_timestamp_seconds",
+        "When the certificate that new connections are shown expires, in seconds since 1970",
+        value=metrics.certificate_expires_seconds,
+    )
+    yield GaugeMetricFamily(
+        "hms_gateway_certificate_unusable",
+        "1 when the certificate's files hold something else than is shown and cannot be used",
+        value=metrics.certificate_unusable,
+    )
 
 
 def _seconds_family(metrics: Metrics) -> Metric:

@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.process import BaseProcess
 from typing import Any
 
@@ -39,13 +39,13 @@ def run(
 
     `build` makes the gateway inside the process that serves it. With several workers it runs in each of them, so it has
     to be a function that can be imported. `on_listening` gets the socket addresses when calls are accepted.
-    Raises OSError when the address cannot be had, CertificateError, WorkerFailed, and what `build` raises.
+    SIGHUP makes it read the certificate again.
+    Raises OSError when the address cannot be had, WorkerFailed, and what `build` raises.
     """
     if settings.workers == 1:
         _serve(settings, build, None, on_listening)
         return
     listeners = listening_sockets(settings.host, settings.port)
-    server_options(settings)
     try:
         _Workers(settings, build, listeners).run(on_listening)
     finally:
@@ -56,8 +56,8 @@ def run(
 def _serve(
     settings: Settings, build: Build, listeners: list[socket.socket] | None, on_listening: Callable[[Addresses], None]
 ) -> None:
-    options = server_options(settings)
     gateway = build(settings)
+    options = server_options(settings, gateway.certificate)
     server = Server(gateway, options, settings.limits, gateway.metrics, on_listening=on_listening)
     server.run(sockets=listeners)
 
@@ -74,7 +74,7 @@ class _Workers:
         self._workers: list[_Worker] = []
 
     def run(self, on_listening: Callable[[Addresses], None]) -> None:
-        with _signals(lambda: self._wants_stop.set()):
+        with _signals(self._wants_stop.set, (signal.SIGTERM, signal.SIGINT)), _signals(self._hang_up, (signal.SIGHUP,)):
             try:
                 self._workers = [self._start() for _ in range(self._settings.workers)]
                 self._wait_until_listening()
@@ -87,8 +87,15 @@ class _Workers:
     def _start(self) -> "_Worker":
         listening = self._context.Event()
         process = self._context.Process(target=_work, args=(self._settings, self._build, self._listeners, listening))
-        process.start()
+        # A new program inherits what is ignored and not what is handled: until it handles SIGHUP, it would be killed.
+        with _signals(None, (signal.SIGHUP,)):
+            process.start()
         return _Worker(process, listening)
+
+    def _hang_up(self) -> None:
+        for worker in self._workers:
+            if worker.process.pid is not None and worker.process.is_alive():
+                os.kill(worker.process.pid, signal.SIGHUP)
 
     def _wait_until_listening(self) -> None:
         for worker in self._workers:
@@ -138,13 +145,15 @@ def _end_with_parent() -> None:
 
 
 @contextlib.contextmanager
-def _signals(stop: Callable[[], None]) -> Iterator[None]:
+def _signals(do: Callable[[], None] | None, names: Sequence[signal.Signals]) -> Iterator[None]:
+    """Inside, call `do` for these signals; None ignores them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {name: signal.signal(name, lambda *_: stop()) for name in (signal.SIGTERM, signal.SIGINT)}
+    handler = signal.SIG_IGN if do is None else lambda *_: do()
+    before = {name: signal.signal(name, handler) for name in names}
     try:
         yield
     finally:
-        for name, handler in before.items():
-            signal.signal(name, handler)
+        for name, handler_before in before.items():
+            signal.signal(name, handler_before)

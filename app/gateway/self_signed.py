@@ -15,10 +15,10 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 VALID_DAYS = 820
 
 
-def make_certificate(certificate_path: Path, key_path: Path) -> None:
+def make_certificate(certificate_path: Path, key_path: Path, now_seconds: int) -> None:
     """A new key and a certificate for this machine's names, in two PEM files. Only the owner can read the key."""
     key = ec.generate_private_key(ec.SECP256R1())
-    now = datetime.datetime.now(datetime.UTC)
+    now = datetime.datetime.fromtimestamp(now_seconds, datetime.UTC)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "hms-gateway")])
     certificate = (
         x509.CertificateBuilder()
@@ -32,9 +32,10 @@ def make_certificate(certificate_path: Path, key_path: Path) -> None:
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        # Without it OpenSSL finds the wrong one of two in a client's file that bear the same name.
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )
-    key_path.parent.mkdir(parents=True, exist_ok=True)
     _write(
         key_path,
         key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
@@ -61,4 +62,6 @@ def _write(path: Path, content: bytes, mode: int) -> None:
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
     os.replace(temporary, path)

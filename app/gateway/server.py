@@ -4,8 +4,10 @@ import asyncio
 import contextlib
 import gc
 import resource
+import signal
 import socket
 import ssl
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -121,10 +123,18 @@ class Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         # uvicorn raises the signal again when it is done, which would end the process before its owner has cleaned up.
         with super().capture_signals():
+            if threading.current_thread() is threading.main_thread():
+                # Until the process ends: it may come while the last calls are finished.
+                signal.signal(signal.SIGHUP, lambda *_: self._hang_up())
             try:
                 yield
             finally:
                 self._captured_signals.clear()
+
+    def _hang_up(self) -> None:
+        """SIGHUP, which by itself would end the process, makes it read its certificate again."""
+        if self._gateway.certificate is not None:
+            self._gateway.certificate.read_again()
 
 
 def listening_sockets(host: str, port: int) -> list[socket.socket]:

@@ -146,7 +146,8 @@ def test_connections_that_are_being_served_are_never_cut_off_for_new_ones():
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
-    return ensure_certificate(tmp_path_factory.mktemp("tls"))
+    files = ensure_certificate(tmp_path_factory.mktemp("tls"))
+    return files.certificate, files.key
 
 
 def test_tls_with_our_own_certificate_verifies(certificate):

@@ -27,6 +27,7 @@ def build(settings: Settings) -> Gateway:
         cache=None,
         ready=lambda: None,
         metrics=Metrics({"get_all_databases"}),
+        certificate=None,
         authenticator=Anybody(),
         on_stop=[lambda: print(f"stopped {os.getpid()}", flush=True)],
     )
