@@ -12,6 +12,13 @@ class Limits:
 
     body_bytes_max: int = 256 * 1024 * 1024
     body_read_seconds_max: float = 60.0
+    body_memory_bytes_max: int = 768 * 1024 * 1024
+    body_memory_bytes_per_user_max: int = 384 * 1024 * 1024
+    body_memory_bytes_per_address_max: int = 512 * 1024 * 1024
+    inflation_ratio_max: int = 300
+    uploads_max: int = 200
+    uploads_per_user_max: int = 50
+    uploads_per_address_max: int = 100
     nesting_depth_max: int = 64
     container_elements_max: int = 10_000_000
     string_bytes_max: int = 100 * 1024 * 1024
@@ -22,7 +29,10 @@ class Limits:
     connections_max: int = 10_000
     calls_in_flight_max: int = 1_000
     calls_per_user_max: int = 200
+    threads_per_user_max: int = 24
+    streams_per_user_max: int = 12
     waiting_calls_max: int = 1_000
+    waiting_calls_per_user_max: int = 250
     write_queue_max: int = 10_000
     partitions_per_request_max: int = 1_000_000
     error_text_characters_max: int = 10_000

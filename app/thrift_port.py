@@ -13,8 +13,10 @@ from app.bridge.session import Session
 from app.gateway.access_log import AccessRecord
 from app.gateway.application import CompanionFailed
 from app.gateway.assembly import Edge
+from app.gateway.body_shares import NOT_TRIED
 from app.gateway.identity import Authenticator, Refused, RequestHead
-from app.gateway.request_body import NOT_TRIED, ClientGone
+from app.gateway.refusals import Refusals
+from app.gateway.request_body import ClientGone
 from app.rpc.call import Dialect
 from app.settings import Settings
 from app.wire import Codecs
@@ -27,13 +29,14 @@ class ThriftPort:
     """A `gateway.application.Companion`. Calls are counted and logged with those that come by HTTP."""
 
     def __init__(self, settings: Settings, port: int, codecs: Codecs, edge: Edge) -> None:
+        self._refusals = Refusals(edge.metrics)
         relay = ProcessorRelay(
             edge.calls,
             codecs,
             dialect=Dialect(settings.thrift_dialect),
             cache=edge.cache,
             identify=_Identification(edge.authenticator),
-            failure_of=failure_of,
+            failure_of=self._failure_of,
             call_seconds_max=settings.call_seconds_max,
             reply_bytes_max=settings.limits.body_bytes_max,
         )
@@ -60,6 +63,11 @@ class ThriftPort:
     async def stop(self) -> None:
         """Let calls in flight finish, then close."""
         await self._server.stop()
+
+    def _failure_of(self, error: Exception) -> BridgeError | None:
+        if isinstance(error, Refused) and error.limit:
+            self._refusals.note(error.limit)
+        return failure_of(error)
 
 
 def failure_of(error: Exception) -> BridgeError | None:

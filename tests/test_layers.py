@@ -8,7 +8,18 @@ import pytest
 
 APP = Path(__file__).resolve().parent.parent / "app"
 
-LEAVES = {"addresses", "call_keys", "deferral", "during", "kerberos", "limits", "clock", "settings", "logging"}
+LEAVES = {
+    "addresses",
+    "call_keys",
+    "deferral",
+    "during",
+    "kerberos",
+    "limits",
+    "clock",
+    "settings",
+    "logging",
+    "shares",
+}
 ALLOWED = {
     "idl": set(),
     "structs": {"idl"},

@@ -1,17 +1,17 @@
 """Running calls in worker threads: who may start one, what happens when it takes too long."""
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from app.gateway.body_shares import overloaded
 from app.gateway.identity import Refused
 from app.gateway.metrics import Metrics
-from app.gateway.request_body import overloaded
 from app.gateway.streaming import ReplyStream
 from app.gateway.worker_threads import WorkerThreads
 from app.limits import Limits
 from app.rpc.processor import Reply
+from app.shares import Bound, Shares
 
 Work = Callable[[], Reply]
 # Put around the chunks of a long reply before they are pumped: envelope, compression.
@@ -32,12 +32,16 @@ class CallRunner:
     def __init__(
         self, limits: Limits, metrics: Metrics, *, threads: int, streams_max: int, call_seconds_max: float
     ) -> None:
-        self._limits = limits
         self._metrics = metrics
-        self._threads = WorkerThreads(threads)
-        self._streams_max = streams_max
+        self._threads = WorkerThreads(threads, limits.threads_per_user_max)
         self._call_seconds_max = call_seconds_max
-        self._calls_of: defaultdict[str, int] = defaultdict(int)
+        self._calls = Shares(
+            Bound("calls_in_flight_max", limits.calls_in_flight_max),
+            Bound("calls_per_user_max", limits.calls_per_user_max),
+        )
+        self._streams = Shares(
+            Bound("streams_max", streams_max), Bound("streams_per_user_max", limits.streams_per_user_max)
+        )
 
     async def run(self, user: str, work: Work, wrap: Wrap) -> Answered:
         """Run `work` in a thread. Raises what it raises, and Refused (503) when too much is going on.
@@ -51,11 +55,11 @@ class CallRunner:
 
         def job() -> None:
             try:
-                self._run_job(work, wrap, loop, future)
+                self._run_job(user, work, wrap, loop, future)
             finally:
                 loop.call_soon_threadsafe(self.leave, user)
 
-        self._threads.submit(job)
+        self._threads.submit(job, user)
         try:
             async with asyncio.timeout(self._call_seconds_max):
                 return await future
@@ -67,21 +71,17 @@ class CallRunner:
 
     def admit(self, user: str) -> None:
         """Count a call, which `leave` ends; one that needs no thread counts all the same. Raises Refused (503)."""
-        if self._metrics.calls_in_flight >= self._limits.calls_in_flight_max:
-            raise overloaded("Too many calls are in flight (calls_in_flight_max)")
-        if self._calls_of[user] >= self._limits.calls_per_user_max:
-            raise overloaded(f"User {user} has too many calls in flight (calls_per_user_max)")
+        bound = self._calls.take(1, user)
+        if bound is not None:
+            raise overloaded(f"There are too many calls in flight ({bound.name}); try again", bound.name)
         self._metrics.calls_in_flight += 1
-        self._calls_of[user] += 1
 
     def leave(self, user: str) -> None:
         self._metrics.calls_in_flight -= 1
-        self._calls_of[user] -= 1
-        if not self._calls_of[user]:
-            del self._calls_of[user]
+        self._calls.give_back(1, user)
 
     def _run_job(
-        self, work: Work, wrap: Wrap, loop: asyncio.AbstractEventLoop, future: "asyncio.Future[Answered]"
+        self, user: str, work: Work, wrap: Wrap, loop: asyncio.AbstractEventLoop, future: "asyncio.Future[Answered]"
     ) -> None:
         """In the worker thread. A long reply is pumped by the thread that made it: its snapshot may need that."""
         try:
@@ -95,26 +95,32 @@ class CallRunner:
             loop.call_soon_threadsafe(_deliver, future, Answered(reply))
             return
         stream = ReplyStream(wrap(reply.payload), loop)
-        loop.call_soon_threadsafe(self._deliver_stream, future, Answered(replace(reply, payload=None), stream))
+        loop.call_soon_threadsafe(self._deliver_stream, user, future, Answered(replace(reply, payload=None), stream))
         with self._threads.lent():
             stream.pump()
-        loop.call_soon_threadsafe(self._stream_ended)
+        loop.call_soon_threadsafe(self._stream_ended, user, stream)
 
-    def _deliver_stream(self, future: "asyncio.Future[Answered]", answered: Answered) -> None:
+    def _deliver_stream(self, user: str, future: "asyncio.Future[Answered]", answered: Answered) -> None:
         assert answered.stream is not None
-        self._metrics.streams_in_flight += 1
         if future.done():
             answered.stream.cancel()
-        elif self._metrics.streams_in_flight > self._streams_max:
-            answered.stream.cancel()
-            # Not `overloaded`, which says that nothing has happened: a change may have been made.
-            text = "Too many long replies are on their way (streams_max)"
-            future.set_exception(Refused(503, text, headers=((b"retry-after", b"1"),), reason="overload"))
-        else:
+            return
+        bound = self._streams.take(1, user)
+        if bound is None:
+            answered.stream.is_counted = True
+            self._metrics.streams_in_flight += 1
             future.set_result(answered)
+            return
+        answered.stream.cancel()
+        # Not `overloaded`, which says that nothing has happened: a change may have been made.
+        text = f"There are too many long replies on their way ({bound.name}); try again"
+        refused = Refused(503, text, headers=((b"retry-after", b"1"),), reason="overload", limit=bound.name)
+        future.set_exception(refused)
 
-    def _stream_ended(self) -> None:
-        self._metrics.streams_in_flight -= 1
+    def _stream_ended(self, user: str, stream: ReplyStream) -> None:
+        if stream.is_counted:
+            self._streams.give_back(1, user)
+            self._metrics.streams_in_flight -= 1
 
 
 def too_slow(seconds: float) -> Refused:

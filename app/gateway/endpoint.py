@@ -13,15 +13,17 @@ import structlog
 
 from app.cache import ReplyCache, ReplyKey
 from app.gateway.access_log import AccessLog, AccessRecord
+from app.gateway.body_shares import NOT_TRIED, BodyShare, BodyShares
 from app.gateway.call_answers import Begun, CallAnswers
 from app.gateway.calls import Answered
 from app.gateway.cors import ALLOWED_METHODS, CrossOrigin
 from app.gateway.direct import BEGUN
 from app.gateway.direct_answers import BegunCall, DirectAnswers
 from app.gateway.exchange import TEXT, Exchange
-from app.gateway.identity import Authenticator, HeaderList, Refused
+from app.gateway.identity import Authenticator, HeaderList, Identity, Refused
 from app.gateway.metrics import Metrics
-from app.gateway.request_body import NOT_TRIED, SLOW_BODY, BodyReader, ClientGone, Receive, Scope, Send
+from app.gateway.refusals import Refusals
+from app.gateway.request_body import SLOW_BODY, BodyReader, ClientGone, Receive, Scope, Send
 from app.gateway.requested_call import requested_call
 from app.gateway.streaming import COMPRESSED_FROM_BYTES, StreamFailed, compress, compressed, enclosed
 from app.limits import Limits
@@ -42,6 +44,10 @@ from app.wire.errors import TApplicationException
 
 GZIPPED: HeaderList = ((b"content-encoding", b"gzip"), (b"vary", b"accept-encoding"))
 COMPRESSED_IN_THREAD_BYTES = 256 * 1024
+# Bodies from this size on are not read by the event loop, which would answer nobody else meanwhile.
+READ_IN_THREAD_BYTES = 256 * 1024
+# Replies to calls with longer arguments are not kept: looking for them would take longer than most answers.
+CACHED_ARGUMENTS_BYTES_MAX = 64 * 1024
 RETRY_SOON = NOT_TRIED
 
 # Looking up a member of an enumeration, and hashing one, costs more than what is done with these.
@@ -81,6 +87,8 @@ class Endpoint:
         self._call_seconds_max = call_seconds_max
         self._write_stall_seconds_max = write_stall_seconds_max
         self._bodies = BodyReader(limits)
+        self._body_shares = BodyShares(limits)
+        self._refusals = Refusals(metrics)
         self.calls = CallAnswers(
             processor,
             limits,
@@ -101,6 +109,7 @@ class Endpoint:
                 await self._other_method(exchange)
         except Refused as refused:
             exchange.outcome = refused.reason
+            self._note(exchange, refused)
             await self._refuse(exchange, refused)
         except ClientGone:
             exchange.outcome = "client_gone"
@@ -135,26 +144,41 @@ class Endpoint:
             self._metrics.authentication_refused(refused.reason)
             raise
         exchange.identity = identity
-        body = self._bodies.arrived(exchange.scope)
-        if body is None:
-            body = await self._bodies.read(exchange.headers, receive)
-        exchange.body_is_read = True
-        exchange.bytes_in = len(body)
-        if body[:1] == b"%" or b"content-encoding" in exchange.headers:
-            body = await self._bodies.plain(body, exchange.headers)
+        with self._body_shares.of(identity.user, identity.address) as share:
+            await self._answer_body(exchange, receive, dialect, identity, share)
+
+    async def _answer_body(
+        self, exchange: Exchange, receive: Receive, dialect: Dialect, identity: Identity, share: BodyShare
+    ) -> None:
+        """Read the body and answer it; until then it is counted."""
+        body = await self._body(exchange, receive, share)
         try:
             codec = self._codecs.sniff(body)
         except NotThrift as error:
             raise Refused(400, str(error), reason="not_thrift") from None
         try:
-            message = codec.read_message(body)
+            if len(body) < READ_IN_THREAD_BYTES:
+                message = codec.read_message(body)
+            else:
+                message = await asyncio.get_running_loop().run_in_executor(None, codec.read_message, body)
         except ProtocolError as error:
             await self._unreadable(exchange, codec, error)
             return
+        del body
         exchange.method = message.name
         if not await self._answer_from_cache(exchange, codec, message, dialect):
             call = requested_call(identity, dialect, exchange.headers, exchange.request_id, self._call_seconds_max)
             await self._answer(exchange, codec, message, call)
+
+    async def _body(self, exchange: Exchange, receive: Receive, share: BodyShare) -> bytes:
+        body = self._bodies.arrived(exchange.scope)
+        if body is None:
+            body = await self._bodies.read(exchange.headers, receive, share)
+        exchange.body_is_read = True
+        exchange.bytes_in = len(body)
+        if body[:1] == b"%" or b"content-encoding" in exchange.headers:
+            body = await self._bodies.plain(body, exchange.headers, share)
+        return body
 
     async def _finish(self, exchange: Exchange, begun: BegunCall) -> None:
         """Answer a request whose call is under way: it was read while it was received."""
@@ -167,7 +191,7 @@ class Endpoint:
 
     async def _answer_from_cache(self, exchange: Exchange, codec: Codec, message: Message, dialect: Dialect) -> bool:
         cache = self._cache
-        if cache is None or message.type is not _CALL:
+        if cache is None or message.type is not _CALL or len(message.payload) > CACHED_ARGUMENTS_BYTES_MAX:
             return False
         try:
             found = cache.lookup(_cache_key(codec, message, dialect))
@@ -206,6 +230,7 @@ class Endpoint:
             await self._send_whole(exchange, codec, message, MessageType.EXCEPTION, _encoded(codec, error))
             return
         except Refused as refused:
+            self._note(exchange, refused)
             await self._failed(
                 exchange, codec, message, refused.status, refused.text, refused.reason, headers=refused.headers
             )
@@ -222,7 +247,7 @@ class Endpoint:
         reply = answered.reply
         if self._cache is None or reply.outcome != "ok" or reply.type is not MessageType.REPLY:
             return
-        if isinstance(reply.payload, bytes):
+        if isinstance(reply.payload, bytes) and len(message.payload) <= CACHED_ARGUMENTS_BYTES_MAX:
             self._cache.remember(_cache_key(codec, message, dialect), reply.arguments, reply.payload, ticket)
 
     async def _send_answer(
@@ -283,6 +308,12 @@ class Endpoint:
         error = ApplicationError(text, ApplicationErrorType.INTERNAL_ERROR)
         body = _exception_body(codec, message.name, message.seqid, error)
         await exchange.respond(status, self._content_types[codec.name], body, headers)
+
+    def _note(self, exchange: Exchange, refused: Refused) -> None:
+        if refused.limit:
+            identity = exchange.identity
+            user, address = ("", exchange.head.peer) if identity is None else (identity.user, identity.address)
+            self._refusals.note(refused.limit, user=user, address=address)
 
     async def _refuse(self, exchange: Exchange, refused: Refused) -> None:
         """Answer a request whose message was not looked at; with an application exception if it is TJSON.

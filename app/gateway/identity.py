@@ -30,7 +30,8 @@ class Identity(NamedTuple):
 class Refused(Exception):
     """The request is not served. `text` is safe to show and never tells which half of a password was wrong.
 
-    `beginning` is the first part of the body when some of it was read already.
+    `limit` is the name of the limit that is in the way, if one is. `beginning` is the first part of the body when some
+    of it was read already.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Refused(Exception):
         *,
         headers: HeaderList = (),
         reason: str = "refused",
+        limit: str = "",
         beginning: bytes | None = None,
     ) -> None:
         super().__init__(text)
@@ -47,6 +49,7 @@ class Refused(Exception):
         self.text = text
         self.headers = headers
         self.reason = reason
+        self.limit = limit
         self.beginning = beginning
 
 

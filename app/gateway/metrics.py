@@ -32,6 +32,8 @@ class Metrics:
         self.outcomes: defaultdict[tuple[str, str], int] = defaultdict(int)
         self.statuses: defaultdict[int, int] = defaultdict(int)
         self.refusals: defaultdict[str, int] = defaultdict(int)
+        # By the name of the limit, see `gateway.refusals`.
+        self.limited: defaultdict[str, int] = defaultdict(int)
         self.bytes_in = 0
         self.bytes_out = 0
         self.cache_hits = 0

@@ -36,6 +36,8 @@ def _families(metrics: Metrics) -> Iterator[Metric]:
     yield _counter("http_responses", "HTTP responses of the endpoint", ("status",), statuses)
     refusals = [((reason,), count) for reason, count in metrics.refusals.items()]
     yield _counter("authentication_refused", "Requests refused before the call", ("reason",), refusals)
+    limited = [((limit,), count) for limit, count in metrics.limited.items()]
+    yield _counter("limited", "Requests and connections that a limit refused or cut off", ("limit",), limited)
     for name, text, value in (
         ("received_bytes", "Bytes of request bodies", metrics.bytes_in),
         ("sent_bytes", "Bytes of response bodies", metrics.bytes_out),

@@ -1,13 +1,15 @@
-"""Reading a request's body within its bounds: size, time, and what compression may hide."""
+"""Reading a request's body within its bounds: size, time, memory, and what compression may hide."""
 
 import asyncio
-import zlib
 from collections.abc import Awaitable, Callable, MutableMapping
+from io import BytesIO
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
+from app.gateway.body_shares import BodyShare
 from app.gateway.direct import take_body
-from app.gateway.identity import HeaderList, Refused
+from app.gateway.identity import Refused
+from app.gateway.inflation import DamagedBody, Inflation
 from app.limits import Limits
 
 ASGIMessage = MutableMapping[str, Any]
@@ -15,17 +17,17 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[ASGIMessage]]
 Send = Callable[[ASGIMessage], Awaitable[None]]
 
-# The bridge lets its clients repeat a change only when it is told that nothing has happened (clients §13).
-NOT_TRIED: HeaderList = ((b"retry-after", b"1"), (b"x-call-outcome", b"not-tried"))
 # Why a request is refused whose client need not be waited for.
 SLOW_BODY = "slow_body"
 # Of a body that is refused so much is kept to find method and seqid.
 KEPT_BYTES_MAX = 64 * 1024
-# Bodies that are being received may fill so many times body_bytes_max together.
-BODIES_AT_ONCE = 4
-INFLATE_IN_THREAD_BYTES = 64 * 1024
+# On the event loop only this much is read from a compressed body, and only this much is made of it.
+INFLATED_AT_ONCE_BYTES, INFLATED_AT_ONCE_TO_BYTES = 8 * 1024, 64 * 1024
+# A thread makes so much at a time; then it is counted.
+INFLATED_PIECE_BYTES = 4 * 1024 * 1024
+# Up to this size the ratio does not matter.
+ANY_RATIO_BYTES = 8 * 1024 * 1024
 FORM_ENCODED_BRACKET = b"%5B"
-GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 
 
 class ClientGone(Exception):
@@ -33,11 +35,10 @@ class ClientGone(Exception):
 
 
 class BodyReader:
-    """Reads bodies; remembers how much is being received over all connections."""
+    """Reads bodies; what they take of the memory is counted in the share that is handed in."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._receiving = 0
 
     def arrived(self, scope: Scope) -> bytes | None:
         """The body if all of it is here already; None if it has to be read. Raises Refused (413)."""
@@ -46,19 +47,23 @@ class BodyReader:
             raise self._too_large(beginning=body[:KEPT_BYTES_MAX])
         return body
 
-    async def read(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
+    async def read(self, headers: dict[bytes, bytes], receive: Receive, share: BodyShare) -> bytes:
         """The body as it was sent. Raises Refused (413, 408, 503) and ClientGone."""
         self._check_announced(headers)
-        pieces: list[bytes] = []
+        # One buffer that grows, where pieces and the whole would be there twice.
+        buffer = BytesIO()
         try:
             async with asyncio.timeout(self._limits.body_read_seconds_max):
-                return await self._read_pieces(receive, pieces)
+                await self._read_pieces(receive, buffer, share)
         except TimeoutError:
-            text = f"The request body took longer than {self._limits.body_read_seconds_max:g} s (body_read_seconds_max)"
-            raise Refused(408, text, reason=SLOW_BODY, beginning=_beginning(pieces)) from None
+            limit, seconds = "body_read_seconds_max", self._limits.body_read_seconds_max
+            text = f"The request body took longer than {seconds:g} s ({limit})"
+            raise Refused(408, text, reason=SLOW_BODY, limit=limit, beginning=_beginning(buffer)) from None
         except Refused as refused:
-            refused.beginning = _beginning(pieces)
+            refused.beginning = _beginning(buffer)
             raise
+        share.has_arrived()
+        return buffer.getvalue()
 
     def _check_announced(self, headers: dict[bytes, bytes]) -> None:
         length = headers.get(b"content-length")
@@ -66,75 +71,70 @@ class BodyReader:
         if length is not None and int(length) > self._limits.body_bytes_max:
             raise self._too_large()
 
-    async def _read_pieces(self, receive: Receive, pieces: list[bytes]) -> bytes:
+    async def _read_pieces(self, receive: Receive, buffer: BytesIO, share: BodyShare) -> None:
         size = 0
-        try:
-            while True:
-                message = await _next(receive)
-                piece = message["body"]
-                pieces.append(piece)
-                size += len(piece)
-                self._receiving += len(piece)
-                if size > self._limits.body_bytes_max:
-                    raise self._too_large()
-                if self._receiving > BODIES_AT_ONCE * self._limits.body_bytes_max:
-                    raise overloaded("Too many large requests at the same time")
-                if not message.get("more_body"):
-                    return b"".join(pieces)
-        finally:
-            self._receiving -= size
+        while True:
+            message = await _next(receive)
+            piece = message["body"]
+            size += len(piece)
+            buffer.write(piece)
+            if size > self._limits.body_bytes_max:
+                raise self._too_large()
+            share.grow(len(piece), is_upload=True)
+            if not message.get("more_body"):
+                return
 
     def _too_large(self, beginning: bytes | None = None) -> Refused:
         text = f"The request body is larger than {self._limits.body_bytes_max} bytes (body_bytes_max)"
-        return Refused(413, text, reason="body_too_large", beginning=beginning)
+        return Refused(413, text, reason="body_too_large", limit="body_bytes_max", beginning=beginning)
 
-    async def plain(self, body: bytes, headers: dict[bytes, bytes]) -> bytes:
-        """Undo what Content-Encoding names and what form encoding did. Raises Refused (400, 413, 415)."""
+    async def plain(self, body: bytes, headers: dict[bytes, bytes], share: BodyShare) -> bytes:
+        """Undo what Content-Encoding names and what form encoding did. Raises Refused (400, 413, 415, 503)."""
         encoding = headers.get(b"content-encoding")
         if encoding is not None:
-            body = await self._decoded(body, encoding.strip().lower())
+            body = await self._decoded(body, encoding.strip().lower(), share)
         if body[:3].upper() == FORM_ENCODED_BRACKET:
             # Knox re-encodes what curl sends without a content type (clients §9), as name of an empty form field.
             body = unquote_to_bytes(body.replace(b"+", b" ").rstrip(b"=\r\n"))
         return body
 
-    async def _decoded(self, body: bytes, encoding: bytes) -> bytes:
+    async def _decoded(self, body: bytes, encoding: bytes, share: BodyShare) -> bytes:
         if encoding in (b"", b"identity"):
             return body
         if encoding not in (b"gzip", b"x-gzip", b"deflate"):
             name = encoding.decode("latin-1")
             raise Refused(415, f"Content-Encoding {name} is not understood; gzip is", reason="content_encoding")
-        if len(body) <= INFLATE_IN_THREAD_BYTES:
-            return self._inflated(body)
-        return await asyncio.get_running_loop().run_in_executor(None, self._inflated, body)
+        try:
+            return await self._inflated(body, share)
+        except DamagedBody as error:
+            raise Refused(400, str(error), reason="bad_compression") from error
 
-    def _inflated(self, body: bytes) -> bytes:
-        """Decompress all members of a gzip body, never more than is allowed."""
-        pieces: list[bytes] = []
-        left = self._limits.body_bytes_max
-        while body:
-            inflater = zlib.decompressobj(GZIP_OR_ZLIB)
-            try:
-                piece = inflater.decompress(body, left + 1)
-            except zlib.error as error:
-                raise Refused(400, f"The compressed body is damaged: {error}", reason="bad_compression") from error
-            left -= len(piece)
-            if left < 0:
-                raise self._too_large()
-            if not inflater.eof:
-                raise Refused(400, "The compressed body is cut off", reason="bad_compression")
-            pieces.append(piece)
-            body = inflater.unused_data
-        return b"".join(pieces)
+    async def _inflated(self, body: bytes, share: BodyShare) -> bytes:
+        """Decompress; no more than one piece is made that is not counted."""
+        inflation = Inflation(body)
+        buffer = BytesIO()
+        if len(body) <= INFLATED_AT_ONCE_BYTES:
+            self._keep(inflation.piece(INFLATED_AT_ONCE_TO_BYTES), buffer, share, len(body))
+        loop = asyncio.get_running_loop()
+        while not inflation.is_complete:
+            piece = await loop.run_in_executor(None, inflation.piece, INFLATED_PIECE_BYTES)
+            self._keep(piece, buffer, share, len(body))
+        return buffer.getvalue()
+
+    def _keep(self, piece: bytes, buffer: BytesIO, share: BodyShare, compressed_bytes: int) -> None:
+        size = buffer.tell() + len(piece)
+        if size > self._limits.body_bytes_max:
+            raise self._too_large()
+        if size > ANY_RATIO_BYTES and size > compressed_bytes * self._limits.inflation_ratio_max:
+            ratio = self._limits.inflation_ratio_max
+            text = f"The body is more than {ratio} times as large as its compressed form (inflation_ratio_max)"
+            raise Refused(413, text, reason="body_too_large", limit="inflation_ratio_max")
+        share.grow(len(piece))
+        buffer.write(piece)
 
 
-def overloaded(text: str) -> Refused:
-    """The answer when something of the server's is used up: the client may try again soon."""
-    return Refused(503, text, headers=NOT_TRIED, reason="overload")
-
-
-def _beginning(pieces: list[bytes]) -> bytes:
-    return b"".join(pieces)[:KEPT_BYTES_MAX]
+def _beginning(buffer: BytesIO) -> bytes:
+    return bytes(buffer.getbuffer()[:KEPT_BYTES_MAX])
 
 
 async def _next(receive: Receive) -> ASGIMessage:

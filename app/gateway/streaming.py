@@ -33,6 +33,8 @@ class ReplyStream:
         self._has_ended = False
         self._failure: BaseException | None = None
         self._is_cancelled = False
+        # Whether it has a place among the long replies; the event loop's business.
+        self.is_counted = False
 
     def pump(self) -> None:
         """Run in the worker thread until everything is taken or the stream is cancelled. Never raises."""

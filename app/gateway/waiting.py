@@ -8,11 +8,13 @@ from typing import TypeVar
 
 import structlog
 
+from app.gateway.body_shares import overloaded
 from app.gateway.metrics import Metrics
-from app.gateway.request_body import ClientGone, overloaded
+from app.gateway.request_body import ClientGone
 from app.limits import Limits
 from app.rpc.call import Call, Waiting
 from app.rpc.releases import Releases
+from app.shares import Bound, Shares
 
 T = TypeVar("T")
 
@@ -23,8 +25,11 @@ class WaitingCalls:
     """Calls handlers again until they answer. Used from the loop's thread."""
 
     def __init__(self, limits: Limits, metrics: Metrics, releases: Releases) -> None:
-        self._limits = limits
         self._metrics = metrics
+        self._places = Shares(
+            Bound("waiting_calls_max", limits.waiting_calls_max),
+            Bound("waiting_calls_per_user_max", limits.waiting_calls_per_user_max),
+        )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._pauses: set[asyncio.Event] = set()
         self._releases = releases
@@ -60,6 +65,7 @@ class WaitingCalls:
     ) -> T:
         self._loop = asyncio.get_running_loop()
         started = self._loop.time()
+        await self._take_place(call.principal, waiting)
         gone = asyncio.ensure_future(until_gone())
         self._metrics.calls_waiting += 1
         try:
@@ -73,7 +79,14 @@ class WaitingCalls:
                     waiting = further
         finally:
             self._metrics.calls_waiting -= 1
+            self._places.give_back(1, call.principal)
             gone.cancel()
+
+    async def _take_place(self, user: str, waiting: Waiting) -> None:
+        bound = self._places.take(1, user)
+        if bound is not None:
+            await self._abandon(waiting)
+            raise overloaded(f"There are too many calls waiting ({bound.name}); try again", bound.name)
 
     async def _pause(self, waiting: Waiting, gone: "asyncio.Future[None]", seen: int) -> None:
         """Until it is time for another attempt. Raises ClientGone and Refused, when nobody wants one."""
@@ -92,8 +105,6 @@ class WaitingCalls:
     def _check(self) -> None:
         if self._is_stopped:
             raise overloaded("The server is stopping; the call was not made")
-        if self._metrics.calls_waiting > self._limits.waiting_calls_max:
-            raise overloaded("Too many calls are waiting (waiting_calls_max)")
 
     async def _sleep(self, seconds: float, gone: "asyncio.Future[None]") -> None:
         pause = asyncio.Event()

@@ -1,46 +1,69 @@
-"""The threads that answer calls. A thread that has to wait for a slow client is replaced while it does."""
+"""The threads that answer calls, shared out among users. One that waits for a slow client is replaced meanwhile."""
 
 import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import structlog
 
+from app.gateway.turns import Turns
+
 CLOSING_SECONDS_MAX = 1.0
+# Threads of a user whose calls keep a processor busy.
+BUSY_THREADS = 2
 
 Job = Callable[[], None]
 _log = structlog.get_logger("hms_gateway.threads")
 
 
-class WorkerThreads:
-    """Runs jobs on up to `threads_max` threads, which are started when they are first needed.
+class _UsersJob(NamedTuple):
+    user: str
+    run: Job
 
-    The standard pool costs more than twice as much per job and cannot lend a thread out.
+
+class _Place(threading.local):
+    """What the thread does with its place among the threads."""
+
+    user: str | None = None
+    cpu_started: float = 0.0
+
+
+class WorkerThreads:
+    """Runs jobs on up to `threads_max` threads, `each_max` of them for one user; they are started when first needed.
+
+    The standard pool costs more than twice as much per job, cannot lend a thread out, and knows no users.
     """
 
-    def __init__(self, threads_max: int) -> None:
+    def __init__(self, threads_max: int, each_max: int | None = None) -> None:
         self._threads_max = threads_max
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._turns: Turns[_UsersJob] = Turns(threads_max, each_max or threads_max, BUSY_THREADS)
+        # What has a place and waits for a thread to take it.
+        self._jobs: queue.SimpleQueue[_UsersJob | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._threads: set[threading.Thread] = set()
         self._lent = 0
+        self._is_closing = False
         self._idle = threading.Semaphore(0)
+        self._place = _Place()
 
-    def submit(self, job: Job) -> None:
-        """Run `job` soon; it must not raise."""
-        self._jobs.put(job)
-        if not self._idle.acquire(blocking=False):
-            self._start_thread()
+    def submit(self, job: Job, user: str = "") -> None:
+        """Run `job` when it is the user's turn; it must not raise."""
+        asked = _UsersJob(user, job)
+        with self._lock:
+            may_run = self._turns.ask(user, asked, time.monotonic())
+        if may_run:
+            self._hand(asked)
 
     @contextmanager
     def lent(self) -> Iterator[None]:
         """Inside, the calling worker does not count: another may start in its place, so that other jobs go on."""
         with self._lock:
             self._lent += 1
-        if not self._jobs.empty():
-            self._start_thread()
+        for job in self._give_place_back():
+            self._hand(job)
         try:
             yield
         finally:
@@ -49,6 +72,7 @@ class WorkerThreads:
 
     def close(self) -> None:
         """Wait a moment for the jobs that were handed in; threads still running then end with the process."""
+        self._is_closing = True
         with self._lock:
             threads = list(self._threads)
         for _ in threads:
@@ -56,6 +80,11 @@ class WorkerThreads:
         end = time.monotonic() + CLOSING_SECONDS_MAX
         for thread in threads:
             thread.join(timeout=max(0.0, end - time.monotonic()))
+
+    def _hand(self, job: _UsersJob) -> None:
+        self._jobs.put(job)
+        if not self._idle.acquire(blocking=False):
+            self._start_thread()
 
     def _start_thread(self) -> None:
         with self._lock:
@@ -70,18 +99,44 @@ class WorkerThreads:
             try:
                 job = self._jobs.get_nowait()
             except queue.Empty:
+                if self._is_closing:
+                    break
                 self._idle.release()
                 job = self._jobs.get()
-            if job is None or not self._run_job(job):
+            if job is None or not self._run_jobs(job):
                 break
         with self._lock:
             self._threads.discard(threading.current_thread())
 
-    def _run_job(self, job: Job) -> bool:
-        """Run it; False when this thread is one too many afterwards, because another took its place."""
+    def _run_jobs(self, job: _UsersJob) -> bool:
+        """Run it and those that may follow; False when this thread is one too many, because another took its place."""
+        while True:
+            self._run_job(job)
+            following = self._give_place_back()
+            with self._lock:
+                is_wanted = len(self._threads) - self._lent <= self._threads_max
+            if not is_wanted or not following:
+                break
+            job = following.pop(0)
+            for other in following:
+                self._hand(other)
+        for other in following:
+            self._hand(other)
+        return is_wanted
+
+    def _run_job(self, job: _UsersJob) -> None:
+        self._place.user = job.user
+        self._place.cpu_started = time.thread_time()
         try:
-            job()
+            job.run()
         except BaseException:
             _log.exception("a job of the worker threads failed")
+
+    def _give_place_back(self) -> list[_UsersJob]:
+        """The jobs that may run instead; none when the place was given back before."""
+        user, self._place.user = self._place.user, None
+        if user is None:
+            return []
+        used_seconds = time.thread_time() - self._place.cpu_started
         with self._lock:
-            return len(self._threads) - self._lent <= self._threads_max
+            return self._turns.end(user, used_seconds, time.monotonic())

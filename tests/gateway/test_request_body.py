@@ -2,6 +2,7 @@
 
 import pytest
 
+from app.gateway.body_shares import UNCOUNTED_BYTES
 from app.limits import Limits
 from tests.gateway.serving import ANSWER, CALL, CannedProcessor, parse_head, post, read_response, running, until
 
@@ -68,20 +69,27 @@ def test_a_client_that_leaves_inside_its_body_is_forgotten(server):
 
 
 def test_bodies_together_are_bounded():
-    limits = Limits(body_bytes_max=40_000)
+    limits = Limits(body_memory_bytes_max=300_000, body_memory_bytes_per_user_max=225_000)
     with running(limits=limits) as server:
-        connections = [server.connect() for _ in range(4)]
+        memory = server.endpoint._body_shares.memory
+        connections = [server.connect() for _ in range(2)]
         for connection in connections:
-            connection.sendall(post(b"[" + b" " * 39_000, length=40_000))
-        until(lambda: server.endpoint._bodies._receiving == 4 * 39_001)
+            connection.sendall(post(b"[" + b" " * (99_999 + UNCOUNTED_BYTES), length=1_000_000))
+        until(lambda: memory.taken == 200_000)
         with server.connect() as one_more:
-            one_more.sendall(post(b"", "Expect: 100-continue", length=40_000))
+            one_more.sendall(post(b"", "Expect: 100-continue", length=1_000_000))
             assert one_more.recv(100).startswith(b"HTTP/1.1 100 ")
-            one_more.sendall(b"[" + b" " * 39_999)
-            assert read_response(one_more)[0] == 503
+            one_more.sendall(CALL[:30] + b" " * (50_000 + UNCOUNTED_BYTES))
+            status, headers, body = read_response(one_more)
+            assert (status, headers["x-call-outcome"]) == (503, "not-tried")
+            assert b"body_memory_bytes_per_user_max" in body
+        with server.connect() as small:
+            small.sendall(post(CALL))
+            assert read_response(small)[2] == ANSWER
         for connection in connections:
             connection.close()
-        until(lambda: server.endpoint._bodies._receiving == 0)
+        until(lambda: memory.taken == 0)
+        assert server.metrics.limited == {"body_memory_bytes_per_user_max": 1}
 
 
 def test_a_processor_is_not_called_for_what_was_not_received():

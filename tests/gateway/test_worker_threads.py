@@ -8,7 +8,7 @@ PATIENCE_SECONDS = 20
 
 
 def test_jobs_run_in_parallel_up_to_the_bound():
-    pool = WorkerThreads(2)
+    pool = WorkerThreads(4)
     started = threading.Semaphore(0)
     go = threading.Event()
     counts = []
@@ -18,15 +18,15 @@ def test_jobs_run_in_parallel_up_to_the_bound():
         started.release()
         go.wait(PATIENCE_SECONDS)
 
-    for _ in range(5):
-        pool.submit(job)
-    assert started.acquire(timeout=PATIENCE_SECONDS)
-    assert started.acquire(timeout=PATIENCE_SECONDS)
+    for number in range(10):
+        pool.submit(job, f"user {number % 5}")
+    for _ in range(4):
+        assert started.acquire(timeout=PATIENCE_SECONDS)
     assert not started.acquire(timeout=0.02)
     go.set()
     pool.close()
-    assert len(counts) == 5
-    assert len(set(counts)) == 2
+    assert len(counts) == 10
+    assert len(set(counts)) == 4
 
 
 def test_a_thread_is_used_again():

@@ -1,0 +1,85 @@
+"""The memory that large bodies take, shared out among users and addresses. Small bodies always get in."""
+
+from types import TracebackType
+
+from app.gateway.identity import HeaderList, Refused
+from app.limits import Limits
+from app.shares import Bound, Shares
+
+# So much of every body is not counted, so that small calls get in whatever others send.
+UNCOUNTED_BYTES = 64 * 1024
+# The bridge lets its clients repeat a change only when it knows that nothing has happened (clients §13).
+NOT_TRIED: HeaderList = ((b"retry-after", b"1"), (b"x-call-outcome", b"not-tried"))
+
+
+class BodyShares:
+    """Two budgets: bytes of bodies in memory, received or inflated, and bodies that are on their way."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.memory = Shares(
+            Bound("body_memory_bytes_max", limits.body_memory_bytes_max),
+            Bound("body_memory_bytes_per_user_max", limits.body_memory_bytes_per_user_max),
+            Bound("body_memory_bytes_per_address_max", limits.body_memory_bytes_per_address_max),
+        )
+        self.uploads = Shares(
+            Bound("uploads_max", limits.uploads_max),
+            Bound("uploads_per_user_max", limits.uploads_per_user_max),
+            Bound("uploads_per_address_max", limits.uploads_per_address_max),
+        )
+
+    def of(self, user: str, address: str | None) -> "BodyShare":
+        """What one request of the user takes, given back at the end of a `with`."""
+        return BodyShare(self, user, address)
+
+
+class BodyShare:
+    """The memory of one request's body."""
+
+    __slots__ = ("_address", "_held", "_is_upload", "_shares", "_uncounted", "_user")
+
+    def __init__(self, shares: BodyShares, user: str, address: str | None) -> None:
+        self._shares = shares
+        self._user = user
+        self._address = address
+        self._uncounted = UNCOUNTED_BYTES
+        self._held = 0
+        self._is_upload = False
+
+    def grow(self, amount: int, *, is_upload: bool = False) -> None:
+        """So many bytes more. Raises Refused (503) naming the limit that is in the way."""
+        uncounted = min(amount, self._uncounted)
+        self._uncounted -= uncounted
+        amount -= uncounted
+        if not amount:
+            return
+        if is_upload and not self._is_upload:
+            self._check(self._shares.uploads.take(1, self._user, self._address), "large bodies on their way")
+            self._is_upload = True
+        self._check(self._shares.memory.take(amount, self._user, self._address), "large bodies in memory")
+        self._held += amount
+
+    def has_arrived(self) -> None:
+        """The body is not on its way any more."""
+        if self._is_upload:
+            self._shares.uploads.give_back(1, self._user, self._address)
+            self._is_upload = False
+
+    def __enter__(self) -> "BodyShare":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.has_arrived()
+        if self._held:
+            self._shares.memory.give_back(self._held, self._user, self._address)
+            self._held = 0
+
+    def _check(self, bound: Bound | None, what: str) -> None:
+        if bound is not None:
+            raise overloaded(f"There are too many {what}; try again, or raise {bound.name}", bound.name)
+
+
+def overloaded(text: str, limit: str = "") -> Refused:
+    """The answer when something of the server's is used up: nothing has happened, the client may try again soon."""
+    return Refused(503, text, headers=NOT_TRIED, reason="overload", limit=limit)

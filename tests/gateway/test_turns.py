@@ -1,0 +1,106 @@
+"""Turns among users: none has all the places, others overtake, and a free place never stays empty."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from app.gateway.turns import REMEMBERED_MAX, Turns
+
+PLACES, EACH, BUSY = 8, 5, 2
+USERS = st.sampled_from(["ann", "bob", "cid", "dot", "eve"])
+
+
+class TakingTurns(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.turns: Turns[tuple[str, int]] = Turns(PLACES, EACH, BUSY)
+        self.running: list[str] = []
+        self.waiting: list[tuple[str, int]] = []
+        self.number = 0
+        self.now = 0.0
+
+    def begin(self, job: tuple[str, int]) -> None:
+        assert not [one for one in self.waiting if one[0] == job[0] and one[1] < job[1]], "out of order"
+        self.running.append(job[0])
+
+    @rule(user=USERS)
+    def ask(self, user: str) -> None:
+        self.number += 1
+        job = (user, self.number)
+        if self.turns.ask(user, job, self.now):
+            self.begin(job)
+        else:
+            self.waiting.append(job)
+
+    @precondition(lambda self: self.running)
+    @rule(data=st.data(), seconds=st.sampled_from([0.0, 0.1, 3.0]), passed=st.sampled_from([0.0, 0.5, 20.0]))
+    def end(self, data, seconds: float, passed: float) -> None:
+        self.now += passed
+        user = self.running.pop(data.draw(st.integers(0, len(self.running) - 1)))
+        for job in self.turns.end(user, seconds, self.now):
+            self.waiting.remove(job)
+            self.begin(job)
+
+    @invariant()
+    def nobody_has_more_than_the_share(self) -> None:
+        assert len(self.running) <= PLACES
+        for user in set(self.running):
+            assert self.running.count(user) <= EACH
+
+    @invariant()
+    def who_has_none_waits_only_where_there_is_none(self) -> None:
+        for user, _ in self.waiting:
+            if user not in self.running:
+                assert len(self.running) == PLACES
+
+
+TestTakingTurns = TakingTurns.TestCase
+
+
+def run_all(turns: Turns[str], running: list[str]) -> list[str]:
+    """The jobs in the order in which they begin after these, each ended at once."""
+    order = []
+    while running:
+        begun = turns.end(running.pop(0), 0.0, 0.0)
+        order += begun
+        running += [job[0] for job in begun]
+    return order
+
+
+def test_users_take_turns_however_many_jobs_one_has():
+    turns: Turns[str] = Turns(1, 1, 1)
+    assert turns.ask("a", "a0", 0.0)
+    for job in ("a1", "a2", "a3", "a4", "b1", "c1", "b2"):
+        assert not turns.ask(job[0], job, 0.0)
+    assert run_all(turns, ["a"]) == ["a1", "b1", "c1", "a2", "b2", "a3", "a4"]
+
+
+def test_greedy_users_together_leave_places_for_the_others():
+    turns: Turns[str] = Turns(8, 6, 6)
+    begun = sum(turns.ask(user, user, 0.0) for _ in range(20) for user in ("a", "b"))
+    assert begun == 6
+    assert turns.ask("c", "c", 0.0)
+    assert turns.ask("d", "d", 0.0)
+
+
+def test_who_keeps_a_processor_busy_gets_few_places_until_that_is_over():
+    turns: Turns[str] = Turns(8, 6, 2)
+    assert turns.ask("a", "long", 0.0)
+    assert turns.end("a", 5.0, 5.0) == []
+    assert [turns.ask("a", "more", 5.0) for _ in range(4)] == [True, True, False, False]
+    assert turns.end("a", 0.0, 60.0) == ["more", "more"]
+
+
+@given(st.integers(1, 64))
+def test_one_user_never_has_every_place(places: int):
+    turns: Turns[int] = Turns(places, 1_000, 2)
+    begun = sum(turns.ask("a", number, 0.0) for number in range(200))
+    assert begun == max(1, places * 3 // 4)
+
+
+def test_users_of_long_ago_are_forgotten():
+    turns: Turns[str] = Turns(8, 6, 2)
+    for number in range(REMEMBERED_MAX + 1):
+        assert turns.ask(str(number), "job", float(number))
+        turns.end(str(number), 0.01, float(number))
+    assert len(turns._used) < 10
