@@ -16,6 +16,10 @@ from app.structs import (
     Table,
 )
 
+# Pages on the machine itself may call while --demo serves and cors_origins is not set.
+ORIGINS: Final = [
+    f"{scheme}://{host}:*" for scheme in ("http", "https") for host in ("localhost", "127.0.0.1", "[::1]")
+]
 DATABASE: Final = "hmshttptestdatabase"
 TABLE: Final = "test_table"
 

@@ -6,6 +6,7 @@ The descriptions are the documentation: `--help` and docs are generated from the
 import dataclasses
 import json
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from ipaddress import ip_network
@@ -23,6 +24,22 @@ ENVIRONMENT_PREFIX = "HMS_GATEWAY_"
 OTHER_VARIABLES = frozenset(f"{ENVIRONMENT_PREFIX}{name}" for name in ("CONFIG", "URL", "USER", "PASSWORD"))
 # Besides true, false, 1 and 0.
 _BOOLEANS = {"yes": True, "y": True, "on": True, "t": True, "no": False, "n": False, "off": False, "f": False}
+
+
+# Settings that are gone, with what to set now.
+REPLACED = {
+    "trusted_user_headers": "replaced by trusted_user_header; name the one header that the trusted proxies set",
+}
+USER_SOURCES = (
+    'set one of trusted_user_header = "X-Knox-Actor-ID" (Knox, shouldIncludePrincipalAndGroups), "SM_USER" (Knox, '
+    'HeaderPreAuth) or the header that your proxy sets; trusted_user_parameter = "user.name" or "doAs" (Knox, without '
+    "and with Kerberos); trusted_asterisk_password = true (Knox, HiveDispatch with basicAuthPreemptive). A proxy that "
+    "passes Authorization on belongs in forwarding_proxies"
+)
+_HEADER = re.compile(r"[A-Za-z0-9_-]{1,100}")
+_HEADERS_OF_CLIENTS = frozenset({"authorization", "cookie", "host", "origin", "user-agent"})
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@\s*]+(:\*)?", re.IGNORECASE)
+_SECRET = re.compile(r"[!-~]{16,}")
 
 
 class SettingsError(Exception):
@@ -123,20 +140,54 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = 300.0
 
     trusted_proxies: Annotated[
-        list[str], Meta(description="Addresses or networks of proxies whose word on the user's name is taken (Knox).")
+        list[str],
+        Meta(
+            description="Addresses or networks of proxies that authenticate the caller and name the user (Knox); needs "
+            "trusted_user_header, trusted_user_parameter or trusted_asterisk_password."
+        ),
     ] = []
     trusted_proxy_users: Annotated[
         list[str], Meta(description='Users that trusted proxies may name; ["*"] is everybody.')
     ] = field(default_factory=lambda: ["*"])
-    trusted_user_headers: Annotated[
-        list[str], Meta(description="Headers a trusted proxy names the user in; the first one present counts.")
-    ] = field(default_factory=lambda: ["x-knox-actor-id", "x-actor-username", "sm_user"])
+    trusted_user_header: Annotated[
+        str | None, Meta(description="The header in which trusted proxies name the user, such as X-Knox-Actor-ID.")
+    ] = None
+    trusted_user_parameter: Annotated[
+        Literal["user.name", "doAs"] | None,
+        Meta(description="The query parameter in which trusted proxies name the user, instead of a header."),
+    ] = None
+    trusted_asterisk_password: Annotated[
+        bool,
+        Meta(description="Trusted proxies name the user in Basic credentials with the password *."),
+    ] = False
+    trusted_proxy_secret: Annotated[
+        Secret | None,
+        Meta(description="A text that trusted proxies send in trusted_proxy_secret_header to prove themselves."),
+    ] = None
+    trusted_proxy_secret_header: Annotated[str, Meta(description="The header for trusted_proxy_secret.")] = (
+        "X-Proxy-Secret"
+    )
+    forwarding_proxies: Annotated[
+        list[str],
+        Meta(
+            description="Addresses or networks of proxies that pass Authorization on (nginx); of them, as of "
+            "trusted_proxies, forwarded_header is read."
+        ),
+    ] = []
+    forwarded_header: Annotated[
+        Literal["X-Forwarded-For", "Forwarded"],
+        Meta(description="The header in which proxies give the client's address, for limits and logs."),
+    ] = "X-Forwarded-For"
     proxy_users: Annotated[
         dict[str, ProxyUser], Meta(description="Authenticated users that may act for others with ?doAs=.")
     ] = {}
-    cors_origins: Annotated[list[str], Meta(description='Origins of web pages that may call; ["*"] is any.')] = field(
-        default_factory=lambda: ["*"]
-    )
+    cors_origins: Annotated[
+        list[str],
+        Meta(
+            description="Origins of web pages that may call, https://page.example or http://localhost:*; empty is none "
+            'but those of the gateway\'s own address, ["*"] any. --demo sets those of localhost.'
+        ),
+    ] = []
 
     txn_timeout_seconds: Annotated[
         float, Meta(gt=0, le=10**9, description="A transaction or lock without a heartbeat for longer is lost.")
@@ -207,6 +258,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         _check_networks("trusted_proxies", self.trusted_proxies)
+        _check_networks("forwarding_proxies", self.forwarding_proxies)
+        _check_proxies(self)
+        _check_origins(self.cors_origins)
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise ValueError("tls_certificate and tls_key belong together: set both or none")
         if self.streams_max >= self.database_connections_max:
@@ -265,7 +319,7 @@ def _settings(values: Mapping[str, Any]) -> Settings:
     for name, value in values.items():
         try:
             if name not in _KINDS:
-                raise SettingsError(f"{name}: unknown setting")
+                raise SettingsError(f"{name}: {REPLACED.get(name, 'unknown setting')}")
             checked[name] = _converted(name, _KINDS[name], value)
         except SettingsError as error:
             problems.append(str(error))
@@ -338,6 +392,45 @@ def _check_networks(name: str, networks: list[str]) -> None:
             raise ValueError(f"{name}: {error}") from error
 
 
+def _check_proxies(settings: Settings) -> None:
+    """Exactly one source names the user where proxies are trusted to do so; which one is not guessed."""
+    named = {
+        "trusted_user_header": settings.trusted_user_header is not None,
+        "trusted_user_parameter": settings.trusted_user_parameter is not None,
+        "trusted_asterisk_password": settings.trusted_asterisk_password,
+    }
+    chosen = [name for name, is_set in named.items() if is_set]
+    if len(chosen) > 1:
+        raise ValueError(f"{' and '.join(chosen)} are set; set only the one that the trusted proxies use")
+    if settings.trusted_proxies and not chosen:
+        raise ValueError(f"trusted_proxies is set without a setting that names the source of the user; {USER_SOURCES}")
+    if not settings.trusted_proxies and (chosen or settings.trusted_proxy_secret is not None):
+        name = chosen[0] if chosen else "trusted_proxy_secret"
+        raise ValueError(f"{name} has no effect without trusted_proxies; set the addresses of the proxies there")
+    _check_header("trusted_user_header", settings.trusted_user_header)
+    _check_header("trusted_proxy_secret_header", settings.trusted_proxy_secret_header)
+    secret = settings.trusted_proxy_secret
+    if secret is not None and not _SECRET.fullmatch(secret.get_secret_value()):
+        raise ValueError("trusted_proxy_secret is too weak; set 16 or more visible ASCII characters without spaces")
+
+
+def _check_header(name: str, header: str | None) -> None:
+    if header is None:
+        return
+    if not _HEADER.fullmatch(header):
+        raise ValueError(f"{name}: {header!r} is not the name of a header; use letters, digits, - and _")
+    if header.lower() in _HEADERS_OF_CLIENTS:
+        raise ValueError(f"{name}: {header} is a header of the client's own; name the one that the proxy sets")
+
+
+def _check_origins(origins: list[str]) -> None:
+    for origin in origins:
+        if origin not in ("*", "null") and not _ORIGIN.fullmatch(origin):
+            raise ValueError(
+                f"cors_origins: {origin!r} is not an origin; write scheme://host, scheme://host:port or scheme://host:*"
+            )
+
+
 def _from_file(config: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(config.read_text(encoding="utf-8"))
@@ -356,7 +449,10 @@ def _from_environment(variables: Mapping[str, str]) -> dict[str, Any]:
             continue
         name, *keys = upper.removeprefix(ENVIRONMENT_PREFIX).lower().split("__")
         if name not in _KINDS:
-            raise SettingsError(f"environment variable {variable} is no setting")
+            problem = REPLACED.get(name)
+            raise SettingsError(
+                f"environment variable {variable} is no setting" if problem is None else f"{variable}: {problem}"
+            )
         is_json = text.startswith(("[", "{")) if keys else _is_compound(_plain(_KINDS[name]))
         value = _from_json(variable, text) if is_json else text
         for key in reversed(keys):

@@ -18,6 +18,9 @@ def no_variables(monkeypatch):
             monkeypatch.delenv(name)
 
 
+TRUSTING = "trusted_proxies = ['10.0.0.5']\ntrusted_user_header = 'SM_USER'\n"
+
+
 def file(tmp_path, text):
     path = tmp_path / "settings.toml"
     path.write_text(text)
@@ -48,7 +51,7 @@ def test_limits_are_set_one_by_one(tmp_path, monkeypatch):
 def test_proxy_users_and_file_systems_are_tables(tmp_path):
     path = file(
         tmp_path,
-        'trusted_proxies = ["10.0.0.0/8"]\n[proxy_users.knox]\nusers = ["*"]\nhosts = ["10.1.0.0/16"]\n'
+        f'{TRUSTING}[proxy_users.knox]\nusers = ["*"]\nhosts = ["10.1.0.0/16"]\n'
         '[file_systems]\nfile = "manage"\ns3a = "refuse"\n',
     )
     settings = load_settings(path)
@@ -70,12 +73,35 @@ def test_proxy_users_and_file_systems_are_tables(tmp_path):
         ('file_systems = { s3 = "maybe" }', "file_systems.s3"),
         ('tls_key = "/k"', "tls_certificate"),
         ('path = "relative"', "path"),
+        ('trusted_user_headers = ["sm_user"]', "trusted_user_headers: replaced by trusted_user_header"),
+        ('trusted_proxies = ["10.0.0.5"]', "trusted_proxies is set without .*X-Knox-Actor-ID.*SM_USER"),
+        ('trusted_user_header = "SM_USER"', "trusted_user_header has no effect without trusted_proxies"),
+        (f'trusted_proxy_secret = "{"s" * 16}"', "trusted_proxy_secret has no effect without trusted_proxies"),
+        (f"{TRUSTING}trusted_asterisk_password = true", "trusted_user_header and trusted_asterisk_password are set"),
+        (f'{TRUSTING}trusted_proxy_secret = "too short"', "trusted_proxy_secret is too weak"),
+        (f'{TRUSTING}trusted_proxy_secret_header = "a b"', "trusted_proxy_secret_header: 'a b' is not the name"),
+        (f"{TRUSTING}forwarding_proxies = ['any']", "forwarding_proxies"),
+        ("trusted_proxies = ['::1']\ntrusted_user_header = 'Authorization'", "trusted_user_header: Authorization"),
+        ("forwarded_header = 'X-Real-IP'", "forwarded_header: expected one of X-Forwarded-For, Forwarded"),
+        ('cors_origins = ["https://page.example/"]', "cors_origins: 'https://page.example/' is not an origin"),
+        ('cors_origins = ["page.example"]', "cors_origins: 'page.example' is not an origin"),
         ("a = [", "settings.toml"),
     ],
 )
 def test_a_wrong_setting_is_named(tmp_path, text, named):
     with pytest.raises(SettingsError, match=named):
         load_settings(file(tmp_path, text))
+
+
+def test_a_variable_of_a_replaced_setting_says_what_replaced_it(monkeypatch):
+    monkeypatch.setenv("HMS_GATEWAY_TRUSTED_USER_HEADERS", '["sm_user"]')
+    with pytest.raises(SettingsError, match="HMS_GATEWAY_TRUSTED_USER_HEADERS: replaced by trusted_user_header"):
+        load_settings()
+
+
+@pytest.mark.parametrize("origin", ["https://page.example", "http://localhost:8000", "http://[::1]:*", "null", "*"])
+def test_origins_of_pages_are_named_with_scheme_and_port(tmp_path, origin):
+    assert load_settings(file(tmp_path, f'cors_origins = ["{origin}"]')).cors_origins == [origin]
 
 
 def test_an_unknown_variable_is_named(monkeypatch):
@@ -127,11 +153,12 @@ def test_settings_travel_to_worker_processes(tmp_path):
 
 
 def test_the_admin_password_is_not_shown(tmp_path):
-    assert "secret" not in repr(load_settings(admin_password="secret"))
+    assert "correct horse" not in repr(load_settings(admin_password="correct horse"))
 
 
 def test_lists_and_tables_of_the_environment_are_json(monkeypatch):
     monkeypatch.setenv("HMS_GATEWAY_TRUSTED_PROXIES", '["10.0.0.0/8"]')
+    monkeypatch.setenv("HMS_GATEWAY_TRUSTED_USER_HEADER", "SM_USER")
     monkeypatch.setenv("HMS_GATEWAY_LIMITS", '{"body_bytes_max": 5, "nesting_depth_max": 6}')
     monkeypatch.setenv("HMS_GATEWAY_LIMITS__NESTING_DEPTH_MAX", "7")
     monkeypatch.setenv("HMS_GATEWAY_PROXY_USERS__KNOX__USERS", '["*"]')

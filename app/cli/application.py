@@ -90,7 +90,9 @@ def application() -> None:
 @click.option("--port", type=int, help="Port to listen on, 0 takes a free one. [default: 30443]")
 @data_dir_option
 @database_option
-@click.option("--demo", is_flag=True, help="Load the protocol document's sample table, to have something to look at.")
+@click.option(
+    "--demo", is_flag=True, help="Load the protocol document's sample table; web pages served by localhost may call."
+)
 @click.option(
     "--thrift-port", type=int, help="Also serve Thrift over TCP to this machine, for PySpark and PyIceberg: 9083."
 )

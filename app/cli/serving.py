@@ -3,6 +3,8 @@
 import errno
 from typing import Any, NoReturn
 
+import msgspec
+
 from app.cli.output import fail, fail_for_store, out
 from app.gateway.application import CompanionFailed
 from app.gateway.assembly import FIRST_USER, certificate_files, ensure_first_user, service_keys
@@ -28,7 +30,7 @@ def run_server(settings: Settings, *, demo: bool) -> None:
         certificate_files(settings)
         service_keys(settings)
         if demo:
-            _load_demo(settings)
+            settings = _load_demo(settings)
         elif settings.workers > 1:
             # Workers that cannot use the database would say so each for itself, and not in one line.
             build_metastore(settings).store.close()
@@ -73,9 +75,10 @@ def _check_users(settings: Settings) -> None:
         _say(f"admin_password is for the first start: {FIRST_USER} has another password by now, or was removed")
 
 
-def _load_demo(settings: Settings) -> None:
-    """In a store of its own, closed again: with several workers the parent process must not keep connections."""
-    from app.demo import DATABASE, TABLE, load_demo
+def _load_demo(settings: Settings) -> Settings:
+    """The settings to serve with. In a store of its own, closed again: with several workers the parent process must not
+    keep connections."""
+    from app.demo import DATABASE, ORIGINS, TABLE, load_demo
 
     metastore = build_metastore(settings)
     try:
@@ -83,6 +86,7 @@ def _load_demo(settings: Settings) -> None:
             _say(f"loaded the demo table {DATABASE}.{TABLE}")
     finally:
         metastore.store.close()
+    return settings if settings.cors_origins else msgspec.structs.replace(settings, cors_origins=ORIGINS)
 
 
 def _announce(settings: Settings, addresses: list[tuple[Any, ...]], password: str | None) -> None:

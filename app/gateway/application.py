@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from app.gateway.endpoint import Endpoint
+from app.gateway.header_rules import check_headers
+from app.gateway.identity import Refused, RequestHead
 from app.gateway.metrics import Metrics
 from app.gateway.request_body import Receive, Scope, Send
 from app.gateway.served_certificate import ServedCertificate
@@ -72,11 +74,22 @@ class Gateway:
         if scope["type"] == "http":
             dialect = self._dialects.get(scope["path"])
             if dialect is None:
-                await self._pages(scope, receive, send)
+                await self._page(scope, receive, send)
             else:
                 await self._endpoint(scope, receive, send, dialect)
         elif scope["type"] == "lifespan":
             await self._lifespan(receive, send)
+
+    async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
+        head = RequestHead(dict(scope["headers"]), scope["headers"], b"", "")
+        try:
+            check_headers(head, scope["http_version"])
+        except Refused as refused:
+            fields = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
+            await send({"type": "http.response.start", "status": refused.status, "headers": fields})
+            await send({"type": "http.response.body", "body": f"{refused.text}\n".encode()})
+        else:
+            await self._pages(scope, receive, send)
 
     @cached_property
     def _pages(self) -> "Starlette":

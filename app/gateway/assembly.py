@@ -15,11 +15,12 @@ from app.gateway.cors import CrossOrigin
 from app.gateway.endpoint import Endpoint
 from app.gateway.identity import Authenticator
 from app.gateway.metrics import Metrics
+from app.gateway.proxies import Networks, Proxies
 from app.gateway.served_certificate import ServedCertificate
 from app.gateway.server import ServerOptions
 from app.gateway.tickets import TicketAuthenticator
 from app.gateway.tls import CertificateFiles, ensure_certificate
-from app.gateway.trusted_proxy import ImpersonationRule, Networks, TrustedProxyAuthenticator
+from app.gateway.trusted_proxy import ImpersonationRule, TrustedProxyAuthenticator, UserSource
 from app.gateway.user_file import UserFile
 from app.gateway.users import add_user
 from app.kerberos import ServiceKeys
@@ -104,10 +105,25 @@ def build_authenticator(settings: Settings) -> Authenticator:
         following = TicketAuthenticator(following, keys.accept, realms=settings.kerberos_realms)
     return TrustedProxyAuthenticator(
         following,
-        proxies=settings.trusted_proxies,
+        source=UserSource(
+            header=settings.trusted_user_header,
+            parameter=settings.trusted_user_parameter,
+            asterisk_password=settings.trusted_asterisk_password,
+        ),
         proxied_users=settings.trusted_proxy_users,
-        user_headers=settings.trusted_user_headers,
         proxy_users={name: _rule(user) for name, user in settings.proxy_users.items()},
+    )
+
+
+def build_proxies(settings: Settings) -> Proxies:
+    """The peers whose word on users and addresses counts, as the settings name them."""
+    secret = settings.trusted_proxy_secret
+    return Proxies(
+        settings.trusted_proxies,
+        settings.forwarding_proxies,
+        secret=None if secret is None else secret.get_secret_value(),
+        secret_header=settings.trusted_proxy_secret_header,
+        forwarded_header=settings.forwarded_header,
     )
 
 
@@ -142,6 +158,7 @@ def build_gateway(
         metrics=metrics,
         access_log=access_log,
         cross_origin=CrossOrigin(settings.cors_origins),
+        proxies=build_proxies(settings),
         releases=releases,
         threads=settings.threads,
         streams_max=settings.streams_max,

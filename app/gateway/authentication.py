@@ -99,18 +99,18 @@ class BasicAuthenticator:
             return None
         self._look()
         user = self._verified.user(header)
-        return None if user is None else Identity(user, head.peer)
+        return None if user is None else Identity(user, head.address)
 
     async def authenticate(self, head: RequestHead) -> Identity:
         """The user of a right password. Raises Refused: 401, or 429 and 503 when too many attempts wait."""
         header = head.headers.get(b"authorization", b"")
         credentials = self._credentials(header)
-        source = (credentials.user, head.peer)
+        source = (credentials.user, head.address)
         await self._wait_for_turn(source)
         self._look(at_once=True)
         # Somebody may have verified the same header while this attempt waited.
         if self._verified.user(header) is not None:
-            return Identity(credentials.user, head.peer)
+            return Identity(credentials.user, head.address)
         generation = self._users.generation
         if not await self._matches(header, credentials):
             self._attempts.failed(source)
@@ -118,7 +118,7 @@ class BasicAuthenticator:
         self._attempts.succeeded(source)
         if generation == self._users.generation:
             self._verified.remember(header, credentials.user)
-        return Identity(credentials.user, head.peer)
+        return Identity(credentials.user, head.address)
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -19,9 +19,11 @@ import structlog
 from app.cache import ReplyCache
 from app.gateway.access_log import AccessLog, AccessRecord
 from app.gateway.call_answers import Begun, CallAnswers
+from app.gateway.cors import BROWSER_HEADERS
 from app.gateway.direct import response
 from app.gateway.identity import Authenticator, Identity, Refused, RequestHead
 from app.gateway.metrics import Metrics
+from app.gateway.proxies import Proxies
 from app.gateway.request_id import request_id_of
 from app.gateway.requested_call import requested_call
 from app.gateway.streaming import COMPRESSED_FROM_BYTES
@@ -32,7 +34,7 @@ from app.wire import Codec, Codecs, Message, MessageType, ProtocolError
 T = TypeVar("T")
 
 # Requests with these are read or answered in ways that `endpoint` knows.
-UNUSUAL_HEADERS = frozenset({b"expect", b"upgrade", b"transfer-encoding", b"content-encoding", b"origin"})
+UNUSUAL_HEADERS = BROWSER_HEADERS | {b"expect", b"upgrade", b"transfer-encoding", b"content-encoding"}
 
 # Looking up a member of an enumeration costs more than comparing with it.
 _CALL = MessageType.CALL
@@ -84,6 +86,7 @@ class DirectAnswers:
         calls: CallAnswers,
         call_seconds_max: float,
         authenticator: Authenticator,
+        proxies: Proxies,
         metrics: Metrics,
         access_log: AccessLog | None,
     ) -> None:
@@ -99,12 +102,16 @@ class DirectAnswers:
         self._calls = calls
         self._call_seconds_max = call_seconds_max
         self._authenticator = authenticator
+        self.proxies = proxies
         self._metrics = metrics
         self._access_log = access_log
 
     def may_answer(self, url: bytes, headers: Mapping[bytes, bytes]) -> bool:
-        """Whether it is worth waiting for the body of a POST that keeps its connection."""
-        return url in self._dialects and headers.keys().isdisjoint(UNUSUAL_HEADERS)
+        """Whether it is worth waiting for the body of a POST that keeps its connection.
+
+        `headers` without a repeated one: which of two counts is decided by `endpoint`.
+        """
+        return url in self._dialects and b"host" in headers and headers.keys().isdisjoint(UNUSUAL_HEADERS)
 
     def answer(self, url: bytes, head: RequestHead, body: bytes, date: bytes, deliver: Deliver) -> bytes | Later | None:
         """The HTTP response to a request that `may_answer` said yes to; None where `endpoint` has to answer."""

@@ -20,8 +20,10 @@ from app.gateway.cors import ALLOWED_METHODS, CrossOrigin
 from app.gateway.direct import BEGUN
 from app.gateway.direct_answers import BegunCall, DirectAnswers
 from app.gateway.exchange import TEXT, Exchange
+from app.gateway.header_rules import check_headers
 from app.gateway.identity import Authenticator, HeaderList, Identity, Refused
 from app.gateway.metrics import Metrics
+from app.gateway.proxies import Proxies
 from app.gateway.refusals import Refusals
 from app.gateway.request_body import SLOW_BODY, BodyReader, ClientGone, Receive, Scope, Send
 from app.gateway.requested_call import requested_call
@@ -71,6 +73,7 @@ class Endpoint:
         metrics: Metrics,
         access_log: AccessLog | None,
         cross_origin: CrossOrigin,
+        proxies: Proxies | None = None,
         releases: Releases | None = None,
         threads: int = 32,
         streams_max: int = 100,
@@ -84,6 +87,7 @@ class Endpoint:
         self._metrics = metrics
         self._access_log = access_log
         self._cross_origin = cross_origin
+        self._proxies = proxies or Proxies()
         self._call_seconds_max = call_seconds_max
         self._write_stall_seconds_max = write_stall_seconds_max
         self._bodies = BodyReader(limits)
@@ -101,8 +105,16 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, dialect: Dialect) -> None:
         """Answer one request. `dialect` belongs to the path it came by (design D2)."""
-        exchange = Exchange(scope, receive, send, self._cross_origin, self._write_stall_seconds_max)
+        exchange = Exchange(
+            scope,
+            receive,
+            send,
+            proxies=self._proxies,
+            cross_origin=self._cross_origin,
+            write_stall_seconds_max=self._write_stall_seconds_max,
+        )
         try:
+            self._check_head(exchange)
             if scope["method"] == "POST":
                 await self._post(exchange, receive, dialect)
             else:
@@ -128,9 +140,19 @@ class Endpoint:
             calls=self.calls,
             call_seconds_max=self._call_seconds_max,
             authenticator=self._authenticator,
+            proxies=self._proxies,
             metrics=self._metrics,
             access_log=self._access_log,
         )
+
+    def _check_head(self, exchange: Exchange) -> None:
+        """Raises Refused for what is not to be decoded, whoever sends it."""
+        try:
+            check_headers(exchange.head, exchange.scope["http_version"])
+            self._cross_origin.check(exchange.head, exchange.scope["scheme"])
+        except Refused as refused:
+            self._metrics.authentication_refused(refused.reason)
+            raise
 
     async def _post(self, exchange: Exchange, receive: Receive, dialect: Dialect) -> None:
         begun: BegunCall | None = exchange.scope.get(BEGUN)
@@ -177,7 +199,7 @@ class Endpoint:
         exchange.body_is_read = True
         exchange.bytes_in = len(body)
         if body[:1] == b"%" or b"content-encoding" in exchange.headers:
-            body = await self._bodies.plain(body, exchange.headers, share)
+            body = await self._bodies.plain(body, exchange.head, share)
         return body
 
     async def _finish(self, exchange: Exchange, begun: BegunCall) -> None:
@@ -312,7 +334,7 @@ class Endpoint:
     def _note(self, exchange: Exchange, refused: Refused) -> None:
         if refused.limit:
             identity = exchange.identity
-            user, address = ("", exchange.head.peer) if identity is None else (identity.user, identity.address)
+            user, address = ("", exchange.head.address) if identity is None else (identity.user, identity.address)
             self._refusals.note(refused.limit, user=user, address=address)
 
     async def _refuse(self, exchange: Exchange, refused: Refused) -> None:
@@ -366,7 +388,7 @@ class Endpoint:
             self._metrics.call(method, exchange.outcome, seconds)
         if self._access_log is None:
             return
-        user, address = "", exchange.head.peer
+        user, address = "", exchange.head.address
         if exchange.identity is not None:
             user, address = exchange.identity.user, exchange.identity.address
         record = AccessRecord(

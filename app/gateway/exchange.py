@@ -5,7 +5,8 @@ import time
 
 from app.gateway.cors import CrossOrigin
 from app.gateway.direct import write_whole
-from app.gateway.identity import HeaderList, Identity, RequestHead
+from app.gateway.identity import HeaderList, Identity
+from app.gateway.proxies import Proxies
 from app.gateway.request_body import KEPT_BYTES_MAX, ClientGone, Receive, Scope, Send
 from app.gateway.request_id import request_id_of
 from app.gateway.streaming import ReplyStream, StreamFailed
@@ -43,7 +44,14 @@ class Exchange:
     )
 
     def __init__(
-        self, scope: Scope, receive: Receive, send: Send, cross_origin: CrossOrigin, write_stall_seconds_max: float
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        *,
+        proxies: Proxies,
+        cross_origin: CrossOrigin,
+        write_stall_seconds_max: float,
     ) -> None:
         self.started = time.perf_counter()
         self.scope = scope
@@ -53,7 +61,7 @@ class Exchange:
         self._write_stall_seconds_max = write_stall_seconds_max
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         client = scope.get("client")
-        self.head = RequestHead(self.headers, scope["headers"], scope["query_string"], client[0] if client else "")
+        self.head = proxies.head(self.headers, scope["headers"], scope["query_string"], client[0] if client else "")
         self.request_id = request_id_of(self.headers)
         self.identity: Identity | None = None
         self.method = ""

@@ -24,7 +24,6 @@ from uvicorn.server import ServerState
 from app.gateway.direct import BEGUN, CYCLE
 from app.gateway.direct_answers import DirectAnswers, Later
 from app.gateway.exchange import ABORT
-from app.gateway.identity import RequestHead
 from app.gateway.metrics import Metrics
 from app.gateway.request_body import Scope
 
@@ -156,7 +155,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def _may_be_answered_at_once(self, headers: dict[bytes, bytes]) -> bool:
         return (
-            self.is_silent()
+            len(headers) == len(self.headers)
+            and self.is_silent()
             and self.config.direct_answers.may_answer(self.url, headers)
             and self.parser.get_method() == b"POST"
             and self.parser.should_keep_alive()
@@ -168,11 +168,12 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         # Waiting for a client that is slow to read is uvicorn's business.
         if self._cannot_write():
             return False
-        head = RequestHead(headers, self.headers, b"", self.client[0] if self.client else "")
+        answers = self.config.direct_answers
+        head = answers.proxies.head(headers, self.headers, b"", self.client[0] if self.client else "")
         defaults = self.server_state.default_headers
         date = defaults[0][1] if defaults else b""
         deliver = partial(self._deliver, headers)
-        whole = self.config.direct_answers.answer(self.url, head, self._held_body, date, deliver)
+        whole = answers.answer(self.url, head, self._held_body, date, deliver)
         if whole is None:
             return False
         if isinstance(whole, Later):
@@ -234,6 +235,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         scope["headers"] = self.headers = headers
         self.url, self.expect_100_continue = url, expects_continue
         super().on_headers_complete()
+        # The parser reports the trailers of a chunked body as headers; they must not become some of this request.
+        self.headers = []
 
     def _still_reading_headers(self, received: int) -> None:
         self._header_bytes += received

@@ -1,18 +1,43 @@
 """Who is calling: the values that authentication takes and gives."""
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import NamedTuple, Protocol
 
 HeaderList = Sequence[tuple[bytes, bytes]]
 
 
+class ProxyTrust(Enum):
+    """Whether the sender of a request is a proxy that may name its user."""
+
+    NONE = "none"
+    # The address is that of a trusted proxy, but the request does not prove that the proxy sent it.
+    UNPROVEN = "unproven"
+    TRUSTED = "trusted"
+
+
 class RequestHead(NamedTuple):
-    """What of a request may tell who sends it. `headers` are in lower case; repeated ones are in `header_list`."""
+    """The part of a request that identifies its sender. `headers` are in lower case, `header_list` has repeated ones.
+
+    `peer` is the other end of the connection, `forwarded_address` the client's own address where a trusted proxy named
+    it (`client_address.Proxies`).
+    """
 
     headers: dict[bytes, bytes]
     header_list: HeaderList
     query: bytes
     peer: str
+    forwarded_address: str = ""
+    trust: ProxyTrust = ProxyTrust.NONE
+
+    @property
+    def address(self) -> str:
+        """The client's address, for limits and logs."""
+        return self.forwarded_address or self.peer
+
+    def values(self, name: bytes) -> list[bytes]:
+        """Every value of a header, `name` in lower case."""
+        return [value for field, value in self.header_list if field == name]
 
 
 class Identity(NamedTuple):
@@ -23,7 +48,6 @@ class Identity(NamedTuple):
 
     user: str
     address: str
-    groups: tuple[str, ...] = ()
     headers: HeaderList = ()
 
 

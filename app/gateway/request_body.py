@@ -8,7 +8,7 @@ from urllib.parse import unquote_to_bytes
 
 from app.gateway.body_shares import BodyShare
 from app.gateway.direct import take_body
-from app.gateway.identity import Refused
+from app.gateway.identity import ProxyTrust, Refused, RequestHead
 from app.gateway.inflation import DamagedBody, Inflation
 from app.limits import Limits
 
@@ -28,6 +28,7 @@ INFLATED_PIECE_BYTES = 4 * 1024 * 1024
 # Up to this size the ratio does not matter.
 ANY_RATIO_BYTES = 8 * 1024 * 1024
 FORM_ENCODED_BRACKET = b"%5B"
+FORM_CONTENT_TYPE = b"application/x-www-form-urlencoded"
 
 
 class ClientGone(Exception):
@@ -88,13 +89,14 @@ class BodyReader:
         text = f"The request body is larger than {self._limits.body_bytes_max} bytes (body_bytes_max)"
         return Refused(413, text, reason="body_too_large", limit="body_bytes_max", beginning=beginning)
 
-    async def plain(self, body: bytes, headers: dict[bytes, bytes], share: BodyShare) -> bytes:
+    async def plain(self, body: bytes, head: RequestHead, share: BodyShare) -> bytes:
         """Undo what Content-Encoding names and what form encoding did. Raises Refused (400, 413, 415, 503)."""
-        encoding = headers.get(b"content-encoding")
+        encoding = head.headers.get(b"content-encoding")
         if encoding is not None:
             body = await self._decoded(body, encoding.strip().lower(), share)
-        if body[:3].upper() == FORM_ENCODED_BRACKET:
-            # Knox re-encodes what curl sends without a content type (clients §9), as name of an empty form field.
+        if body[:3].upper() == FORM_ENCODED_BRACKET and head.trust is ProxyTrust.TRUSTED and _is_form(head):
+            # Knox re-encodes what curl sends without a content type (clients §9), as name of an empty form field. From
+            # others it is refused: a form is what any web page can send without asking.
             body = unquote_to_bytes(body.replace(b"+", b" ").rstrip(b"=\r\n"))
         return body
 
@@ -131,6 +133,10 @@ class BodyReader:
             raise Refused(413, text, reason="body_too_large", limit="inflation_ratio_max")
         share.grow(len(piece))
         buffer.write(piece)
+
+
+def _is_form(head: RequestHead) -> bool:
+    return head.headers.get(b"content-type", b"").partition(b";")[0].strip().lower() == FORM_CONTENT_TYPE
 
 
 def _beginning(buffer: BytesIO) -> bytes:

@@ -17,7 +17,6 @@ def requested_call(
     """`headers` in lower case. For the event loop's thread: the deadline is on its clock."""
     return Call(
         principal=identity.user,
-        groups=identity.groups,
         dialect=dialect,
         request_id=request_id.decode("latin-1"),
         client_address=identity.address,

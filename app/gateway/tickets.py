@@ -40,7 +40,7 @@ class TicketAuthenticator:
         """Raises Refused: 401 for a ticket that is not accepted, 403 for a user of another realm, 503 for too many."""
         header = head.headers.get(b"authorization", b"")
         if scheme_of(header) == SCHEME.lower():
-            return self._identity(await self._accepted(header.strip().partition(b" ")[2]), head.peer)
+            return self._identity(await self._accepted(header.strip().partition(b" ")[2]), head.address)
         try:
             return await self._following.authenticate(head)
         except Refused as refused:

@@ -1,35 +1,30 @@
-"""Identity as told by a trusted proxy such as Knox, which keeps the client's Authorization header (clients §9).
+"""The user as named by a trusted proxy such as Knox, which keeps the client's Authorization header (clients §9).
 
-Only peers from the configured networks are believed; from anybody else these headers and parameters mean nothing.
+Exactly one source names the user: a header, a query parameter, or Basic credentials with the password `*`. The operator
+says which; everything else that looks like a name is either the client's own or a contradiction. What other peers send
+in these places means nothing.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from ipaddress import ip_address, ip_network
+from typing import Literal
 from urllib.parse import parse_qs
 
 from app.gateway.basic_credentials import read_basic, scheme_of
-from app.gateway.identity import Authenticator, Identity, Refused, RequestHead
+from app.gateway.identity import Authenticator, Identity, ProxyTrust, Refused, RequestHead
+from app.gateway.proxies import Networks
 
-GROUP_HEADER_PREFIX = b"x-knox-actor-groups-"
 QUERY_FIELDS_MAX = 50
+USER_CHARACTERS_MAX = 256
 
 
-class Networks:
-    """Whether an address lies in one of some networks; answers are remembered by address."""
+@dataclass(frozen=True, slots=True)
+class UserSource:
+    """The one place where trusted proxies put the user's name; with nothing set they name none."""
 
-    def __init__(self, networks: Sequence[str]) -> None:
-        self._networks = [ip_network(network, strict=False) for network in networks]
-        self.contain = lru_cache(maxsize=4096)(self._contain)
-
-    def _contain(self, address: str) -> bool:
-        try:
-            parsed = ip_address(address)
-        except ValueError:
-            return False
-        mapped = getattr(parsed, "ipv4_mapped", None)
-        return any((mapped or parsed) in network for network in self._networks)
+    header: str | None = None
+    parameter: Literal["user.name", "doAs"] | None = None
+    asterisk_password: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +44,7 @@ class ImpersonationRule:
 
 
 class TrustedProxyAuthenticator:
-    """Believes trusted peers, and lets configured users act for others; everything else is the next authenticator's.
+    """Takes the user from trusted proxies, and lets configured users act for others; the rest is the next one's.
 
     A caller with a password who asks to act for somebody else and may not is refused: answering it as if it had not
     asked would make changes under a name that it did not mean.
@@ -59,59 +54,71 @@ class TrustedProxyAuthenticator:
         self,
         following: Authenticator,
         *,
-        proxies: Sequence[str],
+        source: UserSource | None = None,
         proxied_users: Sequence[str] = ("*",),
-        user_headers: Sequence[str] = (),
         proxy_users: Mapping[str, ImpersonationRule] | None = None,
     ) -> None:
         self._following = following
-        self._proxies = Networks(proxies)
+        source = source or UserSource()
+        self._header = None if source.header is None else source.header.lower().encode()
+        self._parameter = source.parameter
+        self._takes_asterisk = source.asterisk_password
         self._proxied_users = ImpersonationRule(frozenset(proxied_users))
-        self._user_headers = [name.lower().encode() for name in user_headers]
         self._proxy_users = dict(proxy_users or {})
 
     def remembered(self, head: RequestHead) -> Identity | None:
         # A query may ask to act for somebody else, and a trusted peer's headers say more than Authorization.
-        if head.query or self._proxies.contain(head.peer):
+        if head.query or head.trust is not ProxyTrust.NONE:
             return None
         return self._following.remembered(head)
 
     async def authenticate(self, head: RequestHead) -> Identity:
-        """Raises Refused: 403 when somebody may not act for somebody, else as the next authenticator does."""
+        """Raises Refused: 401 for two users in one request, 403 when somebody may not act for somebody, and as the next
+        authenticator does."""
         query = _query(head.query)
-        if self._proxies.contain(head.peer):
-            identity = self._told(head, query)
-            if identity is not None:
-                return self._acting(identity, query, head.peer)
-        identity = self._following.remembered(head) or await self._following.authenticate(head)
+        named = None if head.trust is ProxyTrust.NONE else self._named_user(head, query)
+        if named is None:
+            identity = await self._logged_in(head)
+        else:
+            identity = await self._proxied(head, named)
+        if head.trust is ProxyTrust.TRUSTED and query.get("user.name", identity.user) != identity.user:
+            raise _ambiguous("the parameter user.name differs from the authenticated user")
+        if self._parameter == "doAs" and named is not None:
+            return identity
         return self._acting(identity, query, head.peer)
 
     def close(self) -> None:
         self._following.close()
 
-    def _told(self, head: RequestHead, query: Mapping[str, str]) -> Identity | None:
-        """The user that a trusted peer names: header, Basic with the password `*`, `user.name`, `doAs`.
+    async def _logged_in(self, head: RequestHead) -> Identity:
+        return self._following.remembered(head) or await self._following.authenticate(head)
 
-        A proxy that authenticates does not pass credentials on; beside them the query is the client's own.
-        """
-        user = self._user_of_headers(head) or _preemptive_user(head)
-        if not user and b"authorization" not in head.headers:
-            user = query.get("user.name") or query.get("doAs")
-        if not user:
-            return None
+    async def _proxied(self, head: RequestHead, user: str) -> Identity:
+        """The user that the proxy names; an Authorization header beside it has to be right and the same user's."""
+        if head.trust is ProxyTrust.UNPROVEN:
+            text = "The proxy named a user without its secret; let it send the value of trusted_proxy_secret"
+            raise Refused(401, text, reason="proxy_secret")
+        if b"authorization" in head.headers and not self._takes_asterisk:
+            login = await self._logged_in(head)
+            if login.user != user:
+                raise _ambiguous("the proxy and the Authorization header name different users")
+        if not user or not user.isprintable() or len(user) > USER_CHARACTERS_MAX:
+            raise Refused(401, "The name of the user that the proxy sent is not readable", reason="unreadable_user")
         if objection := self._proxied_users.objection(user, head.peer):
             text = f"The proxy may not act for user {user}: the setting trusted_proxy_users {objection}"
             raise Refused(403, text, reason="not_proxied")
-        return Identity(user, self._client_address(head), _groups(head))
+        return Identity(user, head.address)
 
-    def _user_of_headers(self, head: RequestHead) -> str | None:
-        for name in self._user_headers:
-            values = {value for header, value in head.header_list if header == name}
-            if len(values) > 1:
-                raise Refused(401, "Two different user names were given by headers", reason="ambiguous_user")
-            if values:
-                return values.pop().decode("utf-8", "replace").strip()
-        return None
+    def _named_user(self, head: RequestHead, query: Mapping[str, str]) -> str | None:
+        """The user in the one source; None where the proxy names none."""
+        if self._header is not None:
+            return _header_user(head.values(self._header))
+        if self._takes_asterisk:
+            return _asterisk_user(head)
+        # With Authorization the parameters are the client's own: it logs in, and may ask to act for somebody.
+        if self._parameter is None or b"authorization" in head.headers:
+            return None
+        return query.get(self._parameter)
 
     def _acting(self, identity: Identity, query: Mapping[str, str], peer: str) -> Identity:
         """The user named by `doAs`, when the identity may act for it."""
@@ -125,13 +132,14 @@ class TrustedProxyAuthenticator:
             raise Refused(403, text, reason="not_impersonated")
         return Identity(user, identity.address, headers=identity.headers)
 
-    def _client_address(self, head: RequestHead) -> str:
-        """The last address of X-Forwarded-For that is no proxy of ours; what stands before it anybody can invent."""
-        forwarded = head.headers.get(b"x-forwarded-for", b"").decode("latin-1")
-        for address in reversed([part.strip() for part in forwarded.split(",")]):
-            if address and not self._proxies.contain(address):
-                return address
-        return head.peer
+
+def _header_user(values: Sequence[bytes]) -> str | None:
+    """The user of a header. A comma is what a proxy on the way puts between the values of a repeated one."""
+    if not values:
+        return None
+    if len(values) > 1 or b"," in values[0]:
+        raise _ambiguous("the header that names the user is repeated")
+    return values[0].decode("utf-8", "replace").strip()
 
 
 def _query(query: bytes) -> dict[str, str]:
@@ -146,20 +154,19 @@ def _query(query: bytes) -> dict[str, str]:
     for name, spelling in (("user.name", "user.name"), ("doas", "doAs")):
         values = {value for field, values in fields.items() if field.lower() == name for value in values}
         if len(values) > 1:
-            raise Refused(401, f"Two different values of the parameter {spelling}", reason="ambiguous_user")
+            raise _ambiguous(f"two values of the parameter {spelling}")
         if values:
             named[spelling] = values.pop()
     return named
 
 
-def _preemptive_user(head: RequestHead) -> str | None:
+def _asterisk_user(head: RequestHead) -> str | None:
     """Knox's HiveDispatch sends Basic with a literal asterisk as the password."""
     header = head.headers.get(b"authorization", b"")
     credentials = read_basic(header) if scheme_of(header) == "basic" else None
     return credentials.user if credentials is not None and credentials.password == "*" else None
 
 
-def _groups(head: RequestHead) -> tuple[str, ...]:
-    lists = [value for name, value in head.header_list if name.startswith(GROUP_HEADER_PREFIX)]
-    groups = ",".join(value.decode("utf-8", "replace") for value in lists).split(",")
-    return tuple(group.strip() for group in groups if group.strip())
+def _ambiguous(problem: str) -> Refused:
+    text = f"The request names two different users: {problem}; send one"
+    return Refused(401, text, reason="ambiguous_user")

@@ -11,6 +11,7 @@ from app.gateway.call_answers import CallAnswers
 from app.gateway.direct_answers import DirectAnswers
 from app.gateway.identity import Refused, RequestHead
 from app.gateway.metrics import Metrics
+from app.gateway.proxies import Proxies
 from app.limits import Limits
 from app.rpc.call import Dialect
 from app.rpc.releases import Releases
@@ -63,6 +64,7 @@ def answers(known=KNOWN, *, dialects=None, authenticator=None, metrics=None, acc
         ),
         call_seconds_max=1.0,
         authenticator=authenticator or Anybody(),
+        proxies=Proxies(),
         metrics=metrics or Metrics(()),
         access_log=access_log,
     )
@@ -130,12 +132,16 @@ def test_only_the_plain_paths_of_the_endpoint_are_answered():
     it = answers(dialects={PATH: Dialect.HIVE_2_3, "/a%20b": Dialect.HIVE_4, "/é": Dialect.HIVE_4})
     assert it.may_answer(PATH.encode(), {b"host": b"a"})
     for url in (b"/", b"/a%20b", "/é".encode(), PATH.encode() + b"?doAs=bob", b"http://a" + PATH.encode()):
-        assert not it.may_answer(url, {})
+        assert not it.may_answer(url, {b"host": b"a"})
 
 
-@pytest.mark.parametrize("name", [b"expect", b"upgrade", b"transfer-encoding", b"content-encoding", b"origin"])
+@pytest.mark.parametrize(
+    "name", [b"expect", b"upgrade", b"transfer-encoding", b"content-encoding", b"origin", b"sec-fetch-site"]
+)
 def test_requests_with_unusual_headers_are_not_answered(name):
-    assert not answers().may_answer(PATH.encode(), {name: b"x"})
+    assert answers().may_answer(PATH.encode(), {b"host": b"a"})
+    assert not answers().may_answer(PATH.encode(), {b"host": b"a", name: b"x"})
+    assert not answers().may_answer(PATH.encode(), {})
 
 
 @pytest.fixture(scope="module", params=["at once", "later"])

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from app.gateway.identity import Refused
+from app.gateway.proxies import Proxies
 from app.limits import Limits
 from app.rpc.call import Dialect
 from app.rpc.processor import Unavailable
@@ -156,7 +157,7 @@ def test_options_is_204_with_cors_headers_and_needs_no_credentials(client):
         assert (reply.status_code, reply.content) == (204, b"")
         assert reply.headers["access-control-allow-origin"] == "*"
         assert "POST" in reply.headers["access-control-allow-methods"]
-        assert {"authorization", "content-type", "accept"} <= set(
+        assert {"authorization", "content-type", "accept", "idempotency-key", "x-hms-lease-id"} <= set(
             reply.headers["access-control-allow-headers"].split(", ")
         )
         assert "access-control-allow-credentials" not in reply.headers
@@ -168,13 +169,17 @@ def test_replies_to_pages_carry_cors_headers_and_others_do_not(server, client):
     assert "access-control-allow-origin" not in client.post(server.url, content=CALL).headers
 
 
-def test_configured_origins_are_echoed_and_others_get_no_permission(client):
+def test_configured_origins_are_echoed_and_others_are_refused(client):
     with running(origins=("https://good.example",)) as server:
         good = client.post(server.url, content=CALL, headers={"Origin": "https://good.example"})
         other = client.post(server.url, content=CALL, headers={"Origin": "https://other.example"})
         assert good.headers["access-control-allow-origin"] == "https://good.example"
         assert "access-control-allow-origin" not in other.headers
-        assert other.content == ANSWER
+        assert other.status_code == 403
+        assert "https://other.example" in other.text
+        assert "cors_origins" in other.text
+        assert server.metrics.refusals == {"cross_site": 1}
+    assert [line["outcome"] for line in server.log_lines()] == ["ok", "cross_site"]
 
 
 def test_an_announced_body_that_is_too_large_is_413_before_it_is_sent():
@@ -305,11 +310,15 @@ def test_no_content_type_and_two_of_them_are_accepted(server):
         assert read_response(connection)[2] == ANSWER
 
 
-def test_a_form_encoded_body_is_decoded_once(server, client):
+def test_a_form_encoded_body_of_a_trusted_proxy_is_decoded_once(server, client):
     body = b"%5B1%2C%22get_all_databases%22%2C1%2C1%2C%7B%7D%5D"
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
-    assert client.post(server.url, content=body, headers=headers).content == ANSWER
-    assert client.post(server.url, content=body + b"=", headers=headers).content == ANSWER
+    with running(proxies=Proxies(["127.0.0.1"])) as trusting:
+        assert client.post(trusting.url, content=body, headers=headers).content == ANSWER
+        assert client.post(trusting.url, content=body + b"=", headers=headers).content == ANSWER
+        assert client.post(trusting.url, content=body).status_code == 400
+    assert client.post(server.url, content=body, headers=headers).status_code == 400
+    assert client.post(server.url, content=CALL, headers=headers).content == ANSWER
 
 
 def test_expect_100_continue_is_answered_before_the_body_is_sent(server):

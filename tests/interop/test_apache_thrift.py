@@ -55,11 +55,12 @@ def connected(
     bindings: Bindings,
     protocol: str,
     path: str = API_PATH,
-    headers: dict[str, str] | None = None,
+    headers: dict[str, str | None] | None = None,
 ) -> Iterator[tuple[Any, THttpClient]]:
-    """A client and its transport."""
+    """A client and its transport. A header that is None is not sent."""
     transport = THttpClient(f"https://127.0.0.1:{server.port}{path}", ssl_context=trusting())
-    transport.setCustomHeaders({**basic(server.user, server.password), **(headers or {})})
+    fields = {**basic(server.user, server.password), **(headers or {})}
+    transport.setCustomHeaders({name: value for name, value in fields.items() if value is not None})
     transport.setTimeout(30_000)
     try:
         yield bindings.service.Client(PROTOCOLS[protocol](transport)), transport
@@ -208,7 +209,11 @@ def test_bearer_is_refused_with_a_text(server: GatewayServer, bindings: Bindings
 @pytest.fixture(scope="module")
 def trusting_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
     """Believes what this machine says about ann."""
-    settings = {"trusted_proxies": ["127.0.0.1"], "trusted_proxy_users": ["ann"]}
+    settings = {
+        "trusted_proxies": ["127.0.0.1"],
+        "trusted_proxy_users": ["ann"],
+        "trusted_user_header": "x-actor-username",
+    }
     with GatewayServer(tmp_path_factory.mktemp("trusting"), settings=settings) as running:
         yield running
 
@@ -217,7 +222,7 @@ def test_a_name_in_a_header_counts_from_a_trusted_peer_only(
     server: GatewayServer, trusting_server: GatewayServer, bindings: Bindings, protocol: str
 ) -> None:
     for peer, name, status in ((server, "ann", 401), (trusting_server, "ann", 200), (trusting_server, "mallory", 403)):
-        headers = {"x-actor-username": name, "Authorization": ""}
+        headers = {"x-actor-username": name, "Authorization": None}
         with connected(peer, bindings, protocol, "/metastore/*", headers) as (client, transport):
             client.send_get_all_databases()
             assert transport.code == status

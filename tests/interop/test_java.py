@@ -42,7 +42,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
 @pytest.fixture(scope="module")
 def trusting_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
     """A gateway with the certificate it made itself, which believes what this machine says about ann."""
-    settings = {"trusted_proxies": ["127.0.0.1"], "trusted_proxy_users": ["ann"]}
+    settings = {
+        "trusted_proxies": ["127.0.0.1"],
+        "trusted_proxy_users": ["ann"],
+        "trusted_user_header": "x-actor-username",
+    }
     with GatewayServer(tmp_path_factory.mktemp("trusting"), settings=settings) as running:
         yield running
 

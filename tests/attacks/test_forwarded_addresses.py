@@ -1,0 +1,43 @@
+"""Forwarded addresses count from configured proxies only, and only the hop that a proxy of ours wrote."""
+
+import pytest
+
+from tests.attacks.edge import basic, edge
+
+FORGED = ("X-Forwarded-For: 203.0.113.66", "Forwarded: for=203.0.113.66", "X-Real-IP: 203.0.113.66")
+
+
+def addresses(folder, *requests, **settings):
+    """What the access log shows for each of these lists of header lines."""
+    with edge(folder, **settings) as it:
+        for lines in requests:
+            it.ask(basic("bob"), *lines)
+    return [line["address"] for line in it.server.log_lines()]
+
+
+def test_a_direct_client_cannot_forge_its_address(tmp_path):
+    assert addresses(tmp_path, FORGED, trusted_user_header=None) == ["127.0.0.1"]
+
+
+def test_behind_a_proxy_the_hop_that_it_wrote_counts(tmp_path):
+    forged_before = ("X-Forwarded-For: 203.0.113.66, 198.51.100.7", *FORGED[1:])
+    own_line_before = (*FORGED, "X-Forwarded-For: 198.51.100.7")
+    seen = addresses(tmp_path, forged_before, own_line_before, forwarding_proxies=["127.0.0.1"])
+    assert seen == ["198.51.100.7", "198.51.100.7"]
+
+
+@pytest.mark.parametrize("value", ["unknown", "_hidden", "garbage", '"; drop', "", "[::1", "198.51.100.7:port"])
+def test_garbage_is_the_proxys_address(tmp_path, value):
+    assert addresses(tmp_path, [f"X-Forwarded-For: {value}"], forwarding_proxies=["127.0.0.1"]) == ["127.0.0.1"]
+
+
+def test_guessing_from_one_address_delays_no_other(tmp_path):
+    """Attempts are counted by the client's address, so neither a forged hop nor another client changes the count."""
+    with edge(tmp_path, forwarding_proxies=["127.0.0.1"]) as it:
+        for number in range(4):
+            assert it.ask(basic("bob", f"wrong {number}"), f"X-Forwarded-For: 203.0.113.{number}, 198.51.100.7") == 401
+        attempts = it.server.endpoint._authenticator._following._attempts
+        assert attempts.reserve(("bob", "127.0.0.1")) == 0
+        assert attempts.reserve(("bob", "203.0.113.3")) == 0
+        assert attempts.reserve(("bob", "198.51.100.7")) > 0
+        assert it.ask(basic("bob"), "X-Forwarded-For: 198.51.100.8") == "bob"
