@@ -82,7 +82,8 @@ class IndexWrites(IndexReads, Protocol):
 
 
 class PartitionMarkReads(Protocol):
-    def has(self, table_id: TableId, values: Sequence[str], event_type: int) -> bool: ...
+    def has(self, table_id: TableId, values: Sequence[str], event_type: int, since_seconds: int) -> bool:
+        """Whether there is a mark of that time or later."""
 
 
 class PartitionMarkWrites(PartitionMarkReads, Protocol):

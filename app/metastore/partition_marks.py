@@ -32,22 +32,25 @@ class PartitionMarkService:
         self._store.write(work)
 
     def is_marked(self, name: TableName, spec: Mapping[str, str] | None, event_type: int | None) -> bool:
-        """Raises as `mark`."""
+        """Whether it was, no longer ago than the setting says. Raises as `mark`."""
         kind = _known(event_type)
+        oldest = self._oldest_seconds()
 
         def work(snapshot: Snapshot) -> bool:
             table = _load(name, snapshot)
-            return snapshot.partition_marks.has(table.table_id, _values(table, spec), kind)
+            return snapshot.partition_marks.has(table.table_id, _values(table, spec), kind, oldest)
 
         return self._store.read(work)
 
     def expire(self) -> int:
         """Forget the marks that are older than the setting allows; how many. Any replica may do it at any time."""
+        oldest = self._oldest_seconds()
+        return self._store.write(lambda tx: tx.partition_marks.delete_before(oldest)) if oldest else 0
+
+    def _oldest_seconds(self) -> int:
+        """Marks from before do not count; 0 where they are kept for ever."""
         seconds_max = self._settings.partition_mark_seconds_max
-        if seconds_max <= 0:
-            return 0
-        before = self._clock.seconds() - seconds_max
-        return self._store.write(lambda tx: tx.partition_marks.delete_before(before))
+        return max(0, self._clock.seconds() - seconds_max) if seconds_max > 0 else 0
 
 
 def _known(event_type: int | None) -> int:

@@ -13,12 +13,13 @@ from app.storage.schema import PARTITION_MARKS
 class PartitionMarkRepository(Repository):
     """`object_ports.PartitionMarkWrites`."""
 
-    def has(self, table_id: TableId, values: Sequence[str], event_type: int) -> bool:
+    def has(self, table_id: TableId, values: Sequence[str], event_type: int, since_seconds: int) -> bool:
         statement = select(
             exists().where(
                 PARTITION_MARKS.c.table_id == table_id,
                 PARTITION_MARKS.c.values_hash == _hash(values),
                 PARTITION_MARKS.c.event_type == event_type,
+                PARTITION_MARKS.c.event_time >= since_seconds,
             )
         )
         return bool(self._connection.execute(statement).scalar_one())
