@@ -13,7 +13,7 @@ class Indexes:
     def __init__(self, indexes: IndexService) -> None:
         self._indexes = indexes
 
-    def add_index(self, call: Call, new_index: Index, index_table: Table | None) -> Index:
+    def add_index(self, call: Call, new_index: Index, index_table: Table) -> Index:
         if new_index is not None and new_index.dbName is not None:
             new_index = with_fields(new_index, dbName=database_name(new_index.dbName))
         return self._indexes.add(new_index, index_table)

@@ -29,10 +29,13 @@ def remove_index(
 
 def index_table(snapshot: Snapshot, index: Index) -> StoredTable | None:
     """Where the index keeps its entries, in its own database unless it names another one."""
-    if index.indexTableName is None:
-        return None
-    db_name, dot, tbl_name = index.indexTableName.rpartition(".")
-    return snapshot.table(normalize(db_name if dot else index.dbName or ""), normalize(tbl_name))
+    return None if index.indexTableName is None else snapshot.table(*index_table_name(index, index.indexTableName))
+
+
+def index_table_name(index: Index, given: str) -> tuple[str, str]:
+    """Database and table that an index's `indexTableName` means."""
+    db_name, dot, tbl_name = given.rpartition(".")
+    return normalize(db_name if dot else index.dbName or ""), normalize(tbl_name)
 
 
 def index_event(events: EventMaker, event_type: str, index: Index, fields: dict[str, Any]) -> Event:

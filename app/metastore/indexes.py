@@ -7,9 +7,9 @@ import msgspec
 from app.clock import Clock
 from app.metastore.errors import required, unstorable_as_meta
 from app.metastore.events import EventMaker
-from app.metastore.index_drops import index_event, index_table, remove_index
+from app.metastore.index_drops import index_event, index_table, index_table_name, remove_index
 from app.metastore.java_text import java_text
-from app.metastore.names import normalize
+from app.metastore.names import display_name, normalize
 from app.metastore.object_ports import StoredIndex
 from app.metastore.parameters import with_new_ddl_time, without_nulls
 from app.metastore.partition_tables import TableName
@@ -39,17 +39,17 @@ class IndexService:
         self._tables = tables
 
     def add(self, index: Index | None, table: Table | None) -> Index:
-        """Store the index and make its table, where one is given.
+        """Store the index and make its table.
 
         Raises AlreadyExistsException, InvalidObjectException, MetaException.
         """
         given = required(index, "index")
         required(given.indexName, "index name")
-        self._store.read(lambda snapshot: _room_for(snapshot, given, has_table=table is not None))
+        self._store.read(lambda snapshot: _check_new(snapshot, given, table))
         new = self._stored(given)
 
         def insert(tx: Transaction) -> None:
-            base = _room_for(tx, given, has_table=False)
+            base = _room_for(tx, given)
             tx.indexes.insert(base.table_id, new)
             stored = tx.indexes.find(base.table_id, new.indexName or "")
             assert stored is not None
@@ -58,10 +58,7 @@ class IndexService:
 
         try:
             with unstorable_as_meta():
-                if table is None:
-                    self._store.write(insert)
-                else:
-                    self._tables.create(table, also=insert)
+                self._tables.create(table, also=insert)
         except DuplicateKey as error:
             raise _taken(given) from error
         # The name comes back as it was sent, as in Hive.
@@ -128,15 +125,32 @@ def _base(index: Index) -> TableName:
     return TableName(index.dbName, index.origTableName)
 
 
-def _room_for(snapshot: Snapshot, index: Index, *, has_table: bool) -> StoredTable:
+def _check_new(snapshot: Snapshot, index: Index, table: Table | None) -> None:
+    """Hive answers some of these as if it had stored them. Raises as `_room_for`."""
+    _room_for(snapshot, index)
+    made, name = required(table, "index table"), required(index.indexTableName, "index table name")
+    if index_table(snapshot, index) is not None:
+        raise InvalidObjectException("Unable to add index because index table already exists")
+    db_name, tbl_name = required(made.dbName, "database name"), required(made.tableName, "table name")
+    shown, place = display_name(db_name, tbl_name), (normalize(db_name), normalize(tbl_name))
+    if place[0] != normalize(index.dbName or ""):
+        raise InvalidObjectException(
+            f"Index table {shown} is not in the database of its index; make it in {index.dbName}"
+        )
+    if index_table_name(index, name) != place:
+        raise InvalidObjectException(
+            f"Index table {name} is not the table given with it; name {shown} in indexTableName"
+        )
+    required(required(index.sd, "storage descriptor of the index").serdeInfo, "serdeInfo of the index")
+
+
+def _room_for(snapshot: Snapshot, index: Index) -> StoredTable:
     """The table of a new index. Raises AlreadyExistsException, InvalidObjectException, MetaException."""
     base = _base(index).find(snapshot)
     if base is not None and snapshot.indexes.find(base.table_id, normalize(index.indexName or "")) is not None:
         raise _taken(index)
     if base is None:
         raise InvalidObjectException("Unable to add index because database or the orginal table do not exist")
-    if has_table and index_table(snapshot, index) is not None:
-        raise InvalidObjectException("Unable to add index because index table already exists")
     return base
 
 
@@ -146,8 +160,10 @@ def _taken(index: Index) -> AlreadyExistsException:
 
 def _find(snapshot: Snapshot, name: TableName, index_name: str | None) -> StoredIndex:
     table = name.find(snapshot)
-    key = normalize(required(index_name, "index name"))
-    found = None if table is None else snapshot.indexes.find(table.table_id, key)
+    found = None
+    if table is not None:
+        found = snapshot.indexes.find(table.table_id, normalize(required(index_name, "index name")))
     if found is None:
-        raise NoSuchObjectException(f"{name} index={index_name} not found")
+        shown = "null" if index_name is None else index_name
+        raise NoSuchObjectException(f"{name} index={shown} not found")
     return found

@@ -19,6 +19,7 @@ SCRIPTS = (
     "partition_specs",
     "filters",
     "functions",
+    "indexes",
     "privileges",
     "statistics",
     "transactions",

@@ -318,12 +318,13 @@ OBJECTS: tuple[Difference, ...] = (
         _mark_of_a_former_table,
     ),
     Difference(
-        "indexes without a table",
+        "new indexes that lack something",
         "add_index",
-        "INTERNAL_ERROR (6) without a table to keep the index in.",
-        "The index is kept, as its declaration allows.",
-        "Nothing of it is used by any client that still runs.",
-        lambda answers: internal_error(answers.theirs) and "success" in answers.ours,
+        "Without a descriptor, a serde, or the table that it names, an index is answered as made, and nothing is kept. "
+        "One whose table is in another database can never be dropped, nor can its database.",
+        "InvalidObjectException or MetaException that says what is wrong.",
+        "A change that is lost must not look done.",
+        lambda answers: "success" in answers.theirs and declared(answers.ours),
         parts_catalogs=True,
     ),
     Difference(

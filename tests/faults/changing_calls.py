@@ -100,6 +100,7 @@ from app.structs import (
     SQLNotNullConstraint,
     SQLPrimaryKey,
     SQLUniqueConstraint,
+    Table,
     TruncateTableRequest,
     Type,
     UnlockRequest,
@@ -168,8 +169,11 @@ class World:
         t = self.client.get_table(self.db, "t")
         return Index("i", "org.example.I", self.db, "t", 0, 0, f"{self.db}__t_i__", t.sd, {}, False)
 
+    def index_table(self) -> Table:
+        return Table(f"{self.db}__t_i__", self.db, sd=self.index().sd, tableType="INDEX_TABLE")
+
     def make_index(self) -> None:
-        self.client.add_index(self.index(), None)
+        self.client.add_index(self.index(), self.index_table())
 
     def make_role(self) -> None:
         self.client.create_role(Role(self.db, 0, "ann"))
@@ -351,7 +355,7 @@ ROWS: dict[str, Row] = {
     "exchange_partitions": lambda w: ({"ds": "a", "hr": "1"}, w.db, "p", w.db, "q"),
     "markPartitionForEvent": lambda w: (w.db, "p", {"ds": "a", "hr": "1"}, PartitionEventType.LOAD_DONE),
     # Indexes and constraints.
-    "add_index": lambda w: (w.index(), None),
+    "add_index": lambda w: (w.index(), w.index_table()),
     "alter_index": lambda w: w.after(w.make_index, w.db, "t", "i", w.index()),
     "drop_index_by_name": lambda w: w.after(w.make_index, w.db, "t", "i", True),
     "add_primary_key": lambda w: (AddPrimaryKeyRequest([w.primary_key()]),),

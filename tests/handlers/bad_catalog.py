@@ -83,7 +83,7 @@ FILLED: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("create_function", (Function("f", "default", "a.B", "ann", PrincipalType.USER, 1, FunctionType.JAVA, []),)),
     ("create_type", (Type("x", "a", "b", columns("a int")),)),
     ("create_role", (Role("r", 5, "ann"),)),
-    ("add_index", (Index("i", "a.B", "default", "t", 0, 0, "t_i", new_table().sd, {}, False), None)),
+    ("add_index", (Index("i", "a.B", "default", "t", 0, 0, "t_i", new_table().sd, {}, False), new_table("t_i"))),
     ("add_primary_key", (AddPrimaryKeyRequest([SQLPrimaryKey("default", "t", "a", 1, "k", True, True, True)]),)),
     ("update_table_column_statistics", (statistics(None),)),
     (

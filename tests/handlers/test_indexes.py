@@ -17,14 +17,14 @@ def indexes(catalog: Catalog) -> Indexes:
 
 
 def index(name: str) -> Index:
-    return Index(name, "org.example.Handler", "@hive#default", "t", indexTableName=f"{name}_table")
+    return Index(name, "org.example.Handler", "@hive#default", "t", indexTableName=f"{name}_table", sd=new_table().sd)
 
 
 @pytest.mark.parametrize("db_name", ["default", "@hive#default"])
 def test_the_life_of_an_index(indexes: Indexes, db_name: str) -> None:
     assert indexes.get_indexes(CALL, db_name, "t", -1) == []
     assert indexes.add_index(CALL, index("I2"), new_table("i2_table")).dbName == "default"
-    indexes.add_index(CALL, index("I1"), None)
+    indexes.add_index(CALL, index("I1"), new_table("i1_table"))
     assert indexes.get_index_names(CALL, db_name, "t", 1) == ["i1", "i2"]
     assert [found.indexName for found in indexes.get_indexes(CALL, db_name, "t", 0)] == ["i1", "i2"]
     indexes.alter_index(CALL, db_name, "t", "i1", Index(parameters={"a": "b"}))

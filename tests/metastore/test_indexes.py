@@ -14,6 +14,7 @@ from app.structs import (
     InvalidObjectException,
     MetaException,
     NoSuchObjectException,
+    SerDeInfo,
     StorageDescriptor,
     Table,
     ThriftException,
@@ -38,7 +39,7 @@ def index(name: str | None = "I1", **fields: Any) -> Index:
             "dbName": "default",
             "origTableName": "t",
             "indexTableName": INDEX_TABLE,
-            "sd": StorageDescriptor(cols=columns("a int")),
+            "sd": StorageDescriptor(cols=columns("a int"), serdeInfo=SerDeInfo(serializationLib="a.Serde")),
             "parameters": {"k": "v"},
             "deferredRebuild": True,
             **fields,
@@ -73,13 +74,72 @@ def test_an_index_is_made_with_its_table(base: Catalog) -> None:
     assert list(message) == ["server", "servicePrincipal", "db", "indexObjJson", "timestamp"]
 
 
-def test_an_index_may_do_without_a_table(base: Catalog) -> None:
-    base.indexes.add(index(indexTableName=None, sd=None, parameters=None, deferredRebuild=None), None)
+def test_what_an_index_need_not_say(base: Catalog) -> None:
+    base.indexes.add(index(indexHandlerClass=None, parameters=None, deferredRebuild=None), table_of_index())
     found = base.indexes.get(BASE, "i1")
-    assert (found.indexTableName, found.sd, found.deferredRebuild) == (None, None, False)
+    assert (found.indexHandlerClass, found.deferredRebuild) == (None, False)
     assert found.parameters == {"transient_lastDdlTime": str(NOW)}
-    base.indexes.drop(BASE, "i1", True)
+
+
+@pytest.mark.parametrize(
+    ("lacking", "named"),
+    [
+        ({"indexTableName": None}, "index table name"),
+        ({"sd": None}, "storage descriptor of the index"),
+        ({"sd": StorageDescriptor(cols=columns("a int"))}, "serdeInfo of the index"),
+    ],
+)
+def test_an_index_says_its_table_and_descriptor(base: Catalog, lacking: dict[str, Any], named: str) -> None:
+    error = refusal(lambda: base.indexes.add(index(**lacking), table_of_index()))
+    assert error == MetaException(f"{named} must not be null")
     assert base.indexes.of_table(BASE) == []
+    assert base.tables.names("default") == ["t"]
+
+
+def test_an_index_comes_with_its_table(base: Catalog) -> None:
+    assert refusal(lambda: base.indexes.add(index(), None)) == MetaException("index table must not be null")
+
+
+@pytest.mark.parametrize(
+    ("named", "db_name", "tbl_name"),
+    [("other", "default", "x"), ("", "default", "x"), ("away.x", "default", "x")],
+)
+def test_an_index_names_the_table_that_is_made(base: Catalog, named: str, db_name: str, tbl_name: str) -> None:
+    base.databases.create(Database(name="away"))
+    made = new_table(tbl_name, db_name, table_type="INDEX_TABLE")
+    assert refusal(lambda: base.indexes.add(index(indexTableName=named), made)) == InvalidObjectException(
+        f"Index table {named} is not the table given with it; name {db_name}.{tbl_name} in indexTableName"
+    )
+    assert base.indexes.of_table(BASE) == []
+    assert (base.tables.names("default"), base.tables.names("away")) == (["t"], [])
+
+
+@pytest.mark.parametrize("named", ["x", "away.x"])
+def test_an_index_has_its_table_in_its_own_database(base: Catalog, named: str) -> None:
+    """Hive stores such an index, or says so, and cannot drop it."""
+    base.databases.create(Database(name="away"))
+    made = new_table("x", "away", table_type="INDEX_TABLE")
+    assert refusal(lambda: base.indexes.add(index(indexTableName=named), made)) == InvalidObjectException(
+        "Index table away.x is not in the database of its index; make it in default"
+    )
+    assert (base.tables.names("default"), base.tables.names("away")) == (["t"], [])
+
+
+@pytest.mark.parametrize("named", ["X", " x", "default.x", "Default.X"])
+def test_an_index_spells_its_table_as_it_likes(base: Catalog, named: str) -> None:
+    base.indexes.add(index(indexTableName=named), table_of_index("x"))
+    base.indexes.drop(BASE, "i1", True)
+    assert base.tables.names("default") == ["t"]
+
+
+@pytest.mark.parametrize("named", ["t", "default.t", "kept"])
+def test_no_other_table_becomes_that_of_an_index(base: Catalog, named: str) -> None:
+    """Dropping the index would drop it."""
+    base.tables.create(new_table("kept"))
+    error = refusal(lambda: base.indexes.add(index(indexTableName=named), table_of_index()))
+    assert error == InvalidObjectException("Unable to add index because index table already exists")
+    assert isinstance(refusal(lambda: base.indexes.add(index(indexTableName=named), None)), MetaException)
+    assert base.tables.names("default") == ["kept", "t"]
 
 
 def test_what_cannot_be_added(base: Catalog) -> None:
@@ -93,8 +153,16 @@ def test_what_cannot_be_added(base: Catalog) -> None:
         assert error == InvalidObjectException(no_table)
     error = refusal(lambda: base.indexes.add(index("i2"), table_of_index()))
     assert error == InvalidObjectException("Unable to add index because index table already exists")
-    for given in (None, index(None), index(dbName=None), index(origTableName=None), index("n" * 3000), index("a\0b")):
-        error = refusal(lambda given=given: base.indexes.add(given, None))
+    other = {"indexTableName": "other"}
+    for given in (
+        None,
+        index(None, **other),
+        index(dbName=None, **other),
+        index(origTableName=None, **other),
+        index("n" * 3000, **other),
+        index("a\0b", **other),
+    ):
+        error = refusal(lambda given=given: base.indexes.add(given, table_of_index("other")))
         assert isinstance(error, MetaException)
     assert base.tables.names("default") == [INDEX_TABLE, "t"]
 
@@ -135,6 +203,12 @@ def test_an_index_that_is_missing(base: Catalog) -> None:
     assert base.indexes.of_table(TableName("default", "missing")) == []
 
 
+def test_no_index_of_no_name_is_in_a_table_that_is_missing(base: Catalog) -> None:
+    missing = TableName("default", "missing")
+    for action in (lambda: base.indexes.get(missing, None), lambda: base.indexes.drop(missing, None, True)):
+        assert refusal(action) == NoSuchObjectException("default.missing index=null not found")
+
+
 def test_a_name_left_out_is_a_meta_exception(base: Catalog) -> None:
     for action in (
         lambda: base.indexes.get(BASE, None),
@@ -149,11 +223,10 @@ def test_a_name_left_out_is_a_meta_exception(base: Catalog) -> None:
 
 @pytest.mark.parametrize("delete_data", [True, False])
 def test_dropping_an_index_drops_its_table(base: Catalog, delete_data: bool) -> None:
-    base.databases.create(Database(name="away"))
-    base.indexes.add(index(indexTableName="Away.X"), new_table("x", "away", table_type="INDEX_TABLE"))
-    location = base.path(base.tables.get(TableName("away", "x")).sd.location)
+    base.indexes.add(index(indexTableName="Default.X"), table_of_index("x"))
+    location = base.path(base.tables.get(TableName("default", "x")).sd.location)
     base.indexes.drop(BASE, "I1", delete_data)
-    assert base.tables.names("away") == []
+    assert base.tables.names("default") == ["t"]
     assert base.indexes.of_table(BASE) == []
     assert location.exists() is not delete_data
     assert [stored.event.event_type for stored in base.events()[-2:]] == ["DROP_TABLE", "DROP_INDEX"]
@@ -196,8 +269,12 @@ def test_an_index_table_in_another_database_goes_with_its_index(catalog: Catalog
     for name in ("sales", "away"):
         catalog.databases.create(Database(name=name))
     catalog.tables.create(new_table(db_name="sales"))
-    new = index(dbName="sales", indexTableName="away.x")
-    catalog.indexes.add(new, new_table("x", "away", table_type="INDEX_TABLE"))
+    catalog.tables.create(new_table("x", "away", table_type="INDEX_TABLE"))
+    # As gateways made them before they refused it.
+    base = catalog.store.read(lambda snapshot: snapshot.table("sales", "t"))
+    assert base is not None
+    made = index("i1", dbName="sales", indexTableName="away.x", createTime=NOW, lastAccessTime=0)
+    catalog.store.write(lambda tx: tx.indexes.insert(base.table_id, made))
     location = catalog.path(catalog.tables.get(TableName("away", "x")).sd.location)
     catalog.databases.drop("sales", delete_data, True)
     assert catalog.tables.names("away") == []
