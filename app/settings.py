@@ -130,6 +130,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             "they say, so an address that others can reach has to require it. There is no TLS on this port."
         ),
     ] = "off"
+    thrift_open: Annotated[
+        bool,
+        Meta(
+            description="Let every account of this machine use the Thrift port without a password, in any user's name. "
+            "Otherwise only processes of the account that runs the gateway get in without SASL."
+        ),
+    ] = False
     thrift_dialect: Annotated[
         Literal["2.3", "4"],
         Meta(description="Shapes of the messages on the Thrift port: those of Hive 2.3 or of Hive 4."),

@@ -47,6 +47,7 @@ class ThriftPort:
             sasl=settings.thrift_sasl,
             write_stall_seconds_max=settings.write_stall_seconds_max,
             shares_port=settings.workers > 1,
+            is_open=settings.thrift_open,
         )
         recorder = _Recorder(edge)
         self._server = BridgeServer(relay, options, settings.limits, codecs=codecs, metrics=recorder, call_log=recorder)
@@ -115,7 +116,7 @@ class _Recorder:
         """See `write`."""
 
     def refused(self, reason: str) -> None:
-        self._metrics.connections_refused += 1
+        self._metrics.thrift_refusals[reason] += 1
 
     def write(self, record: CallRecord) -> None:
         metrics = self._metrics

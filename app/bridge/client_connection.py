@@ -14,7 +14,9 @@ from app.bridge.errors import BridgeError, CallFailed, NotTried, ReplyBroken, Un
 from app.bridge.exception_replies import application_exception, codec_of, failure_reply
 from app.bridge.local_answers import LOCAL_METHODS, answer_locally
 from app.bridge.messages import ThriftMessage
+from app.bridge.peer_accounts import Ends
 from app.bridge.relay import Reply
+from app.bridge.sasl import SaslPolicy
 from app.bridge.serving import Serving
 from app.bridge.session import Session
 from app.wire import ApplicationErrorType, LimitExceeded, ProtocolError
@@ -62,12 +64,18 @@ class ClientConnection(asyncio.Protocol):
         if not self._server.welcome(self):
             self._transport.abort()
             return
+        self._transport.set_write_buffer_limits(WRITE_BUFFER_BYTES)
         raw = transport.get_extra_info("socket")
         if raw is not None:
             with contextlib.suppress(OSError):
                 raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        self._transport.set_write_buffer_limits(WRITE_BUFFER_BYTES)
+        policy = self._server.admission.policy_for(_ends(transport))
+        if isinstance(policy, asyncio.Future):
+            self._is_busy = True
+            self._task = self._loop.create_task(self._run_after(policy))
+        else:
+            self._admit(policy)
 
     def data_received(self, data: bytes) -> None:
         self._thrift.receive_data(data)
@@ -121,6 +129,20 @@ class ClientConnection(asyncio.Protocol):
 
     # Inside.
 
+    async def _run_after(self, deciding: "asyncio.Future[SaslPolicy | None]") -> None:
+        policy = await deciding
+        self._is_busy = False
+        if self._admit(policy):
+            await self._run()
+
+    def _admit(self, policy: SaslPolicy | None) -> bool:
+        if policy is None:
+            self._server.metrics.refused("other_account")
+            self._transport.abort()
+            return False
+        self._thrift.sasl = policy
+        return True
+
     async def _run(self) -> None:
         try:
             while not self._is_lost:
@@ -134,7 +156,7 @@ class ClientConnection(asyncio.Protocol):
                 else:
                     await self._wait_for_more()
         except Unspeakable as error:
-            self._refuse(str(error), "not_thrift", error.last_words)
+            self._refuse(str(error), error.reason, error.last_words)
         except ProtocolError as error:
             self._refuse(error.message, error.type.name, self._last_reply(error))
         except (_ClientGone, ReplyBroken, NotTried):
@@ -297,3 +319,8 @@ class ClientConnection(asyncio.Protocol):
                     self._session.address, request_id, problem, cached,
                 )
             )  # fmt: skip
+
+
+def _ends(transport: asyncio.BaseTransport) -> Ends | None:
+    peer, own = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
+    return Ends(peer[:2], own[:2]) if isinstance(peer, tuple) and isinstance(own, tuple) else None

@@ -18,18 +18,23 @@ _FRAME_BYTES = 4
 _TELLING_BYTES = 6
 # More than any header of a message.
 _HEAD_BYTES_MAX = 2048
+_HAS_TO_LOG_IN = (
+    "this port wants SASL PLAIN, the client sent a bare message (sasl is require, or it is allow and the client runs "
+    "under another account)"
+)
 
 
 class ThriftConnection:
     """Give it what arrives, ask it for the next message until there is none.
 
     `is_framed` and `credentials` are known once the first message is there. A ProtocolError carries name and seqid
-    when the message can still be answered; after it, or Unspeakable, the connection is of no use.
+    when the message can still be answered; after it, or Unspeakable, the connection is of no use. `sasl` may be changed
+    until the first message is asked for.
     """
 
     def __init__(self, limits: Limits, sasl: SaslPolicy = "off") -> None:
         self._limits = limits
-        self._sasl = sasl
+        self.sasl = sasl
         self._received = bytearray()  # as it came
         self._messages = self._received  # the same without SASL's frames, another buffer when there are any
         self._negotiation: SaslNegotiation | None = None
@@ -99,8 +104,8 @@ class ThriftConnection:
             if _is_sasl(beginning):
                 self._begin_negotiation()
                 return
-            if self._sasl == "require" and (len(beginning) >= _TELLING_BYTES or beginning[0] in (0x80, 0x82)):
-                raise Unspeakable("this bridge wants SASL PLAIN (sasl = require), the client sent a bare message")
+            if self.sasl == "require" and (len(beginning) >= _TELLING_BYTES or beginning[0] in (0x80, 0x82)):
+                raise Unspeakable(_HAS_TO_LOG_IN, reason="no_login")
         is_framed = _is_framed(beginning)
         if is_framed is not None:
             self.is_framed, self._is_known = is_framed, True
@@ -120,7 +125,7 @@ class ThriftConnection:
             raise Unspeakable(f"{text}: {beginning!r}", text.encode() + b"\n")
 
     def _begin_negotiation(self) -> None:
-        if self._sasl == "off":
+        if self.sasl == "off":
             raise refuse("SASL is not switched on in this bridge; connect without it, or start the bridge with --sasl")
         self._negotiation = SaslNegotiation()
         self._messages = bytearray()

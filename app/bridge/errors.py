@@ -6,11 +6,15 @@ class BridgeError(Exception):
 
 
 class Unspeakable(BridgeError):
-    """The peer does not speak Thrift in a way we understand: send `last_words` as they are and close."""
+    """The peer does not speak Thrift in a way we understand: send `last_words` as they are and close.
 
-    def __init__(self, text: str, last_words: bytes = b"") -> None:
+    `reason` is its word in log and metrics.
+    """
+
+    def __init__(self, text: str, last_words: bytes = b"", reason: str = "not_thrift") -> None:
         super().__init__(text)
         self.last_words = last_words
+        self.reason = reason
 
 
 class NotTried(BridgeError):

@@ -26,6 +26,10 @@ from app.kerberos import ServiceTickets
 from app.limits import Limits
 from app.wire import make_codecs
 
+_OPEN_TO = {
+    "machine": "--open: every account of this machine",
+    "network": "--allow-remote: every client that reaches this address",
+}
 _log = structlog.get_logger("hms_gateway.bridge")
 
 
@@ -73,6 +77,9 @@ async def _run(settings: BridgeSettings, on_listening: Callable[[int, int | None
     def listening(port: int) -> None:
         nonlocal greeting
         on_listening(port, side_port)
+        if settings.server.lets_in in _OPEN_TO:
+            text = f"{_OPEN_TO[settings.server.lets_in]} may call without a password, and does so with the bridge's own"
+            _log.warning(text, address=f"{settings.server.host}:{port}")
         if settings.credentials is not None or settings.negotiates:
             greeting = asyncio.create_task(_greet(server))
 

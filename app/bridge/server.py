@@ -8,6 +8,7 @@ from collections.abc import Callable
 import structlog
 
 from app.addresses import is_loopback
+from app.bridge.admission import Admission
 from app.bridge.client_connection import ClientConnection
 from app.bridge.metrics import BridgeMetrics
 from app.bridge.relay import Relay
@@ -34,7 +35,9 @@ class BridgeServer:
         codecs: Codecs | None = None,
         metrics: Meter | None = None,
         call_log: CallRecords | None = None,
+        admission: Admission | None = None,
     ) -> None:
+        self.admission = admission or Admission(options)
         self.relay = relay
         self.options = options
         self.limits = limits
@@ -63,13 +66,18 @@ class BridgeServer:
                 "listen on 127.0.0.1, or say --allow-remote"
             )
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            lambda: ClientConnection(self),
-            options.host,
-            options.port,
-            backlog=BACKLOG,
-            reuse_port=options.shares_port or None,
-        )
+        self.admission.start()
+        try:
+            self._server = await loop.create_server(
+                lambda: ClientConnection(self),
+                options.host,
+                options.port,
+                backlog=BACKLOG,
+                reuse_port=options.shares_port or None,
+            )
+        except BaseException:
+            self.admission.stop()
+            raise
         chosen: int = self._server.sockets[0].getsockname()[1]
         return chosen
 
@@ -88,6 +96,7 @@ class BridgeServer:
             _log.warning("stopping with calls in flight", connections=len(self._connections))
             for connection in list(self._connections):
                 connection.abort()
+        self.admission.stop()
         await self.relay.close()
 
     def welcome(self, connection: Connection) -> bool:

@@ -1,10 +1,13 @@
 """What a server and the connections it serves know of each other."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
+from app.addresses import is_loopback
 from app.bridge.call_log import CallRecord
+from app.bridge.peer_accounts import Ends
 from app.bridge.relay import Relay
 from app.bridge.sasl import SaslPolicy
 from app.limits import Limits
@@ -13,7 +16,10 @@ from app.wire import Codecs
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """How to listen. Whoever reaches the port acts with the bridge's password: `allows_remote` says that is meant."""
+    """How to listen. A client that is let in without SASL acts with the bridge's password.
+
+    `allows_remote` says that other machines may reach the port, `is_open` that every account of this one may use it.
+    """
 
     host: str = "127.0.0.1"
     port: int = 9083
@@ -22,6 +28,16 @@ class ServerOptions:
     write_stall_seconds_max: float = 60.0
     shares_port: bool = False
     """Several processes listen on the same port, and the system shares the connections out among them."""
+    is_open: bool = False
+
+    @property
+    def lets_in(self) -> Literal["passwords", "network", "machine", "account"]:
+        """Who may call: who has a password, who reaches the port, this machine's accounts, or this process's own."""
+        if self.sasl == "require":
+            return "passwords"
+        if not is_loopback(self.host):
+            return "network"
+        return "machine" if self.is_open else "account"
 
 
 class Meter(Protocol):
@@ -38,6 +54,13 @@ class CallRecords(Protocol):
     """Takes a record of every call; `CallLog` in the bridge."""
 
     def write(self, record: CallRecord) -> None: ...
+
+
+class Door(Protocol):
+    """Decides how a client has to log in; `Admission`."""
+
+    def policy_for(self, ends: Ends | None) -> "SaslPolicy | asyncio.Future[SaslPolicy | None] | None":
+        """The policy for one connection, None to refuse it."""
 
 
 class Connection(Protocol):
@@ -60,6 +83,9 @@ class Serving(Protocol):
     metrics: Meter
     call_log: CallRecords | None
     large_messages_bytes_max: int
+
+    @property
+    def admission(self) -> Door: ...
 
     def welcome(self, connection: Connection) -> bool:
         """Whether one more may stay."""

@@ -96,6 +96,12 @@ def application() -> None:
 @click.option(
     "--thrift-port", type=int, help="Also serve Thrift over TCP to this machine, for PySpark and PyIceberg: 9083."
 )
+@click.option(
+    "--thrift-open",
+    is_flag=True,
+    default=None,
+    help="Let every account of this machine use the Thrift port, not only the one that runs the gateway.",
+)
 @click.option("--workers", type=int, help="Server processes; on SQLite one is fastest. [default: 1]")
 @click.option("--tls/--no-tls", default=None, help="HTTPS, or HTTP that anybody can read. [default: tls]")
 @click.option(

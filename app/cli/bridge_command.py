@@ -40,6 +40,12 @@ Clients then use thrift://127.0.0.1:9083.
     "--allow-remote", is_flag=True, help="Listen where others can reach it; they act with the bridge's password."
 )
 @click.option(
+    "--open",
+    "is_open",
+    is_flag=True,
+    help="Let every account of this machine in, not only the one that runs the bridge; they act with its password.",
+)
+@click.option(
     "--user", envvar="HMS_GATEWAY_USER", show_envvar=True, default="admin", help="User of the gateway to log in as."
 )
 @click.option(
@@ -85,6 +91,7 @@ def bridge(
     host: str,
     port: int,
     allow_remote: bool,
+    is_open: bool,
     user: str,
     password_file: Path | None,
     negotiate: bool,
@@ -106,7 +113,8 @@ def bridge(
     """Let PySpark, PyIceberg, Trino and Hive use a gateway: Thrift over TCP in, HTTPS out.
 
     Runs until it is told to stop (Ctrl-C or SIGTERM). The password comes from HMS_GATEWAY_PASSWORD or --password-file.
-    Listens on this machine only: whoever reaches the port acts with that password.
+    Listens on this machine only, and lets in only processes of the account that runs it: its clients act with that
+    password.
     """
     ignore_hang_up()
     with uncollected():
@@ -123,7 +131,7 @@ def bridge(
     limits = Limits() if clients is None else dataclasses.replace(Limits(), connections_max=clients)
     settings = BridgeSettings(
         url=url,
-        server=ServerOptions(host, port, allow_remote, sasl),  # type: ignore[arg-type]
+        server=ServerOptions(host, port, allow_remote, sasl, is_open=is_open),  # type: ignore[arg-type]
         credentials=None if negotiate else _credentials(user, password_file, is_optional=sasl != "off"),
         negotiates=negotiate,
         cacert=cacert,

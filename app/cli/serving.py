@@ -4,6 +4,7 @@ import errno
 from typing import Any, NoReturn
 
 import msgspec
+import structlog
 
 from app.cli.output import fail, fail_for_store, out
 from app.gateway.application import CompanionFailed
@@ -19,6 +20,8 @@ from app.settings import Settings
 from app.structs import MetaException
 
 CONTENT_TYPE = "application/vnd.apache.thrift.json"
+
+_log = structlog.get_logger("hms_gateway.cli")
 
 
 def run_server(settings: Settings, *, demo: bool) -> None:
@@ -99,6 +102,12 @@ def _announce(settings: Settings, addresses: list[tuple[Any, ...]], password: st
     _say(f"listening on {url}")
     if settings.thrift_port is not None:
         _say(f"listening on thrift://{settings.thrift_host}:{settings.thrift_port}")
+        if settings.thrift_open and settings.thrift_sasl != "require":
+            _log.warning(
+                "thrift_open: every account of this machine may use the Thrift port, without a password and in any "
+                "user's name",
+                address=f"{settings.thrift_host}:{settings.thrift_port}",
+            )
     _say(
         f"try: curl {insecure}-u {user} --data '[1,\"get_all_databases\",1,1,{{}}]'"
         f' -H "Content-Type: {CONTENT_TYPE}" {url}'

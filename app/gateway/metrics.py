@@ -45,6 +45,7 @@ class Metrics:
         # None without TLS; set by the thread that looks at the certificate.
         self.certificate_expires_seconds: int | None = None
         self.certificate_unusable = 0
+        self.thrift_refusals: defaultdict[str, int] = defaultdict(int)
 
     def call(self, method: str, outcome: str, seconds: float) -> None:
         """One Thrift call was answered."""

@@ -38,6 +38,8 @@ def _families(metrics: Metrics) -> Iterator[Metric]:
     yield _counter("authentication_refused", "Requests refused before the call", ("reason",), refusals)
     limited = [((limit,), count) for limit, count in metrics.limited.items()]
     yield _counter("limited", "Requests and connections that a limit refused or cut off", ("limit",), limited)
+    thrift_refusals = [((reason,), count) for reason, count in metrics.thrift_refusals.items()]
+    yield _counter("thrift_connections_refused", "Connections closed by the Thrift port", ("reason",), thrift_refusals)
     for name, text, value in (
         ("received_bytes", "Bytes of request bodies", metrics.bytes_in),
         ("sent_bytes", "Bytes of response bodies", metrics.bytes_out),
