@@ -252,6 +252,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         float, Meta(gt=0, description="Time a connection has for its TLS handshake and for each request's headers.")
     ] = 20.0
     idle_seconds_max: Annotated[float, Meta(gt=0, description="How long an idle keep-alive connection is kept.")] = 75.0
+    drain_idle_seconds: Annotated[
+        float,
+        Meta(
+            ge=0,
+            description="How long a stopping gateway keeps idle connections for a request that is on its way; "
+            "longer than the balancer in front keeps them.",
+        ),
+    ] = 0.0
     write_stall_seconds_max: Annotated[
         float, Meta(gt=0, description="A client that takes nothing of its reply for so long is cut off.")
     ] = 60.0

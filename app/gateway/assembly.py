@@ -81,6 +81,7 @@ def server_options(settings: Settings, certificate: ServedCertificate | None) ->
         backlog=settings.backlog,
         header_seconds_max=settings.header_seconds_max,
         idle_seconds_max=settings.idle_seconds_max,
+        drain_idle_seconds=settings.drain_idle_seconds,
     )
 
 

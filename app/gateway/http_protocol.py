@@ -46,6 +46,7 @@ class BoundedConfig(Config):
         *,
         connections_max: int,
         header_seconds_max: float,
+        drain_idle_seconds: float,
         metrics: Metrics | None,
         direct_answers: DirectAnswers,
         **others: Any,
@@ -53,6 +54,7 @@ class BoundedConfig(Config):
         super().__init__(app, http=BoundedHttpProtocol, **others)
         self.connections_max = connections_max
         self.header_seconds_max = header_seconds_max
+        self.drain_idle_seconds = drain_idle_seconds
         self.metrics = metrics
         self.direct_answers = direct_answers
 
@@ -78,6 +80,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._held_body = b""
         # What answers the held request, which is whole.
         self._awaited: Later | None = None
+        # The server stops: the next request is answered, and the connection ends with it.
+        self._is_last = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         is_welcome = len(self.connections) < self.config.connections_max or self._make_room()
@@ -146,17 +150,30 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             super().send_400_response(msg)
 
     def shutdown(self) -> None:
+        """The server stops. A request that is on its way cannot be refused any more: its sender may not repeat it.
+
+        So a silent connection stays a little, until its client closes it or sends the last request.
+        """
         self._await_no_longer()
-        super().shutdown()
+        if self.is_silent() and self.config.drain_idle_seconds:
+            self._is_last = True
+            self.loop.call_later(self.config.drain_idle_seconds, self._close_if_silent)
+        else:
+            super().shutdown()
 
     def is_silent(self) -> bool:
         """Whether nothing is being done for this connection."""
         return self._awaited is None and (self.cycle is None or self.cycle.response_complete)
 
+    def _close_if_silent(self) -> None:
+        if self.is_silent():
+            self.transport.close()
+
     def _may_be_answered_at_once(self, headers: dict[bytes, bytes]) -> bool:
         return (
             len(headers) == len(self.headers)
             and self.is_silent()
+            and not self._is_last
             and self.config.direct_answers.may_answer(self.url, headers)
             and self.parser.get_method() == b"POST"
             and self.parser.should_keep_alive()
@@ -237,6 +254,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         # The parser reports the trailers of a chunked body as headers; they must not become some of this request.
         self.headers = []
+        if self._is_last:
+            self.cycle.keep_alive = False
 
     def _still_reading_headers(self, received: int) -> None:
         self._header_bytes += received

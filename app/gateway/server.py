@@ -17,7 +17,7 @@ import uvicorn
 
 from app.gateway.application import Gateway
 from app.gateway.http_protocol import BoundedConfig, BoundedHttpProtocol
-from app.gateway.memory import keep_no_large_blocks, return_free_memory
+from app.gateway.memory import keep_little_free_memory, return_free_memory
 from app.gateway.metrics import Metrics
 from app.limits import Limits
 
@@ -39,6 +39,7 @@ class ServerOptions:
     backlog: int = 2048
     header_seconds_max: float = 20.0
     idle_seconds_max: float = 75.0
+    drain_idle_seconds: float = 0.0
 
 
 class Server(uvicorn.Server):
@@ -70,6 +71,7 @@ class Server(uvicorn.Server):
             ssl_context_factory=None if options.tls is None else lambda *_: options.tls,
             connections_max=min(limits.connections_max, _files_allowed(limits.connections_max) - OTHER_FILES),
             header_seconds_max=options.header_seconds_max,
+            drain_idle_seconds=options.drain_idle_seconds,
             metrics=metrics,
             direct_answers=gateway.direct_answers,
         )
@@ -164,7 +166,7 @@ def _quiet_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*COLLECTION_THRESHOLDS)
-    keep_no_large_blocks()
+    keep_little_free_memory()
     return_free_memory()
 
 

@@ -170,6 +170,7 @@ def running(
     ready: Callable[[], None] = lambda: None,
     header_seconds_max: float = PATIENCE_SECONDS,
     idle_seconds_max: float = PATIENCE_SECONDS,
+    drain_idle_seconds: float = 0.0,
     **endpoint_options: object,
 ) -> Iterator[Running]:
     """Serve in a thread until the end of the block."""
@@ -193,7 +194,12 @@ def running(
     on_stop = (access_log.close, lambda: stopped.append("stopped"))
     gateway = Gateway(endpoint, path=PATH, metrics=metrics, ready=ready, on_stop=on_stop)
     ports: queue.SimpleQueue[int] = queue.SimpleQueue()
-    options = ServerOptions(tls=tls, header_seconds_max=header_seconds_max, idle_seconds_max=idle_seconds_max)
+    options = ServerOptions(
+        tls=tls,
+        header_seconds_max=header_seconds_max,
+        idle_seconds_max=idle_seconds_max,
+        drain_idle_seconds=drain_idle_seconds,
+    )
     server = Server(gateway, options, limits, metrics, on_listening=lambda addresses: ports.put(addresses[0][1]))
     thread = threading.Thread(target=server.run, name="server")
     thread.start()

@@ -26,10 +26,10 @@ def said_by(code: str) -> list[float]:
 def test_what_hashing_passwords_takes_is_given_back() -> None:
     (more,) = said_by("""
 from concurrent.futures import ThreadPoolExecutor
-from app.gateway.memory import keep_no_large_blocks, return_free_memory
+from app.gateway.memory import keep_little_free_memory, return_free_memory
 from app.gateway.users import hash_password
 hash_password('as a first start does')
-keep_no_large_blocks()
+keep_little_free_memory()
 return_free_memory()
 before = resident_mib()
 with ThreadPoolExecutor(2) as threads: list(threads.map(hash_password, 'abcd'))
@@ -40,8 +40,8 @@ print(resident_mib() - before)
 
 def test_free_pages_between_blocks_that_stay_are_given_back() -> None:
     kept, left = said_by("""
-from app.gateway.memory import keep_no_large_blocks, return_free_memory
-keep_no_large_blocks()
+from app.gateway.memory import keep_little_free_memory, return_free_memory
+keep_little_free_memory()
 before = resident_mib()
 blocks = [bytes(10_000) for _ in range(6_000)]
 staying = blocks[::500]
@@ -52,3 +52,23 @@ print(resident_mib() - before)
 """)
     assert kept > 40
     assert left < 10
+
+
+def test_what_one_thread_freed_is_of_use_to_the_next() -> None:
+    """Each thread frees what it took but for a little at the end, which keeps the rest from being given back."""
+    (grown,) = said_by("""
+import threading
+from app.gateway.memory import keep_little_free_memory
+keep_little_free_memory()
+before, staying = resident_mib(), []
+def work():
+    blocks = [bytes(50_000) for _ in range(200)]
+    staying.append(blocks.pop())
+for _ in range(16):
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+print(resident_mib() - before)
+""")
+    # Two at a time take 20 MiB. With arenas for each thread it was several times that.
+    assert grown < 45

@@ -68,6 +68,28 @@ def test_an_idle_connection_is_closed_at_once_when_stopping():
         assert connection.recv(1) == b""
 
 
+def test_an_idle_connection_has_its_last_request_answered_when_stopping():
+    with running(drain_idle_seconds=10.0) as server, server.connect() as connection:
+        connection.sendall(post(CALL))
+        read_response(connection)
+        server.server.stop()
+        until(lambda: is_refused(server.port))
+        connection.sendall(post(CALL))
+        status, headers, body = read_response(connection)
+        assert (status, headers["connection"], body) == (200, "close", ANSWER)
+        assert connection.recv(1) == b""
+        server.thread.join(20)
+        assert server.stopped == ["stopped"]
+
+
+def test_an_idle_connection_does_not_keep_a_stopping_server():
+    with running(drain_idle_seconds=0.05) as server, server.connect() as connection:
+        connection.sendall(post(CALL))
+        read_response(connection)
+        server.stop()
+        assert connection.recv(1) == b""
+
+
 def test_a_silent_connection_is_closed():
     with running(header_seconds_max=0.05) as server, server.connect() as connection:
         assert connection.recv(1) == b""

@@ -1,11 +1,6 @@
-"""The nginx files of deploy/ as they are, but for addresses and certificate: in front of a real gateway."""
+"""The nginx files of deploy/ in front of a real gateway."""
 
-import contextlib
-import getpass
 import json
-import os
-import shutil
-import subprocess
 from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,91 +9,32 @@ import httpx
 import pytest
 
 from tests.interop.long_table import LongTable
+from tests.interop.private_nginx import nginx
 from tests.server import API_PATH, GatewayServer, basic, free_port, trusting
 
 DEMO = "hmshttptestdatabase"
-DEPLOY = Path(__file__).parents[2] / "deploy" / "nginx"
-STREAM_MODULES = ("/usr/lib/nginx/modules/ngx_stream_module.so", "/usr/lib64/nginx/modules/ngx_stream_module.so")
-STOP_SECONDS_MAX = 20
-START_ATTEMPTS_MAX = 500
-POLL_SECONDS = 0.02
-FRAME = """{modules}
-worker_processes 1;
-daemon off;
-pid {folder}/pid;
-error_log {folder}/error.log;
-"""
-TEMPORARY = "".join(
-    f"{name}_temp_path {{folder}}/{name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-)
 
 
 @pytest.fixture(scope="module", params=["proxy.conf", "passthrough.conf"])
 def balanced(
     request: pytest.FixtureRequest, server: GatewayServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[httpx.Client]:
-    """A client of an nginx that runs with this file."""
-    if shutil.which("nginx") is None:
-        pytest.skip("no nginx")
-    folder = tmp_path_factory.mktemp("nginx")
-    port = free_port()
-    text = (DEPLOY / request.param).read_text()
-    if request.param == "proxy.conf":
-        configuration = proxying(text, server, port, folder)
-    else:
-        configuration = passing_through(text, server, port, folder)
-    (folder / "nginx.conf").write_text(configuration)
-    process = subprocess.Popen(["nginx", "-p", folder, "-e", folder / "error.log", "-c", folder / "nginx.conf"])
-    try:
-        address = f"https://127.0.0.1:{port}"
+    """A client of an nginx that runs with this file. Of the two replicas behind passthrough.conf one is down."""
+    ports = [server.port, free_port()]
+    with nginx(request.param, ports, server.data_dir, tmp_path_factory.mktemp("nginx")) as port:
         headers = basic(server.user, server.password)
+        address = f"https://127.0.0.1:{port}"
         with httpx.Client(base_url=address, headers=headers, verify=trusting(), timeout=60) as client:
-            wait_until_ready(client, process)
             yield client
-    finally:
-        process.terminate()
-        process.wait(STOP_SECONDS_MAX)
-        assert "[emerg]" not in (folder / "error.log").read_text()
 
 
-def proxying(text: str, server: GatewayServer, port: int, folder: Path) -> str:
-    changed = (
-        text.replace("listen 443 ssl", f"listen 127.0.0.1:{port} ssl")
-        .replace("127.0.0.1:30443", f"127.0.0.1:{server.port}")
-        .replace("/etc/nginx/metastore.crt", str(server.data_dir / "certificate.pem"))
-        .replace("/etc/nginx/metastore.key", str(server.data_dir / "key.pem"))
-    )
-    http = f"events {{}}\nhttp {{\naccess_log off;\n{TEMPORARY.format(folder=folder)}{changed}}}\n"
-    return frame(folder) + http
-
-
-def passing_through(text: str, server: GatewayServer, port: int, folder: Path) -> str:
-    module = next((path for path in STREAM_MODULES if Path(path).exists()), None)
-    if module is None:
-        pytest.skip("no stream module of nginx (package libnginx-mod-stream)")
-    # Of the two replicas one is ours, the other is down.
-    changed = (
-        text.replace("gateway-1:30443", f"127.0.0.1:{server.port}")
-        .replace("gateway-2:30443", f"127.0.0.1:{free_port()}")
-        .replace("listen 30443", f"listen 127.0.0.1:{port}")
-    )
-    return frame(folder, f"load_module {module};") + changed
-
-
-def frame(folder: Path, modules: str = "") -> str:
-    """What nginx.conf says around our files. Workers of root become somebody who may not enter a test's folder."""
-    user = f"user {getpass.getuser()};\n" if os.geteuid() == 0 else ""
-    return FRAME.format(folder=folder, modules=modules) + user
-
-
-def wait_until_ready(client: httpx.Client, process: subprocess.Popen[bytes]) -> None:
-    for _ in range(START_ATTEMPTS_MAX):
-        with contextlib.suppress(httpx.TransportError):
-            if client.get("/readyz").status_code == 200:
-                return
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            raise AssertionError(f"nginx ended with status {process.wait(POLL_SECONDS)}")
-    raise AssertionError("nginx answers nothing")
+@pytest.mark.parametrize("page", ["metrics", "readyz", "healthz"])
+def test_pages_of_the_monitoring_are_not_for_clients(server: GatewayServer, tmp_path: Path, page: str) -> None:
+    with (
+        nginx("proxy.conf", [server.port], server.data_dir, tmp_path) as port,
+        httpx.Client(base_url=f"https://127.0.0.1:{port}", verify=trusting()) as client,
+    ):
+        assert client.get(f"/{page}").status_code == 404
 
 
 def test_calls_and_errors_pass(balanced: httpx.Client) -> None:

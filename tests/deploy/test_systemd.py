@@ -1,0 +1,28 @@
+"""The systemd unit has the rights it needs and no others, as systemd itself rates them."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+UNIT = Path(__file__).parents[2] / "deploy" / "systemd" / "hms-gateway.service"
+# systemd rates from 0 (nothing is exposed) to 100.
+EXPOSURE_MAX = 29
+
+
+def test_the_unit_is_rated_below_three() -> None:
+    program = shutil.which("systemd-analyze")
+    if program is None:
+        pytest.skip("no systemd-analyze (package systemd)")
+    command = [program, "security", "--offline=yes", "--no-pager", f"--threshold={EXPOSURE_MAX}", str(UNIT)]
+    rated = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    if "unrecognized option" in rated.stderr:
+        pytest.skip("systemd-analyze older than 250")
+    assert rated.returncode == 0, rated.stdout[-500:] + rated.stderr
+
+
+def test_new_files_are_for_the_service_alone() -> None:
+    lines = UNIT.read_text().splitlines()
+    assert "UMask=0077" in lines
+    assert "CapabilityBoundingSet=" in lines
