@@ -55,7 +55,7 @@ print(resident_mib() - before)
 
 
 def test_what_one_thread_freed_is_of_use_to_the_next() -> None:
-    """Threads take turns. Each frees what it took but for the last block, which keeps the rest from being given back."""
+    """Threads take turns. Each frees what it took but for the last block, which keeps the rest from going back."""
     (grown,) = said_by("""
 import threading
 from app.gateway.memory import keep_little_free_memory
