@@ -57,7 +57,7 @@ from app.metastore.materialized_views import MaterializedViewService
 from app.metastore.notifications import NotificationService
 from app.metastore.partition_marks import PartitionMarkService
 from app.metastore.partitions import PartitionService
-from app.metastore.ports import FileSystemError, StoreError, StoreUnavailable
+from app.metastore.ports import FileSystemError, StoreError, StoreFailure, StoreUnavailable
 from app.metastore.privileges import PrivilegeService
 from app.metastore.properties import PropertyService
 from app.metastore.resource_plans import ResourcePlanService
@@ -69,7 +69,7 @@ from app.metastore.tables import TableService
 from app.metastore.tokens import TokenService
 from app.metastore.truncate_table import TruncateService
 from app.metastore.types import TypeService
-from app.rpc import Around, Call, MessageProcessor, Processor, Releases, RepeatableProcessor, Unavailable
+from app.rpc import Around, Call, Failed, MessageProcessor, Processor, Releases, RepeatableProcessor, Unavailable
 from app.settings import Settings
 from app.storage import SqlStore, open_store
 from app.structs import METHODS, MetaException, Method, Struct
@@ -202,6 +202,8 @@ def translated(error: Exception) -> Exception:
     """What storage and file systems raise, as the peer is to see it; anything else is a bug and stays what it is."""
     if isinstance(error, StoreUnavailable):
         return Unavailable(str(error), error.detail)
+    if isinstance(error, StoreFailure):
+        return Failed(str(error))
     if isinstance(error, (StoreError, FileSystemError)):
         return MetaException(str(error))
     return error

@@ -9,6 +9,8 @@ SECONDS_BUCKETS = (
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0
 )  # fmt: skip
 UNKNOWN_METHOD = "unknown"
+# What a call ends with that met an error of ours: within the message, or as an HTTP status of 500.
+INTERNAL_OUTCOMES = frozenset({"INTERNAL_ERROR", "internal_error"})
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -59,6 +61,11 @@ class Metrics:
     def calls_by_method(self) -> dict[str, int]:
         """How often each method was answered; safe to ask from any thread."""
         return {method: sum(times.counts) for method, times in list(self.times.items())}
+
+    @property
+    def internal_errors(self) -> int:
+        """Calls that failed because of the gateway, and not because of what was asked."""
+        return sum(count for (_, outcome), count in list(self.outcomes.items()) if outcome in INTERNAL_OUTCOMES)
 
     def response(self, status: int, bytes_in: int, bytes_out: int) -> None:
         """One HTTP response of the Thrift endpoint was sent."""

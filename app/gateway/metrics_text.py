@@ -41,6 +41,7 @@ def _families(metrics: Metrics) -> Iterator[Metric]:
     thrift_refusals = [((reason,), count) for reason, count in metrics.thrift_refusals.items()]
     yield _counter("thrift_connections_refused", "Connections closed by the Thrift port", ("reason",), thrift_refusals)
     for name, text, value in (
+        ("internal_errors", "Calls that failed because of the gateway", metrics.internal_errors),
         ("received_bytes", "Bytes of request bodies", metrics.bytes_in),
         ("sent_bytes", "Bytes of response bodies", metrics.bytes_out),
         ("cache_hits", "Calls answered from the reply cache", metrics.cache_hits),

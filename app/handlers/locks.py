@@ -37,10 +37,12 @@ class Locks:
     def lock(self, call: Call, rqst: LockRequest) -> LockResponse:
         request = required(rqst, "rqst")
         txn_id = TxnId(request.txnid or NO_TXN)
+        wanted, mistake = _all_wanted(request, txn_id)
         return _response(
             self._locks.lock(
                 LockCall(
-                    wanted=[_wanted(component, txn_id) for component in request.component or ()],
+                    wanted=wanted,
+                    mistake=mistake,
                     client=client(request.user, request.hostname, request.agentInfo),
                     txn_id=txn_id,
                     shares_writes=is_newer(call),
@@ -92,6 +94,14 @@ def _filter(request: ShowLocksRequest) -> LockFilter:
         partition_name=normalize_partition(request.partname) if request.partname else None,
         txn_id=None if request.txnid is None else TxnId(request.txnid),
     )
+
+
+def _all_wanted(request: LockRequest, txn_id: TxnId) -> tuple[list[Wanted], MetaException | None]:
+    """The components, or what is wrong with one: like Hive, the service looks at the transaction first."""
+    try:
+        return [_wanted(component, txn_id) for component in request.component or ()], None
+    except MetaException as mistake:
+        return [], mistake
 
 
 def _wanted(component: LockComponent, txn_id: TxnId) -> Wanted:

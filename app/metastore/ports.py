@@ -59,7 +59,7 @@ T = TypeVar("T")
 
 
 class StoreError(Exception):
-    """Storage failed; the text is safe to show. Raised by storage only."""
+    """Storage failed, or cannot take what was asked of it; the text is safe to show. Raised by storage only."""
 
 
 class StoreUnavailable(StoreError):
@@ -73,7 +73,11 @@ class StoreUnavailable(StoreError):
         self.detail = detail
 
 
-class OutcomeUnknown(StoreError):
+class StoreFailure(StoreError):
+    """The database failed, or refused what it should have taken: nothing that a caller did wrong."""
+
+
+class OutcomeUnknown(StoreFailure):
     """The connection was lost while committing: the change may or may not have happened."""
 
 

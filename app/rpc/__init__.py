@@ -2,7 +2,7 @@
 
 from app.rpc.binding import BindingError, bind
 from app.rpc.call import Call, Dialect, Waiting
-from app.rpc.processor import Around, MessageProcessor, Processor, Reply, Unavailable
+from app.rpc.processor import Around, Failed, MessageProcessor, Processor, Reply, Unavailable
 from app.rpc.releases import Releases
 from app.rpc.repeatable import Deferred, RepeatableProcessor
 
@@ -12,6 +12,7 @@ __all__ = [
     "BindingError",
     "Call",
     "Dialect",
+    "Failed",
     "MessageProcessor",
     "Processor",
     "Releases",

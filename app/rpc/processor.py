@@ -30,6 +30,10 @@ class Unavailable(Exception):
         self.detail = detail
 
 
+class Failed(Exception):
+    """The server could not do what a caller may well ask for; the text is safe to show."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """The answer to one call.
@@ -68,7 +72,7 @@ class Processor:
         answered: Container[str] = METHODS,
         error_text_characters_max: int = 10_000,
     ) -> None:
-        """`translate` turns what handlers raise besides Thrift exceptions into one, or into Unavailable.
+        """`translate` turns what handlers raise besides Thrift exceptions into one, or into Unavailable or Failed.
 
         Replies that are read while they are sent stay whole up to `whole_reply_bytes_max`, so that they carry a
         length and can be cached. Handlers are called inside of what `around` gives. `answered` are the methods that
@@ -121,6 +125,8 @@ class Processor:
             raise
         except Exception as error:
             raised = error if isinstance(error, ThriftException) else self._translate(error)
+            if isinstance(raised, Failed):
+                return _failed(bound.method, raised), MetaException.__name__, False
             if not isinstance(raised, ThriftException):
                 raise raised from error
             _forget_origin(raised)
@@ -204,15 +210,33 @@ def _forget_origin(raised: ThriftException) -> None:
 def _declared(method: Method, raised: ThriftException) -> Struct:
     """The result struct with the exception in its slot.
 
-    An exception the method does not declare goes into MetaException's slot where there is one (semantics §13 row 20),
-    else it is an application exception, as in Hive.
+    An exception the method does not declare goes into MetaException's slot where there is one (semantics §13 row 20).
+    Else it is a protocol error, since handlers raise these about what callers ask for: Hive's INTERNAL_ERROR is kept
+    for failures of the server. Clients treat both alike (clients §4.3).
     """
+    found = _in_slot(method, type(raised).__name__, raised) or _in_meta_slot(method, raised.message)
+    if found is None:
+        text = f"{method.name}: {raised.message or type(raised).__name__}"
+        raise ApplicationError(text, ApplicationErrorType.PROTOCOL_ERROR)
+    return found
+
+
+def _failed(method: Method, failure: Failed) -> Struct:
+    """The result struct with the failure as its MetaException; an internal error where none is declared."""
+    _log.error("%s failed: %s", method.name, failure)
+    found = _in_meta_slot(method, str(failure))
+    if found is None:
+        raise ApplicationError(f"Internal error processing {method.name}: {failure}")
+    return found
+
+
+def _in_meta_slot(method: Method, text: str | None) -> Struct | None:
+    return _in_slot(method, MetaException.__name__, MetaException(text))
+
+
+def _in_slot(method: Method, class_name: str, raised: ThriftException) -> Struct | None:
     result: Any = method.result
-    slots = {field.type.name: field.name for field in method.definition.throws if isinstance(field.type, StructType)}
-    name = type(raised).__name__
-    if name in slots:
-        return result(**{slots[name]: raised})  # type: ignore[no-any-return]
-    if "MetaException" in slots:
-        return result(**{slots["MetaException"]: MetaException(raised.message)})  # type: ignore[no-any-return]
-    text = f"Internal error processing {method.name}: {raised.message}"
-    raise ApplicationError(text)
+    for field in method.definition.throws:
+        if isinstance(field.type, StructType) and field.type.name == class_name:
+            return result(**{field.name: raised})  # type: ignore[no-any-return]
+    return None

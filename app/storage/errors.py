@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from app.metastore.ports import StoreError, StoreUnavailable, UnstorableText
+from app.metastore.ports import StoreError, StoreFailure, StoreUnavailable, UnstorableText
 from app.storage.column_types import DATABASE_CHARACTERS, NAME_CHARACTERS, TABLE_CHARACTERS
 from app.storage.schema import NAME_BYTES_MAX
 
@@ -146,12 +146,12 @@ def _translation(engine: Engine, error: Exception) -> Exception:
             return StoreUnavailable(f"the database file cannot be used: {reason} ({name})")
     for kind, reason in _SQLITE_BROKEN.items():
         if name.startswith(kind):
-            return StoreError(f"the database file cannot be used: {reason} ({name})")
+            return StoreFailure(f"the database file cannot be used: {reason} ({name})")
     if _never_connected(error):
         return _unreachable(original)
     if state.startswith(_LOST_STATES) or is_disconnect(engine, error):
         return StoreUnavailable("the database cannot be reached")
-    return StoreError(f"the database refused a statement ({state or name or type(original).__name__})")
+    return StoreFailure(f"the database refused a statement ({state or name or type(original).__name__})")
 
 
 def _mysql_translation(engine: Engine, error: Exception, code: int) -> Exception:
@@ -171,7 +171,7 @@ def _mysql_translation(engine: Engine, error: Exception, code: int) -> Exception
         return _unreachable(error.orig if isinstance(error, DBAPIError) else error)
     if code in _MYSQL_GONE or code in _MYSQL_UNREACHABLE or is_disconnect(engine, error):
         return StoreUnavailable("the database cannot be reached")
-    return StoreError(f"the database refused a statement ({code})")
+    return StoreFailure(f"the database refused a statement ({code})")
 
 
 def _unreachable(original: BaseException | None) -> StoreUnavailable:

@@ -60,11 +60,10 @@ class WriteIdWrites(WriteIdReads):
         self._connection.execute(delete(TXN_WRITE_IDS).where(_OF_TABLE, among), _names(table))
 
     def set_last_write_id(self, table: Target, write_id: int) -> None:
+        columns = _columns(table, self._dialect_name)
         changed = self._connection.execute(_SET_LAST, {**_names(table), "new_last": write_id}).rowcount
         if not changed:
-            self._connection.execute(
-                insert(TABLE_WRITE_IDS).values(**_columns(table, self._dialect_name), last_write_id=write_id)
-            )
+            self._connection.execute(insert(TABLE_WRITE_IDS).values(**columns, last_write_id=write_id))
 
 
 def _names(table: Target) -> dict[str, str]:

@@ -45,6 +45,7 @@ class Wanted:
 class LockCall:
     """A lock request. `txn_id` 0 is none.
 
+    mistake            what is wrong with the request, for one whose transaction is open
     shares_writes      the client is of Hive 4: SHARED_WRITE goes beside SHARED_WRITE of its kind
     refuses_to_read    do not wait when a SHARED_READ component is blocked (zeroWaitReadEnabled)
     refuses_to_create  do not wait at all (exclusiveCTAS)
@@ -56,6 +57,7 @@ class LockCall:
     shares_writes: bool = False
     refuses_to_read: bool = False
     refuses_to_create: bool = False
+    mistake: MetaException | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ class LockService:
         Raises MetaException for a request without components, NoSuchTxnException, and TxnAbortedException, also when
         the transaction was sacrificed to end a deadlock that this very request would have closed.
         """
-        if not call.wanted:
+        if not call.wanted and call.mistake is None:
             raise MetaException("a lock request needs at least one component")
         if len(call.wanted) > self._settings.components_max:
             raise too_many("components", len(call.wanted), self._settings.components_max, "components_max")
@@ -164,6 +166,8 @@ class LockService:
         heartbeat_ms = txns.now_ms()
         if call.txn_id != NO_TXN:
             heartbeat_ms = open_txn(call.txn_id, txns.txn(call.txn_id)).last_heartbeat_ms
+        if call.mistake is not None:
+            raise call.mistake
         lock_id = txns.next_lock_id()
         request = [
             Lock(lock_id, number, call.txn_id, wanted.target, wanted.type, False, call.shares_writes, heartbeat_ms)

@@ -107,10 +107,10 @@ def _empty_text_is_none(answers: Answers) -> bool:
 
 def _reason_is_told(answers: Answers) -> bool:
     theirs, ours = (reply.get("TApplicationException", {}) for reply in (answers.theirs, answers.ours))
-    if theirs.get("type") != INTERNAL_ERROR or ours.get("type") != INTERNAL_ERROR:
+    if theirs.get("type") != INTERNAL_ERROR or ours.get("type") != PROTOCOL_ERROR:
         return False
     before, _, reason = str(ours["message"]).partition(": ")
-    return before == theirs["message"] and _is_reason(answers, reason)
+    return before == answers.method and _is_reason(answers, reason)
 
 
 def _missing_field(answers: Answers) -> bool:
@@ -161,8 +161,9 @@ BAD_INPUT: tuple[Difference, ...] = (
         "*",
         "Where the IDL declares no exception that fits, the client gets INTERNAL_ERROR (6), 'Internal error …' "
         "and the method's name.",
-        "The same, followed by a colon and the reason.",
-        "Every Thrift client shows the text.",
+        "PROTOCOL_ERROR (7) with the method's name, a colon and the reason.",
+        "INTERNAL_ERROR means a bug here, so that operators can count it. Clients treat both types alike and show the "
+        "text.",
         _reason_is_told,
     ),
     Difference(
@@ -178,7 +179,7 @@ BAD_INPUT: tuple[Difference, ...] = (
         "unknown numbers of types",
         "lock compact compact2",
         "PROTOCOL_ERROR, or a broken connection: an enum value that Java does not know counts as not set.",
-        "INTERNAL_ERROR with a text that names the number; these methods declare no exception for it.",
+        "PROTOCOL_ERROR with a text that names the number; these methods declare no exception for it.",
         "The field was set, and the text says what was wrong with it.",
         _unknown_type,
     ),

@@ -64,7 +64,7 @@ class Caller(NamedTuple):
         content = reply.payload if isinstance(reply.payload, bytes) else b"".join(reply.payload or ())
         if reply.type is MessageType.EXCEPTION:
             text = codec.decode(TApplicationException, content).message
-            return text.replace(f"Internal error processing {method}", "internal")
+            return text.replace(f"{method}: ", "refused: ")
         result = codec.decode(definition.result, content)
         for field in definition.definition.throws:
             declared = getattr(result, field.name)
@@ -154,24 +154,24 @@ UPDATE = DataOperationType.UPDATE
 
 # Method and arguments, and the exact answer.
 REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
-    "no components": (("lock", lock()), "internal: a lock request needs at least one component"),
-    "lock type 0": (("lock", lock(component(0))), "internal: unknown lock type 0"),
-    "lock type 99": (("lock", lock(component(99))), "internal: unknown lock type 99"),
+    "no components": (("lock", lock()), "refused: a lock request needs at least one component"),
+    "lock type 0": (("lock", lock(component(0))), "refused: unknown lock type 0"),
+    "lock type 99": (("lock", lock(component(99))), "refused: unknown lock type 99"),
     "a wrong one among right ones": (
         ("lock", lock(component(), component(-1))),
-        "internal: unknown lock type -1",
+        "refused: unknown lock type -1",
     ),
     "a transaction that does not say what it does": (
         ("lock", lock(component(), txn=1)),
-        "internal: a lock within a transaction must say its operation type",
+        "refused: a lock within a transaction must say its operation type",
     ),
     "a transaction that does nothing known": (
         ("lock", lock(component(operation=77), txn=1)),
-        "internal: unknown operation type 77",
+        "refused: unknown operation type 77",
     ),
     "100,001 components": (
         ("lock", lock(*[component()] * 100_001)),
-        "internal: 100001 components are more than 100000 (limit components_max)",
+        "refused: 100001 components are more than 100000 (limit components_max)",
     ),
     "lock of an aborted transaction": (("lock", lock(component(operation=UPDATE), txn=2)), ABORTED),
     "lock of a committed transaction": (("lock", lock(component(operation=UPDATE), txn=3)), COMMITTED),
@@ -205,31 +205,31 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     "abort of a committed transaction": (("abort_txn", AbortTxnRequest(3)), COMMITTED),
     "a range upside down": (
         ("heartbeat_txn_range", HeartbeatTxnRangeRequest(5, 1)),
-        "internal: the range of transactions ends before it begins: 5 to 1",
+        "refused: the range of transactions ends before it begins: 5 to 1",
     ),
     "a range of everything": (
         ("heartbeat_txn_range", HeartbeatTxnRangeRequest(MIN, MAX)),
-        f"internal: {2**64} transactions are more than 1000000"
+        f"refused: {2**64} transactions are more than 1000000"
         " (limit txns_per_call_max)",
     ),
     **{
         f"open {number}": (
             ("open_txns", OpenTxnRequest(number, "ann", "host")),
-            f"internal: Invalid input for number of txns: {number}",
+            f"refused: Invalid input for number of txns: {number}",
         )
         for number in (-1, -(2**31))
     },
     "open transactions of no known type": (
         ("open_txns", OpenTxnRequest(1, "ann", "host", txn_type=55)),
-        "internal: unknown transaction type 55",
+        "refused: unknown transaction type 55",
     ),
     "partitions of an operation that is none": (
         ("add_dynamic_partitions", AddDynamicPartitions(1, "d", "t", ["p=1"], 77)),
-        "internal: unknown operation type 77",
+        "refused: unknown operation type 77",
     ),
     "partitions without a transaction": (
         ("add_dynamic_partitions", AddDynamicPartitions(1, "d", "t", ["p=1"], DataOperationType.NO_TXN)),
-        "internal: partitions are added by a transaction: NO_TXN is no operation of one",
+        "refused: partitions are added by a transaction: NO_TXN is no operation of one",
     ),
     **{
         f"partitions of transaction {number}": (
@@ -268,11 +268,11 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     ),
     "compact in no known way": (
         ("compact", CompactionRequest("d", "u", None, 9)),
-        "internal: unknown compaction type 9",
+        "refused: unknown compaction type 9",
     ),
     "compact no table": (
         ("compact", CompactionRequest("d", "", None, 1)),
-        "internal: a compaction needs a table",
+        "refused: a compaction needs a table",
     ),
     **{
         f"mark compaction {number}": (

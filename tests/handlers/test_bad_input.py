@@ -118,11 +118,9 @@ def _calls(values: list[Any], fields: tuple[Field, ...]) -> Iterator[list[Any]]:
 def expected(method: Method) -> set[str]:
     """`ok`, the declared exceptions by name, and what the protocol says of malformed arguments.
 
-    A method that does not declare MetaException can refuse senseless arguments only with an application exception
-    (semantics §0.1). What it is not prepared for is one as well, but is logged as an error of ours.
+    INTERNAL_ERROR is never among them: it says that a method was not prepared for what it was sent.
     """
-    declared = {field.type.name for field in method.definition.throws}  # type: ignore[union-attr]
-    return {"ok", "PROTOCOL_ERROR", *declared, *(() if "MetaException" in declared else ("INTERNAL_ERROR",))}
+    return {"ok", "PROTOCOL_ERROR", *(field.type.name for field in method.definition.throws)}  # type: ignore[union-attr]
 
 
 def answer(metastore: Metastore, method: Method, values: list[Any], dialect: Dialect) -> str:

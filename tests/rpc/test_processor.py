@@ -145,8 +145,8 @@ def test_without_a_slot_it_is_an_application_exception():
     reply, payload = answer('[1,"get_all_token_identifiers",1,1,{}]')
     assert reply.type is MessageType.EXCEPTION
     assert payload == {
-        "1": {"str": "Internal error processing get_all_token_identifiers: never declared here"},
-        "2": {"i32": 6},
+        "1": {"str": "get_all_token_identifiers: never declared here"},
+        "2": {"i32": 7},
     }
 
 

@@ -111,7 +111,7 @@ def test_a_refusal_that_was_committed_is_the_same_the_second_time(world):
     handlers, processor = world
     send(processor, "add_token", "id", "secret")
     first = send(processor, "add_token", "id", "secret", key="k1")
-    assert first.outcome == "INTERNAL_ERROR"
+    assert first.outcome == "PROTOCOL_ERROR"
     handlers.store.write(lambda tx: tx.tokens.delete_token("id"))
     again = send(processor, "add_token", "id", "secret", key="k1")
     assert (again.outcome, again.payload) == ("replayed", first.payload)
