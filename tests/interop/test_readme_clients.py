@@ -13,7 +13,7 @@ import pytest
 from tests.bridge.bridge_process import BridgeProcess, connected
 from tests.interop.page_server import PageServer, find_chromium, opened_in_chromium
 from tests.readme import PORT, README, block, commands, prepare, run
-from tests.server import GatewayServer
+from tests.server import GatewayServer, free_port
 
 PAGE_SECONDS_MAX = 60
 DEMO = "hmshttptestdatabase"
@@ -24,6 +24,11 @@ REPORT = """<script>
   new MutationObserver(report).observe(shown, { childList: true, characterData: true, subtree: true });
 </script>
 """
+# What the browser would only log is what the page shows.
+COMPLAIN = """window.addEventListener("error", (event) => {
+  const complaint = `script error: ${event.message}`;
+  addEventListener("load", () => (document.querySelector("pre").textContent = complaint));
+});"""
 
 
 @pytest.fixture
@@ -74,22 +79,39 @@ def test_page_says_what_the_server_refuses(server: GatewayServer, tmp_path: Path
 
 
 @pytest.mark.browser
-def test_page_with_the_library(server: GatewayServer, folder: Path, node_modules: Path) -> None:
+def test_page_says_that_there_is_no_answer(tmp_path: Path) -> None:
+    submit = """<script>document.querySelector("form").requestSubmit();</script>"""
+    page = block("page").replace(PORT, str(free_port())) + REPORT + submit
+    assert shown({"/page.html": page.encode()}, tmp_path).startswith(
+        "No answer: is the certificate accepted, and http://"
+    )
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("password", "said"), [(None, "root"), ("wrong", "User name or password is wrong"), ("closed", "No answer: ")]
+)
+def test_page_with_the_library(
+    server: GatewayServer, folder: Path, node_modules: Path, password: str | None, said: str
+) -> None:
     generated("js", folder, server)
     (folder / "node_modules").symlink_to(node_modules)
-    answer = f"<script>window.prompt = () => {json.dumps(f'{server.user}:{server.password}')};</script>"
-    page = block("library page").replace(PORT, str(server.port)).replace("<pre></pre>", f"<pre></pre>{REPORT}{answer}")
+    login = f"{server.user}:{password or server.password}"
+    port = free_port() if password == "closed" else server.port
+    answer = f"<script>window.prompt = () => {json.dumps(login)};{COMPLAIN}</script>"
+    page = block("library page").replace(PORT, str(port)).replace("<meta", f"{answer}<meta", 1)
+    page = page.replace("<pre></pre>", f"<pre></pre>{REPORT}")
     documents = {f"/{file}": (folder / file).read_bytes() for file in re.findall(r'<script src="(.*?)">', page)}
-    assert shown({**documents, "/page.html": page.encode()}, folder) == "root"
+    assert shown({**documents, "/page.html": page.encode()}, folder).startswith(said)
 
 
-def shown(documents: dict[str, bytes], folder: Path) -> str | None:
+def shown(documents: dict[str, bytes], folder: Path) -> str:
     """What the page shows when the server has answered."""
     chromium = find_chromium()
     if chromium is None:
         pytest.skip("no Chromium")
     with PageServer(documents) as page, opened_in_chromium(chromium, f"{page.url}/page.html", folder) as browser:
-        return page.outcomes(browser, PAGE_SECONDS_MAX)["shown"]
+        return page.outcomes(browser, PAGE_SECONDS_MAX)["shown"] or ""
 
 
 @pytest.mark.java
