@@ -174,6 +174,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     trusted_proxy_secret_header: Annotated[str, Meta(description="The header for trusted_proxy_secret.")] = (
         "X-Proxy-Secret"
     )
+    trusted_proxy_authority: Annotated[
+        Path | None,
+        Meta(description="PEM certificates of the authority that signs the client certificates of trusted proxies."),
+    ] = None
+    trusted_proxy_certificate_names: Annotated[
+        list[str],
+        Meta(
+            description="Names (DNS or common name) in those certificates; empty takes any that the authority signed."
+        ),
+    ] = []
     forwarding_proxies: Annotated[
         list[str],
         Meta(
@@ -419,9 +429,14 @@ def _check_proxies(settings: Settings) -> None:
         raise ValueError(f"{' and '.join(chosen)} are set; set only the one that the trusted proxies use")
     if settings.trusted_proxies and not chosen:
         raise ValueError(f"trusted_proxies is set without a setting that names the source of the user; {USER_SOURCES}")
-    if not settings.trusted_proxies and (chosen or settings.trusted_proxy_secret is not None):
-        name = chosen[0] if chosen else "trusted_proxy_secret"
-        raise ValueError(f"{name} has no effect without trusted_proxies; set the addresses of the proxies there")
+    proofs = ("trusted_proxy_secret", "trusted_proxy_authority")
+    useless = [*chosen, *(name for name in proofs if getattr(settings, name) is not None)]
+    if useless and not settings.trusted_proxies:
+        raise ValueError(f"{useless[0]} has no effect without trusted_proxies; set the addresses of the proxies there")
+    if settings.trusted_proxy_certificate_names and settings.trusted_proxy_authority is None:
+        raise ValueError("trusted_proxy_certificate_names needs trusted_proxy_authority; set the authority's PEM file")
+    if settings.trusted_proxy_authority is not None and not settings.tls:
+        raise ValueError("trusted_proxy_authority needs tls; set trusted_proxy_secret, or serve HTTPS")
     _check_header("trusted_user_header", settings.trusted_user_header)
     _check_header("trusted_proxy_secret_header", settings.trusted_proxy_secret_header)
     secret = settings.trusted_proxy_secret

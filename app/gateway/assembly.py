@@ -3,7 +3,7 @@
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.cache import ReplyCache
 from app.clock import SystemClock
@@ -62,8 +62,10 @@ def certificate_files(settings: Settings) -> CertificateFiles | None:
     if not settings.tls:
         return None
     if settings.tls_certificate is not None and settings.tls_key is not None:
-        return CertificateFiles(settings.tls_certificate, settings.tls_key)
-    return ensure_certificate(settings.data_dir)
+        files = CertificateFiles(settings.tls_certificate, settings.tls_key)
+    else:
+        files = ensure_certificate(settings.data_dir)
+    return replace(files, client_authority=settings.trusted_proxy_authority)
 
 
 def served_certificate(settings: Settings, metrics: Metrics) -> ServedCertificate | None:
@@ -118,12 +120,13 @@ def build_authenticator(settings: Settings) -> Authenticator:
 
 def build_proxies(settings: Settings) -> Proxies:
     """The peers whose word on users and addresses counts, as the settings name them."""
-    secret = settings.trusted_proxy_secret
+    secret, authority = settings.trusted_proxy_secret, settings.trusted_proxy_authority
     return Proxies(
         settings.trusted_proxies,
         settings.forwarding_proxies,
         secret=None if secret is None else secret.get_secret_value(),
         secret_header=settings.trusted_proxy_secret_header,
+        certificate_names=None if authority is None else settings.trusted_proxy_certificate_names,
         forwarded_header=settings.forwarded_header,
     )
 

@@ -6,7 +6,7 @@ import time
 from app.gateway.cors import CrossOrigin
 from app.gateway.direct import write_whole
 from app.gateway.identity import HeaderList, Identity
-from app.gateway.proxies import Proxies
+from app.gateway.proxies import PROXY_CERTIFICATE, Proxies
 from app.gateway.request_body import KEPT_BYTES_MAX, ClientGone, Receive, Scope, Send
 from app.gateway.request_id import request_id_of
 from app.gateway.streaming import ReplyStream, StreamFailed
@@ -61,7 +61,13 @@ class Exchange:
         self._write_stall_seconds_max = write_stall_seconds_max
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         client = scope.get("client")
-        self.head = proxies.head(self.headers, scope["headers"], scope["query_string"], client[0] if client else "")
+        self.head = proxies.head(
+            self.headers,
+            scope["headers"],
+            scope["query_string"],
+            client[0] if client else "",
+            PROXY_CERTIFICATE in scope,
+        )
         self.request_id = request_id_of(self.headers)
         self.identity: Identity | None = None
         self.method = ""

@@ -25,6 +25,7 @@ from app.gateway.direct import BEGUN, CYCLE
 from app.gateway.direct_answers import DirectAnswers, Later
 from app.gateway.exchange import ABORT
 from app.gateway.metrics import Metrics
+from app.gateway.proxies import PROXY_CERTIFICATE
 from app.gateway.request_body import Scope
 
 HEADER_BYTES_MAX = 64 * 1024
@@ -73,6 +74,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._header_timer: asyncio.TimerHandle | None = None
+        self._has_proxy_certificate = False
         self._header_bytes = 0
         self._reads_headers = True
         # A request that may be answered at once: its headers, and the body as far as it has come.
@@ -86,6 +88,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         is_welcome = len(self.connections) < self.config.connections_max or self._make_room()
         super().connection_made(transport)
+        self._has_proxy_certificate = self.config.direct_answers.proxies.has_certificate(transport)
         if is_welcome:
             self._start_header_timer()
         else:
@@ -186,7 +189,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         if self._cannot_write():
             return False
         answers = self.config.direct_answers
-        head = answers.proxies.head(headers, self.headers, b"", self.client[0] if self.client else "")
+        peer = self.client[0] if self.client else ""
+        head = answers.proxies.head(headers, self.headers, b"", peer, self._has_proxy_certificate)
         defaults = self.server_state.default_headers
         date = defaults[0][1] if defaults else b""
         deliver = partial(self._deliver, headers)
@@ -249,6 +253,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         # The scope is made for the application; its type knows only what ASGI defines.
         scope = cast(Scope, self.scope)
         scope[ABORT] = self.transport.abort
+        if self._has_proxy_certificate:
+            scope[PROXY_CERTIFICATE] = True
         scope["headers"] = self.headers = headers
         self.url, self.expect_100_continue = url, expects_continue
         super().on_headers_complete()

@@ -5,14 +5,18 @@ is asked for nothing but the client's address. What any other peer says about ad
 """
 
 import hmac
-from collections.abc import Sequence
+from asyncio import BaseTransport
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address, ip_network
+from typing import Any, Final
 
 from app.gateway.identity import HeaderList, ProxyTrust, RequestHead
 
+# In the scope of a request whose connection has the certificate that trusted proxies need.
+PROXY_CERTIFICATE: Final = "hms_gateway.proxy_certificate"
+
 X_FORWARDED_FOR = b"x-forwarded-for"
-FORWARDED = b"forwarded"
 # Of a long list of hops only the end is read: the proxies nearest to the gateway wrote it.
 FORWARDED_BYTES_MAX = 1_024
 NODE_CHARACTERS_MAX = 64
@@ -37,8 +41,9 @@ class Networks:
 class Proxies:
     """Makes the head of every request. Without any proxy that is all it does.
 
-    `secret` is the value of the header `secret_header` that a trusted proxy has to send beside its address.
-    `forwarded_header` is the one header that is read for the client's address.
+    `secret` is the value of the header `secret_header` that a trusted proxy has to send beside its address, and
+    `certificate_names` are those of which its client certificate has to have one; empty is any certificate that TLS has
+    verified. `forwarded_header` is the one header that is read for the client's address.
     """
 
     def __init__(
@@ -48,6 +53,7 @@ class Proxies:
         *,
         secret: str | None = None,
         secret_header: str = "x-proxy-secret",
+        certificate_names: Sequence[str] | None = None,
         forwarded_header: str = "x-forwarded-for",
     ) -> None:
         self._trusted = Networks(trusted)
@@ -56,21 +62,40 @@ class Proxies:
         self._has_any = bool(self._all)
         self._secret = None if secret is None else secret.encode()
         self._secret_header = secret_header.lower().encode()
+        self._certificate_names = None if certificate_names is None else {name.lower() for name in certificate_names}
         self._forwarded_header = forwarded_header.lower().encode()
         self._client_behind = lru_cache(maxsize=1024)(self._client_of)
 
-    def head(self, headers: dict[bytes, bytes], header_list: HeaderList, query: bytes, peer: str) -> RequestHead:
+    def has_certificate(self, transport: BaseTransport) -> bool:
+        """Whether the other end of a new connection has shown the certificate that trusted proxies need."""
+        if self._certificate_names is None:
+            return False
+        certificate = transport.get_extra_info("peercert")
+        if not certificate:
+            return False
+        return not self._certificate_names or not self._certificate_names.isdisjoint(_names(certificate))
+
+    def head(
+        self,
+        headers: dict[bytes, bytes],
+        header_list: HeaderList,
+        query: bytes,
+        peer: str,
+        has_certificate: bool = False,
+    ) -> RequestHead:
         """Runs for every request."""
         if not self._has_any or not self._all.contain(peer):
             return RequestHead(headers, header_list, query, peer)
-        trust = self._trust(header_list, peer)
+        trust = self._trust(header_list, peer, has_certificate)
         if trust is not ProxyTrust.TRUSTED and not self._forwarding.contain(peer):
             return RequestHead(headers, header_list, query, peer, "", trust)
         return RequestHead(headers, header_list, query, peer, self._forwarded_address(header_list), trust)
 
-    def _trust(self, header_list: HeaderList, peer: str) -> ProxyTrust:
+    def _trust(self, header_list: HeaderList, peer: str, has_certificate: bool) -> ProxyTrust:
         if not self._trusted.contain(peer):
             return ProxyTrust.NONE
+        if self._certificate_names is not None and not has_certificate:
+            return ProxyTrust.UNPROVEN
         if self._secret is None:
             return ProxyTrust.TRUSTED
         given = [value for name, value in header_list if name == self._secret_header]
@@ -95,6 +120,13 @@ class Proxies:
             if not self._all.contain(address):
                 return address
         return ""
+
+
+def _names(certificate: Mapping[str, Any]) -> Iterator[str]:
+    """Host names and common names of a certificate, as Python's ssl describes it."""
+    yield from (name.lower() for kind, name in certificate.get("subjectAltName", ()) if kind == "DNS")
+    for parts in certificate.get("subject", ()):
+        yield from (value.lower() for kind, value in parts if kind == "commonName")
 
 
 def element_address(element: str) -> str:

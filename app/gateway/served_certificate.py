@@ -99,7 +99,7 @@ class ServedCertificate:
 
     def _read(self) -> ssl.SSLContext:
         """Raises CertificateError."""
-        context = server_context(self._files.certificate, self._files.key)
+        context = server_context(self._files.certificate, self._files.key, self._files.client_authority)
         fields = read_fields(self._files.certificate)
         self._expires_seconds = self._metrics.certificate_expires_seconds = fields.expires_seconds
         self._is_renewed = self._files.is_ours and fields.is_self_signed

@@ -27,11 +27,15 @@ class CertificateError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CertificateFiles:
-    """Where certificate chain and key are. `is_ours` when the gateway makes and renews them itself."""
+    """Where certificate chain and key are. `is_ours` when the gateway makes and renews them itself.
+
+    `client_authority` signs the certificates that clients may show.
+    """
 
     certificate: Path
     key: Path
     is_ours: bool = False
+    client_authority: Path | None = None
 
 
 def ensure_certificate(folder: Path, clock: Clock | None = None) -> CertificateFiles:
@@ -52,8 +56,11 @@ def ensure_certificate(folder: Path, clock: Clock | None = None) -> CertificateF
     return files
 
 
-def server_context(certificate: Path, key: Path) -> ssl.SSLContext:
-    """TLS 1.2 and newer, HTTP/1.1 by ALPN, session tickets on. Raises CertificateError."""
+def server_context(certificate: Path, key: Path, client_authority: Path | None = None) -> ssl.SSLContext:
+    """TLS 1.2 and newer, HTTP/1.1 by ALPN, session tickets on. Raises CertificateError.
+
+    With `client_authority` clients may show a certificate, and one that it has not signed ends the handshake.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers(TLS_1_2_SUITES)
@@ -67,7 +74,17 @@ def server_context(certificate: Path, key: Path) -> ssl.SSLContext:
         context.load_cert_chain(certificate, key, refuse)
     except (OSError, ssl.SSLError) as error:
         raise CertificateError(f"certificate {certificate} with key {key} cannot be used: {error}") from error
+    if client_authority is not None:
+        _ask_for_certificate(context, client_authority)
     return context
+
+
+def _ask_for_certificate(context: ssl.SSLContext, authority: Path) -> None:
+    try:
+        context.load_verify_locations(authority)
+    except (OSError, ssl.SSLError) as error:
+        raise CertificateError(f"trusted_proxy_authority {authority} cannot be used: {error}") from error
+    context.verify_mode = ssl.CERT_OPTIONAL
 
 
 def read_fields(certificate: Path) -> CertificateFields:

@@ -96,8 +96,11 @@ class TrustedProxyAuthenticator:
     async def _proxied(self, head: RequestHead, user: str) -> Identity:
         """The user that the proxy names; an Authorization header beside it has to be right and the same user's."""
         if head.trust is ProxyTrust.UNPROVEN:
-            text = "The proxy named a user without its secret; let it send the value of trusted_proxy_secret"
-            raise Refused(401, text, reason="proxy_secret")
+            text = (
+                "The proxy named a user and did not prove itself; "
+                "let it send what trusted_proxy_secret or trusted_proxy_authority asks for"
+            )
+            raise Refused(401, text, reason="unproven_proxy")
         if b"authorization" in head.headers and not self._takes_asterisk:
             login = await self._logged_in(head)
             if login.user != user:

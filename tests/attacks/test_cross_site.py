@@ -5,6 +5,7 @@ import pytest
 from app.demo import ORIGINS
 from tests.attacks.edge import basic, edge
 from tests.gateway.serving import CALL, PATH, post
+from tests.server import GatewayServer
 
 GOOD, EVIL = "https://good.example", "https://evil.example"
 PATHS = [PATH, f"{PATH}/", "/metastore", f"{PATH}?doAs=bob", f"http://localhost{PATH}"]
@@ -124,3 +125,14 @@ def test_a_form_is_not_decoded(it, tmp_path):
     with edge(tmp_path, **trusting, trusted_proxy_secret="s" * 16) as behind_knox:
         assert behind_knox.ask(basic("bob"), FORM_TYPE, body=FORM) == 400
         assert behind_knox.ask("SM_USER: bob", FORM_TYPE, f"X-Proxy-Secret: {'s' * 16}", body=FORM) == "bob"
+
+
+@pytest.mark.parametrize(
+    ("settings", "allowed", "refused"),
+    [({}, "http://localhost:8000", GOOD), ({"cors_origins": [GOOD]}, GOOD, "http://localhost:8000")],
+)
+def test_serve_demo_sets_origins_where_none_are_set(tmp_path, settings, allowed, refused):
+    with GatewayServer(tmp_path, demo=True, settings=settings) as demo:
+        assert demo.post(CALL, headers={"Origin": allowed})[0] == 200
+        assert demo.post(CALL, headers={"Origin": refused})[0] == 403
+        assert demo.post(CALL)[0] == 200

@@ -153,7 +153,7 @@ def test_the_secret_proves_the_proxy_beside_its_address(source):
     right, wrong = ("X-Proxy-Secret", SECRET), ("X-Proxy-Secret", SECRET[:-1])
     assert ask(*headers, right, query=query, source=source, secret=SECRET) == "ann"
     for given in ([], [wrong], [right, right], [right, wrong]):
-        assert ask(*headers, *given, query=query, source=source, secret=SECRET) == (401, "proxy_secret")
+        assert ask(*headers, *given, query=query, source=source, secret=SECRET) == (401, "unproven_proxy")
     assert ask(*headers, right, query=query, source=source, secret=SECRET, peer=STRANGER) == (401, "wrong_password")
 
 
