@@ -34,6 +34,7 @@ class Limits:
     waiting_calls_max: int = 1_000
     waiting_calls_per_user_max: int = 250
     write_queue_max: int = 10_000
+    lock_components_max: int = 10_000
     partitions_per_request_max: int = 1_000_000
     error_text_characters_max: int = 10_000
     event_bytes_per_reply_max: int = 64 * 1024 * 1024

@@ -293,7 +293,9 @@ def _txn_handlers(store: SqlStore, settings: Settings, marks: CommitMarks) -> li
 
 def _txn_settings(settings: Settings) -> TxnSettings:
     return TxnSettings(
-        timeout_ms=round(settings.txn_timeout_seconds * 1000), administrators=frozenset(settings.administrators)
+        timeout_ms=round(settings.txn_timeout_seconds * 1000),
+        components_max=settings.limits.lock_components_max,
+        administrators=frozenset(settings.administrators),
     )
 
 

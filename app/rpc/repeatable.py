@@ -22,6 +22,8 @@ from app.wire import ApplicationError, ApplicationErrorType, Codec, Codecs, Mess
 
 _log = logging.getLogger(__name__)
 
+# A longer message takes a while to read, which is no work for the event loop: everybody would wait for it.
+_BEGUN_BYTES_MAX = 64 * 1024
 _RESULT_IS_LOST = "This call was made before and has taken effect; what it answered is not known any more"
 
 
@@ -85,7 +87,7 @@ class RepeatableProcessor:
         The reply, where none of the database is needed; a call that has begun; None when it has to be processed in a
         thread, and nothing has happened then. Raises as `process`.
         """
-        if message.name not in self.deferred:
+        if message.name not in self.deferred or len(message.payload) > _BEGUN_BYTES_MAX:
             return None
         key = None
         if call.key is not None:

@@ -93,7 +93,7 @@ class LockService:
         if not call.wanted and call.mistake is None:
             raise MetaException("a lock request needs at least one component")
         if len(call.wanted) > self._settings.components_max:
-            raise too_many("components", len(call.wanted), self._settings.components_max, "components_max")
+            raise too_many("components", len(call.wanted), self._settings.components_max, "lock_components_max")
         txn_ids = () if call.txn_id == NO_TXN else (call.txn_id,)
         locks = [(wanted.target, wanted.type) for wanted in call.wanted]
         return self._do(TxnWork(lambda txns: self._lock(txns, call), txn_ids=txn_ids, locks=locks))

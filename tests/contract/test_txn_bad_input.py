@@ -169,9 +169,9 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
         ("lock", lock(component(operation=77), txn=1)),
         "refused: unknown operation type 77",
     ),
-    "100,001 components": (
-        ("lock", lock(*[component()] * 100_001)),
-        "refused: 100001 components are more than 100000 (limit components_max)",
+    "10,001 components": (
+        ("lock", lock(*[component()] * 10_001)),
+        "refused: 10001 components are more than 10000 (limit lock_components_max)",
     ),
     "lock of an aborted transaction": (("lock", lock(component(operation=UPDATE), txn=2)), ABORTED),
     "lock of a committed transaction": (("lock", lock(component(operation=UPDATE), txn=3)), COMMITTED),
