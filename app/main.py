@@ -70,6 +70,7 @@ from app.metastore.tokens import TokenService
 from app.metastore.truncate_table import TruncateService
 from app.metastore.types import TypeService
 from app.rpc import Around, Call, Failed, MessageProcessor, Processor, Releases, RepeatableProcessor, Unavailable
+from app.sealing import Seal, SealingError
 from app.settings import Settings
 from app.storage import SqlStore, open_store
 from app.structs import METHODS, MetaException, Method, Struct
@@ -139,6 +140,8 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         handlers = [Service(clock, counters), *_handlers(*parts, settings.limits)]
         handlers += _txn_handlers(store, settings, CommitMarks(clock, rules, to_tjson))
         handlers.append(Leases(leases))
+        tokens = TokenService(store, Seal(settings.secrets_key_path))
+        handlers.append(Tokens(tokens, frozenset(settings.administrators)))
         bytes_max = settings.limits.cached_reply_bytes_max
         text_max = settings.limits.error_text_characters_max
         processor = Processor(
@@ -149,7 +152,10 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         raise
     events = EventMaker(rules, clock, to_tjson)
     repeatable = RepeatableProcessor(processor, store, codecs, _answered_from_value(), DEFERRED)
-    chores = _chores(store, clock, rules, events, settings)
+    chores = (
+        *_chores(store, clock, rules, events, settings),
+        Chore("seal tokens", EXPIRY_SECONDS, tokens.seal_all),
+    )
     return Metastore(store, codecs, repeatable, events, chores, releases)
 
 
@@ -199,10 +205,10 @@ def _around(limits: Limits) -> Around:
 
 
 def translated(error: Exception) -> Exception:
-    """What storage and file systems raise, as the peer is to see it; anything else is a bug and stays what it is."""
+    """What storage, file systems and seals raise, as the peer is to see it; the rest are bugs and stay as they are."""
     if isinstance(error, StoreUnavailable):
         return Unavailable(str(error), error.detail)
-    if isinstance(error, StoreFailure):
+    if isinstance(error, (StoreFailure, SealingError)):
         return Failed(str(error))
     if isinstance(error, (StoreError, FileSystemError)):
         return MetaException(str(error))
@@ -263,7 +269,6 @@ def _handlers(
         Notifications(NotificationService(store, clock, rules, events, limits)),
         PartitionMarks(PartitionMarkService(store, clock, rules)),
         Types(TypeService(store)),
-        Tokens(TokenService(store)),
         Properties(PropertyService(store)),
         Schemas(SchemaRegistryService(store, clock)),
         ResourcePlans(ResourcePlanService(store)),

@@ -110,6 +110,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     admin_password: Annotated[
         Secret | None, Meta(description="Password of the user admin when the first start makes the password file.")
     ] = None
+    admin_password_file: Annotated[
+        Path | None,
+        Meta(
+            description="File whose first line is admin_password; a variable can be read as long as the process runs."
+        ),
+    ] = None
+    secrets_key_file: Annotated[
+        Path | None,
+        Meta(
+            description="File with the key that seals delegation tokens and master keys in the database; unset is "
+            "data_dir/secrets.key, made when first needed. The same for all gateways of one database."
+        ),
+    ] = None
     kerberos_keytab: Annotated[
         Path | None,
         Meta(description="Keytab with the key of HTTP/<host>: users may call with a Kerberos ticket (SPNEGO)."),
@@ -210,7 +223,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         float, Meta(gt=0, le=10**9, description="A transaction or lock without a heartbeat for longer is lost.")
     ] = 300.0
     administrators: Annotated[
-        list[str], Meta(description="Users who may take the leases and locks of others away.")
+        list[str],
+        Meta(
+            description="Users who may take the leases and locks of others away, and who may use delegation tokens and "
+            "master keys."
+        ),
     ] = field(default_factory=lambda: ["admin"])
     lease_seconds_max: Annotated[
         int, Meta(ge=1, le=10**9, description="The longest time a lease may last, extensions included.")
@@ -288,6 +305,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         _check_origins(self.cors_origins)
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise ValueError("tls_certificate and tls_key belong together: set both or none")
+        if self.admin_password is not None and self.admin_password_file is not None:
+            raise ValueError("admin_password and admin_password_file name one password; set one of them")
         if self.streams_max >= self.database_connections_max:
             raise ValueError("streams_max has to be below database_connections_max, or long replies starve the rest")
         if self.thrift_port is not None and self.thrift_sasl != "require" and not is_loopback(self.thrift_host):
@@ -299,6 +318,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def users_path(self) -> Path:
         return self.users_file or self.data_dir / "users"
+
+    @property
+    def secrets_key_path(self) -> Path:
+        return self.secrets_key_file or self.data_dir / "secrets.key"
 
     @property
     def warehouse_location(self) -> str:

@@ -19,6 +19,7 @@ LEAVES = {
     "settings",
     "logging",
     "shares",
+    "sealing",
 }
 ALLOWED = {
     "idl": set(),

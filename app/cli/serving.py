@@ -8,7 +8,7 @@ import structlog
 
 from app.cli.output import fail, fail_for_store, out
 from app.gateway.application import CompanionFailed
-from app.gateway.assembly import FIRST_USER, certificate_files, ensure_first_user, service_keys
+from app.gateway.assembly import FIRST_USER, certificate_files, ensure_first_user, given_password, service_keys
 from app.gateway.running import WorkerFailed, run
 from app.gateway.tls import CertificateError
 from app.gateway.users import UserFileError, read_users, verify_user
@@ -73,8 +73,8 @@ def _first_password(settings: Settings) -> str | None:
 def _check_users(settings: Settings) -> None:
     """A file that cannot be read would let nobody in. Raises UserFileError."""
     read_users(settings.users_path)
-    given = settings.admin_password
-    if given is not None and not verify_user(settings.users_path, FIRST_USER, given.get_secret_value()):
+    given = given_password(settings)
+    if given is not None and not verify_user(settings.users_path, FIRST_USER, given):
         _say(f"admin_password is for the first start: {FIRST_USER} has another password by now, or was removed")
 
 

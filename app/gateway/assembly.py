@@ -22,7 +22,7 @@ from app.gateway.tickets import TicketAuthenticator
 from app.gateway.tls import CertificateFiles, ensure_certificate
 from app.gateway.trusted_proxy import ImpersonationRule, TrustedProxyAuthenticator, UserSource
 from app.gateway.user_file import UserFile
-from app.gateway.users import add_user
+from app.gateway.users import UserFileError, add_user
 from app.kerberos import ServiceKeys
 from app.rpc.processor import MessageProcessor
 from app.rpc.releases import Releases
@@ -47,14 +47,25 @@ def ensure_first_user(settings: Settings) -> str | None:
     """Make the password file with the user admin when there is none.
 
     The new password when it was made up here, so that it can be shown once; None when nothing was made, or when the
-    setting admin_password gave it. Raises UserFileError.
+    settings gave it. Raises UserFileError.
     """
     if settings.users_path.exists():
         return None
-    given = settings.admin_password
-    password = given.get_secret_value() if given is not None else secrets.token_urlsafe(15)
+    given = given_password(settings)
+    password = given if given is not None else secrets.token_urlsafe(15)
     add_user(settings.users_path, FIRST_USER, password)
     return None if given is not None else password
+
+
+def given_password(settings: Settings) -> str | None:
+    """The setting admin_password, or the first line of admin_password_file. Raises UserFileError."""
+    file = settings.admin_password_file
+    if file is None:
+        return None if settings.admin_password is None else settings.admin_password.get_secret_value()
+    try:
+        return file.read_text(encoding="utf-8").partition("\n")[0].rstrip("\r")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserFileError(f"admin_password_file {file} cannot be read: {error}") from error
 
 
 def certificate_files(settings: Settings) -> CertificateFiles | None:

@@ -100,13 +100,22 @@ class TokenReads(Protocol):
 
     def identifiers(self) -> list[str]: ...
 
-    def master_keys(self) -> list[str]:
-        """In the order of their numbers."""
+    def tokens(self) -> dict[str, str]:
+        """By identifier."""
+
+    def master_keys(self) -> dict[int, str]:
+        """By number, in the order of their numbers."""
 
 
 class TokenWrites(TokenReads, Protocol):
     def insert_token(self, identifier: str, token: str) -> bool:
         """False when the identifier is there already; then nothing changes."""
+
+    def update_token(self, identifier: str, token: str) -> bool:
+        """Whether it was there."""
+
+    def leave_no_traces(self) -> None:
+        """What is overwritten from now on does not stay readable in the database's file, where that is in our hands."""
 
     def delete_token(self, identifier: str) -> bool:
         """Whether it was there."""

@@ -18,12 +18,21 @@ class TokenRepository(Repository):
         return None if content is None else decode_texts(content)[1]
 
     def identifiers(self) -> list[str]:
-        contents = self._connection.execute(select(DELEGATION_TOKENS.c.content)).scalars()
-        return sorted(decode_texts(content)[0] for content in contents)
+        return sorted(self.tokens())
 
-    def master_keys(self) -> list[str]:
-        contents = self._connection.execute(select(MASTER_KEYS.c.content).order_by(MASTER_KEYS.c.key_id)).scalars()
-        return [decode_texts(content)[0] for content in contents]
+    def tokens(self) -> dict[str, str]:
+        rows = map(decode_texts, self._connection.execute(select(DELEGATION_TOKENS.c.content)).scalars())
+        return {row[0]: row[1] for row in rows}
+
+    def master_keys(self) -> dict[int, str]:
+        rows = self._connection.execute(
+            select(MASTER_KEYS.c.key_id, MASTER_KEYS.c.content).order_by(MASTER_KEYS.c.key_id)
+        )
+        return {number: decode_texts(content)[0] for number, content in rows}
+
+    def leave_no_traces(self) -> None:
+        if self._dialect_name == "sqlite":
+            self._connection.exec_driver_sql("PRAGMA secure_delete = ON")
 
     def insert_token(self, identifier: str, token: str) -> bool:
         if self.token(identifier) is not None:
@@ -31,6 +40,11 @@ class TokenRepository(Repository):
         values = {"identifier_hash": text_hash(identifier), "content": encode_texts([identifier, token])}
         self._connection.execute(insert(DELEGATION_TOKENS).values(values))
         return True
+
+    def update_token(self, identifier: str, token: str) -> bool:
+        condition = DELEGATION_TOKENS.c.identifier_hash == text_hash(identifier)
+        values = {"content": encode_texts([identifier, token])}
+        return self._connection.execute(update(DELEGATION_TOKENS).where(condition).values(values)).rowcount > 0
 
     def delete_token(self, identifier: str) -> bool:
         condition = DELEGATION_TOKENS.c.identifier_hash == text_hash(identifier)

@@ -244,3 +244,32 @@ def test_several_processes_serve_a_server_database(tmp_path, server_database):
         for number in range(4):
             assert call(server, "create_database", f'{{"name": "sales_{number}"}}').returncode == 0
             assert f"sales_{number}" in call(server, "get_all_databases").stdout
+
+
+def test_the_first_password_may_come_from_a_file(tmp_path):
+    secret = tmp_path / "password"
+    secret.write_text("from a file\nnot this\n")
+    gateway = WithoutPassword(tmp_path / "var", settings={"admin_password_file": str(secret)})
+    gateway.password = "from a file"
+    with gateway:
+        assert "with the password given in the settings" in gateway.log_text()
+        assert call(gateway, "getName").returncode == 0
+        environment = Path(f"/proc/{gateway.pid}/environ").read_bytes()
+    assert b"from a file" not in environment
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\n", b"\xff\n"])
+def test_a_password_file_of_admin_that_cannot_be_used_is_one_line(tmp_path, content):
+    secret = tmp_path / "password"
+    if content is not None:
+        secret.write_bytes(content)
+    ended = hms_gateway("serve", "--data-dir", str(tmp_path / "var"), HMS_GATEWAY_ADMIN_PASSWORD_FILE=str(secret))
+    assert ended.returncode == 2
+    assert len(ended.stderr.splitlines()) == 1
+    assert "password" in ended.stderr
+    assert not (tmp_path / "var" / "users").exists()
+
+
+def test_two_first_passwords_are_one_too_many(tmp_path):
+    both = {"HMS_GATEWAY_ADMIN_PASSWORD": "a", "HMS_GATEWAY_ADMIN_PASSWORD_FILE": "/dev/null"}
+    assert "set one of them" in hms_gateway("serve", "--data-dir", str(tmp_path), **both).stderr

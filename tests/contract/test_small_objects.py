@@ -66,9 +66,13 @@ def test_tokens(store: SqlStore) -> None:
             f"token {identifier}"
         )
     assert store.read(lambda snapshot: snapshot.tokens.identifiers()) == ["", "\0☃", "a", "b", LONG]
+    assert store.read(lambda snapshot: snapshot.tokens.tokens())["\0☃"] == "token \0☃"
     assert not store.write(lambda transaction: transaction.tokens.insert_token("a", "other"))
     assert store.read(lambda snapshot: snapshot.tokens.token("a")) == "token a"
     assert store.read(lambda snapshot: snapshot.tokens.token("A")) is None
+    for name, is_there in (("a", True), ("A", False)):
+        assert store.write(lambda tx, name=name: tx.tokens.update_token(name, "other")) is is_there
+    assert store.read(lambda snapshot: snapshot.tokens.token("a")) == "other"
     assert [store.write(lambda transaction: transaction.tokens.delete_token("a")) for _ in range(2)] == [True, False]
     assert store.read(lambda snapshot: snapshot.tokens.token("a")) is None
 
@@ -80,7 +84,7 @@ def test_numbers_of_master_keys_are_never_given_twice(store: SqlStore) -> None:
     assert store.write(lambda transaction: transaction.tokens.insert_master_key("k3")) == 3
     assert store.write(lambda transaction: transaction.tokens.update_master_key(1, "new"))
     assert not store.write(lambda transaction: transaction.tokens.update_master_key(2, "new"))
-    assert store.read(lambda snapshot: snapshot.tokens.master_keys()) == ["new", "k3"]
+    assert store.read(lambda snapshot: snapshot.tokens.master_keys()) == {1: "new", 3: "k3"}
 
 
 def test_properties(store: SqlStore) -> None:

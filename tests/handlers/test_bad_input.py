@@ -72,7 +72,9 @@ def metastore(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     if request.param != "sqlite":
         url = request.getfixturevalue(f"{request.param}_database_of_module")
         migrate(url)
-    metastore = build_metastore(Settings(data_dir=folder, file_systems={"file": "ignore"}, database_url=url))
+    metastore = build_metastore(
+        Settings(data_dir=folder, file_systems={"file": "ignore"}, database_url=url, administrators=["ann"])
+    )
     fill(metastore)
     metastore.store.write = forgetful(metastore.store.write)  # type: ignore[method-assign]
     yield metastore

@@ -1,6 +1,7 @@
 """The Thrift methods on types, tokens, marks of partitions, properties and file metadata."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from app.metastore.properties import PropertyService
 from app.metastore.tokens import TokenService
 from app.metastore.types import TypeService
 from app.rpc.call import Call
+from app.sealing import Seal
 from app.structs import (
     CacheFileMetadataRequest,
     CacheFileMetadataResult,
@@ -57,8 +59,8 @@ def test_types(catalog: Catalog) -> None:
         assert isinstance(refusal(action), MetaException)
 
 
-def test_tokens_are_kept_as_they_come(catalog: Catalog) -> None:
-    tokens = Tokens(TokenService(catalog.store))
+def test_tokens_are_kept_as_they_come(catalog: Catalog, tmp_path: Path) -> None:
+    tokens = Tokens(TokenService(catalog.store, Seal(tmp_path / "secrets.key")), {"tester"})
     assert [tokens.add_token(CALL, "id", value) for value in ("AQ==", "other")] == [True, False]
     assert tokens.get_token(CALL, "id") == "AQ=="
     assert tokens.get_token(CALL, "missing") is None
@@ -74,8 +76,8 @@ def test_tokens_are_kept_as_they_come(catalog: Catalog) -> None:
         assert isinstance(refusal(action), MetaException)
 
 
-def test_master_keys_have_numbers(catalog: Catalog) -> None:
-    tokens = Tokens(TokenService(catalog.store))
+def test_master_keys_have_numbers(catalog: Catalog, tmp_path: Path) -> None:
+    tokens = Tokens(TokenService(catalog.store, Seal(tmp_path / "secrets.key")), {"tester"})
     assert [tokens.add_master_key(CALL, key) for key in ("a", "b")] == [1, 2]
     tokens.update_master_key(CALL, 1, "c")
     assert tokens.get_master_keys(CALL) == ["c", "b"]
@@ -85,8 +87,8 @@ def test_master_keys_have_numbers(catalog: Catalog) -> None:
     assert [tokens.remove_master_key(CALL, number) for number in (2, 2, -1, None)] == [True, False, False, False]
 
 
-def test_no_token_without_kerberos(catalog: Catalog) -> None:
-    tokens = Tokens(TokenService(catalog.store))
+def test_no_token_without_kerberos(catalog: Catalog, tmp_path: Path) -> None:
+    tokens = Tokens(TokenService(catalog.store, Seal(tmp_path / "secrets.key")), {"tester"})
     for action in (
         lambda: tokens.get_delegation_token(CALL, "o", "r"),
         lambda: tokens.renew_delegation_token(CALL, "t"),
