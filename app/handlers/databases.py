@@ -35,7 +35,6 @@ class Databases:
                 parameters=request.parameters,
                 ownerName=request.ownerName,
                 ownerType=request.ownerType,
-                createTime=request.createTime,
                 managedLocationUri=request.managedLocationUri,
                 type=request.type,
                 connector_name=request.dataConnectorName,
@@ -44,8 +43,9 @@ class Databases:
         )
 
     def get_database(self, call: Call, name: str) -> Database:
+        """2.3 has no time of creation, so its callers are not sent one."""
         database = self._databases.get(database_name(name))
-        return _in_default_catalog(database) if is_newer(call, name) else database
+        return _in_default_catalog(database) if is_newer(call, name) else with_fields(database, createTime=None)
 
     def get_database_req(self, call: Call, request: GetDatabaseRequest) -> Database:
         request = required(request, "request")

@@ -84,16 +84,14 @@ class Partitions:
     def get_partitions_with_auth(
         self, call: Call, db_name: str, tbl_name: str, max_parts: int, user_name: str, group_names: list[str]
     ) -> PartitionList:
-        table = table_named(db_name, tbl_name)
-        return self._authorized(table, self._reads.list_all(table, max_parts), user_name, group_names)
+        table, limit = table_named(db_name, tbl_name), _limit_of_2_3(call, max_parts)
+        return self._authorized(table, self._reads.list_all(table, limit), user_name, group_names)
 
     def get_partitions_pspec(self, call: Call, db_name: str, tbl_name: str, max_parts: int) -> list[PartitionSpec]:
         return self._reads.specs(table_named(db_name, tbl_name), max_parts)
 
     def get_partition_names(self, call: Call, db_name: str, tbl_name: str, max_parts: int) -> NameList:
-        # In 2.3 zero means all, in this method only (semantics §3.9).
-        limit = -1 if max_parts == 0 and call.dialect is Dialect.HIVE_2_3 else max_parts
-        return self._reads.names(table_named(db_name, tbl_name), limit)
+        return self._reads.names(table_named(db_name, tbl_name), _limit_of_2_3(call, max_parts))
 
     def fetch_partition_names_req(self, call: Call, partitionReq: PartitionsRequest) -> NameList:
         partitionReq = required(partitionReq, "partitionReq")
@@ -122,7 +120,7 @@ class Partitions:
     ) -> PartitionList:
         table = table_named(db_name, tbl_name)
         found = self._reads.list_by_partial_values(table, part_vals, max_parts)
-        return self._authorized(table, found, user_name, group_names)
+        return self._authorized_of_both(table, found, user_name, group_names)
 
     def get_partitions_ps_with_auth_req(
         self, call: Call, req: GetPartitionsPsWithAuthRequest
@@ -136,7 +134,7 @@ class Partitions:
             found = self._reads.list_by_partial_values(table, req.partVals, limit, projection)
         else:
             found = self._reads.list_all(table, limit, projection)
-        found = self._authorized(table, found, req.userName, req.groupNames)
+        found = self._authorized_of_both(table, found, req.userName, req.groupNames)
         return GetPartitionsPsWithAuthResponse(partitions=_as_list(found))
 
     def get_partition_names_ps(
@@ -216,6 +214,12 @@ class Partitions:
     def partition_name_to_spec(self, call: Call, part_name: str) -> dict[str, str]:
         return name_to_spec(required(part_name, "partition name"))
 
+    def _authorized_of_both(
+        self, table: TableName, found: PartitionList, user: str | None, groups: list[str] | None
+    ) -> PartitionList:
+        """By partial values Hive shows privileges only to callers that send a user and groups."""
+        return found if user is None or groups is None else self._authorized(table, found, user, groups)
+
     def _authorized(
         self, table: TableName, found: PartitionList, user: str | None, groups: list[str] | None
     ) -> PartitionList:
@@ -233,6 +237,11 @@ _ProjectingRequest = (
 
 def _limit(max_parts: int | None) -> int:
     return -1 if max_parts is None else max_parts
+
+
+def _limit_of_2_3(call: Call, max_parts: int) -> int:
+    """In 2.3 zero means all, but only where this is asked (semantics §3.9)."""
+    return -1 if max_parts == 0 and call.dialect is Dialect.HIVE_2_3 else max_parts
 
 
 def _projection(request: _ProjectingRequest) -> Projection:

@@ -181,17 +181,20 @@ class Tables:
         return self._tables.names_by_filter(database_name(dbname), filter, max_tables)
 
     def alter_table(self, call: Call, dbname: str, tbl_name: str, new_tbl: Table) -> None:
-        self._alterations.alter(table_named(dbname, tbl_name), _plain(new_tbl))
+        name = table_named(dbname, tbl_name)
+        self._alterations.alter(name, _plain(new_tbl), checks_buckets=is_newer(call, dbname))
 
     def alter_table_with_environment_context(
         self, call: Call, dbname: str, tbl_name: str, new_tbl: Table, environment_context: EnvironmentContext
     ) -> None:
         name = table_named(dbname, tbl_name)
-        self._alterations.alter(name, _plain(new_tbl), environment_context)
+        newer = is_newer(call, dbname)
+        self._alterations.alter(name, _plain(new_tbl), environment_context, checks_buckets=newer)
 
     def alter_table_with_cascade(self, call: Call, dbname: str, tbl_name: str, new_tbl: Table, cascade: bool) -> None:
         name = table_named(dbname, tbl_name)
-        self._alterations.alter(name, _plain(new_tbl), cascade=bool(cascade))
+        newer = is_newer(call, dbname)
+        self._alterations.alter(name, _plain(new_tbl), cascade=bool(cascade), checks_buckets=newer)
 
     def alter_table_req(self, call: Call, req: AlterTableRequest) -> AlterTableResponse:
         request = required(req, "req")
@@ -201,6 +204,7 @@ class Tables:
             request.environmentContext,
             expected_key=request.expectedParameterKey,
             expected_value=request.expectedParameterValue,
+            checks_buckets=True,
         )
         return AlterTableResponse()
 

@@ -49,6 +49,7 @@ from app.metastore.ports import (
 )
 from app.metastore.settings import MetastoreSettings
 from app.metastore.table_shape import (
+    check_bucket_columns,
     check_serde,
     check_shape,
     stored_table,
@@ -162,13 +163,16 @@ class AlterTableService:
         cascade: bool = False,
         expected_key: str | None = None,
         expected_value: str | None = None,
+        checks_buckets: bool = False,
     ) -> None:
         """Replace a table, renaming it when the new one has another name.
 
-        The compare-and-set may come as arguments or in the environment. Raises InvalidOperationException,
-        MetaException.
+        The compare-and-set may come as arguments or in the environment. With `checks_buckets` every bucketing column
+        must be a column, as from Hive 4 on. Raises InvalidOperationException, MetaException.
         """
         request = self._checked(name, table, environment, cascade, expected_key, expected_value)
+        if checks_buckets:
+            check_bucket_columns(request.given, InvalidOperationException)
         for _ in range(_ATTEMPTS):
             plan = self._store.read(lambda snapshot: self._plan(snapshot, request))
             done = self._do_files(plan, request)
@@ -207,7 +211,7 @@ class AlterTableService:
             refusal=InvalidOperationException,
             checks_keys=False,
         )
-        check_serde(given)
+        check_serde(given.sd)
         db_name = normalize(given.dbName or required(name.db_name, "database name"))
         sent_location = given.sd.location if given.sd else None
         if sent_location:

@@ -83,6 +83,7 @@ _FORMS: Final = {
     ),
 }
 _KINDS: Final = {form.struct_class: kind for kind, form in _FORMS.items()}
+_PRIMARY: Final = ConstraintKind.PRIMARY_KEY
 _WITH_SEQUENCE: Final = (ConstraintKind.PRIMARY_KEY, ConstraintKind.FOREIGN_KEY, ConstraintKind.UNIQUE)
 _FLAGS: Final = ("enable_cstr", "validate_cstr", "rely_cstr")
 _RULES: Final = ("update_rule", "delete_rule")
@@ -108,13 +109,13 @@ class ConstraintRules:
         taken = tx.constraints.names(owner.table_id)
         if kind is ConstraintKind.PRIMARY_KEY and tx.constraints.of_table(owner.table_id, kind):
             raise MetaException(f" Primary key already exists for: {owner.table.dbName}.{owner.table.tableName}")
-        name = self._name(columns[0], form, places[0], taken)
-        named = [_complete(column, form, name) for column in columns]
+        shown_name = self._name(columns[0], form, places[0], taken)
+        named = [_complete(column, form, shown_name) for column in columns]
         tx.constraints.insert(
             [
                 ConstraintColumn(
                     kind=kind,
-                    name=name,
+                    name=normalize(shown_name),
                     table_id=place.owner.table_id,
                     column=place.column,
                     position=_position(column, number),
@@ -128,13 +129,13 @@ class ConstraintRules:
         tx.append_event(self._added(form, owner.table, named))
 
     def _name(self, column: Struct, form: _Form, place: "_Place", taken: set[str]) -> str:
+        """As it is shown, which is how the caller spells it; it is found in any spelling."""
         given = getattr(column, form.name_field)
         if not given:
             return generated_name(form.prefix, place.names, self._clock.seconds() * 1000, taken)
-        name = normalize(given)
-        if name in taken:
+        if normalize(given) in taken:
             raise InvalidObjectException(f"Constraint name already exists: {given}")
-        return name
+        return str(given)
 
     def _added(self, form: _Form, table: Table, columns: Sequence[Struct]) -> Event:
         fields = {
@@ -204,7 +205,8 @@ class ConstraintService:
                     return []
                 ends.append(None if table is None else table.table_id)
             found = snapshot.constraints.foreign_keys(ends[0], ends[1])
-            return [key for key in found if _names(key, "fktable", child) and _names(key, "pktable", parent)]
+            keys = [key for key in found if _names(key, "fktable", child) and _names(key, "pktable", parent)]
+            return _with_names_of_parents(snapshot, keys)
 
         return self._store.read(work)
 
@@ -256,6 +258,18 @@ def _names(key: Any, side: str, name: TableName) -> bool:
     """Whether a foreign key has the table that `name` says on that side; what is left out may be any."""
     given = ((name.db_name, f"{side}_db"), (name.tbl_name, f"{side}_name"))
     return all(part is None or normalize(part) == getattr(key, field) for part, field in given)
+
+
+def _with_names_of_parents(snapshot: Snapshot, keys: Sequence[Any]) -> list[Struct]:
+    """Foreign keys with the names of the primary keys they refer to, whatever they were sent with."""
+    names: dict[tuple[str, str], str | None] = {}
+    for parent in {(key.pktable_db, key.pktable_name) for key in keys}:
+        table = snapshot.table(*parent)
+        primary: list[Any] = [] if table is None else snapshot.constraints.of_table(table.table_id, _PRIMARY)
+        names[parent] = next((one.pk_name for one in primary), None)
+    return [
+        msgspec.structs.replace(key, pk_name=names[key.pktable_db, key.pktable_name] or key.pk_name) for key in keys
+    ]
 
 
 def _groups(columns: Sequence[Struct]) -> Iterator[list[Struct]]:

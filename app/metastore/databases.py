@@ -68,6 +68,7 @@ class DatabaseService:
         self._store = store
         self._warehouse: Final = Warehouse(settings, files)
         self._events = EventMaker(settings, clock, to_tjson)
+        self._clock = clock
 
     def create_default(self) -> None:
         """Make sure that the default database exists (semantics §1.3); for the start of a server."""
@@ -95,7 +96,8 @@ class DatabaseService:
             check_database_name(name)
         except InvalidName as error:
             raise InvalidObjectException(str(error)) from error
-        stored = _stored(given, normalize(name), self._warehouse.new_database_location(name, given.locationUri))
+        location = self._warehouse.new_database_location(name, given.locationUri)
+        stored = _stored(given, normalize(name), location, self._clock.seconds())
         if given.managedLocationUri:
             stored = msgspec.structs.replace(
                 stored, managedLocationUri=self._warehouse.normalized(given.managedLocationUri)
@@ -289,7 +291,7 @@ def _locations(tx: Transaction, table: StoredTable) -> list[str]:
     return [*([own] if own else []), *elsewhere]
 
 
-def _stored(database: Database, name: str, location: str) -> Database:
+def _stored(database: Database, name: str, location: str, now_seconds: int) -> Database:
     """The row of a new database (semantics §2.3): privileges are not part of it, nor is the catalog."""
     return msgspec.structs.replace(
         database,
@@ -297,6 +299,7 @@ def _stored(database: Database, name: str, location: str) -> Database:
         locationUri=location,
         parameters=without_nulls(database.parameters),
         ownerType=PrincipalType.USER if database.ownerType is None else database.ownerType,
+        createTime=now_seconds,
         privileges=None,
         catalogName=None,
     )

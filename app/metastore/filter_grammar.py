@@ -360,8 +360,9 @@ class _Parser:
         return MultiIn(keys, rows, negated)
 
     def _constant_row(self, key_count: int) -> tuple[Literal, ...]:
-        if not (self._takes_keyword("CONST") and self._takes_keyword("STRUCT")):
-            self._fail("CONST STRUCT")
+        self._takes_keyword("CONST")  # Hive 4 takes a row with it and without it.
+        if not self._takes_keyword("STRUCT"):
+            self._fail("STRUCT")
         row = self._bracketed(self._literal)
         if len(row) != key_count:
             raise FilterError(f"Error parsing partition filter : {len(row)} values for {key_count} keys in IN")

@@ -16,7 +16,6 @@ from app.structs import (
     Function,
     FunctionType,
     InvalidObjectException,
-    InvalidOperationException,
     MetaException,
     NoSuchObjectException,
     PrincipalType,
@@ -24,6 +23,8 @@ from app.structs import (
 
 CREATE_FUNCTION: Final = "CREATE_FUNCTION"
 ALTER_FUNCTION: Final = "ALTER_FUNCTION"
+
+_DEFAULTS: Final = Function(ownerType=PrincipalType.USER, functionType=FunctionType.JAVA)
 
 
 class FunctionService:
@@ -61,7 +62,7 @@ class FunctionService:
     def alter(self, db_name: str | None, name: str | None, function: Function | None) -> None:
         """Replace name, database, class and owner; resources and creation time stay as they are (semantics §2.14).
 
-        Raises InvalidObjectException, InvalidOperationException, MetaException.
+        A type of owner or function that is not sent stays, too. Raises InvalidObjectException, MetaException.
         """
         db_key, key = _keys(db_name, name)
         given = required(function, "function")
@@ -74,7 +75,7 @@ class FunctionService:
             database = _find_database(tx, given.dbName)
             if database is None:
                 raise InvalidObjectException(given.dbName)
-            new = _stored(given, database.database.name or "", found.function.createTime)
+            new = _stored(given, database.database.name or "", found.function.createTime, found.function)
             new = msgspec.structs.replace(new, resourceUris=found.function.resourceUris)
             tx.functions.update(found.function_id, database.database_id, new)
             tx.append_event(self._altered(found.function, new))
@@ -83,7 +84,7 @@ class FunctionService:
             with unstorable_as_meta():
                 self._store.write(work)
         except DuplicateKey as error:
-            raise InvalidOperationException(f"Function {given.functionName} already exists") from error
+            raise MetaException(f"Function {given.functionName} already exists") from error
 
     def drop(self, db_name: str | None, name: str | None) -> None:
         """Raises NoSuchObjectException, MetaException."""
@@ -164,14 +165,15 @@ def _check(function: Function) -> None:
         required(required(resource, "resource").resourceType, "resource type")
 
 
-def _stored(given: Function, db_name: str, create_time: int | None) -> Function:
+def _stored(given: Function, db_name: str, create_time: int | None, before: Function = _DEFAULTS) -> Function:
+    """The row of a function; what `before` says counts where nothing is sent."""
     return msgspec.structs.replace(
         given,
         functionName=normalize(given.functionName or ""),
         dbName=db_name,
-        ownerType=PrincipalType.USER if given.ownerType is None else given.ownerType,
+        ownerType=before.ownerType if given.ownerType is None else given.ownerType,
         createTime=create_time,
-        functionType=FunctionType.JAVA if given.functionType is None else given.functionType,
+        functionType=before.functionType if given.functionType is None else given.functionType,
         resourceUris=given.resourceUris or [],
         catName=None,
     )

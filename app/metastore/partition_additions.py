@@ -82,6 +82,7 @@ class _Request:
     exists: str = "Partition already exists: "
     owner: TableName | None = None
     skips_existing: bool = False
+    refusal_prefix: str = ""
     renews_ddl_time: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -169,6 +170,7 @@ class PartitionAdditions:
                 lambda _: partitions,
                 no_table=f"Unable to add partitions because database or table {table_name} does not exist",
                 owner=table_name,
+                refusal_prefix="java.io.IOException: ",
                 skips_existing=skips_existing,
                 environment=properties(environment),
             )
@@ -267,7 +269,7 @@ class PartitionAdditions:
                 text = f"java.io.IOException: Duplicate partitions in the list: {java_text(partition)}"
                 raise MetaException(text)
             added = copy.copy(partition)
-            added.sd = self._descriptor(table, name, partition.sd)
+            added.sd = self._descriptor(table, name, partition.sd, request.refusal_prefix)
             added.createTime = now
             added.lastAccessTime = partition.lastAccessTime or 0
             dated = with_new_ddl_time if request.renews_ddl_time else with_ddl_time
@@ -276,22 +278,22 @@ class PartitionAdditions:
         return list(planned.values())
 
     def _descriptor(
-        self, table: StoredTable, name: str, descriptor: StorageDescriptor | None
+        self, table: StoredTable, name: str, descriptor: StorageDescriptor | None, refusal_prefix: str
     ) -> StorageDescriptor | None:
         if is_view(table.table.tableType):
             if descriptor is not None and descriptor.location:
-                raise MetaException("Cannot specify location for a view partition")
-            return descriptor
+                raise MetaException(f"{refusal_prefix}Cannot specify location for a view partition")
+            return None if descriptor is None else _placed(descriptor, descriptor.location)
         given = required(descriptor, "storage descriptor")
         root = table_location(table)
         default = default_partition_location(root, name) if root else None
         if not given.location:
-            return with_location(given, default)
+            return _placed(given, default)
         file_system = self._settings.default_file_system
         if root and given.location == default and is_normalized(root, file_system):
-            return with_location(given, default)
+            return _placed(given, default)
         try:
-            return with_location(given, normalize_location(given.location, file_system))
+            return _placed(given, normalize_location(given.location, file_system))
         except LocationError as error:
             raise MetaException(str(error)) from error
 
@@ -359,6 +361,14 @@ def _check_owner(owner: TableName, partitions: Sequence[Partition]) -> None:
     for partition in partitions:
         if partition.dbName != owner.db_name or partition.tableName != owner.tbl_name:
             raise MetaException(f"Partition does not belong to target table {owner}: {java_text(partition)}")
+
+
+def _placed(descriptor: StorageDescriptor, location: str | None) -> StorageDescriptor:
+    """A copy at its place. Calls answer with it, so it has what Java cannot leave unset (semantics §3.3)."""
+    placed = with_location(descriptor, location)
+    placed.compressed = bool(descriptor.compressed)
+    placed.numBuckets = descriptor.numBuckets or 0
+    return placed
 
 
 def _like_table(table: StoredTable, values: Sequence[str] | None) -> Partition:

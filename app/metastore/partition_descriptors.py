@@ -6,7 +6,8 @@ from typing import Any, Final
 
 import msgspec
 
-from app.metastore.table_shape import stored_descriptor
+from app.metastore.errors import required
+from app.metastore.table_shape import check_serde, stored_descriptor
 from app.structs import Partition, StorageDescriptor, Struct
 
 # Stands for a location while the text around it is made.
@@ -22,9 +23,13 @@ class StoredDescriptors:
         self._stored = StorageDescriptor()
 
     def of(self, given: StorageDescriptor) -> StorageDescriptor:
-        """With every field that reads return (semantics §3.3); columns that were not sent stay absent (§2.8)."""
+        """With every field that reads return (semantics §3.3); columns that were not sent stay absent (§2.8).
+
+        Raises MetaException for a column without name or type, and without a serde, as for tables.
+        """
         placeless = _elsewhere(given, None)
         if placeless != self._given:
+            _check(given)
             self._given, self._stored = placeless, stored_descriptor(placeless)
             if given.cols is None:
                 self._stored.cols = None
@@ -71,6 +76,13 @@ class _Encoded:
 
     def struct(self) -> StorageDescriptor:
         return self._descriptor
+
+
+def _check(descriptor: StorageDescriptor) -> None:
+    for column in descriptor.cols or ():
+        required(column.name, "column name")
+        required(column.type, "column type")
+    check_serde(descriptor)
 
 
 def _elsewhere(descriptor: StorageDescriptor, location: str | None) -> StorageDescriptor:

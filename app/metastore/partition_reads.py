@@ -114,7 +114,12 @@ class PartitionReads:
         return self._store.read(work)
 
     def values(self, table_name: TableName, request: PartitionValuesRequest) -> list[list[str]]:
-        """The values of some keys of all partitions, still escaped as in partition names (semantics §2.9)."""
+        """The values of some keys of all partitions, still escaped as in partition names (semantics §2.9).
+
+        Raises MetaException, also when no key is named.
+        """
+        if not request.partitionKeys:
+            raise MetaException("partitionKeys is empty; name at least one partition key")
 
         def work(snapshot: Snapshot) -> list[list[str]]:
             table = table_name.find(snapshot)
@@ -265,7 +270,7 @@ def _matching_conditions(table: StoredTable, conditions: GetPartitionsFilterSpec
 
 def _value_rows(table: StoredTable, request: PartitionValuesRequest, names: Sequence[str]) -> list[list[str]]:
     """The rows of get_partition_values: distinct, ordered by the keys asked for, at most `maxParts`."""
-    wanted = _positions(table, [key.name for key in request.partitionKeys or ()]) or list(range(len(table.key_names)))
+    wanted = _positions(table, [key.name for key in request.partitionKeys or ()])
     order = _positions(table, [key.name for key in request.partitionOrder or ()])
     rows = [values_in_name(name) for name in names]
     if order:

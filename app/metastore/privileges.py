@@ -141,9 +141,10 @@ class PrivilegeService:
         user: str | None,
         groups: Sequence[str] | None,
     ) -> list[Partition] | EncodedList:
-        """Partitions with what a user may do with each, where the table wants that (semantics §4.6); else as given."""
-        if user is None:
-            return partitions
+        """Partitions with what a user may do with each, where the table wants that (semantics §4.6); else as given.
+
+        Without a user it is what the groups may do.
+        """
 
         def work(snapshot: Snapshot) -> list[Partition] | EncodedList:
             table = table_name.load(snapshot)

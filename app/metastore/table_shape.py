@@ -62,9 +62,18 @@ def check_skewed_columns(table: Table, refusal: type[ThriftException]) -> None:
         raise refusal(f"Invalid skew column [{', '.join(unknown)}]")
 
 
-def check_serde(table: Table) -> None:
-    """A table without serde cannot be stored (semantics §2.6)."""
-    if required(table.sd, "storage descriptor").serdeInfo is None:
+def check_bucket_columns(table: Table, refusal: type[ThriftException]) -> None:
+    """Every bucketing column must be a column, in any case."""
+    sd = required(table.sd, "storage descriptor")
+    columns = {normalize(column.name or "") for column in sd.cols or []}
+    unknown = [name.lower() for name in sd.bucketCols or [] if normalize(name) not in columns]
+    if unknown:
+        raise refusal(f"Bucket columns - [{', '.join(unknown)}] doesn't match with any table columns")
+
+
+def check_serde(descriptor: StorageDescriptor | None) -> None:
+    """Without a serde a descriptor cannot be stored, of a table or a partition (semantics §2.6)."""
+    if required(descriptor, "storage descriptor").serdeInfo is None:
         raise MetaException("Invalid SerDeInfo object")
 
 

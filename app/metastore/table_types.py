@@ -140,12 +140,13 @@ def altered_parameters(
         )
     if not is_transactional(new_parameters):
         raise TransactionalError("TBLPROPERTIES with 'transactional'='true' cannot be unset")
-    altered = _checked_properties({**_without_transactional(new_parameters), TRANSACTIONAL_KEY: "true"})
-    if altered.get(TRANSACTIONAL_PROPERTIES_KEY) != old_parameters.get(TRANSACTIONAL_PROPERTIES_KEY):
+    altered = {**_without_transactional(new_parameters), TRANSACTIONAL_KEY: "true"}
+    kept, declared = (parameters.get(TRANSACTIONAL_PROPERTIES_KEY) for parameters in (old_parameters, altered))
+    if declared is not None and (kept is None or declared.lower() != kept.lower()):
         raise TransactionalError(
             "TBLPROPERTIES with 'transactional_properties' cannot be altered after the table is created"
         )
-    return altered
+    return _checked_properties(altered)
 
 
 def _transactional(parameters: Mapping[str, str]) -> str | None:

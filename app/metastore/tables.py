@@ -283,7 +283,7 @@ class TableService:
         return with_parameters(new, transactional_parameters(created_parameters, new)), keeps_statistics
 
     def _located(self, new: Table, given: Table, database: StoredDatabase) -> Table:
-        check_serde(given)
+        check_serde(given.sd)
         location = new.sd.location if new.sd else None
         if is_view(new.tableType):
             return with_location(new, self._warehouse.normalized(location) if location else None)

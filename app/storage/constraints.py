@@ -116,7 +116,9 @@ def _row(column: ConstraintColumn, dialect_name: str) -> dict[str, Any]:
     for what, name in (("constraint", column.name), ("column", column.column), ("column", column.parent_column or "")):
         check_name(what, name, dialect_name)
     struct_class = _CLASSES[column.kind]
-    own = (*_IN_COLUMNS, _NAME_FIELDS[column.kind])
+    # A name is found in one spelling and shown in another.
+    shown_name = getattr(column.extra, _NAME_FIELDS[column.kind])
+    own = (*_IN_COLUMNS, _NAME_FIELDS[column.kind]) if shown_name == column.name else _IN_COLUMNS
     return {
         "table_id": column.table_id,
         "parent_table_id": column.parent_table_id,
@@ -132,7 +134,8 @@ def _row(column: ConstraintColumn, dialect_name: str) -> dict[str, Any]:
 def _constraint(row: Any) -> Struct:
     kind = ConstraintKind(row.kind)
     constraint: Any = decode_extra(_CLASSES[kind], row.extra)
-    setattr(constraint, _NAME_FIELDS[kind], row.name)
+    if getattr(constraint, _NAME_FIELDS[kind]) is None:
+        setattr(constraint, _NAME_FIELDS[kind], row.name)
     if kind is ConstraintKind.FOREIGN_KEY:
         constraint.fktable_db, constraint.fktable_name = row.db_name, row.table_name
         constraint.fkcolumn_name = row.column_name

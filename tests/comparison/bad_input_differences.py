@@ -42,6 +42,7 @@ REASONS = (
     ("update_partition_column_statistics set_aggr_stats_for", r"Column .* doesn't exist in table .* in database .*"),
     ("add_partitions_pspec", r"A partition spec must hold a partition list or a shared storage descriptor"),
     ("drop_partitions_req", r"Partition spec is not set"),
+    ("get_partition_values", r"partitionKeys is empty; .*"),
     ("add_index", r"Index already exists:.*"),
     ("lock", r"a lock within a transaction must say its operation type|a lock request needs at least one component"),
     ("open_txns", r"Invalid input for number of txns: .*"),

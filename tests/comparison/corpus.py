@@ -29,6 +29,7 @@ SCRIPTS = (
     "service",
     "odd_arguments",
     "refusals",
+    "details",
 )
 
 

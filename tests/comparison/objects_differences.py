@@ -96,6 +96,8 @@ def _nothing_to_clear(answers: Answers) -> bool:
 
 
 def _constraint_named_twice(answers: Answers) -> bool:
+    if answers.method == "drop_constraint":
+        return internal_error(answers.theirs) and answers.ours == {}
     if answers.theirs == {}:
         return answers.texts[1].startswith("Constraint name already exists: ")
     is_refused = answers.texts[0].startswith("One or more instances could not be made persistent")
@@ -106,14 +108,45 @@ def _null_name_refused(answers: Answers) -> bool:
     return "success" in answers.theirs and answers.texts[1].endswith(" name must not be null")
 
 
+def _keys_of_unkeyed_parents(answers: Answers) -> bool:
+    """We list all that Hive lists."""
+    theirs, ours = (reply.get("success", {}).get("foreignKeys") for reply in (answers.theirs, answers.ours))
+    return theirs is not None and ours is not None and all(one in ours for one in theirs)
+
+
 OBJECTS: tuple[Difference, ...] = (
     Difference(
+        "functions without types",
+        "create_function alter_function",
+        "INTERNAL_ERROR (6) without a type of owner or a type of function.",
+        "A new function belongs to a user and is one in Java; an altered function keeps the type that is not sent.",
+        "Java is the only type there is, and a field that is not sent is not a change.",
+        lambda answers: internal_error(answers.theirs) and answers.ours == {},
+        parts_catalogs=True,
+    ),
+    Difference(
+        "functions renamed onto others",
+        "alter_function",
+        "MetaException with the SQL statement that failed.",
+        "MetaException 'Function … already exists'.",
+        "The statement is that of another schema.",
+        other_text("Update of object "),
+    ),
+    Difference(
+        "foreign keys to tables without a primary key",
+        "get_foreign_keys",
+        "They can be added, and are not listed.",
+        "They are listed, with pk_name as it was sent.",
+        "What was added must be there.",
+        _keys_of_unkeyed_parents,
+    ),
+    Difference(
         "names of constraints",
-        "add_primary_key add_foreign_key create_table_with_constraints",
+        "add_primary_key add_foreign_key create_table_with_constraints drop_constraint",
         "One name cannot be used twice in all databases, unless it is spelled otherwise: MetaException 'One or more "
-        "instances could not be made persistent'.",
+        "instances could not be made persistent'. A name with capitals cannot be dropped.",
         "A name is one table's, however it is spelled.",
-        "Clients make names like pk that other tables have too.",
+        "Clients make names like pk that other tables have too, and drop what they have made.",
         _constraint_named_twice,
         parts_catalogs=True,
     ),

@@ -19,7 +19,7 @@ from app.structs import (
     NoSuchObjectException,
     ThriftException,
 )
-from tests.catalog import Catalog
+from tests.catalog import NOW, Catalog
 
 CALL = Call("tester")
 NEWER = Call("tester", dialect=Dialect.HIVE_4)
@@ -95,6 +95,15 @@ def test_what_alter_changes_depends_on_the_generation(databases: Databases) -> N
     assert databases.get_database(CALL, "a").description == "3"
     databases.alter_database_req(CALL, AlterDatabaseRequest("a", Database(description="4")))
     assert databases.get_database(CALL, "a").description == "4"
+
+
+def test_the_time_of_creation_is_the_server_s_and_shown_to_newer_callers(databases: Databases) -> None:
+    databases.create_database(NEWER, Database(name="a", createTime=7))
+    databases.create_database_req(CALL, CreateDatabaseRequest("b", createTime=7))
+    for name in ("a", "b"):
+        assert databases.get_database(NEWER, name).createTime == NOW
+        assert databases.get_database_req(CALL, GetDatabaseRequest(name)).createTime == NOW
+        assert databases.get_database(CALL, name).createTime is None
 
 
 def test_both_ways_to_drop_one(databases: Databases) -> None:

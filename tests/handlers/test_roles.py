@@ -4,6 +4,7 @@ import pytest
 
 from app.handlers.partitions import Partitions
 from app.handlers.roles import Privileges, Roles
+from app.metastore.partition_tables import partitions_of
 from app.metastore.privileges import PrivilegeService
 from app.metastore.roles import RoleService
 from app.rpc.call import Call, Dialect
@@ -154,7 +155,7 @@ def test_partitions_with_privileges(catalog: Catalog, privileges: Privileges) ->
     privileges.grant_privileges(CALL, bag(PARTITION))
     service = PrivilegeService(catalog.store, catalog.clock)
     methods = Partitions(partitions(catalog), service)
-    request = GetPartitionsPsWithAuthRequest(dbName="default", tblName="p", userName="anna")
+    request = GetPartitionsPsWithAuthRequest(dbName="default", tblName="p", userName="anna", groupNames=[])
     lists = (
         methods.get_partitions_with_auth(CALL, "default", "p", -1, "anna", []),
         methods.get_partitions_ps_with_auth(CALL, "default", "p", [""], -1, "anna", []),
@@ -167,3 +168,16 @@ def test_partitions_with_privileges(catalog: Catalog, privileges: Privileges) ->
     one = methods.get_partition_with_auth(CALL, "default", "p", ["a", "1"], "anna", [])
     assert list(one.privileges.userPrivileges) == ["anna"]
     assert methods.get_partition(CALL, "default", "p", ["a", "1"]).privileges is None
+    for unsaid in ((None, []), ("anna", None)):
+        found = partitions_of(methods.get_partitions_ps_with_auth(CALL, "default", "p", [""], -1, *unsaid))
+        assert [one.privileges for one in found] == [None, None]
+
+
+def test_a_limit_of_zero_partitions_with_privileges_is_none_to_2_3(catalog: Catalog) -> None:
+    catalog.tables.create(new_table("p", keys=columns("ds string", "hr int")))
+    add_partitions(catalog, ["a", "1"], ["b", "1"])
+    methods = Partitions(partitions(catalog), PrivilegeService(catalog.store, catalog.clock))
+    found = methods.get_partitions_with_auth(CALL, "default", "p", 0, "anna", [])
+    assert [one.values[0] for one in partitions_of(found)] == ["a", "b"]
+    newer = Call("tester", dialect=Dialect.HIVE_4)
+    assert partitions_of(methods.get_partitions_with_auth(newer, "default", "p", 0, "anna", [])) == []

@@ -17,6 +17,7 @@ from app.structs import (
     GetTablesExtRequest,
     GetTablesRequest,
     InvalidObjectException,
+    InvalidOperationException,
     MetaException,
     NoSuchObjectException,
     SQLPrimaryKey,
@@ -217,3 +218,27 @@ def test_a_request_left_out_is_a_meta_exception(tables: Tables) -> None:
         tables.create_table,
     ):
         assert isinstance(refusal(lambda method=method: method(CALL, None)), MetaException)
+
+
+def test_a_bucketing_column_must_be_a_column_for_newer_callers_only(tables: Tables) -> None:
+    for name in ("old", "new"):
+        tables.create_table(CALL, new_table(name))
+        changed = new_table(name)
+        changed.sd.location = tables.get_table(CALL, "default", name).sd.location
+        changed.sd.bucketCols, changed.sd.numBuckets = ["A", "Gone"], 2
+        if name == "old":
+            tables.alter_table(CALL, "default", name, changed)
+            assert tables.get_table(CALL, "default", name).sd.bucketCols == ["A", "Gone"]
+            continue
+        error = InvalidOperationException("Bucket columns - [gone] doesn't match with any table columns")
+        for alter in (
+            lambda table: tables.alter_table(NEWER, "default", "new", table),
+            lambda table: tables.alter_table_with_environment_context(NEWER, "default", "new", table, None),
+            lambda table: tables.alter_table_with_cascade(CALL, "@hive#default", "new", table, True),
+            lambda table: tables.alter_table_req(CALL, AlterTableRequest("hive", "default", "new", table)),
+        ):
+            assert refusal(lambda alter=alter, table=changed: alter(table)) == error
+        assert tables.get_table(CALL, "default", name).sd.bucketCols == []
+        changed.sd.bucketCols = ["A"]
+        tables.alter_table_req(CALL, AlterTableRequest("hive", "default", name, changed))
+        assert tables.get_table(CALL, "default", name).sd.bucketCols == ["A"]

@@ -71,9 +71,27 @@ def referring(service: ConstraintService, parent: TableName = T, child: TableNam
 def test_a_primary_key_comes_back_whole(service: ConstraintService) -> None:
     service.add([primary("A", "PK1", 1), primary("b", "pk1", 2)])
     assert service.of_table(TableName("DEFAULT", " T"), ConstraintKind.PRIMARY_KEY) == [
-        SQLPrimaryKey("default", "t", "a", 1, "pk1", False, False, False),
-        SQLPrimaryKey("default", "t", "b", 2, "pk1", False, False, False),
+        SQLPrimaryKey("default", "t", "a", 1, "PK1", False, False, False),
+        SQLPrimaryKey("default", "t", "b", 2, "PK1", False, False, False),
     ]
+
+
+def test_a_name_reads_as_it_was_sent_and_is_found_however_it_is_spelled(service: ConstraintService) -> None:
+    service.add([primary("a", "The_Key"), foreign(name="To_T")])
+    assert ([name for _, _, name in keys(service)], referring(service)) == (["The_Key"], ["To_T"])
+    error = InvalidObjectException("Constraint name already exists: TO_t")
+    assert refusal(lambda: service.add([foreign("b", "b", name="TO_t")])) == error
+    service.drop(U, "to_T")
+    service.drop(T, "the_key")
+    assert keys(service) == referring(service) == []
+
+
+def test_a_foreign_key_names_the_key_it_refers_to(service: ConstraintService) -> None:
+    service.add([foreign(name="f1"), foreign(name="f2", pk_name="sent")])
+    assert [one.pk_name for one in service.foreign_keys(T, U)] == [None, "sent"]
+    service.add([primary("a", "The_Key")])
+    assert [one.pk_name for one in service.foreign_keys(T, U)] == ["The_Key", "The_Key"]
+    assert [one.pk_name for one in service.foreign_keys(TableName(None, None), U)] == ["The_Key", "The_Key"]
 
 
 def test_flags_are_kept(service: ConstraintService) -> None:
@@ -159,18 +177,18 @@ def test_a_key_may_be_on_a_partition_key(service: ConstraintService) -> None:
 def test_foreign_keys_by_either_end(service: ConstraintService) -> None:
     service.add([foreign("a", "b", "Fk1", pk_name="any", update_rule=1, enable_cstr=True)])
     anything = TableName(None, None)
-    assert referring(service) == referring(service, anything, U) == referring(service, T, anything) == ["fk1"]
+    assert referring(service) == referring(service, anything, U) == referring(service, T, anything) == ["Fk1"]
     assert referring(service, U, T) == referring(service, U, anything) == []
     assert service.foreign_keys(T, U) == [
         SQLForeignKey(
-            *("default", "t", "b", "default", "u", "a", 1, 1, 0, "fk1", "any", True, False, False),
+            *("default", "t", "b", "default", "u", "a", 1, 1, 0, "Fk1", "any", True, False, False),
         )
     ]
 
 
 def test_foreign_keys_where_only_a_part_of_a_name_is_said(service: ConstraintService) -> None:
     service.add([foreign("a", "b", "Fk1")])
-    assert referring(service, TableName(None, "T"), U) == referring(service, T, TableName(None, "u")) == ["fk1"]
+    assert referring(service, TableName(None, "T"), U) == referring(service, T, TableName(None, "u")) == ["Fk1"]
     assert referring(service, TableName(None, "nosuch"), U) == referring(service, TableName("nosuch", None), U) == []
 
 
@@ -191,7 +209,7 @@ def test_the_kinds_of_newer_versions(service: ConstraintService, struct_class: t
     service.add([struct_class(**on, column_name="a"), struct_class(**on, column_name="B", **{name_field: "Named"})])
     generated, named = service.of_table(T, kind)
     assert getattr(generated, name_field).startswith({"CHECK": "cc_", "DEFAULT": "dc_"}.get(kind.name, name_field[:3]))
-    assert (getattr(named, name_field), named.table_db, named.table_name) == ("named", "default", "t")
+    assert (getattr(named, name_field), named.table_db, named.table_name) == ("Named", "default", "t")
     assert (generated.column_name, named.column_name) == ("a", "b")
     assert (named.enable_cstr, named.validate_cstr, named.rely_cstr) == (False, False, False)
     error = InvalidObjectException("Constraint name already exists: NAMED")

@@ -18,7 +18,7 @@ from app.structs import (
     PrincipalType,
     ThriftException,
 )
-from tests.catalog import Catalog, new_table, open_catalog
+from tests.catalog import NOW, Catalog, new_table, open_catalog
 
 
 def refusal(action: Callable[[], object]) -> ThriftException:
@@ -54,6 +54,7 @@ def test_a_new_database_has_the_default_place_and_a_directory(catalog: Catalog) 
         parameters={},
         ownerName="o",
         ownerType=PrincipalType.USER,
+        createTime=NOW,
     )
     assert (catalog.warehouse / "sales.db").is_dir()
 
@@ -218,6 +219,7 @@ def test_2_3_changes_parameters_and_owner_only(catalog: Catalog) -> None:
         parameters={"b": "2"},
         ownerName="p",
         ownerType=PrincipalType.GROUP,
+        createTime=NOW,
     )
     assert catalog.databases.names() == ["d", "default"]
 

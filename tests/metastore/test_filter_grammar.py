@@ -88,6 +88,12 @@ def test_no_filter_is_every_partition(empty: str | None) -> None:
             "(STRUCT(ds, hr)) IN (CONST STRUCT('a', 1), const struct('b', 2))",
             MultiIn(("ds", "hr"), ((text("a"), integer(1)), (text("b"), integer(2))), negated=False),
         ),
+        (
+            "(struct(a,b)) IN (struct('a', 1), const struct('b', 2), STRUCT('c', 3))",
+            MultiIn(
+                ("a", "b"), tuple((text(one), integer(place)) for place, one in enumerate("abc", 1)), negated=False
+            ),
+        ),
         ("(struct(a)) not in (const struct(1))", MultiIn(("a",), ((integer(1),),), negated=True)),
         ("a=1 and b=1 or c=1", Or((And((A1, B1)), C1))),
         ("a=1 or b=1 and c=1", Or((A1, And((B1, C1))))),
@@ -149,7 +155,7 @@ def test_filters_become_trees(written: str, parsed: Filter) -> None:
         "hr between 1 and 'a'",
         "hr between 1 or 2",
         "(struct(a, b)) in (const struct(1))",
-        "(struct(a)) in (struct(1))",
+        "(struct(a)) in (const (1))",
         "(struct(a)) in (const struct(1), const struct('x'))",
         "(a = 1",
         "a = 1)",

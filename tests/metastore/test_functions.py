@@ -153,11 +153,21 @@ def test_what_alter_refuses(catalog: Catalog) -> None:
         (function("a/b"), InvalidObjectException("a/b is not a valid object name")),
         (function(className=None), InvalidObjectException("Function class name cannot be null")),
         (function(dbName="missing"), InvalidObjectException("missing")),
-        (function("F2"), InvalidOperationException("Function F2 already exists")),
+        (function("F2"), MetaException("Function F2 already exists")),
     ]:
         assert refusal(lambda given=given: catalog.functions.alter("default", "f1", given)) == error
     assert isinstance(refusal(lambda: catalog.functions.alter("default", "f1", function("n" * 3000))), MetaException)
     assert catalog.functions.names("default", None) == ["f1", "f2"]
+
+
+def test_types_that_are_not_sent_are_those_of_before(catalog: Catalog) -> None:
+    catalog.functions.create(function("f1", ownerType=None, functionType=None))
+    kinds = [(one.ownerType, one.functionType) for one in catalog.functions.all()]
+    assert kinds == [(PrincipalType.USER, FunctionType.JAVA)]
+    catalog.functions.alter("default", "f1", function("f1", ownerType=PrincipalType.ROLE))
+    catalog.functions.alter("default", "f1", function("f1", ownerType=None, functionType=None))
+    kinds = [(one.ownerType, one.functionType) for one in catalog.functions.all()]
+    assert kinds == [(PrincipalType.ROLE, FunctionType.JAVA)]
 
 
 @pytest.mark.parametrize(

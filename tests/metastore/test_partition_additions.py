@@ -224,6 +224,8 @@ def test_views_have_partitions_without_descriptor(world: World) -> None:
     sent.sd.location = world.location("x")  # type: ignore[union-attr]
     error = refusal(lambda: world.service.additions.add(sent))
     assert error == MetaException("Cannot specify location for a view partition")
+    error = refusal(lambda: world.service.additions.add_to(TableName("shop", "seen"), [sent]))
+    assert error == MetaException("java.io.IOException: Cannot specify location for a view partition")
     error = refusal(lambda: world.service.additions.append(TableName("shop", "seen"), ["c", "1"]))
     assert error == MetaException("Cannot append a partition to a view")
     assert world.names("seen") == ["ds=a/hr=1"]
@@ -572,3 +574,54 @@ def test_names_that_no_database_can_store(world: World) -> None:
     assert isinstance(error, MetaException)
     error = refusal(lambda: world.add("a\ud800b", "1"))
     assert isinstance(error, MetaException)
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"cols": [FieldSchema(None, "int")]}, "column name must not be null"),
+        ({"cols": [FieldSchema("a", None)]}, "column type must not be null"),
+        ({"serdeInfo": None}, "Invalid SerDeInfo object"),
+    ],
+)
+def test_a_descriptor_that_lacks_a_part_is_refused_and_leaves_nothing(
+    world: World, fields: dict[str, Any], text: str
+) -> None:
+    whole, lacking = world.partition("a", "1"), world.partition("b", "1")
+    for name, value in fields.items():
+        setattr(lacking.sd, name, value)
+    spec = PartitionSpec("shop", "sales", partitionList=PartitionListComposingSpec([whole, lacking]))
+    additions = world.service.additions
+    for add in (
+        lambda: additions.add(lacking),
+        lambda: additions.add_all([whole, lacking]),
+        lambda: additions.add_to(SALES, [whole, lacking]),
+        lambda: additions.add_specs([spec]),
+    ):
+        assert refusal(add) == MetaException(text)
+    assert world.names() == []
+    assert list(world.path("shop.db/sales").iterdir()) == []
+    there = world.add("there", "1")
+    lacking.values, lacking.sd.location = ["there", "1"], there.sd.location  # type: ignore[union-attr]
+    changes = world.service.changes
+    for change in (
+        lambda: changes.alter(SALES, lacking),
+        lambda: changes.alter_all(SALES, [lacking]),
+        lambda: changes.rename(SALES, ["there", "1"], _with_values(lacking, ["gone", "1"])),
+    ):
+        assert refusal(change) == MetaException(text)
+    assert world.names() == ["ds=there/hr=1"]
+
+
+def _with_values(partition: Partition, values: list[str]) -> Partition:
+    return Partition(**{name: getattr(partition, name) for name in ("dbName", "tableName", "sd")}, values=values)
+
+
+def test_the_answer_has_what_java_cannot_leave_unset(world: World) -> None:
+    sent = world.partition("a", "1")
+    assert sent.sd is not None
+    sent.sd.compressed = sent.sd.numBuckets = None
+    added = world.service.additions.add(sent)
+    assert added.sd is not None
+    assert (added.sd.compressed, added.sd.numBuckets, added.lastAccessTime) == (False, 0, 0)
+    assert (sent.sd.compressed, sent.sd.numBuckets) == (None, None)

@@ -5,12 +5,13 @@ from copy import deepcopy
 import pytest
 
 from app.metastore.partition_descriptors import PartitionTexts, StoredDescriptors
-from app.structs import FieldSchema, Partition, SerDeInfo, StorageDescriptor
+from app.structs import FieldSchema, MetaException, Partition, SerDeInfo, StorageDescriptor
 from tests.catalog import to_tjson
 
 
 def descriptor(location: str | None, **fields: object) -> StorageDescriptor:
-    given: dict[str, object] = {"cols": [FieldSchema(" C ", "int", "")], "location": location, **fields}
+    columns = [FieldSchema(" C ", "int", "")]
+    given: dict[str, object] = {"cols": columns, "location": location, "serdeInfo": SerDeInfo(), **fields}
     return StorageDescriptor(**given)  # type: ignore[arg-type]
 
 
@@ -26,7 +27,7 @@ def partitions() -> list[Partition]:
         descriptor("\0location\0"),
         descriptor(None),
         descriptor(""),
-        StorageDescriptor(location="file:/t/ds=6"),
+        StorageDescriptor(location="file:/t/ds=6", serdeInfo=SerDeInfo()),
         descriptor("file:/t/ds=7", cols=[]),
         None,
         descriptor("file:/t/ds=8"),
@@ -68,4 +69,21 @@ def test_alike_ones_share_their_columns() -> None:
 
 @pytest.mark.parametrize("columns", [None, []])
 def test_columns_that_were_not_sent_stay_absent(columns: list[FieldSchema] | None) -> None:
-    assert StoredDescriptors().of(StorageDescriptor(cols=columns)).cols == columns
+    assert StoredDescriptors().of(descriptor(None, cols=columns)).cols == columns
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"cols": [FieldSchema("a", "int"), FieldSchema(None, "int")]}, "column name must not be null"),
+        ({"cols": [FieldSchema("a", None)]}, "column type must not be null"),
+        ({"serdeInfo": None}, "Invalid SerDeInfo object"),
+        ({"cols": [FieldSchema()], "serdeInfo": None}, "column name must not be null"),
+    ],
+)
+def test_what_lacks_a_part_is_refused_also_behind_whole_ones(fields: dict[str, object], text: str) -> None:
+    stored = StoredDescriptors()
+    stored.of(descriptor("a"))
+    with pytest.raises(MetaException) as refused:
+        stored.of(descriptor("b", **fields))
+    assert refused.value.message == text

@@ -126,7 +126,8 @@ def test_a_missing_table(world: World) -> None:
     assert refusal(lambda: reads.count_by_filter(MISSING, "")) == NoSuchObjectException(
         "Specified database/table does not exist : shop.Nothing"
     )
-    assert refusal(lambda: reads.values(MISSING, PartitionValuesRequest())) == MetaException(
+    request = PartitionValuesRequest(partitionKeys=[FieldSchema("ds")])
+    assert refusal(lambda: reads.values(MISSING, request)) == MetaException(
         "Error retrieving partition values: shop.Nothing table not found"
     )
 
@@ -290,7 +291,6 @@ def test_by_names_without_names(filled: World) -> None:
             },
             [["10", "2024-01-01"], ["10", "2024-01-02"]],
         ),
-        ({"partitionKeys": [], "maxParts": 1}, [["2024-01-01", "10"]]),
     ],
 )
 def test_partition_values(filled: World, request_fields: dict[str, Any], rows: list[list[str]]) -> None:
@@ -308,6 +308,14 @@ def test_partition_values_of_what_is_no_key(world: World) -> None:
     request = PartitionValuesRequest(partitionKeys=[FieldSchema("note")])
     assert refusal(lambda: world.service.reads.values(SALES, request)) == MetaException(
         "Error retrieving partition values: note is not a partition key of the table"
+    )
+
+
+@pytest.mark.parametrize("keys", [None, []])
+def test_partition_values_of_no_key(world: World, keys: list[FieldSchema] | None) -> None:
+    request = PartitionValuesRequest(partitionKeys=keys)
+    assert refusal(lambda: world.service.reads.values(SALES, request)) == MetaException(
+        "partitionKeys is empty; name at least one partition key"
     )
 
 

@@ -407,10 +407,14 @@ def test_partitions_say_what_their_reader_may_do(catalog: Catalog, service: Priv
     assert second == PrincipalPrivilegeSet({"anna": []}, {"staff": []}, {"public": []})
 
 
-def test_partitions_of_other_tables_and_for_nobody_stay_as_they_are(
-    catalog: Catalog, service: PrivilegeService
-) -> None:
+def test_without_a_user_partitions_have_what_the_groups_may_do(catalog: Catalog, service: PrivilegeService) -> None:
     found = partitions(catalog).reads.list_all(P, -1)
-    assert service.with_privileges(P, found, None, None) is found
+    for groups, expected in ((None, PrincipalPrivilegeSet()), (["g"], PrincipalPrivilegeSet(None, {"g": []}))):
+        shown = partitions_of(service.with_privileges(P, found, None, groups))
+        assert [one.privileges for one in shown] == [expected] * len(shown)
+
+
+def test_partitions_of_other_tables_stay_as_they_are(catalog: Catalog, service: PrivilegeService) -> None:
+    found = partitions(catalog).reads.list_all(P, -1)
     catalog.tables.create(new_table("q", keys=columns("ds string", "hr int")))
     assert service.with_privileges(TableName("default", "q"), found, "anna", None) is found

@@ -180,6 +180,9 @@ def test_tables_that_cannot_be_transactional_are_refused(
 def test_a_table_can_become_and_stay_transactional() -> None:
     assert altered({}, {"transactional": "True"}) == TRANSACTIONAL
     assert altered(TRANSACTIONAL, TRANSACTIONAL | {"a": "b"}) == TRANSACTIONAL | {"a": "b"}
+    with_properties = TRANSACTIONAL | {"transactional_properties": "default"}
+    assert altered(with_properties, TRANSACTIONAL | {"transactional_properties": "Default"}) == with_properties
+    assert altered(with_properties, TRANSACTIONAL) == TRANSACTIONAL
     assert altered({"a": "b"}, {"a": "c"}) == {"a": "c"}
 
 
@@ -197,6 +200,12 @@ def test_a_table_can_become_and_stay_transactional() -> None:
         (
             TRANSACTIONAL,
             TRANSACTIONAL | {"transactional_properties": "default"},
+            ("id",),
+            "TBLPROPERTIES with 'transactional_properties' cannot be altered after the table is created",
+        ),
+        (
+            TRANSACTIONAL | {"transactional_properties": "default"},
+            TRANSACTIONAL | {"transactional_properties": "insert_only"},
             ("id",),
             "TBLPROPERTIES with 'transactional_properties' cannot be altered after the table is created",
         ),
