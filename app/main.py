@@ -219,10 +219,11 @@ def _chores(
     store: SqlStore, clock: Clock, rules: MetastoreSettings, events: EventMaker, settings: Settings
 ) -> Sequence[Chore]:
     notifications = NotificationService(store, clock, rules, events, settings.limits)
+    txn_expiry_seconds = min(TXN_EXPIRY_SECONDS, settings.txn_timeout_seconds)
     return (
         Chore("forget outcomes", EXPIRY_SECONDS, lambda: store.forget_outcomes(clock.seconds() - OUTCOME_SECONDS)),
         Chore("expire events", EXPIRY_SECONDS, notifications.expire),
-        Chore("expire transactions and locks", TXN_EXPIRY_SECONDS, Expiry(store, _txn_settings(settings)).expire),
+        Chore("expire transactions and locks", txn_expiry_seconds, Expiry(store, _txn_settings(settings)).expire),
         Chore("expire notes of query engines", EXPIRY_SECONDS, EngineNoteService(store, clock, rules).expire),
         Chore("expire executions of queries", EXPIRY_SECONDS, ScheduledQueryService(store, clock, rules).expire),
         Chore("return free memory", FREE_MEMORY_SECONDS, return_free_memory),

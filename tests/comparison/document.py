@@ -4,6 +4,7 @@ from pathlib import Path
 
 from tests.comparison.answers import Difference
 from tests.comparison.differences import DIFFERENCES
+from tests.comparison.uncompared_differences import UNCOMPARED, Uncompared
 
 FILE = Path(__file__).parents[2] / "docs" / "differences.md"
 OPENING = """\
@@ -15,17 +16,25 @@ Every call answers as Apache Hive Metastore 2.3.10 answers it, exceptions and th
 the two call by call: recorded answers, the same scripts on both, and random calls. What is listed here is what we do
 otherwise on purpose; the comparison reads the same table, so any other difference fails.
 """
+UNCOMPARED_OPENING = """\
+# What the comparison does not see
+
+Calls of Hive 3.1 and later, which did not run beside ours, and what no answer shows: encodings, files, times. Each
+entry names the test that shows what we do.
+"""
 
 
 def text() -> str:
     """The whole document."""
-    return "\n".join([OPENING, *(_section(entry) for entry in DIFFERENCES)])
+    compared = [OPENING, *map(_section, DIFFERENCES)]
+    return "\n".join([*compared, UNCOMPARED_OPENING, *(_section(entry, entry.test) for entry in UNCOMPARED)])
 
 
-def _section(entry: Difference) -> str:
+def _section(entry: Difference | Uncompared, test: str = "") -> str:
     methods = "every method" if entry.methods == "*" else ", ".join(f"`{name}`" for name in entry.methods.split())
     lines = [f"## {entry.name[0].upper()}{entry.name[1:]}", "", f"{methods}", ""]
-    lines += [f"* Hive: {entry.hive}", f"* Here: {entry.ours}", f"* Why: {entry.why}", ""]
+    lines += [f"* Hive: {entry.hive}", f"* Here: {entry.ours}", f"* Why: {entry.why}"]
+    lines += [f"* Test: `{test}`", ""] if test else [""]
     return "\n".join(lines)
 
 

@@ -86,7 +86,7 @@ UNCOMPARED: tuple[Uncompared, ...] = (
         "silent transactions and locks",
         "get_open_txns get_open_txns_info show_locks",
         "Looks for those past their time every three minutes.",
-        "Every 30 seconds, or as often as `txn_timeout_seconds` when that is shorter; what stands in a caller's way is "
+        "Every 30 seconds, or as often as `txn_timeout_seconds` when that is shorter; what a call has to wait for is "
         "looked at by the call itself.",
         "They are shown as open for a shorter time.",
         "tests/test_main.py::test_transactions_are_looked_at_as_often_as_they_end",

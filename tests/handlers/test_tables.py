@@ -242,3 +242,11 @@ def test_a_bucketing_column_must_be_a_column_for_newer_callers_only(tables: Tabl
         changed.sd.bucketCols = ["A"]
         tables.alter_table_req(CALL, AlterTableRequest("hive", "default", name, changed))
         assert tables.get_table(CALL, "default", name).sd.bucketCols == ["A"]
+
+
+def test_an_id_that_is_sent_is_not_the_table_s(tables: Tables) -> None:
+    tables.create_table(NEWER, new_table("first", id=7_000))
+    tables.create_table_req(NEWER, CreateTableRequest(new_table("second", id=7_000)))
+    ids = {tables.get_table(NEWER, "default", name).id for name in ("first", "second")}
+    assert len(ids) == 2
+    assert 7_000 not in ids

@@ -566,6 +566,18 @@ def test_json_clients_do_not_wipe_skewed_locations(catalog: Catalog) -> None:
     assert catalog.tables.get(T).sd.skewedInfo == SkewedInfo([], [], {})
 
 
+def test_a_rename_on_an_ignored_file_system_leaves_location_and_statistics(catalog: Catalog) -> None:
+    catalog.databases.create(Database(name="d", locationUri="hdfs://node:8020/d.db"))
+    statistics = {"numFiles": "3", "totalSize": "9", "COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
+    catalog.tables.create(new_table("t", "d", parameters=statistics))
+    before = catalog.tables.get(TableName("d", "t"))
+    assert before.sd.location == "hdfs://node:8020/d.db/t"
+    catalog.alterations.alter(TableName("d", "t"), msgspec.structs.replace(before, tableName="renamed"))
+    after = catalog.tables.get(TableName("d", "renamed"))
+    assert after.sd.location == before.sd.location
+    assert {name: after.parameters[name] for name in statistics} == statistics
+
+
 def expecting(key: str, value: str | None) -> EnvironmentContext:
     properties = {"DO_NOT_UPDATE_STATS": "true", "expected_parameter_key": key}
     if value is not None:

@@ -625,3 +625,11 @@ def test_the_answer_has_what_java_cannot_leave_unset(world: World) -> None:
     assert added.sd is not None
     assert (added.sd.compressed, added.sd.numBuckets, added.lastAccessTime) == (False, 0, 0)
     assert (sent.sd.compressed, sent.sd.numBuckets) == (None, None)
+
+
+def test_the_mark_of_tables_means_nothing_in_a_partition(world: World) -> None:
+    world.path("shop.db/sales/ds=a/hr=1").mkdir(parents=True)
+    mark = {"DO_NOT_UPDATE_STATS": "true"}
+    world.add("a", "1", parameters=mark)
+    stored = world.service.reads.get(SALES, ["a", "1"]).parameters or {}
+    assert {name: stored.get(name) for name in ("DO_NOT_UPDATE_STATS", "numFiles")} == mark | {"numFiles": "0"}

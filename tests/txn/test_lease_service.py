@@ -3,7 +3,12 @@
 import pytest
 
 from app.clock import ManualClock
-from app.structs import ExceedsMaxLeaseTimeException, InvalidArgumentsException, LeaseObject
+from app.structs import (
+    ExceedsMaxLeaseTimeException,
+    InvalidArgumentsException,
+    LeaseAlreadyExistsException,
+    LeaseObject,
+)
 from app.txn.lease_service import LeaseService, MustWait
 from app.txn.lease_settings import LeaseSettings
 from tests.txn.lease_memory import MemoryStore
@@ -310,3 +315,29 @@ def test_who_may_be_let_through_is_told(service, releases):
     assert len(releases) == 1
     service.force_drop("admin", [])
     assert len(releases) == 2
+
+
+class MillisecondsClock(ManualClock):
+    """One that does not begin with a whole second."""
+
+    def __init__(self, milliseconds: int) -> None:
+        super().__init__(0)
+        self.now_ms = milliseconds
+
+    def milliseconds(self) -> int:
+        return self.now_ms
+
+
+def test_an_end_is_shown_rounded_down_and_held_to_the_millisecond(releases):
+    clock = MillisecondsClock(10_990)
+    service = LeaseService(MemoryStore(clock), LeaseSettings(duration_seconds_max=1_000), lambda: releases.append(1))
+    service.grab("ann", [LeaseObject("d", None, None, "x")], 60, 0)
+    [lease] = service.listed([])
+    assert (lease.start_utc, lease.end_utc) == (10, 70)
+    clock.now_ms = 70_989
+    assert len(service.listed([])) == 1
+    with pytest.raises(LeaseAlreadyExistsException):
+        service.grab("bob", [LeaseObject("d")], 60, 0)
+    clock.now_ms = 70_990
+    assert service.listed([]) == []
+    service.grab("bob", [LeaseObject("d")], 60, 0)
