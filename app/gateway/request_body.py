@@ -94,10 +94,8 @@ class BodyReader:
         encoding = head.headers.get(b"content-encoding")
         if encoding is not None:
             body = await self._decoded(body, encoding.strip().lower(), share)
-        if body[:3].upper() == FORM_ENCODED_BRACKET and head.trust is ProxyTrust.TRUSTED and _is_form(head):
-            # Knox re-encodes what curl sends without a content type (clients §9), as name of an empty form field. From
-            # others it is refused: a form is what any web page can send without asking.
-            body = unquote_to_bytes(body.replace(b"+", b" ").rstrip(b"=\r\n"))
+        if body[:3].upper() == FORM_ENCODED_BRACKET and _is_form(head):
+            body = _unescaped(body, head.trust)
         return body
 
     async def _decoded(self, body: bytes, encoding: bytes, share: BodyShare) -> bytes:
@@ -133,6 +131,17 @@ class BodyReader:
             raise Refused(413, text, reason="body_too_large", limit="inflation_ratio_max")
         share.grow(len(piece))
         buffer.write(piece)
+
+
+def _unescaped(body: bytes, trust: ProxyTrust) -> bytes:
+    """Knox re-encodes what curl sends without a content type (clients §9), as name of an empty form field.
+
+    From others it is refused: a form is what any web page can send without asking.
+    """
+    if trust is not ProxyTrust.TRUSTED:
+        text = "The body is form-encoded, which is decoded from trusted_proxies only; send the message as it is"
+        raise Refused(400, text, reason="form_encoded")
+    return unquote_to_bytes(body.replace(b"+", b" ").rstrip(b"=\r\n"))
 
 
 def _is_form(head: RequestHead) -> bool:

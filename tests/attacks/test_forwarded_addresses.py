@@ -1,8 +1,15 @@
 """Forwarded addresses count from configured proxies only, and only the hop that a proxy of ours wrote."""
 
+import json
+
+import httpx
 import pytest
 
-from tests.attacks.edge import basic, edge
+from tests.attacks.edge import basic as with_password
+from tests.attacks.edge import edge
+from tests.gateway.serving import CALL
+from tests.interop.private_nginx import nginx
+from tests.server import API_PATH, GatewayServer, basic, trusting
 
 FORGED = ("X-Forwarded-For: 203.0.113.66", "Forwarded: for=203.0.113.66", "X-Real-IP: 203.0.113.66")
 
@@ -11,7 +18,7 @@ def addresses(folder, *requests, **settings):
     """What the access log shows for each of these lists of header lines."""
     with edge(folder, **settings) as it:
         for lines in requests:
-            it.ask(basic("bob"), *lines)
+            it.ask(with_password("bob"), *lines)
     return [line["address"] for line in it.server.log_lines()]
 
 
@@ -35,9 +42,26 @@ def test_guessing_from_one_address_delays_no_other(tmp_path):
     """Attempts are counted by the client's address, so neither a forged hop nor another client changes the count."""
     with edge(tmp_path, forwarding_proxies=["127.0.0.1"]) as it:
         for number in range(4):
-            assert it.ask(basic("bob", f"wrong {number}"), f"X-Forwarded-For: 203.0.113.{number}, 198.51.100.7") == 401
+            assert (
+                it.ask(with_password("bob", f"wrong {number}"), f"X-Forwarded-For: 203.0.113.{number}, 198.51.100.7")
+                == 401
+            )
         attempts = it.server.endpoint._authenticator._following._attempts
         assert attempts.reserve(("bob", "127.0.0.1")) == 0
         assert attempts.reserve(("bob", "203.0.113.3")) == 0
         assert attempts.reserve(("bob", "198.51.100.7")) > 0
-        assert it.ask(basic("bob"), "X-Forwarded-For: 198.51.100.8") == "bob"
+        assert it.ask(with_password("bob"), "X-Forwarded-For: 198.51.100.8") == "bob"
+
+
+def test_behind_the_nginx_of_deploy_a_client_cannot_forge_its_address(tmp_path):
+    forged = {"X-Forwarded-For": "203.0.113.66", "Forwarded": "for=203.0.113.66"}
+    # A loopback address of its own, so that the client is not the proxy.
+    transport = httpx.HTTPTransport(verify=trusting(), local_address="127.0.0.2")
+    with (
+        GatewayServer(tmp_path, settings={"forwarding_proxies": ["127.0.0.1"]}) as server,
+        nginx("proxy.conf", [server.port], server.data_dir, tmp_path) as port,
+        httpx.Client(base_url=f"https://127.0.0.1:{port}", transport=transport) as client,
+    ):
+        answer = client.post(API_PATH, content=CALL, headers={**forged, **basic(server.user, server.password)})
+    calls = [line for line in server.log_text().splitlines() if answer.headers["x-request-id"] in line]
+    assert [json.loads(line)["address"] for line in calls] == ["127.0.0.2"]

@@ -63,7 +63,6 @@ def test_request_that_lacks_its_last_bracket(server: GatewayServer) -> None:
         ["--data", ASK_DATABASES],  # curl then says application/x-www-form-urlencoded
         ["--data", ASK_DATABASES, "-H", "Content-Type:"],
         ["--data", ASK_DATABASES, "-H", "Content-Type: application/x-thrift", "-H", "Accept: application/x-thrift"],
-        ["--data-urlencode", ASK_DATABASES],
         ["--data", f"  {ASK_DATABASES} "],
         ["--data", ASK_DATABASES, "--http1.0"],
         ["--data", ASK_DATABASES, "-H", "Transfer-Encoding: chunked"],
@@ -76,7 +75,6 @@ def test_request_that_lacks_its_last_bracket(server: GatewayServer) -> None:
         "form content type",
         "no content type",
         "x-thrift",
-        "form encoded",
         "spaces around",
         "HTTP 1.0",
         "chunked",
@@ -87,6 +85,10 @@ def test_request_that_lacks_its_last_bracket(server: GatewayServer) -> None:
 )
 def test_ways_to_send_the_same(server: GatewayServer, options: Sequence[str]) -> None:
     assert curl(server, *options) == DATABASES
+
+
+def test_form_encoding_is_refused_with_what_to_do(server: GatewayServer) -> None:
+    assert "is form-encoded" in curl(server, "--data-urlencode", ASK_DATABASES)
 
 
 def test_file_with_a_newline_at_its_end(server: GatewayServer, tmp_path: Path) -> None:
