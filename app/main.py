@@ -3,10 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from app.cache import ReplyCache
 from app.clock import Clock, SystemClock
-from app.files import Directories, FilePolicy
+from app.files import Directories, FilePolicy, Protected, RootRefused, check_roots, program_folders
 from app.gateway.application import Companion, Gateway
 from app.gateway.assembly import Edge, build_gateway, served_certificate
 from app.gateway.memory import return_free_memory
@@ -71,7 +72,7 @@ from app.metastore.truncate_table import TruncateService
 from app.metastore.types import TypeService
 from app.rpc import Around, Call, Failed, MessageProcessor, Processor, Releases, RepeatableProcessor, Unavailable
 from app.sealing import Seal, SealingError
-from app.settings import Settings
+from app.settings import Settings, SettingsError
 from app.storage import SqlStore, open_store
 from app.structs import METHODS, MetaException, Method, Struct
 from app.txn.compaction_service import CompactionService
@@ -117,8 +118,10 @@ def database_url(settings: Settings) -> str:
 def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]] = dict) -> Metastore:
     """Open the database, mend what a crash left, and bind the handlers. `counters` gives the calls by method.
 
-    Raises StoreError where the database cannot be used, BindingError when IDL and handlers disagree.
+    Raises StoreError where the database cannot be used, SettingsError for roots that would open what they must not,
+    BindingError when IDL and handlers disagree.
     """
+    files = directories(settings)
     codecs = make_codecs(settings.limits)
     clock = SystemClock()
     store = open_store(database_url(settings), clock, settings.limits, settings.database_connections_max)
@@ -135,7 +138,7 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
 
     releases = Releases()
     try:
-        parts = (store, _directories(settings), clock, rules, to_tjson)
+        parts = (store, files, clock, rules, to_tjson)
         leases = LeaseService(store, _lease_settings(settings), releases.announce)
         handlers = [Service(clock, counters), *_handlers(*parts, settings.limits)]
         handlers += _txn_handlers(store, settings, CommitMarks(clock, rules, to_tjson))
@@ -313,7 +316,29 @@ def _lease_settings(settings: Settings) -> LeaseSettings:
     )
 
 
-def _directories(settings: Settings) -> Directories:
+def directories(settings: Settings) -> Directories:
+    """The directories this server manages. Raises SettingsError for roots that would open what they must not."""
     policies = {scheme: FilePolicy(policy) for scheme, policy in settings.file_systems.items()}
     default = None if settings.file_system_default is None else FilePolicy(settings.file_system_default)
-    return Directories(policies, settings.file_roots, default=default)
+    protected = [*_protected(settings), *program_folders()]
+    for name, roots in (("warehouse_dir", [settings.warehouse_location]), ("file_roots", settings.file_roots)):
+        try:
+            check_roots(roots, protected)
+        except RootRefused as error:
+            raise SettingsError(f"{name}: {error}") from error
+    return Directories(policies, settings.roots, default=default)
+
+
+def _protected(settings: Settings) -> list[Protected]:
+    """The data folder and the files that settings name. The warehouse is a folder in the data folder by default."""
+    url = database_url(settings)
+    database = url.partition("///")[2].partition("?")[0] if url.startswith("sqlite") else None
+    files = {
+        "the database": database,
+        "users_file": settings.users_path,
+        "tls_certificate": settings.tls_certificate,
+        "tls_key": settings.tls_key,
+        "kerberos_keytab": settings.kerberos_keytab,
+    }
+    named = [Protected(Path(path), name) for name, path in files.items() if path]
+    return [Protected(settings.data_dir, "data_dir", may_hold_roots=True), *named]

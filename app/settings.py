@@ -242,12 +242,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     file_systems: Annotated[
         dict[str, Literal["manage", "ignore", "refuse"]],
         Meta(
-            description="By scheme: make, move and delete directories (manage), leave them alone (ignore), "
-            "or refuse such locations (refuse)."
+            description="By scheme, each named by itself: make, move and delete directories below the roots (manage), "
+            "leave them alone (ignore), or refuse such locations (refuse)."
         ),
     ] = field(default_factory=lambda: {"file": "manage"})
     file_system_default: Annotated[
-        Literal["manage", "ignore", "refuse"] | None,
+        Literal["ignore", "refuse"] | None,
         Meta(
             description="What holds for schemes that file_systems does not name; unset ignores the known ones of "
             "Hadoop and object stores and refuses the rest."
@@ -255,7 +255,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     file_roots: Annotated[
         list[str],
-        Meta(description="Locations outside which no directory is made, moved or deleted; empty is anywhere."),
+        Meta(
+            description="Locations beside the warehouse below which directories are made, moved, deleted and measured; "
+            "elsewhere nothing is touched."
+        ),
     ] = []
 
     event_seconds_max: Annotated[
@@ -327,6 +330,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def warehouse_location(self) -> str:
         """Where databases without a location of their own live, `file:/srv/var/warehouse`."""
         return self.warehouse_dir or f"file:{(self.data_dir / 'warehouse').absolute()}"
+
+    @property
+    def roots(self) -> list[str]:
+        """The locations below which directories are managed; the warehouse is always one."""
+        return [self.warehouse_location, *self.file_roots]
 
 
 _KINDS: dict[str, Any] = get_type_hints(Settings, include_extras=True)

@@ -45,7 +45,7 @@ class Catalog:
         self.warehouse = warehouse
         self.root = f"file:{warehouse}"
         self.clock = ManualClock(NOW)
-        self.files = Directories({"memory": FilePolicy.MANAGE})
+        self.files = Directories({"memory": FilePolicy.MANAGE}, [f"file:{warehouse.parent}", "memory:/"])
         self.settings = MetastoreSettings(**{"warehouse_location": self.root, **changed_settings})
         parts = (store, self.files, self.clock, self.settings, to_tjson)
         self.databases = DatabaseService(*parts)

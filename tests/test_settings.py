@@ -190,7 +190,8 @@ def test_yes_and_no_have_many_spellings(monkeypatch, text, expected):
         ("PORT", "", "port: "),
         ("THRIFT_PORT", "0", "thrift_port: "),
         ("LOG_LEVEL", "loud", "log_level: expected one of debug, info, warning, error"),
-        ("FILE_SYSTEM_DEFAULT", "maybe", "file_system_default: expected one of manage, ignore, refuse"),
+        ("FILE_SYSTEM_DEFAULT", "maybe", "file_system_default: expected one of ignore, refuse"),
+        ("FILE_SYSTEM_DEFAULT", "manage", "file_system_default: expected one of ignore, refuse"),
     ],
 )
 def test_a_wrong_variable_is_named(monkeypatch, name, text, told):

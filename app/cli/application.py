@@ -120,7 +120,7 @@ def serve(config: Path | None, database: str | None, demo: bool, **given: Any) -
     with uncollected():
         from app.cli.serving import run_server
 
-    run_server(settings, demo=demo)
+    run_server(settings, config, demo=demo)
 
 
 @application.command(epilog=_MIGRATE_EXAMPLES)

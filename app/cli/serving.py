@@ -1,12 +1,15 @@
 """`hms-gateway serve`: make what a first start needs, say where the gateway is, and run it."""
 
 import errno
+import os
+from pathlib import Path
 from typing import Any, NoReturn
 
 import msgspec
 import structlog
 
 from app.cli.output import fail, fail_for_store, out
+from app.files import Protected, RootRefused, check_roots
 from app.gateway.application import CompanionFailed
 from app.gateway.assembly import FIRST_USER, certificate_files, ensure_first_user, given_password, service_keys
 from app.gateway.running import WorkerFailed, run
@@ -16,18 +19,25 @@ from app.kerberos import KerberosError
 from app.logging import configure_logging
 from app.main import build, build_metastore
 from app.metastore.ports import StoreError
-from app.settings import Settings
+from app.settings import Settings, SettingsError
 from app.structs import MetaException
+
+_AS_ROOT = (
+    "the gateway runs as root: a mistake in file_roots then reaches every file; run it under an account of its "
+    "own, the owner of data_dir and the roots (User= in systemd, USER in a container)"
+)
 
 CONTENT_TYPE = "application/vnd.apache.thrift.json"
 
 _log = structlog.get_logger("hms_gateway.cli")
 
 
-def run_server(settings: Settings, *, demo: bool) -> None:
+def run_server(settings: Settings, config: Path | None, *, demo: bool) -> None:
     """Serve until told to stop. What keeps the gateway from starting is one line on standard error, exit code 2."""
     configure_logging(settings.log_level, settings.log_format)
     try:
+        if config is not None:
+            check_roots(settings.roots, [Protected(config, "the settings file")])
         settings.data_dir.mkdir(parents=True, exist_ok=True)
         password = _first_password(settings)
         certificate_files(settings)
@@ -40,6 +50,8 @@ def run_server(settings: Settings, *, demo: bool) -> None:
         run(settings, build, on_listening=lambda addresses: _announce(settings, addresses, password))
     except KerberosError as error:
         fail(f"kerberos_keytab: {error}")
+    except (RootRefused, SettingsError) as error:
+        fail(str(error), "warehouse_dir and file_roots name folders for tables and nothing else")
     except StoreError as error:
         fail_for_store(error)
     except MetaException as error:
@@ -99,6 +111,8 @@ def _announce(settings: Settings, addresses: list[tuple[Any, ...]], password: st
     url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{addresses[0][1]}{settings.path}"
     insecure = "-k " if settings.tls and settings.tls_certificate is None else ""
     user = FIRST_USER if password is None else f"{FIRST_USER}:{password}"
+    if os.geteuid() == 0:
+        _log.warning(_AS_ROOT)
     _say(f"listening on {url}")
     if settings.thrift_port is not None:
         _say(f"listening on thrift://{settings.thrift_host}:{settings.thrift_port}")

@@ -2,5 +2,6 @@
 
 from app.files.directories import Directories
 from app.files.policy import FilePolicy
+from app.files.protection import Protected, RootRefused, check_roots, program_folders
 
-__all__ = ["Directories", "FilePolicy"]
+__all__ = ["Directories", "FilePolicy", "Protected", "RootRefused", "check_roots", "program_folders"]

@@ -1,24 +1,35 @@
-"""Finds the file system of a location, and keeps every change inside the configured roots (design D12)."""
+"""Finds the root a location lies below: nothing outside the roots is made, moved, deleted, listed or measured (D12)."""
 
+import errno
 import logging
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 from app.files.local import LocalDirectories
+from app.files.places import Place, parse_place
 from app.files.policy import FilePolicy, policy_of
-from app.metastore.ports import DirectoryNotMade, FileSystemError
+from app.metastore.ports import DirectoryNotMade, FileSystemError, Reach
 
 _log = logging.getLogger(__name__)
 
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+# What below a root has to be taken apart to know where it leads; libraries for remote ones read more into a path.
+_IS_UNUSUAL: Final = re.compile(r"(?:^|/)\.{0,2}(?:/|$)|\0").search
+_IS_UNUSUAL_REMOTE: Final = re.compile(r"(?:^|/)\.{0,2}(?:/|$)|\0|::|%").search
+_REACH: Final = {
+    FilePolicy.MANAGE: Reach.OUTSIDE,
+    FilePolicy.IGNORE: Reach.IGNORED,
+    FilePolicy.REFUSE: Reach.REFUSED,
+}
 
 
 class Backend(Protocol):
-    """One file system, by plain paths."""
+    """The directories below one root, by paths relative to it."""
 
     def is_directory(self, path: str) -> bool: ...
 
@@ -33,38 +44,52 @@ class Backend(Protocol):
 
     def delete_if_empty(self, path: str) -> bool: ...
 
-    def move(self, source: str, target: str) -> None: ...
+    def move(self, source: str, target_root: Any, target: str) -> None: ...
 
     def file_sizes(self, path: str) -> Iterator[tuple[str, int]]: ...
 
-    def resolve(self, path: str) -> str: ...
+    def directories(self, path: str, levels: int) -> Iterator[str]: ...
 
 
-class _Place(NamedTuple):
-    """A location taken apart."""
+class _Root:
+    """A location below which directories are managed; `places` are its spellings, through links and without."""
 
-    scheme: str
-    authority: str
-    path: str
+    def __init__(self, place: Place, open_backend: Callable[[Place], Backend]) -> None:
+        self._open = open_backend
+        self._opening = threading.Lock()
+        self._backend: Backend | None = None
+        self.places = [place]
+        if place.is_local:
+            self._backend = local = LocalDirectories(place.path or "/")
+            self.places.append(place._replace(path=local.root.rstrip("/")))
 
     @property
-    def is_top(self) -> bool:
-        return not self.path.strip("/")
+    def backend(self) -> Backend:
+        if self._backend is None:
+            with self._opening:
+                self._backend = self._backend or self._open(self.places[0])
+        return self._backend
 
-    @property
-    def parent(self) -> "_Place":
-        return self._replace(path=self.path.rpartition("/")[0] or "/")
+    def relative(self, place: Place) -> str | None:
+        """The path of a place below this root, None where it lies elsewhere."""
+        for root in self.places:
+            if root.file_system == place.file_system and (path := place.below(root.path)) is not None:
+                return path
+        return None
+
+    def is_at_or_below(self, place: Place) -> bool:
+        return any(root.file_system == place.file_system and root.below(place.path) is not None for root in self.places)
 
 
 class Directories:
     """The `FileSystem` of `app.metastore.ports`.
 
     policies   what to do with each scheme; see `FilePolicy`
-    default    what to do with schemes not among them; None for the rule of `policy_of`
-    roots      locations under which everything lies that may be made, moved or deleted; none means no such bound
+    roots      locations below which directories are managed; of a scheme without any nothing is touched
+    default    what to do with schemes not among the policies; None for the rule of `policy_of`
     options    by scheme, what fsspec wants to know (endpoint, credentials, ...)
 
-    Where a scheme is ignored every change is a no-op and nothing exists. Raises FileSystemError.
+    Raises FileSystemError.
     """
 
     def __init__(
@@ -74,158 +99,173 @@ class Directories:
         options: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
         default: FilePolicy | None = None,
     ) -> None:
-        self._policies = policies
+        self._policies = {scheme.lower(): policy for scheme, policy in policies.items()}
         self._default = default
         self._options = options
-        self._backends: dict[tuple[str, str], Backend] = {}
-        self._opening = threading.Lock()
-        self._roots = [self._resolved(_parse(root)) for root in roots]
+        places = dict.fromkeys(map(parse_place, roots))
+        # Of roots within each other the inner one counts: it may be a symbolic link that the operator vouches for.
+        self._roots = [_Root(place, self._opened) for place in sorted(places, key=lambda place: -len(place.path))]
+        # How most locations begin, which then need not be taken apart.
+        self._beginnings = {
+            f"{place}/": (root, _IS_UNUSUAL if place.is_local else _IS_UNUSUAL_REMOTE)
+            for root in self._roots
+            for place in root.places
+            if self._policy(place.scheme) is FilePolicy.MANAGE and not place.is_elsewhere
+        }
+        self._tops = {beginning.rstrip("/") for beginning in self._beginnings}
+
+    def reach(self, location: str) -> Reach:
+        if self._usual(location) is not None:
+            return Reach.MANAGED
+        place = parse_place(location)
+        reach = _REACH[self._policy(place.scheme)]
+        return Reach.MANAGED if reach is Reach.OUTSIDE and self._found(place) else reach
 
     def manages(self, location: str) -> bool:
-        return self._manages(_parse(location))
+        return self._managed(location) is not None
 
     def is_directory(self, location: str) -> bool:
-        place = _parse(location)
+        managed = self._managed(location)
         with _translated(location):
-            return self._manages(place) and self._backend(place).is_directory(place.path)
+            return managed is not None and managed[0].backend.is_directory(managed[1])
 
     def exists(self, location: str) -> bool:
-        place = _parse(location)
+        managed = self._managed(location)
         with _translated(location):
-            return self._manages(place) and self._backend(place).exists(place.path)
+            return managed is not None and managed[0].backend.exists(managed[1])
 
     def make_directory(self, location: str) -> bool:
         """Raises DirectoryNotMade when a file is in the way or the file system refuses."""
-        return self.directory_maker()(location) or False
+        changeable = self._changeable(location)
+        if changeable is None:
+            return False
+        root, path = changeable
+        with _translated_making(location):
+            return root.backend.make(path)
 
     def directory_maker(self) -> Callable[[str], bool | None]:
-        makers: dict[tuple[str, str], Callable[[str], bool]] = {}
+        makers: dict[_Root, Callable[[str], bool]] = {}
 
         def make(location: str) -> bool | None:
-            place = self._changeable(location)
-            if place is None:
+            managed = self._managed(location)
+            if managed is None:
                 return None
+            root, path = managed
             try:
-                maker = makers.get(place[:2])
+                maker = makers.get(root)
                 if maker is None:
-                    maker = makers.setdefault(place[:2], self._backend(place).maker())
-                return maker(place.path)
-            except OSError as error:
-                # The clients' text is Hive's and gives no reason; who runs the server needs one.
-                _log.warning("the directory %s cannot be made: %s", location, error)
-                raise DirectoryNotMade(f"{location} is not a directory or unable to create one") from error
+                    maker = makers.setdefault(root, root.backend.maker())
+                return maker(path)
             except Exception:
-                with _translated(location):
+                with _translated_making(location):
                     raise
 
         return make
 
     def delete_directory(self, location: str) -> None:
-        place = self._changeable(location)
-        if place is None:
+        changeable = self._changeable(location)
+        if changeable is None:
             return
-        if place.is_top or self._resolved(place) in self._roots:
-            raise FileSystemError(f"{location} is the top of a file system or a configured root and is not deleted")
+        self._check_free_of_roots(location, "deleted")
+        root, path = changeable
         with _translated(location):
-            self._backend(place).delete(place.path)
+            root.backend.delete(path)
 
     def delete_empty_parents(self, location: str, levels: int) -> None:
-        place = _parse(location)
+        place = parse_place(location)
         for _ in range(levels):
-            place = place.parent
-            if place.is_top or not self._manages(place) or not self._is_strictly_inside(place):
+            place = place._replace(path=place.path.rpartition("/")[0])
+            managed = self._managed_place(place)
+            if managed is None or self._holds_root(place):
                 return
+            root, path = managed
             with _translated(location):
-                if not self._backend(place).delete_if_empty(place.path):
+                if not root.backend.delete_if_empty(path):
                     return
 
     def move_directory(self, source: str, target: str) -> None:
         origin, destination = self._changeable(source), self._changeable(target)
         if origin is None or destination is None:
             return
-        if origin[:2] != destination[:2]:
+        if parse_place(source).file_system != parse_place(target).file_system:
             raise FileSystemError(f"{target} is on a different file system than {source}")
+        self._check_free_of_roots(source, "moved")
+        self._check_free_of_roots(target, "replaced")
         with _translated(source):
-            self._backend(origin).move(origin.path, destination.path)
+            origin[0].backend.move(origin[1], destination[0].backend, destination[1])
 
     def quick_statistics(self, location: str) -> tuple[int, int]:
-        place = _parse(location)
-        if not self._manages(place):
+        managed = self._managed(location)
+        if managed is None:
             return 0, 0
+        root, path = managed
         with _translated(location):
-            sizes = [size for name, size in self._backend(place).file_sizes(place.path) if not _is_hidden(name)]
+            sizes = [size for name, size in root.backend.file_sizes(path) if not _is_hidden(name)]
         return len(sizes), sum(sizes)
 
-    def _manages(self, place: _Place) -> bool:
-        match policy_of(place.scheme, self._policies, self._default):
+    def directories_below(self, location: str, levels: int) -> list[str]:
+        """Locations of the directories up to so many levels below one, sorted; of what is not MANAGED none."""
+        managed = self._managed(location)
+        if managed is None:
+            return []
+        root, path = managed
+        with _translated(location):
+            return sorted(f"{location.rstrip('/')}/{one}" for one in root.backend.directories(path, levels))
+
+    def _policy(self, scheme: str) -> FilePolicy:
+        return policy_of(scheme, self._policies, self._default)
+
+    def _usual(self, location: str) -> tuple[_Root, str] | None:
+        for beginning, (root, is_unusual) in self._beginnings.items():
+            if location.startswith(beginning):
+                path = location[len(beginning) :]
+                return None if is_unusual(path) or location in self._tops else (root, path)
+        return None
+
+    def _managed(self, location: str) -> tuple[_Root, str] | None:
+        """The root and the path below it, None for what is not managed. Raises FileSystemError for what is refused."""
+        return self._usual(location) or self._managed_place(parse_place(location))
+
+    def _managed_place(self, place: Place) -> tuple[_Root, str] | None:
+        match self._policy(place.scheme):
             case FilePolicy.MANAGE:
-                return True
+                return self._found(place)
             case FilePolicy.IGNORE:
-                return False
+                return None
             case FilePolicy.REFUSE:
                 raise _no_file_system(place.scheme)
 
-    def _changeable(self, location: str) -> _Place | None:
+    def _changeable(self, location: str) -> tuple[_Root, str] | None:
         """Where to make a change; None where the scheme is left alone. Raises FileSystemError outside the roots."""
-        place = _parse(location)
-        if not self._manages(place):
+        managed = self._managed(location)
+        if managed is None and self.reach(location) is Reach.OUTSIDE:
+            raise FileSystemError(f"{location} is outside the directories this server manages (file_roots)")
+        return managed
+
+    def _found(self, place: Place) -> tuple[_Root, str] | None:
+        if place.is_elsewhere:
             return None
-        if not self._is_inside(place):
-            raise FileSystemError(f"{location} is outside the directories this server may change (file_roots)")
-        return place
+        for root in self._roots:
+            if (path := root.relative(place)) is not None:
+                return root, path
+        return None
 
-    def _is_inside(self, place: _Place) -> bool:
-        return not self._roots or self._resolved(place) in self._roots or self._is_strictly_inside(place)
+    def _holds_root(self, place: Place) -> bool:
+        return any(root.is_at_or_below(place) for root in self._roots)
 
-    def _is_strictly_inside(self, place: _Place) -> bool:
-        if not self._roots:
-            return True
-        resolved = self._resolved(place)
-        return any(
-            resolved[:2] == root[:2] and resolved.path.startswith(root.path.rstrip("/") + "/") and resolved != root
-            for root in self._roots
-        )
+    def _check_free_of_roots(self, location: str, done: str) -> None:
+        if self._holds_root(parse_place(location)):
+            raise FileSystemError(f"{location} is the warehouse or one of file_roots, or holds one, and is not {done}")
 
-    def _resolved(self, place: _Place) -> _Place:
-        if place.scheme != "file":
-            return place
-        with _translated(place.path):
-            return place._replace(path=self._backend(place).resolve(place.path))
-
-    def _backend(self, place: _Place) -> Backend:
-        key = (place.scheme, place.authority)
-        backend = self._backends.get(key)
-        if backend is None:
-            with self._opening:
-                backend = self._backends.setdefault(key, self._open(place))
-        return backend
-
-    def _open(self, place: _Place) -> Backend:
-        if place.scheme == "file":
-            return LocalDirectories()
+    def _opened(self, place: Place) -> Backend:
         # Only here, since what speaks other schemes is not small.
         from app.files.remote import RemoteDirectories, UnknownFileSystem
 
+        options = self._options.get(place.scheme, _NOTHING)
         try:
-            return RemoteDirectories(place.scheme, place.authority, self._options.get(place.scheme, _NOTHING))
+            return RemoteDirectories(place.scheme, place.authority, place.path, options)
         except UnknownFileSystem as error:
             raise _no_file_system(place.scheme) from error
-
-
-def _parse(location: str) -> _Place:
-    scheme, colon, rest = location.partition(":")
-    if not colon or "/" in scheme:
-        scheme, rest = "file", location
-    authority = ""
-    if rest.startswith("//"):
-        authority, slash, rest = rest[2:].partition("/")
-        rest = slash + rest
-    path = rest.rstrip("/") or "/"
-    if not path.startswith("/"):
-        raise FileSystemError(f"Relative path in absolute URI: {location}")
-    if "/.." in path and ".." in path.split("/"):
-        raise FileSystemError(f"{location} has a '..' in it")
-    return _Place(scheme.lower(), authority, path)
 
 
 def _is_hidden(relative_path: str) -> bool:
@@ -239,6 +279,20 @@ def _no_file_system(scheme: str) -> FileSystemError:
 
 
 @contextmanager
+def _translated_making(location: str) -> Iterator[None]:
+    try:
+        with _translated(location):
+            yield
+    except FileSystemError as error:
+        cause = error.__cause__
+        if not isinstance(cause, OSError):
+            raise
+        # The clients' text is Hive's and gives no reason; who runs the server needs one.
+        _log.warning("the directory %s cannot be made: %s", location, cause)
+        raise DirectoryNotMade(f"{location} is not a directory or unable to create one") from cause
+
+
+@contextmanager
 def _translated(location: str) -> Iterator[None]:
     """Foreign errors become ours here. fsspec's libraries raise anything, so anything is caught."""
     try:
@@ -248,6 +302,9 @@ def _translated(location: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise FileSystemError(f"File {location} does not exist") from error
     except OSError as error:
+        if error.errno == errno.ELOOP:
+            text = "leads through a symbolic link, which is not followed below a root; name the link in file_roots"
+            raise FileSystemError(f"{location} {text}") from error
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise FileSystemError(f"Got exception: {type(error).__name__} {location}: {reason}") from error
     except Exception as error:

@@ -1,112 +1,263 @@
-"""Directories of this machine.
+"""Directories of this machine, below one root and through handles of directories only.
 
-Through the operating system and not through fsspec: only `mkdir` itself can tell which of two racing calls made a
-directory, and the loser must not delete it.
+Not through fsspec: only `mkdir` itself can tell which of two racing calls made a directory, and the loser must not
+delete it; and only handles keep what is checked and what is used the same. Links below the root are never followed.
 """
 
+import errno
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Final
+from typing import Final, NamedTuple
+
+from app.files.handles import LISTING, REACHING, Handle, is_there, open_below, open_top, rename_to_free_name
 
 _ATTEMPTS: Final = 5
+# Handles that one call keeps of the parents of directories it makes.
+_KEPT_HANDLES_MAX: Final = 16
 
 
 class LocalDirectories:
-    """The `Backend` for `file:`. Raises OSError."""
+    """The `Backend` for `file:`. Raises OSError; where a symbolic link is in the way its number is ELOOP."""
+
+    def __init__(self, root: str) -> None:
+        """`root` is an absolute path. A symbolic link in it is the operator's and followed once, now."""
+        self.root: Final = os.path.realpath(root)
+
+    def open(self, path: str, flags: int = REACHING) -> Handle:
+        """The directory `path` below the root, which is `""` itself."""
+        # Anew for each use: a root that was removed and made again is a different directory.
+        if not path:
+            return open_top(self.root, flags)
+        with open_top(self.root) as top:
+            return open_below(top, path, flags)
 
     def is_directory(self, path: str) -> bool:
-        return os.path.isdir(path)
+        try:
+            self.open(path).close()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                return False
+            raise
+        return True
 
     def exists(self, path: str) -> bool:
-        return os.path.lexists(path)
+        folder, name = _split(path)
+        try:
+            with self.open(folder) as parent:
+                return not name or is_there(parent, name)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
 
     def make(self, path: str) -> bool:
         """True when this call made it. A parent somebody removes meanwhile is made again, a few times."""
+        folder, name = _split(path)
+        if not name:
+            return self._make_root()
         for attempt in range(_ATTEMPTS):
             try:
-                os.mkdir(path)
+                with self.open(folder) as parent:
+                    os.mkdir(name, dir_fd=parent.number)
                 return True
             except FileExistsError:
-                if os.path.isdir(path):
+                if self.is_directory(path):
                     return False
                 raise
             except FileNotFoundError:
                 if attempt == _ATTEMPTS - 1:
                     raise
-                os.makedirs(os.path.dirname(path), exist_ok=True)
+                self._make_folders(folder)
         return False
 
     def maker(self) -> Callable[[str], bool]:
-        """`make` for many paths: parents of earlier ones are taken to be there, and whatever is unusual goes to `make`.
+        """`make` for many paths, which keeps handles of parents; whatever is unusual goes to `make`.
 
-        Of a new partition with three keys no more is asked than to make three directories.
+        Of a new partition with three keys no more is asked than to make three directories and to open two.
         """
-        known: set[str] = set()
+        handles: dict[str, Handle] = {}
 
         def make(path: str) -> bool:
-            missing = []
-            parent = path.rpartition("/")[0]
-            while parent and parent not in known:
-                missing.append(parent)
-                parent = parent.rpartition("/")[0]
-            if parent:
-                try:
-                    while missing:
-                        _make_unless_there(missing[-1])
-                        known.add(missing.pop())
-                    os.mkdir(path)
-                    return True
-                except OSError:
-                    known.clear()
-            is_new = self.make(path)
-            known.update(_ancestors(path))
-            return is_new
+            folder, name = _split(path)
+            try:
+                parent = handles.get(folder) or self._kept(handles, folder)
+                os.mkdir(name, dir_fd=parent.number)
+                return True
+            except FileExistsError:
+                return self.make(path)
+            except OSError:
+                handles.clear()
+                return self.make(path)
 
         return make
 
     def delete(self, path: str) -> None:
-        if os.path.islink(path) or os.path.isfile(path):
-            os.unlink(path)
-        elif os.path.lexists(path):
-            shutil.rmtree(path)
+        folder, name = _split(path)
+        try:
+            parent = self.open(folder)
+        except FileNotFoundError:
+            return
+        with parent:
+            _delete(parent, name)
 
     def delete_if_empty(self, path: str) -> bool:
+        folder, name = _split(path)
         try:
-            os.rmdir(path)
+            with self.open(folder) as parent:
+                os.rmdir(name, dir_fd=parent.number)
         except OSError:
             return False
         return True
 
-    def move(self, source: str, target: str) -> None:
-        """Refuses to replace anything; `rename` alone would replace an empty directory."""
-        if os.path.lexists(target):
-            raise FileExistsError(f"{target} exists already")
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        os.rename(source, target)
+    def move(self, source: str, target_root: "LocalDirectories", target: str) -> None:
+        """Below this root or to another one. Raises FileExistsError for a target that is there, even an empty one."""
+        folder, name = _split(source)
+        new_folder, new_name = _split(target)
+        with self.open(folder) as parent:
+            if not is_there(parent, name):
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), source)
+            try:
+                new_parent = target_root.open(new_folder)
+            except FileNotFoundError:
+                target_root._make_folders(new_folder)
+                new_parent = target_root.open(new_folder)
+            with new_parent:
+                rename_to_free_name(parent, name, new_parent, new_name)
 
     def file_sizes(self, path: str) -> Iterator[tuple[str, int]]:
-        """Path relative to `path`, and size, of every file below."""
-        for folder, folders, files in os.walk(path):
-            folders[:] = [name for name in folders if name[0] not in "._"]
-            for name in files:
-                full = os.path.join(folder, name)
-                yield os.path.relpath(full, path), os.lstat(full).st_size
+        """Path relative to `path`, and size, of every file below; of what is not a directory there are none."""
+        try:
+            top = self.open(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        with top:
+            for visit in _walk(top, (FileNotFoundError, PermissionError), skips_hidden=True):
+                for entry in visit.files:
+                    with suppress(FileNotFoundError):
+                        yield f"{visit.folder}{entry.name}", entry.stat(follow_symlinks=False).st_size
 
-    def resolve(self, path: str) -> str:
-        """`path` with symbolic links followed as far as it exists, for comparing it with the roots."""
-        return os.path.realpath(path)
+    def directories(self, path: str, levels: int) -> Iterator[str]:
+        """Paths, relative to `path`, of the directories up to so many levels below it."""
+        try:
+            top = self.open(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        with top:
+            for visit in _walk(top, (FileNotFoundError, PermissionError), levels=levels):
+                yield from (f"{visit.folder}{name}" for name in visit.directories)
+
+    def _make_root(self) -> bool:
+        try:
+            os.mkdir(self.root)
+            return True
+        except FileExistsError:
+            if self.is_directory(""):
+                return False
+            raise
+        except FileNotFoundError:
+            os.makedirs(self.root, exist_ok=True)
+            return True
+
+    def _make_folders(self, folder: str) -> None:
+        self._make_root()
+        handle = self.open("")
+        for name in folder.split("/") if folder else ():
+            handle = _made(handle, name)
+
+    def _kept(self, handles: dict[str, Handle], folder: str) -> Handle:
+        """The handle of a directory, which is made where it is missing; it and those above it are kept."""
+        if len(handles) >= _KEPT_HANDLES_MAX:
+            handles.clear()
+        missing: list[str] = []
+        handle = handles.get(folder)
+        while handle is None and folder:
+            missing.append(folder)
+            folder = _split(folder)[0]
+            handle = handles.get(folder)
+        if handle is None:
+            handle = handles[""] = self.open("")
+        for path in reversed(missing):
+            handle = handles[path] = _made(handle, _split(path)[1])
+        return handle
 
 
-def _ancestors(path: str) -> Iterator[str]:
-    """Upwards, without the top."""
-    parent = path.rpartition("/")[0]
-    while parent:
-        yield parent
-        parent = parent.rpartition("/")[0]
+def _split(path: str) -> tuple[str, str]:
+    folder, _, name = path.rpartition("/")
+    return folder, name
 
 
-def _make_unless_there(path: str) -> None:
+def _made(parent: Handle, name: str) -> Handle:
     with suppress(FileExistsError):
-        os.mkdir(path)
+        os.mkdir(name, dir_fd=parent.number)
+    return open_below(parent, name)
+
+
+def _delete(parent: Handle, name: str) -> None:
+    """Delete what has this name, a directory with all below it, a symbolic link without what it leads to."""
+    try:
+        os.rmdir(name, dir_fd=parent.number)
+    except FileNotFoundError:
+        return
+    except NotADirectoryError:
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=parent.number)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        with open_below(parent, name) as top:
+            _empty(top)
+        os.rmdir(name, dir_fd=parent.number)
+
+
+def _empty(top: Handle) -> None:
+    """Delete all below a directory, with few handles open however deep it is."""
+    folders: list[str] = []
+    for visit in _walk(top, FileNotFoundError):
+        folders.extend(f"{visit.folder}{name}" for name in visit.directories)
+        for entry in visit.files:
+            with suppress(FileNotFoundError):
+                os.unlink(entry.name, dir_fd=visit.handle.number)
+    for path in reversed(folders):
+        folder, name = _split(path)
+        with suppress(FileNotFoundError), open_below(top, folder or ".") as parent:
+            os.rmdir(name, dir_fd=parent.number)
+
+
+class _Visit(NamedTuple):
+    """A directory as a walk finds it; `folder` is its path with a slash at the end, `""` for the first."""
+
+    folder: str
+    handle: Handle
+    directories: list[str]
+    files: list[os.DirEntry[str]]
+
+
+def _walk(
+    top: Handle,
+    passed_over: type[OSError] | tuple[type[OSError], ...],
+    *,
+    skips_hidden: bool = False,
+    levels: int | None = None,
+) -> Iterator[_Visit]:
+    """A directory and those below it, each after the one it lies in, however they change meanwhile."""
+    pending = [("", 1)]
+    while pending:
+        folder, level = pending.pop()
+        try:
+            handle = open_below(top, folder[:-1] or ".", LISTING)
+        except passed_over:
+            continue
+        with handle:
+            visit = _Visit(folder, handle, [], [])
+            with os.scandir(handle.number) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        visit.directories.append(entry.name)
+                    else:
+                        visit.files.append(entry)
+            yield visit
+        if levels is None or level < levels:
+            pending += [
+                (f"{folder}{name}/", level + 1) for name in visit.directories if not (skips_hidden and name[0] in "._")
+            ]

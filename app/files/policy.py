@@ -6,7 +6,7 @@ from typing import Final
 
 
 class FilePolicy(StrEnum):
-    """MANAGE makes, moves and deletes directories; IGNORE leaves them to others; REFUSE takes no such location."""
+    """MANAGE makes, moves and deletes directories below the roots; IGNORE leaves them to others; REFUSE takes none."""
 
     MANAGE = "manage"
     IGNORE = "ignore"

@@ -1,7 +1,7 @@
 """Directories in everything else fsspec speaks: HDFS, object stores, memory."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import fsspec
 
@@ -13,14 +13,16 @@ class UnknownFileSystem(Exception):
 
 
 class RemoteDirectories:
-    """The `Backend` for one scheme and authority. Raises whatever the library raises, and UnknownFileSystem.
+    """The `Backend` for one root. Raises whatever the library raises, and UnknownFileSystem.
 
     In object stores a directory exists as long as something lies in it, so making one mostly changes nothing and who
     made it cannot be known; `make` then says "not this call", which keeps it from being deleted by mistake.
     """
 
-    def __init__(self, scheme: str, authority: str, options: Mapping[str, Any]) -> None:
+    def __init__(self, scheme: str, authority: str, root: str, options: Mapping[str, Any]) -> None:
+        """`root` is a path that begins with a slash and ends with none."""
         self._base = f"{_FSSPEC_NAME.get(scheme, scheme)}://{authority}"
+        self._root = root
         try:
             # A cached listing would hide what other servers do.
             self._files, _ = fsspec.url_to_fs(
@@ -59,8 +61,8 @@ class RemoteDirectories:
         self._files.rmdir(full)
         return True
 
-    def move(self, source: str, target: str) -> None:
-        full_target = self._full(target)
+    def move(self, source: str, target_root: Self, target: str) -> None:
+        full_target = target_root._full(target)
         if self._files.exists(full_target):
             raise FileExistsError(f"{target} exists already")
         self._files.makedirs(self._files._parent(full_target), exist_ok=True)
@@ -71,8 +73,13 @@ class RemoteDirectories:
         for name, details in self._files.find(full, detail=True).items():
             yield name[len(full) :].lstrip("/"), int(details.get("size") or 0)
 
-    def resolve(self, path: str) -> str:
-        return path
+    def directories(self, path: str, levels: int) -> Iterator[str]:
+        full = self._full(path).rstrip("/")
+        if not self._files.isdir(full):
+            return
+        for name, details in self._files.find(full, maxdepth=levels, withdirs=True, detail=True).items():
+            if details.get("type") == "directory" and name != full:
+                yield name[len(full) :].lstrip("/")
 
     def _full(self, path: str) -> str:
-        return str(self._files._strip_protocol(self._base + path))
+        return str(self._files._strip_protocol(f"{self._base}{self._root}/{path}"))

@@ -6,8 +6,8 @@ to the same conclusion the change is made, else everything starts over. A direct
 (`directory_moves`).
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -28,7 +28,6 @@ from app.metastore.parameters import (
     alter_table_counts_files,
     check_expected,
     says_true,
-    take_do_not_update,
     with_fast_statistics,
     without_accurate_columns,
 )
@@ -80,13 +79,13 @@ class AlterRequest:
 
     given             the new table, normalised and complete, but for the location, which may be absent
     sent_location     what the caller put there: absent and empty mean different things in a rename
-    complaint         what is wrong with its names, columns or serde; raised once the table it replaces was looked at
+    keeps_statistics  the table carried the mark that its statistics are to be left alone
     """
 
     name: TableName
     given: Table
     sent_location: str | None
-    complaint: InvalidOperationException | MetaException | None
+    keeps_statistics: bool
     cascade: bool
     environment: Mapping[str, str]
     expected_key: str | None
@@ -98,11 +97,16 @@ class AlterRequest:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What an alteration depends on besides the table itself; `source_path` is where the old database's tables go."""
+    """What an alteration depends on besides the table itself.
+
+    source_path       where the old database's tables go
+    adopted_locations where partitions lie whose data the table does not own yet, and is to own
+    """
 
     source_path: str
     target_database: StoredDatabase | None
     target_is_taken: bool
+    adopted_locations: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +175,9 @@ class AlterTableService:
         The compare-and-set may come as arguments or in the environment. With `checks_buckets` every bucketing column
         must be a column, as from Hive 4 on. Raises InvalidOperationException, MetaException.
         """
-        request = self._checked(
-            name, table, environment, cascade, expected_key, expected_value, checks_buckets=checks_buckets
-        )
+        request = self._checked(name, table, environment, cascade, expected_key, expected_value)
+        if checks_buckets:
+            check_bucket_columns(request.given, InvalidOperationException)
         for _ in range(_ATTEMPTS):
             plan = self._store.read(lambda snapshot: self._plan(snapshot, request))
             done = self._do_files(plan, request)
@@ -204,22 +208,26 @@ class AlterTableService:
         cascade: bool,
         expected_key: str | None,
         expected_value: str | None,
-        *,
-        checks_buckets: bool,
     ) -> AlterRequest:
         given = required(table, "new table")
-        complaint = _complaint(given, self._settings, checks_buckets=checks_buckets)
+        check_shape(
+            given,
+            allows_slash=self._settings.allows_slash_in_table_names,
+            refusal=InvalidOperationException,
+            checks_keys=False,
+        )
+        check_serde(given.sd)
         db_name = normalize(given.dbName or required(name.db_name, "database name"))
         sent_location = given.sd.location if given.sd else None
         if sent_location:
             given = with_location(given, self._warehouse.normalized(sent_location))
-        stored = stored_table(given, db_name, self._clock.seconds())
+        stored, keeps_statistics = stored_table(given, db_name, self._clock.seconds())
         properties = (environment.properties if environment else None) or {}
         return AlterRequest(
             name=name,
             given=stored,
             sent_location=sent_location,
-            complaint=complaint,
+            keeps_statistics=keeps_statistics or not self._settings.gathers_statistics,
             cascade=cascade or says_true(properties, CASCADE),
             environment=properties,
             expected_key=properties.get(EXPECTED_KEY) if expected_key is None else expected_key,
@@ -230,7 +238,12 @@ class AlterTableService:
         old = request.name.find(snapshot)
         if old is None:
             raise InvalidOperationException(f"{request.name} table not found")
-        return decide(request, old, self._surroundings(snapshot, request, old.table), self._warehouse, self._settings)
+        around = self._surroundings(snapshot, request, old.table)
+        if old.partition_count and _adopts(old.table, request.given):
+            own = old.table.sd.location if old.table.sd else None
+            adopted = [*([own] if own else []), *snapshot.outside_locations(old)]
+            around = replace(around, adopted_locations=adopted)
+        return decide(request, old, around, self._warehouse, self._settings)
 
     def _surroundings(self, snapshot: Snapshot, request: AlterRequest, old: Table) -> Surroundings:
         source = snapshot.database(old.dbName or "")
@@ -239,7 +252,7 @@ class AlterTableService:
         if not request.renames(old):
             return Surroundings(source_path, source, target_is_taken=False)
         db_name, tbl_name = request.given.dbName or "", request.given.tableName or ""
-        if "\0" in db_name or "\0" in tbl_name:
+        if "\0" in db_name:
             return Surroundings(source_path, None, target_is_taken=False)
         return Surroundings(source_path, snapshot.database(db_name), snapshot.table(db_name, tbl_name) is not None)
 
@@ -342,9 +355,6 @@ def decide(
 ) -> Alteration:
     """What altering `old` as requested comes to. Raises InvalidOperationException, MetaException."""
     before, given = old.table, request.given
-    after = _merged(before, given)
-    if request.complaint is not None:
-        raise request.complaint
     _check_expected(request, before)
     renames = request.renames(before)
     if renames and around.target_is_taken:
@@ -358,32 +368,35 @@ def decide(
             "Unable to change partition or table. Check metastore logs for detailed stack."
             f"Database {given.dbName} doesn't exist."
         )
+    after = _merged(before, given)
     move = None
     if renames and not is_view(before.tableType):
         move = _move_of_rename(request, before, around, target.database, warehouse)
-    if move is not None:
-        return Alteration(old, with_location(after, move[1]), target.database_id, FileWork(move=move))
-    after, counts_files = _counted(request, after, settings)
-    files = FileWork(counted_location=_managed_location(after, warehouse) if counts_files else None)
+    if move is None:
+        files = FileWork(counted_location=_counted_location(request, after, warehouse))
+    else:
+        files = FileWork(move=move)
+        after = with_location(after, move[1])
+    _check_place(before, after, around, warehouse)
     return Alteration(old, after, target.database_id, files)
 
 
-def _complaint(
-    given: Table, settings: MetastoreSettings, *, checks_buckets: bool
-) -> InvalidOperationException | MetaException | None:
-    try:
-        check_shape(
-            given,
-            allows_slash=settings.allows_slash_in_table_names,
-            refusal=InvalidOperationException,
-            checks_keys=False,
-        )
-        check_serde(given.sd)
-        if checks_buckets:
-            check_bucket_columns(given, InvalidOperationException)
-    except (InvalidOperationException, MetaException) as error:
-        return error
-    return None
+def _adopts(before: Table, after: Table) -> bool:
+    """Whether the table becomes the owner of data that was not its own."""
+    is_owner = not is_view(after.tableType) and not is_external(after.parameters or {})
+    return is_owner and (is_view(before.tableType) or is_external(before.parameters or {}))
+
+
+def _check_place(before: Table, after: Table, around: Surroundings, warehouse: Warehouse) -> None:
+    """A place that was stored before the roots were narrowed may stay, as long as nothing more is done there."""
+    location = after.sd.location if after.sd else None
+    if not location or is_view(after.tableType):
+        return
+    adopts = _adopts(before, after)
+    if adopts or before.sd is None or location != before.sd.location:
+        warehouse.check_place(location, is_owned=not is_external(after.parameters or {}))
+    for adopted in around.adopted_locations if adopts else ():
+        warehouse.check_place(adopted)
 
 
 def _check_expected(request: AlterRequest, before: Table) -> None:
@@ -470,18 +483,12 @@ def _move_of_rename(
     return (old_location, on_file_system_of(target, old_location)) if warehouse.manages(old_location) else None
 
 
-def _counted(request: AlterRequest, after: Table, settings: MetastoreSettings) -> tuple[Table, bool]:
-    """Whether files are to be counted. The mark DO_NOT_UPDATE_STATS is taken where they would be."""
+def _counted_location(request: AlterRequest, after: Table, warehouse: Warehouse) -> str | None:
+    location = after.sd.location if after.sd else None
     counts = alter_table_counts_files(after.tableType, request.environment, is_partitioned=bool(after.partitionKeys))
-    if not counts or not settings.gathers_statistics:
-        return after, False
-    parameters, keeps_statistics = take_do_not_update(after.parameters or {})
-    return with_parameters(after, parameters), not keeps_statistics
-
-
-def _managed_location(table: Table, warehouse: Warehouse) -> str | None:
-    location = table.sd.location if table.sd else None
-    return location if location and warehouse.manages(location) else None
+    if request.keeps_statistics or not counts or not location or not warehouse.manages(location):
+        return None
+    return location
 
 
 def _columns_of(table: Table) -> list[FieldSchema]:

@@ -97,11 +97,12 @@ class DatabaseService:
         except InvalidName as error:
             raise InvalidObjectException(str(error)) from error
         location = self._warehouse.new_database_location(name, given.locationUri)
+        self._warehouse.check_place(location)
         stored = _stored(given, normalize(name), location, self._clock.seconds())
         if given.managedLocationUri:
-            stored = msgspec.structs.replace(
-                stored, managedLocationUri=self._warehouse.normalized(given.managedLocationUri)
-            )
+            managed = self._warehouse.normalized(given.managedLocationUri)
+            self._warehouse.check_place(managed)
+            stored = msgspec.structs.replace(stored, managedLocationUri=managed)
         self._create(stored, name)
 
     def get(self, name: str | None) -> Database:
@@ -153,6 +154,8 @@ class DatabaseService:
             if before is None:
                 raise database_not_found(name)
             after = msgspec.structs.replace(before.database, **changes)
+            if after.locationUri != before.database.locationUri:
+                self._warehouse.check_place(after.locationUri or "")
             tx.update_database(before.database_id, after)
             tx.append_event(self._events.alter_database(before.database, after))
 

@@ -15,6 +15,7 @@ from app.metastore.ports import (
     FileSystem,
     FileSystemError,
     PendingMove,
+    Reach,
     Snapshot,
     Store,
     StoreError,
@@ -83,6 +84,9 @@ class DirectoryMoves:
 
     def _put_back(self, move: PendingMove) -> bool:
         try:
+            if any(self._files.reach(place) is Reach.OUTSIDE for place in (move.source, move.target)):
+                _LOG.error("%s stays, and belongs at %s: name both in file_roots", move.target, move.source)
+                return False
             if self._files.exists(move.target) and not self._files.exists(move.source):
                 self._files.move_directory(move.target, move.source)
         except FileSystemError as error:

@@ -55,7 +55,7 @@ from app.metastore.ports import (
 )
 from app.metastore.privileges import has_partition_privileges
 from app.metastore.settings import MetastoreSettings
-from app.metastore.table_types import is_view
+from app.metastore.table_types import is_external, is_view
 from app.structs import (
     AlreadyExistsException,
     EnvironmentContext,
@@ -309,6 +309,7 @@ class PartitionAdditions:
             table.table.tableType, environment, directory_existed=True
         )
         counted = {location for location, one in placed.items() if counts_files and _lacks_statistics(one.partition)}
+        self._directories.check_places(placed, is_owned=not is_external(table_parameters(table)))
         with file_errors_as_meta():
             return self._directories.make(list(placed), counted, made.new)
 

@@ -30,6 +30,7 @@ from app.metastore.partition_writes import (
     still,
     stored_form,
     table_location,
+    table_parameters,
     until_not_overtaken,
     with_location,
     write,
@@ -46,7 +47,7 @@ from app.metastore.ports import (
     Transaction,
 )
 from app.metastore.settings import MetastoreSettings
-from app.metastore.table_types import TableType, is_view
+from app.metastore.table_types import TableType, is_external, is_view
 from app.structs import (
     EnvironmentContext,
     FieldSchema,
@@ -144,6 +145,7 @@ class PartitionChanges:
     ) -> None:
         table, changes = self._store.read(lambda snapshot: self._load(snapshot, table_name, partitions, texts))
         if changes:
+            self._check_places(table, changes)
             changes = self._counted(table, changes, environment)
             events = self._events_of(table, changes)
             write(self._store, lambda transaction: _apply(transaction, table, changes, events))
@@ -207,6 +209,15 @@ class PartitionChanges:
             counted = dict(zip(due, self._directories.count(due), strict=True))
         return [_with_statistics(change, counted, environment) for change in changes]
 
+    def _check_places(self, table: StoredTable, changes: Sequence[_Change]) -> None:
+        """Only of those that change their place: one that was stored before the roots were narrowed may stay."""
+        moved = [
+            location
+            for change in changes
+            if (location := location_of(change.after.partition)) and location != location_of(change.before.partition)
+        ]
+        self._directories.check_places(moved, is_owned=not is_external(table_parameters(table)))
+
     def _events_of(self, table: StoredTable, changes: Sequence[_Change]) -> list[Event]:
         pairs = [(change.before.partition, change.after.partition) for change in changes]
         return list(self._events.alter(table.table, pairs))
@@ -215,6 +226,7 @@ class PartitionChanges:
         table, change = self._store.read(lambda snapshot: self._load_rename(snapshot, table_name, values, sent))
         with file_errors_as_meta():
             change, move = self._placed(table, change, sent)
+            self._check_places(table, [change])
             change = self._counted_source(table, change)
         events = self._events_of(table, [change])
         try:

@@ -2,13 +2,14 @@
 
 import logging
 import threading
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Final, TypeVar
 
 from app.metastore.locations import is_under, join, relative_part
+from app.metastore.placement import check_place
 from app.metastore.ports import FileSystem, FileSystemError
 
 S = TypeVar("S")
@@ -63,6 +64,11 @@ class PartitionDirectories:
 
         self._for_each(make_one, locations, has_failed)
         return self._for_each(count_one, found, has_failed)
+
+    def check_places(self, locations: Iterable[str], *, is_owned: bool) -> None:
+        """Whether partitions of a table that owns its data, or does not, may lie there. Raises MetaException."""
+        for location in locations:
+            check_place(self._files, location, is_owned=is_owned)
 
     def make_again(self, locations: Sequence[str]) -> None:
         """Make directories that partitions already stored rely on; failures are only logged."""

@@ -15,9 +15,11 @@ from app.metastore.partition_writes import (
     location_of,
     still,
     table_location,
+    table_parameters,
     until_not_overtaken,
     with_location,
 )
+from app.metastore.placement import check_place
 from app.metastore.ports import (
     FileSystem,
     FileSystemError,
@@ -29,6 +31,7 @@ from app.metastore.ports import (
     StoredTable,
     Transaction,
 )
+from app.metastore.table_types import is_external
 from app.structs import FieldSchema, MetaException, Partition
 
 
@@ -64,6 +67,10 @@ class PartitionExchange:
         with file_errors_as_meta():
             move = self._checked_move(exchange)
         arriving = [_arriving(exchange, one, move) for one in exchange.leaving]
+        is_owned = not is_external(table_parameters(exchange.target))
+        for one in arriving:
+            if location := location_of(one.partition):
+                check_place(self._files, location, is_owned=is_owned)
         try:
             self._moves.commit(lambda transaction: self._apply(transaction, exchange, arriving), move)
         except FileSystemError as error:
@@ -81,6 +88,7 @@ class PartitionExchange:
                 "Got exception: java.io.IOException Cannot rename the source path. The destination path already exists."
             )
         elif exchange.leaving and self._files.exists(old):
+            check_place(self._files, new, is_owned=True)
             return Move(exchange.target.table_id, old, new)
         raise MetaException(f"Got exception: java.io.FileNotFoundException File {old} does not exist")
 

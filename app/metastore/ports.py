@@ -5,6 +5,7 @@ Primitives below, semantics above: nothing here knows Hive's error texts, and no
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol, TypeVar
 
 from app.metastore.filters import BoundFilter, TableFilter
@@ -429,11 +430,32 @@ class Store(Protocol):
         """Finish the writes that are waiting, then give back everything."""
 
 
+class Reach(StrEnum):
+    """What a location is to this server.
+
+    MANAGED   below one of its roots: directories are made, moved, deleted and measured
+    OUTSIDE   on a file system it manages, but not below a root: it may be recorded, and nothing there is touched
+    IGNORED   on a file system it leaves to others
+    REFUSED   on a file system whose locations it does not take
+    """
+
+    MANAGED = "managed"
+    OUTSIDE = "outside"
+    IGNORED = "ignored"
+    REFUSED = "refused"
+
+
 class FileSystem(Protocol):
-    """Directories by location (`file:/a/b`, `hdfs://nn/a`). Raises FileSystemError with Hive's text."""
+    """Directories by location (`file:/a/b`, `hdfs://nn/a`). Raises FileSystemError with Hive's text.
+
+    Only what is MANAGED is ever looked at. To make, move or delete what is OUTSIDE is an error; what is IGNORED is left
+    alone silently.
+    """
+
+    def reach(self, location: str) -> Reach: ...
 
     def manages(self, location: str) -> bool:
-        """False where the scheme's policy is "ignore": then nothing is made, moved or deleted there."""
+        """Whether the location is MANAGED. Raises FileSystemError where it is REFUSED."""
 
     def is_directory(self, location: str) -> bool: ...
 
@@ -443,7 +465,7 @@ class FileSystem(Protocol):
         """Make it and its parents; True when this call made it, False when it was there already."""
 
     def directory_maker(self) -> Callable[[str], bool | None]:
-        """`make_directory` for many locations, cheaper than one by one; None where the scheme is not managed."""
+        """`make_directory` for many locations, cheaper than one by one; None for what is not MANAGED."""
 
     def delete_directory(self, location: str) -> None:
         """With all that is in it; one that is not there is no error."""
@@ -452,7 +474,7 @@ class FileSystem(Protocol):
         """Remove up to `levels` parents of `location`, upwards, as long as they are empty."""
 
     def move_directory(self, source: str, target: str) -> None:
-        """Within one file system; the target's parents are made."""
+        """Within one file system; the target's parents are made, and nothing that is there is replaced."""
 
     def quick_statistics(self, location: str) -> tuple[int, int]:
         """Number and total bytes of the visible files below (semantics §3.6)."""

@@ -20,7 +20,7 @@ from app.metastore.materialized_views import (
     with_id,
 )
 from app.metastore.names import normalize
-from app.metastore.parameters import create_counts_files, take_do_not_update, with_fast_statistics
+from app.metastore.parameters import create_counts_files, with_fast_statistics
 from app.metastore.partition_tables import TableName
 from app.metastore.patterns import Pattern, parse_pattern
 from app.metastore.ports import (
@@ -51,6 +51,7 @@ from app.metastore.table_types import (
     TableTypeError,
     created_parameters,
     drop_deletes_data,
+    is_external,
     is_view,
     parse_table_type,
 )
@@ -106,7 +107,7 @@ class TableService:
         MetaException (semantics §2.6, §3.3).
         """
         given = required(table, "table")
-        new, keeps_statistics = self._taken_mark(self._checked(given))
+        new, keeps_statistics = self._checked(given)
 
         def complete(tx: Transaction, table_id: TableId) -> None:
             self._constraints.add(tx, with_table(constraints, new))
@@ -118,7 +119,7 @@ class TableService:
         database = self._store.read(lambda snapshot: _room_for(snapshot, new, given))
         new = self._located(new, given, database)
         location = new.sd.location if new.sd else None
-        if is_view(new.tableType) or not location:
+        if is_view(new.tableType) or not location or not self._warehouse.manages(location):
             self._insert(new, given, complete)
             return
         made = self._warehouse.make_directory(location)
@@ -138,7 +139,7 @@ class TableService:
     def preview(self, table: Table | None) -> Table:
         """What create_table would store, without doing it. Raises as `create`."""
         given = required(table, "table")
-        new, _ = self._taken_mark(self._checked(given))
+        new, _ = self._checked(given)
         return self._located(new, given, self._store.read(lambda snapshot: _room_for(snapshot, new, given)))
 
     def get(self, name: TableName, *, tells_id: bool = False) -> Table:
@@ -265,7 +266,7 @@ class TableService:
 
         return [] if "\0" in key or "\0" in pattern else self._store.read(work)
 
-    def _checked(self, given: Table) -> Table:
+    def _checked(self, given: Table) -> tuple[Table, bool]:
         check_shape(
             given,
             allows_slash=self._settings.allows_slash_in_table_names,
@@ -274,27 +275,22 @@ class TableService:
         )
         check_skewed_columns(given, InvalidObjectException)
         now = self._clock.seconds()
-        new = stored_table(given, normalize(required(given.dbName, "database name")), now)
+        new, keeps_statistics = stored_table(given, normalize(required(given.dbName, "database name")), now)
         new = msgspec.structs.replace(new, createTime=now)
         if given.creationMetadata is not None:
             check_creation_metadata(given.creationMetadata)
             stored = stored_creation_metadata(given.creationMetadata, new, self._clock.milliseconds())
             new = msgspec.structs.replace(new, creationMetadata=stored)
-        return with_parameters(new, transactional_parameters(created_parameters, new))
-
-    def _taken_mark(self, table: Table) -> tuple[Table, bool]:
-        """Without the mark DO_NOT_UPDATE_STATS where files of such a table are counted, and whether it was set."""
-        if is_view(table.tableType) or table.partitionKeys or not self._settings.gathers_statistics:
-            return table, False
-        parameters, keeps_statistics = take_do_not_update(table.parameters or {})
-        return with_parameters(table, parameters), keeps_statistics
+        return with_parameters(new, transactional_parameters(created_parameters, new)), keeps_statistics
 
     def _located(self, new: Table, given: Table, database: StoredDatabase) -> Table:
         check_serde(given.sd)
         location = new.sd.location if new.sd else None
         if is_view(new.tableType):
             return with_location(new, self._warehouse.normalized(location) if location else None)
-        return with_location(new, self._warehouse.new_table_location(database.database, new.tableName or "", location))
+        place = self._warehouse.new_table_location(database.database, new.tableName or "", location)
+        self._warehouse.check_place(place, is_owned=not is_external(new.parameters or {}))
+        return with_location(new, place)
 
     def _with_statistics(
         self, table: Table, location: str, environment: EnvironmentContext | None, *, directory_existed: bool
@@ -306,7 +302,7 @@ class TableService:
             is_partitioned=bool(table.partitionKeys),
             directory_existed=directory_existed,
         )
-        if not counts or not self._warehouse.manages(location):
+        if not counts:
             return table
         file_count, total_bytes = self._warehouse.statistics(location)
         properties = environment.properties if environment else None

@@ -19,7 +19,7 @@ from app.metastore.parameters import (
     with_new_ddl_time,
 )
 from app.metastore.partition_tables import TableName
-from app.metastore.ports import FileSystem, Selection, Snapshot, Store, StoredPartition, StoredTable, Transaction
+from app.metastore.ports import FileSystem, Reach, Selection, Snapshot, Store, StoredPartition, StoredTable, Transaction
 from app.metastore.settings import MetastoreSettings
 from app.metastore.table_shape import with_parameters
 from app.metastore.table_types import drop_deletes_data, is_view
@@ -78,7 +78,8 @@ class TruncateService:
     def _empty(self, location: str) -> None:
         with file_errors_as_meta():
             if not self._files.manages(location):
-                raise MetaException(f"Cannot truncate: this server does not manage the files in {location}")
+                outside = " (file_roots)" if self._files.reach(location) is Reach.OUTSIDE else ""
+                raise MetaException(f"Cannot truncate: this server does not manage the files in {location}{outside}")
             self._files.delete_directory(location)
             self._files.make_directory(location)
 

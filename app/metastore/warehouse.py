@@ -13,7 +13,8 @@ from app.metastore.locations import (
     join,
     normalize_location,
 )
-from app.metastore.ports import FileSystem, FileSystemError
+from app.metastore.placement import check_place
+from app.metastore.ports import FileSystem, FileSystemError, Reach
 from app.metastore.settings import MetastoreSettings
 from app.structs import Database, MetaException
 
@@ -51,6 +52,10 @@ class Warehouse:
         """Where a table goes that does not say; its directory moves when it is renamed."""
         return default_table_location(self.path_of(database), tbl_name)
 
+    def check_place(self, location: str, *, is_owned: bool = True) -> None:
+        """Whether a location may be recorded, as that of data that the catalog owns or does not."""
+        check_place(self._files, location, is_owned=is_owned)
+
     def make_directory(self, location: str) -> bool:
         """True when this call made it, so that it may be discarded when what it was made for fails."""
         with file_errors_as_meta():
@@ -72,12 +77,15 @@ class Warehouse:
             _LOG.warning("Kept %s: the warehouse lies in it", location)
             return
         try:
+            if self._files.reach(location) is Reach.OUTSIDE:
+                _LOG.warning("Kept %s: it is outside the directories this server manages (file_roots)", location)
+                return
             self._files.delete_directory(location)
         except FileSystemError as error:
             _LOG.warning("Could not delete %s: %s", location, error)
 
     def manages(self, location: str) -> bool:
-        """Whether directories there are this server's business."""
+        """Whether directories there are made, moved, deleted and measured."""
         with file_errors_as_meta():
             return self._files.manages(location)
 

@@ -24,7 +24,7 @@ def real_metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealMet
 
 @pytest.fixture(scope="session")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
-    with GatewayServer(tmp_path_factory.mktemp("gateway")) as server:
+    with Metastore.gateway(tmp_path_factory.mktemp("gateway")) as server:
         yield server
 
 
@@ -34,7 +34,7 @@ def gateway_on_postgres(
 ) -> Iterator[GatewayServer]:
     folder = tmp_path_factory.mktemp("gateway_on_postgres")
     migrate(postgres_server.url(), folder)
-    with GatewayServer(folder, database=postgres_server.url()) as server:
+    with Metastore.gateway(folder, postgres_server.url()) as server:
         yield server
 
 

@@ -75,6 +75,11 @@ class Metastore:
         headers = basic(server.user, server.password)
         return cls(connection, API_PATH, headers, server.data_dir / "warehouse", server.data_dir / "elsewhere")
 
+    @staticmethod
+    def gateway(folder: Path, database: str | None = None) -> GatewayServer:
+        """One that manages the scripts' second place too, as the real one manages any."""
+        return GatewayServer(folder, database=database, settings={"file_roots": [f"file:{folder}/elsewhere"]})
+
     def ask(self, step: Step) -> Reply:
         self.send(step)
         return self.receive()

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.java, pytest.mark.slow]
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
     """One of its own: options that a script has set stay for as long as a server runs."""
-    with GatewayServer(tmp_path_factory.mktemp("gateway_beside_the_real_one")) as server:
+    with Metastore.gateway(tmp_path_factory.mktemp("gateway_beside_the_real_one")) as server:
         yield server
 
 

@@ -91,4 +91,20 @@ UNCOMPARED: tuple[Uncompared, ...] = (
         "They are shown as open for a shorter time.",
         "tests/test_main.py::test_transactions_are_looked_at_as_often_as_they_end",
     ),
+    Uncompared(
+        "locations outside the warehouse",
+        "create_database alter_database create_table create_table_with_constraints create_table_req "
+        "create_table_with_environment_context alter_table alter_table_with_environment_context "
+        "alter_table_with_cascade alter_table_req add_partition add_partition_with_environment_context "
+        "add_partitions add_partitions_pspec add_partitions_req alter_partition alter_partitions rename_partition "
+        "exchange_partition exchange_partitions truncate_table",
+        "Makes, moves, deletes and measures directories anywhere.",
+        "Only below the warehouse and `file_roots`, where the comparison's second place is. Elsewhere databases, "
+        "tables that are not external, and their partitions are refused: MetaException '... is outside the "
+        "directories this server manages; ... file_roots ...'. External tables and their partitions may lie "
+        "there; their directories are not made, moved, deleted or counted, so they have no `numFiles` and "
+        "`totalSize`. Symbolic links below a root are not followed.",
+        "Who may change the catalog may not change every file of the account that the gateway runs under.",
+        "tests/metastore/test_placement.py::test_what_is_owned_is_refused_outside_and_what_is_not_is_recorded",
+    ),
 )

@@ -146,7 +146,9 @@ def partition_world(directory: Path, **settings: Any) -> Iterator[World]:
     file = directory / "catalog.db"
     file.write_bytes(_empty_catalog())
     store = open_store(f"sqlite:///{file}", clock, Limits())
-    world = World(store, Directories(), clock, MetastoreSettings(**settings), directory / "warehouse")
+    world = World(
+        store, Directories(roots=[f"file:{directory}"]), clock, MetastoreSettings(**settings), directory / "warehouse"
+    )
     world.root.mkdir()
     world.make_table()
     try:

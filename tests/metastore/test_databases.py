@@ -123,8 +123,8 @@ def test_a_way_up_in_a_location_is_refused(catalog: Catalog, location: str) -> N
 
 
 def test_the_place_of_managed_tables_is_normalised_too(catalog: Catalog) -> None:
-    catalog.databases.create(Database(name="d", managedLocationUri="file:///a//b/"))
-    assert catalog.databases.get("d").managedLocationUri == "file:/a/b"
+    catalog.databases.create(Database(name="d", managedLocationUri=f"{catalog.root}//b/"))
+    assert catalog.databases.get("d").managedLocationUri == f"{catalog.root}/b"
     up = Database(name="e", managedLocationUri="file:/a/../b")
     assert isinstance(refusal(lambda: catalog.databases.create(up)), MetaException)
 
@@ -234,12 +234,13 @@ def test_an_owner_that_is_not_sent_is_gone(catalog: Catalog) -> None:
 
 def test_3_1_changes_description_and_location_too(catalog: Catalog) -> None:
     catalog.databases.create(Database(name="d", description="old"))
-    catalog.databases.alter("d", Database(description="new", locationUri="file:/elsewhere/"), changes_place=True)
+    elsewhere = f"{catalog.root}/elsewhere"
+    catalog.databases.alter("d", Database(description="new", locationUri=f"{elsewhere}/"), changes_place=True)
     assert catalog.databases.get("d").description == "new"
-    assert catalog.databases.get("d").locationUri == "file:/elsewhere"
+    assert catalog.databases.get("d").locationUri == elsewhere
     catalog.databases.alter("d", Database(description="", locationUri=""), changes_place=True)
     assert catalog.databases.get("d").description == "new"
-    assert catalog.databases.get("d").locationUri == "file:/elsewhere"
+    assert catalog.databases.get("d").locationUri == elsewhere
 
 
 def test_altering_a_missing_database_is_an_error(catalog: Catalog) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.metastore.partition_tables import TableName
-from app.metastore.ports import FileSystemError
+from app.metastore.ports import FileSystemError, Reach
 from app.structs import (
     AlreadyExistsException,
     EnvironmentContext,
@@ -560,6 +560,9 @@ def test_a_table_altered_meanwhile_is_looked_at_again(world: World) -> None:
 
 def test_unreachable_files_fail_the_call_and_nothing_else(world: World) -> None:
     class BrokenFiles:
+        def reach(self, location: str) -> Reach:
+            return Reach.MANAGED
+
         def directory_maker(self) -> Callable[[str], bool | None]:
             raise FileSystemError('No FileSystem for scheme "x"')
 

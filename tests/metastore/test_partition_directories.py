@@ -15,8 +15,8 @@ from app.metastore.ports import FileSystemError
 class MeetingFiles(Directories):
     """Lets no thread but the caller's go on before so many have come; remembers who made what."""
 
-    def __init__(self, together: int) -> None:
-        super().__init__()
+    def __init__(self, root: Path, together: int) -> None:
+        super().__init__(roots=[f"file:{root}"])
         self.barrier = threading.Barrier(together, timeout=10)
         self.met = threading.local()
         self.callers_count = 0
@@ -39,7 +39,7 @@ def locations(root: Path, count: int) -> list[str]:
 
 
 def test_new_and_found(tmp_path: Path) -> None:
-    directories = PartitionDirectories(Directories(), 15)
+    directories = PartitionDirectories(Directories(roots=[f"file:{tmp_path}"]), 15)
     first, second, third = locations(tmp_path, 3)
     for location in (second, third):
         Path(location.removeprefix("file:")).mkdir(parents=True)
@@ -50,7 +50,7 @@ def test_new_and_found(tmp_path: Path) -> None:
 
 
 def test_what_this_call_made_before_is_not_found(tmp_path: Path) -> None:
-    directories = PartitionDirectories(Directories(), 15)
+    directories = PartitionDirectories(Directories(roots=[f"file:{tmp_path}"]), 15)
     new: set[str] = set()
     wanted = locations(tmp_path, 2)
     assert directories.make(wanted, wanted, new) == []
@@ -60,7 +60,7 @@ def test_what_this_call_made_before_is_not_found(tmp_path: Path) -> None:
 def test_many_slow_ones_are_made_in_threads(tmp_path: Path) -> None:
     new: set[str] = set()
     wanted = locations(tmp_path, 40)
-    files = MeetingFiles(together=4)
+    files = MeetingFiles(tmp_path, together=4)
     each_look_is_a_second_later = itertools.count().__next__
     PartitionDirectories(files, 4, each_look_is_a_second_later).make(wanted, (), new)
     assert new == set(wanted)
@@ -70,7 +70,7 @@ def test_many_slow_ones_are_made_in_threads(tmp_path: Path) -> None:
 def test_quick_ones_are_made_by_the_caller(tmp_path: Path) -> None:
     new: set[str] = set()
     wanted = locations(tmp_path, 40)
-    files = MeetingFiles(together=4)
+    files = MeetingFiles(tmp_path, together=4)
     PartitionDirectories(files, 4, lambda: 0.0).make(wanted, (), new)
     assert new == set(wanted)
     assert files.callers_count == 40
@@ -79,7 +79,7 @@ def test_quick_ones_are_made_by_the_caller(tmp_path: Path) -> None:
 def test_a_few_slow_ones_are_made_by_the_caller(tmp_path: Path) -> None:
     new: set[str] = set()
     wanted = locations(tmp_path, 8)
-    files = MeetingFiles(together=4)
+    files = MeetingFiles(tmp_path, together=4)
     PartitionDirectories(files, 4, itertools.count().__next__).make(wanted, (), new)
     assert files.callers_count == 8
 
@@ -88,7 +88,7 @@ def test_what_was_made_is_known_when_one_fails(tmp_path: Path) -> None:
     wanted = locations(tmp_path, 30)
     tmp_path.joinpath("t").mkdir()
     tmp_path.joinpath("t/ds=17").write_text("in the way")
-    directories = PartitionDirectories(Directories(), 4, itertools.count().__next__)
+    directories = PartitionDirectories(Directories(roots=[f"file:{tmp_path}"]), 4, itertools.count().__next__)
     new: set[str] = set()
     with pytest.raises(FileSystemError, match="ds=17 is not a directory or unable to create one"):
         directories.make(wanted, (), new)
@@ -103,7 +103,7 @@ def test_taking_back_leaves_what_is_in_use(tmp_path: Path) -> None:
         root.joinpath(name).mkdir(parents=True)
     root.joinpath("b/1/part-0").write_text("data")
     wanted = [f"file:{root}/{name}" for name in ("a/1", "b/1")] + ["hdfs://nn/x"]
-    PartitionDirectories(Directories(), 1).take_back(f"file:{root}", wanted)
+    PartitionDirectories(Directories(roots=[f"file:{tmp_path}"]), 1).take_back(f"file:{root}", wanted)
     assert sorted(str(path.relative_to(root)) for path in root.rglob("*")) == ["a", "a/2", "b", "b/1", "b/1/part-0"]
 
 
@@ -113,11 +113,13 @@ def test_deleting_takes_data_and_empty_parents_but_not_the_root(tmp_path: Path) 
         root.joinpath(name).mkdir(parents=True)
         root.joinpath(name, "part-0").write_text("data")
     wanted = [f"file:{root}/{name}" for name in ("a/1", "b/1")] + [f"file:{root}", f"file:{tmp_path}", "hdfs://nn/x"]
-    PartitionDirectories(Directories(), 15).delete(f"file:{root}", wanted, 2)
+    PartitionDirectories(Directories(roots=[f"file:{tmp_path}"]), 15).delete(f"file:{root}", wanted, 2)
     assert sorted(str(path.relative_to(root)) for path in root.rglob("*")) == ["b", "b/2", "b/2/part-0"]
 
 
 def test_counting(tmp_path: Path) -> None:
     tmp_path.joinpath("part-0").write_text("1234")
-    counted = PartitionDirectories(Directories(), 15).count([f"file:{tmp_path}", "hdfs://nn/x"])
+    counted = PartitionDirectories(Directories(roots=[f"file:{tmp_path}"]), 15).count(
+        [f"file:{tmp_path}", "hdfs://nn/x"]
+    )
     assert counted == [(1, 4), None]
