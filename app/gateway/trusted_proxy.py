@@ -16,6 +16,7 @@ from app.gateway.proxies import Networks
 
 QUERY_FIELDS_MAX = 50
 USER_CHARACTERS_MAX = 256
+_NOT_UTF_8 = "\ufffd"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ class TrustedProxyAuthenticator:
             login = await self._logged_in(head)
             if login.user != user:
                 raise _ambiguous("the proxy and the Authorization header name different users")
-        if not user or not user.isprintable() or len(user) > USER_CHARACTERS_MAX:
+        if not _is_readable(user):
             raise Refused(401, "The name of the user that the proxy sent is not readable", reason="unreadable_user")
         if objection := self._proxied_users.objection(user, head.peer):
             text = f"The proxy may not act for user {user}: the setting trusted_proxy_users {objection}"
@@ -134,6 +135,11 @@ class TrustedProxyAuthenticator:
             text = f"User {identity.user} may not act for user {user}: the rule proxy_users.{identity.user} {objection}"
             raise Refused(403, text, reason="not_impersonated")
         return Identity(user, identity.address, headers=identity.headers)
+
+
+def _is_readable(user: str) -> bool:
+    """Bytes that are not UTF-8 are all read as one character, so that two names might become one."""
+    return 0 < len(user) <= USER_CHARACTERS_MAX and user.isprintable() and _NOT_UTF_8 not in user
 
 
 def _header_user(values: Sequence[bytes]) -> str | None:

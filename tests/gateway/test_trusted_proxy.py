@@ -43,7 +43,7 @@ def ask(*headers, peer=PROXY, query=b"", source=HEADER, secret=None, forwarding=
     rules = {"knox": ImpersonationRule(frozenset({"ann", "bob"}), Networks(["10.0.0.0/8", STRANGER]))}
     authenticator = TrustedProxyAuthenticator(Passwords(), source=source, proxy_users=rules, **options)
     proxies = Proxies(["10.0.0.0/8", "::1"], forwarding, secret=secret)
-    fields = [(name.lower().encode(), value.encode()) for name, value in headers]
+    fields = [(name.lower().encode(), value.encode("utf-8", "surrogateescape")) for name, value in headers]
     head = proxies.head(dict(fields), fields, query, peer)
     try:
         identity = authenticator.remembered(head) or asyncio.run(authenticator.authenticate(head))
@@ -106,6 +106,12 @@ def test_a_repeated_header_is_refused(values):
 @pytest.mark.parametrize("value", ["", " ", "a\x01b", "x" * 257])
 def test_an_unreadable_name_is_refused(value):
     assert ask(("X-Knox-Actor-ID", value)) == (401, "unreadable_user")
+
+
+def test_names_that_are_not_utf_8_are_refused():
+    assert ask(("X-Knox-Actor-ID", "ann\udcff")) == (401, "unreadable_user")
+    assert ask(query=b"user.name=ann%ff", source=USER_NAME) == (401, "unreadable_user")
+    assert ask(("X-Knox-Actor-ID", "änne")) == "änne"
 
 
 @pytest.mark.parametrize("source", SOURCES)
