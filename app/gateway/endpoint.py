@@ -146,7 +146,7 @@ class Endpoint:
         )
 
     def _check_head(self, exchange: Exchange) -> None:
-        """Raises Refused for what is not to be decoded, whoever sends it."""
+        """Raises Refused for a request that is not decoded at all, right password or not."""
         try:
             check_headers(exchange.head, exchange.scope["http_version"])
             self._cross_origin.check(exchange.head, exchange.scope["scheme"])

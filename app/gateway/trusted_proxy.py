@@ -30,7 +30,7 @@ class UserSource:
 
 @dataclass(frozen=True, slots=True)
 class ImpersonationRule:
-    """Whom somebody may act for, and from where; an empty `hosts` is anywhere."""
+    """Whom a user may act for, and from where; an empty `hosts` is anywhere."""
 
     users: frozenset[str]
     hosts: Networks | None = None
@@ -47,7 +47,7 @@ class ImpersonationRule:
 class TrustedProxyAuthenticator:
     """Takes the user from trusted proxies, and lets configured users act for others; the rest is the next one's.
 
-    A caller with a password who asks to act for somebody else and may not is refused: answering it as if it had not
+    A caller with a password who asks to act for another user and may not is refused: answering it as if it had not
     asked would make changes under a name that it did not mean.
     """
 
@@ -74,7 +74,7 @@ class TrustedProxyAuthenticator:
         return self._following.remembered(head)
 
     async def authenticate(self, head: RequestHead) -> Identity:
-        """Raises Refused: 401 for two users in one request, 403 when somebody may not act for somebody, and as the next
+        """Raises Refused: 401 for two users in one request, 403 for a user who may not act for another, and as the next
         authenticator does."""
         query = _query(head.query)
         named = None if head.trust is ProxyTrust.NONE else self._named_user(head, query)
@@ -119,7 +119,7 @@ class TrustedProxyAuthenticator:
             return _header_user(head.values(self._header))
         if self._takes_asterisk:
             return _asterisk_user(head)
-        # With Authorization the parameters are the client's own: it logs in, and may ask to act for somebody.
+        # With Authorization the parameters are the client's own: it logs in, and may ask to act for another user.
         if self._parameter is None or b"authorization" in head.headers:
             return None
         return query.get(self._parameter)

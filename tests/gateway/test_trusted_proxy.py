@@ -22,7 +22,7 @@ def basic(user, password):
 
 
 class Passwords:
-    """Knows users whose password is `right`, and answers in a ticket's way with a header of its own."""
+    """Knows users whose password is `right`."""
 
     def remembered(self, head):
         return None
@@ -187,7 +187,7 @@ def test_an_authenticated_proxy_user_may_act_for_whom_its_rule_names(peer):
     assert ask(basic("knox", "wrong"), peer=peer, query=b"doAs=bob") == (401, "wrong_password")
 
 
-def test_somebody_without_a_rule_is_not_answered_under_another_name_than_it_asked_for():
+def test_a_user_without_a_rule_is_not_answered_under_another_name_than_it_asked_for():
     ann = basic("ann", "right")
     assert ask(ann, peer=STRANGER, query=b"doAs=root") == (403, "not_impersonated")
     assert ask(ann, peer=STRANGER, query=b"doAs=ann") == "ann"
