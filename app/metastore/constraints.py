@@ -10,6 +10,7 @@ from app.clock import Clock
 from app.metastore.constraint_names import generated_name
 from app.metastore.errors import required, unstorable_as_meta
 from app.metastore.events import EventMaker
+from app.metastore.ids import TableId
 from app.metastore.names import normalize
 from app.metastore.partition_tables import TableName
 from app.metastore.ports import Event, Snapshot, Store, StoredTable, Transaction
@@ -98,18 +99,19 @@ class ConstraintRules:
 
     def add(self, tx: Transaction, columns: Sequence[Struct]) -> None:
         """Store constraints given by their columns. Raises InvalidObjectException, MetaException."""
+        known = _Known(tx)
         for group in _groups(columns):
-            self._add_one(tx, group)
+            self._add_one(tx, known, group)
 
-    def _add_one(self, tx: Transaction, columns: Sequence[Struct]) -> None:
+    def _add_one(self, tx: Transaction, known: "_Known", columns: Sequence[Struct]) -> None:
         kind = _KINDS[type(columns[0])]
         form = _FORMS[kind]
-        places = [_placed(tx, kind, column) for column in columns]
+        places = [_placed(known, kind, column) for column in columns]
         owner = places[0].owner
-        taken = tx.constraints.names(owner.table_id)
-        if kind is ConstraintKind.PRIMARY_KEY and tx.constraints.of_table(owner.table_id, kind):
+        if kind is ConstraintKind.PRIMARY_KEY and known.takes_primary_key(owner.table_id):
             raise MetaException(f" Primary key already exists for: {owner.table.dbName}.{owner.table.tableName}")
-        shown_name = self._name(columns[0], form, places[0], taken)
+        shown_name = self._name(columns[0], form, places[0], known)
+        known.names(owner.table_id).add(normalize(shown_name))
         named = [_complete(column, form, shown_name) for column in columns]
         tx.constraints.insert(
             [
@@ -128,11 +130,11 @@ class ConstraintRules:
         )
         tx.append_event(self._added(form, owner.table, named))
 
-    def _name(self, column: Struct, form: _Form, place: "_Place", taken: set[str]) -> str:
+    def _name(self, column: Struct, form: _Form, place: "_Place", known: "_Known") -> str:
         """As it is shown, which is how the caller spells it; it is found in any spelling."""
-        given = getattr(column, form.name_field)
+        given, taken = getattr(column, form.name_field), known.names(place.owner.table_id)
         if not given:
-            return generated_name(form.prefix, place.names, self._clock.seconds() * 1000, taken)
+            return generated_name(form.prefix, place.names, self._clock.seconds() * 1000, taken, known.tried)
         if normalize(given) in taken:
             raise InvalidObjectException(f"Constraint name already exists: {given}")
         return str(given)
@@ -243,6 +245,49 @@ class _Place:
         return [*own, *parent, self.parent_column or "", self.column]
 
 
+class _Known:
+    """What one call adds constraints to, each table read once: there may be a constraint for each of many columns."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+        self._tables: dict[TableName, StoredTable | None] = {}
+        self._columns: dict[TableId, frozenset[str | None]] = {}
+        self._names: dict[TableId, set[str]] = {}
+        self._with_primary_key: set[TableId] = set()
+        self.tried: dict[str, int] = {}
+
+    def table(self, role: str, db_name: str | None, tbl_name: str | None) -> StoredTable:
+        name = TableName(db_name, tbl_name)
+        if name not in self._tables:
+            self._tables[name] = name.find(self._tx)
+        table = self._tables[name]
+        if table is None:
+            raise InvalidObjectException(f"{role} table not found: {tbl_name}")
+        return table
+
+    def column(self, table: StoredTable, role: str, name: str | None) -> str:
+        wanted = normalize(required(name, "column name"))
+        if table.table_id not in self._columns:
+            columns = [*((table.table.sd.cols if table.table.sd else None) or ()), *(table.table.partitionKeys or ())]
+            self._columns[table.table_id] = frozenset(column.name for column in columns)
+        if wanted not in self._columns[table.table_id]:
+            raise InvalidObjectException(f"{role} column not found: {name}")
+        return wanted
+
+    def names(self, table_id: TableId) -> set[str]:
+        """Those that constraints of the table have by now."""
+        if table_id not in self._names:
+            self._names[table_id] = self._tx.constraints.names(table_id)
+        return self._names[table_id]
+
+    def takes_primary_key(self, table_id: TableId) -> bool:
+        """Whether the table has a primary key already; from now on it has."""
+        if table_id in self._with_primary_key:
+            return True
+        self._with_primary_key.add(table_id)
+        return bool(self._tx.constraints.of_table(table_id, ConstraintKind.PRIMARY_KEY))
+
+
 def with_table(columns: Sequence[Struct] | None, table: Table) -> list[Struct]:
     """Constraints as they are sent with a new table: what does not say which table is on this one."""
     filled: list[Struct] = []
@@ -302,32 +347,17 @@ def _owner_names(column: Any) -> tuple[str, str]:
     return normalize(column.table_db or ""), normalize(column.table_name or "")
 
 
-def _placed(tx: Transaction, kind: ConstraintKind, column: Any) -> _Place:
+def _placed(known: _Known, kind: ConstraintKind, column: Any) -> _Place:
     if isinstance(column, SQLForeignKey):
-        parent = _table(tx, "Parent", column.pktable_db, column.pktable_name)
-        child = _table(tx, "Child", column.fktable_db, column.fktable_name)
-        parent_column = _column(parent, "Parent", column.pkcolumn_name)
-        return _Place(child, _column(child, "Child", column.fkcolumn_name), parent, parent_column)
-    owner = _table(tx, "Parent", column.table_db, column.table_name)
+        parent = known.table("Parent", column.pktable_db, column.pktable_name)
+        child = known.table("Child", column.fktable_db, column.fktable_name)
+        parent_column = known.column(parent, "Parent", column.pkcolumn_name)
+        return _Place(child, known.column(child, "Child", column.fkcolumn_name), parent, parent_column)
+    owner = known.table("Parent", column.table_db, column.table_name)
     if kind is ConstraintKind.CHECK and column.column_name is None:
         # A check may be on the table as a whole.
         return _Place(owner, "")
-    return _Place(owner, _column(owner, "Parent", column.column_name))
-
-
-def _table(tx: Transaction, role: str, db_name: str | None, tbl_name: str | None) -> StoredTable:
-    table = TableName(db_name, tbl_name).find(tx)
-    if table is None:
-        raise InvalidObjectException(f"{role} table not found: {tbl_name}")
-    return table
-
-
-def _column(table: StoredTable, role: str, name: str | None) -> str:
-    wanted = normalize(required(name, "column name"))
-    columns = [*((table.table.sd.cols if table.table.sd else None) or ()), *(table.table.partitionKeys or ())]
-    if all(column.name != wanted for column in columns):
-        raise InvalidObjectException(f"{role} column not found: {name}")
-    return wanted
+    return _Place(owner, known.column(owner, "Parent", column.column_name))
 
 
 def _position(column: Any, number: int) -> int:

@@ -3,9 +3,10 @@
 They are kept and told, never enforced. What a grant is on is kept by id, so it follows renames.
 """
 
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -18,7 +19,7 @@ from app.metastore.partition_names import make_name
 from app.metastore.partition_tables import TableName, partitions_of, values_name
 from app.metastore.ports import Snapshot, Store, StoredTable, Transaction
 from app.metastore.roles import all_roles_of, check_role, principal
-from app.metastore.statistics_ports import Grant, GrantObject, Principal, StoredGrant
+from app.metastore.statistics_ports import Grant, GrantId, GrantObject, Principal, StoredGrant
 from app.structs import (
     EncodedList,
     HiveObjectPrivilege,
@@ -56,8 +57,8 @@ class PrivilegeService:
         given = _entries(bag)
 
         def work(tx: Transaction) -> None:
-            for entry in given:
-                self._grant_one(tx, entry)
+            known: dict[GrantObject, set[_Source]] = {}
+            tx.grants.insert([grant for entry in given for grant in self._granted(tx, entry, known)])
 
         with unstorable_as_meta():
             self._store.write(work)
@@ -67,8 +68,11 @@ class PrivilegeService:
         given = _entries(bag)
 
         def work(tx: Transaction) -> None:
+            standing = _StandingGrants(tx)
             for entry in given:
-                _revoke_one(tx, entry, grant_option_only)
+                _revoke_one(tx, entry, standing, grant_option_only)
+            tx.grants.delete(standing.revoked)
+            tx.grants.clear_grant_options(standing.cleared)
 
         self._store.write(work)
 
@@ -167,19 +171,24 @@ class PrivilegeService:
 
         return self._store.read(work)
 
-    def _grant_one(self, tx: Transaction, entry: HiveObjectPrivilege) -> None:
+    def _granted(
+        self, tx: Transaction, entry: HiveObjectPrivilege, known: dict[GrantObject, set["_Source"]]
+    ) -> list[Grant]:
+        """What an entry of a bag adds to what is `known` about its object, which is read once for the whole bag."""
         grants = self._grants_of(tx, entry, entry.authorizer)
         if not grants:
-            return
-        first = grants[0]
-        if first.on.object_type == HiveObjectType.PARTITION:
+            return []
+        on = grants[0].on
+        if on.object_type == HiveObjectType.PARTITION:
             _check_partition_level(tx, required(entry.hiveObject, "object"))
-        known = {_source(stored.grant) for stored in tx.grants.on(first.on)}
+        if on not in known:
+            known[on] = {_source(stored.grant) for stored in tx.grants.on(on)}
         for grant in grants:
-            if _source(grant) in known:
+            if _source(grant) in known[on]:
                 where = _where(required(entry.hiveObject, "object"))
                 raise MetaException(f"{grant.privilege} is already granted{where} by {grant.grantor}")
-        tx.grants.insert(grants)
+        known[on].update(map(_source, grants))
+        return grants
 
     def _grants_of(self, tx: Transaction, entry: HiveObjectPrivilege, authorizer: str | None) -> list[Grant]:
         """What one entry of a bag grants; nothing when its table is not there, as in Hive (semantics §2.18)."""
@@ -211,30 +220,57 @@ def has_partition_privileges(table: StoredTable) -> bool:
     return says_true(table.table.parameters, PARTITION_LEVEL_PRIVILEGE)
 
 
-def _revoke_one(tx: Transaction, entry: HiveObjectPrivilege, grant_option_only: bool) -> None:
+class _StandingGrants:
+    """The grants on the objects of a bag while it is revoked, read once for each object, and what is to be changed."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+        self._objects: set[GrantObject] = set()
+        # In order, by whose, on what and which; besides by the authorizer, or without.
+        self._found: defaultdict[object, OrderedDict[GrantId, StoredGrant]] = defaultdict(OrderedDict)
+        self.revoked: list[GrantId] = []
+        self.cleared: list[GrantId] = []
+
+    def first(self, on: GrantObject, of: Principal, privilege: str, authorizer: str | None) -> StoredGrant | None:
+        """The oldest one that is left; of any authorizer when None is given."""
+        if on not in self._objects:
+            self._objects.add(on)
+            for stored in self._tx.grants.on(on):
+                for key in _keys_of(on, stored.grant):
+                    self._found[key][stored.grant_id] = stored
+        key = (on, of, privilege) if authorizer is None else (on, of, privilege, authorizer)
+        return next(iter(self._found[key].values()), None)
+
+    def revoke(self, on: GrantObject, stored: StoredGrant) -> None:
+        self.revoked.append(stored.grant_id)
+        for key in _keys_of(on, stored.grant):
+            del self._found[key][stored.grant_id]
+
+    def clear_grant_option(self, on: GrantObject, stored: StoredGrant) -> None:
+        self.cleared.append(stored.grant_id)
+        for key in _keys_of(on, stored.grant):
+            self._found[key][stored.grant_id] = replace(stored, grant=replace(stored.grant, grant_option=False))
+
+
+def _keys_of(on: GrantObject, grant: Grant) -> tuple[object, object]:
+    held = (on, grant.principal, grant.privilege)
+    return held, (*held, grant.authorizer)
+
+
+def _revoke_one(
+    tx: Transaction, entry: HiveObjectPrivilege, standing: _StandingGrants, grant_option_only: bool
+) -> None:
     of, privileges = _principal_of(tx, entry), _privileges_of(entry)
     target = required(entry.hiveObject, "object")
     on = _find(tx, target, needs_column=True)
-    stored = [] if on is None else tx.grants.on(on)
     for privilege in privileges:
-        found = next(
-            (
-                one
-                for one in stored
-                if one.grant.principal == of
-                and one.grant.privilege == privilege
-                and entry.authorizer in (None, one.grant.authorizer)
-            ),
-            None,
-        )
-        if found is None:
+        found = None if on is None else standing.first(on, of, privilege, entry.authorizer)
+        if on is None or found is None:
             raise MetaException(f"No {_kind_name(target.objectType)} grant found for privileges {privilege}")
         if not grant_option_only:
-            tx.grants.delete([found.grant_id])
-            stored.remove(found)
+            standing.revoke(on, found)
         elif found.grant.grant_option:
-            tx.grants.clear_grant_options([found.grant_id])
-            stored[stored.index(found)] = replace(found, grant=replace(found.grant, grant_option=False))
+            standing.clear_grant_option(on, found)
         else:
             raise MetaException(f"User {of.name} does not have grant option with privilege {privilege}")
 
@@ -299,7 +335,10 @@ def _identity(grant: Grant) -> object:
     return replace(grant, create_time=0)
 
 
-def _source(grant: Grant) -> tuple[Principal, str, str, str | None]:
+_Source: TypeAlias = tuple[Principal, str, str, str | None]
+
+
+def _source(grant: Grant) -> _Source:
     """Who has which privilege from whom; the same twice is refused."""
     return grant.principal, grant.privilege, (grant.grantor or "").lower(), grant.authorizer
 

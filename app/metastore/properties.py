@@ -46,10 +46,11 @@ class PropertyService:
         if predicate:
             raise MetaException("mapPredicate is a Java expression, which this server cannot evaluate")
         found = self._store.read(lambda snapshot: snapshot.properties.under(place, prefix or ""))
+        wanted = frozenset(names or ())
         maps: dict[str, dict[str, str]] = {}
         for path, value in found.items():
             map_name, _, name = path.rpartition(".")
-            if map_name.startswith(prefix or "") and (not names or name in names):
+            if map_name.startswith(prefix or "") and (not wanted or name in wanted):
                 maps.setdefault(map_name, {})[name] = value
         return maps
 

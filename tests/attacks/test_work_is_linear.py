@@ -1,0 +1,140 @@
+"""H2: no call is worse than linear. Twice as long a text, or twice as many elements, is at most twice the work.
+
+The work is what Python executes, in lines, so it is the same on every machine. What single calls into C cost is not
+seen here: `test_long_patterns.py` and its like look at those. By default every method is tried with a few of its texts
+and lists, other ones for each method; WORK_STRIDE=1 tries all of them.
+"""
+
+import os
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import pytest
+
+from app.main import Metastore
+from app.rpc import Call
+from app.rpc.call import Dialect
+from app.rpc.dialects import methods_of
+from app.structs import Method
+from app.wire import MessageType
+from app.wire.errors import ApplicationError
+from tests.attacks.argument_texts import PREFIXES, SHAPES, list_places, long_text, places
+from tests.attacks.processor_calls import open_metastore
+from tests.attacks.work import Work
+from tests.handlers.test_bad_input import forgetful, meant
+
+T = TypeVar("T")
+
+STRIDE = int(os.environ.get("WORK_STRIDE", "0"))
+_TEXTS_PER_METHOD = 2
+_LISTS_PER_METHOD = 1
+CHARACTERS = (1_000, 2_000, 4_000)
+ELEMENTS = (50, 100, 200)
+# A doubling may cost a little more than the one before: buffers grow, numbers get another digit.
+GROWTH_MAX = 2.3
+SLACK_STEPS = 1_000
+METHODS = methods_of(Dialect.HIVE_4)
+
+
+class Watched(NamedTuple):
+    metastore: Metastore
+    work: Work
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
+    work = Work()
+    # The store's own threads have to be watched from their beginning.
+    with work.watching(), open_metastore(tmp_path_factory.mktemp("work")) as metastore:
+        metastore.store.write = forgetful(metastore.store.write)  # type: ignore[method-assign]
+        yield Watched(metastore, work)
+
+
+class Case(NamedTuple):
+    """`filled` makes the arguments for a length."""
+
+    name: str
+    filled: Callable[[int], list[Any]]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_text_of_twice_the_length_is_at_most_twice_the_work(watched: Watched, name: str) -> None:
+    for case in chosen(name, list(text_cases(METHODS[name])), _TEXTS_PER_METHOD):
+        assert_linear(watched, METHODS[name], case, CHARACTERS)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_list_of_twice_the_elements_is_at_most_twice_the_work(watched: Watched, name: str) -> None:
+    for case in chosen(name, list(list_cases(METHODS[name])), _LISTS_PER_METHOD):
+        assert_linear(watched, METHODS[name], case, ELEMENTS)
+
+
+def test_work_that_is_not_linear_is_seen() -> None:
+    def quadratic(count: int) -> int:
+        return sum(number for _ in range(count) for number in range(count))
+
+    work = Work()
+    with work.watching():
+        counted = [count(work, lambda count=each: quadratic(count)) for each in ELEMENTS]
+    assert not is_linear(counted)
+    with work.watching():
+        counted = [count(work, lambda count=each: sum(number for number in range(count))) for each in CHARACTERS]
+    assert is_linear(counted)
+
+
+def text_cases(method: Method) -> Iterator[Case]:
+    for place in places(meant(method), method.definition.arguments):
+        for number, shape in enumerate(SHAPES):
+            for prefix in ("", PREFIXES[number % len(PREFIXES)]):
+                yield Case(
+                    f"{place.path} {prefix}{shape}…",
+                    lambda length, place=place, shape=shape, prefix=prefix: place.filled(
+                        long_text(shape, length, prefix)
+                    ),
+                )
+
+
+def list_cases(method: Method) -> Iterator[Case]:
+    for place in list_places(meant(method), method.definition.arguments):
+        yield Case(place.path, place.filled)
+
+
+def chosen(name: str, every: Sequence[T], wanted: int) -> Sequence[T]:
+    stride = STRIDE or max(1, len(every) // wanted)
+    return every[zlib.crc32(name.encode()) % stride :: stride]
+
+
+def assert_linear(watched: Watched, method: Method, case: Case, sizes: tuple[int, int, int]) -> None:
+    # What is made once, such as statements, is not part of it.
+    answer(watched.metastore, method, case.filled(sizes[0]))
+    counted = [
+        count(watched.work, lambda size=size: answer(watched.metastore, method, case.filled(size))) for size in sizes
+    ]
+    assert is_linear(counted), (method.name, case.name, counted)
+
+
+def is_linear(counted: Sequence[int]) -> bool:
+    first, second, third = counted
+    return third - second <= GROWTH_MAX * max(0, second - first) + SLACK_STEPS
+
+
+def count(work: Work, answer: Callable[[], object]) -> int:
+    with work:
+        answer()
+    return work.steps
+
+
+def answer(metastore: Metastore, method: Method, values: list[Any]) -> None:
+    codec = metastore.codecs.binary
+    before, after = codec.envelope(method.name, MessageType.CALL, 1)
+    payload = codec.encode(method.arguments(*values))
+    assert isinstance(payload, bytes)
+    try:
+        message = codec.read_message(before + payload + after)
+    except ApplicationError:
+        return
+    reply = metastore.processor.process(codec, message, Call("ann", dialect=Dialect.HIVE_4))
+    if reply.payload is not None and not isinstance(reply.payload, bytes):
+        for _ in reply.payload:
+            pass
