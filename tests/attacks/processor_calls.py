@@ -19,7 +19,9 @@ from tests.handlers.bad_catalog import fill
 @contextmanager
 def open_metastore(folder: Path, **limits: int) -> Iterator[Metastore]:
     """One of everything in it (`bad_catalog`), its files left alone."""
-    settings = Settings(data_dir=folder, file_systems={"file": "ignore"}, limits=Limits(**limits))
+    settings = Settings(
+        data_dir=folder, file_systems={"file": "ignore"}, limits=Limits(**limits), administrators=["ann"]
+    )
     metastore = build_metastore(settings)
     try:
         fill(metastore)
