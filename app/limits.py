@@ -27,6 +27,9 @@ class Limits:
     filter_depth_max: int = 64
     filter_bytes_max: int = 1024 * 1024
     connections_max: int = 10_000
+    connections_per_address_max: int = 2_500
+    handshakes_max: int = 500
+    handshakes_per_address_max: int = 250
     calls_in_flight_max: int = 1_000
     calls_per_user_max: int = 200
     threads_per_user_max: int = 24

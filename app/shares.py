@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from app.limits import Limits
+
 
 class Bound(NamedTuple):
     """A bound by the name of its limit or setting, as refusals, log lines and metrics show it."""
@@ -13,6 +15,15 @@ class Bound(NamedTuple):
 def part(bound: Bound, total: Bound) -> Bound:
     """`bound`, cut to three quarters of `total`, so that one holder never has everything."""
     return Bound(bound.name, max(1, min(bound.value, total.value * 3 // 4)))
+
+
+def body_memory(limits: Limits) -> "Shares":
+    """The memory for bodies and messages, by user and address."""
+    return Shares(
+        Bound("body_memory_bytes_max", limits.body_memory_bytes_max),
+        Bound("body_memory_bytes_per_user_max", limits.body_memory_bytes_per_user_max),
+        Bound("body_memory_bytes_per_address_max", limits.body_memory_bytes_per_address_max),
+    )
 
 
 class Shares:

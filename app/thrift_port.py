@@ -1,5 +1,6 @@
 """`serve --thrift-port`: the gateway's own Thrift port, which is the bridge's with the processor where HTTPS was."""
 
+import dataclasses
 import time
 from base64 import b64encode
 from collections.abc import Callable
@@ -17,12 +18,14 @@ from app.gateway.body_shares import NOT_TRIED
 from app.gateway.identity import Authenticator, Refused, RequestHead
 from app.gateway.refusals import Refusals
 from app.gateway.request_body import ClientGone
+from app.limits import Limits
 from app.rpc.call import Dialect
 from app.settings import Settings
 from app.wire import Codecs
 
 # What stands in the access log where HTTP has a status.
 NO_STATUS = 0
+LIMITS = frozenset(field.name for field in dataclasses.fields(Limits))
 
 
 class ThriftPort:
@@ -49,8 +52,17 @@ class ThriftPort:
             shares_port=settings.workers > 1,
             is_open=settings.thrift_open,
         )
-        recorder = _Recorder(edge)
-        self._server = BridgeServer(relay, options, settings.limits, codecs=codecs, metrics=recorder, call_log=recorder)
+        recorder = _Recorder(edge, self._refusals)
+        self._server = BridgeServer(
+            relay,
+            options,
+            settings.limits,
+            codecs=codecs,
+            metrics=recorder,
+            call_log=recorder,
+            connections=edge.connections,
+            memory=edge.bodies.memory,
+        )
 
     async def start(self) -> None:
         """Listen. Raises CompanionFailed."""
@@ -105,8 +117,9 @@ class _Identification:
 class _Recorder:
     """Both `BridgeServer`'s metrics and its call log; a call is counted when its line is written."""
 
-    def __init__(self, edge: Edge) -> None:
+    def __init__(self, edge: Edge, refusals: Refusals) -> None:
         self._metrics = edge.metrics
+        self._refusals = refusals
         self._access_log = edge.access_log
 
     def watch(self, name: str, text: str, value: Callable[[], float]) -> None:
@@ -117,6 +130,8 @@ class _Recorder:
 
     def refused(self, reason: str) -> None:
         self._metrics.thrift_refusals[reason] += 1
+        if reason in LIMITS:
+            self._refusals.note(reason)
 
     def write(self, record: CallRecord) -> None:
         metrics = self._metrics

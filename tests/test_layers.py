@@ -16,6 +16,7 @@ LEAVES = {
     "kerberos",
     "limits",
     "clock",
+    "connections",
     "settings",
     "logging",
     "shares",

@@ -19,6 +19,7 @@ from app.bridge.relay import Reply
 from app.bridge.sasl import SaslPolicy
 from app.bridge.serving import Serving
 from app.bridge.session import Session
+from app.connections import Silence
 from app.wire import ApplicationErrorType, LimitExceeded, ProtocolError
 
 # While a call is being answered, so much of the next ones is read; then the client has to wait.
@@ -46,6 +47,9 @@ class ClientConnection(asyncio.Protocol):
         self._task: asyncio.Task[None] | None = None
         self._more: asyncio.Future[None] | None = None
         self._drained: asyncio.Future[None] | None = None
+        self._host = ""
+        self._connected_at = self._loop.time()
+        self._has_called = False
         self._is_lost = False
         self._is_at_end = False
         self._is_draining = False
@@ -61,7 +65,8 @@ class ClientConnection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         peer = transport.get_extra_info("peername")
         self._session.address = f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else str(peer or "")
-        if not self._server.welcome(self):
+        self._host = peer[0] if isinstance(peer, tuple) else ""
+        if not self._server.welcome(self, self._host):
             self._transport.abort()
             return
         self._transport.set_write_buffer_limits(WRITE_BUFFER_BYTES)
@@ -124,7 +129,12 @@ class ClientConnection(asyncio.Protocol):
         if not self._is_busy and self._thrift.is_between_messages:
             self._transport.close()
 
-    def abort(self) -> None:
+    def silence(self) -> Silence | None:
+        """Clients keep their connections for hours between two calls: only those that never called are silent."""
+        return None if self._has_called else (False, self._connected_at)
+
+    def cut(self) -> None:
+        """Close now, whatever is in flight."""
         self._transport.abort()
 
     # Inside.
@@ -158,7 +168,8 @@ class ClientConnection(asyncio.Protocol):
         except Unspeakable as error:
             self._refuse(str(error), error.reason, error.last_words)
         except ProtocolError as error:
-            self._refuse(error.message, error.type.name, self._last_reply(error))
+            reason = error.limit if isinstance(error, LimitExceeded) else error.type.name
+            self._refuse(error.message, reason, self._last_reply(error))
         except (_ClientGone, ReplyBroken, NotTried):
             pass
         except Exception:
@@ -172,9 +183,10 @@ class ClientConnection(asyncio.Protocol):
         if size < LARGE_BYTES and not self._is_large:
             return
         self._is_large = size >= LARGE_BYTES
-        if not self._server.may_keep(self, size):
+        bound = self._server.keep(self, size, self._session.shown_user, self._host)
+        if bound is not None:
             pending = self._thrift.pending
-            error = LimitExceeded("large_messages_bytes_max", self._server.large_messages_bytes_max)
+            error = LimitExceeded(bound.name, bound.value)
             error.name, error.seqid = (pending.name, pending.seqid) if pending is not None else (None, None)
             raise error
 
@@ -191,7 +203,7 @@ class ClientConnection(asyncio.Protocol):
     async def _serve(self, message: ThriftMessage) -> None:
         """Answer one call. Raises NotTried, ReplyBroken and _ClientGone when the connection has to be closed."""
         started = time.perf_counter()
-        self._is_busy = True
+        self._is_busy = self._has_called = True
         outcome, problem, request_id, sent, cached = "ok", "", "", 0, False
         try:
             reply = await self._reply(message)

@@ -4,21 +4,22 @@ import asyncio
 import contextlib
 import signal
 from collections.abc import Callable
+from typing import NamedTuple
 
 import structlog
 
-from app.addresses import is_loopback
+from app.addresses import is_loopback, share_of
 from app.bridge.admission import Admission
 from app.bridge.client_connection import ClientConnection
 from app.bridge.metrics import BridgeMetrics
 from app.bridge.relay import Relay
 from app.bridge.serving import CallRecords, Connection, Meter, ServerOptions
+from app.connections import Connections
 from app.limits import Limits
+from app.shares import Bound, Shares, body_memory
 from app.wire import Codecs, make_codecs
 
 BACKLOG = 2048
-# Messages on their way in may fill so many times body_bytes_max together.
-LARGE_MESSAGES = 4
 
 _log = structlog.get_logger("hms_gateway.bridge")
 
@@ -36,6 +37,8 @@ class BridgeServer:
         metrics: Meter | None = None,
         call_log: CallRecords | None = None,
         admission: Admission | None = None,
+        connections: Connections | None = None,
+        memory: Shares | None = None,
     ) -> None:
         self.admission = admission or Admission(options)
         self.relay = relay
@@ -44,9 +47,14 @@ class BridgeServer:
         self.codecs = codecs or make_codecs(limits)
         self.metrics = metrics or BridgeMetrics()
         self.call_log = call_log
-        self.large_messages_bytes_max = LARGE_MESSAGES * limits.body_bytes_max
+        self._counted = connections or Connections(
+            Bound("connections_max", limits.connections_max),
+            Bound("connections_per_address_max", limits.connections_per_address_max),
+            self._refused,
+        )
+        self._memory = memory or body_memory(limits)
         self._connections: set[Connection] = set()
-        self._arriving: dict[Connection, int] = {}
+        self._arriving: dict[Connection, _Arriving] = {}
         self._server: asyncio.Server | None = None
         self._all_gone: asyncio.Future[None] | None = None
         self.metrics.watch("connections", "Clients connected", lambda: self.connections)
@@ -95,31 +103,53 @@ class BridgeServer:
         if self._connections:
             _log.warning("stopping with calls in flight", connections=len(self._connections))
             for connection in list(self._connections):
-                connection.abort()
+                connection.cut()
         self.admission.stop()
         await self.relay.close()
 
-    def welcome(self, connection: Connection) -> bool:
-        """Whether one more may stay."""
-        if len(self._connections) >= self.limits.connections_max or self._all_gone is not None:
-            self.metrics.refused("too_many")
-            _log.warning("too many connections, one refused", connections_max=self.limits.connections_max)
+    def _refused(self, limit: str, address: str) -> None:
+        self.metrics.refused(limit)
+        _log.warning("a connection was cut off or refused", limit=limit, address=address)
+
+    def welcome(self, connection: Connection, host: str) -> bool:
+        """Whether one more may stay, which comes from `host`."""
+        if self._all_gone is not None or not self._counted.enter(connection, _share(host)):
             return False
         self._connections.add(connection)
         return True
 
-    def may_keep(self, connection: Connection, size: int) -> bool:
-        """Whether `size` bytes of a message that has not all arrived may be kept, beside everybody else's."""
-        self._arriving[connection] = size
+    def keep(self, connection: Connection, size: int, user: str, host: str) -> Bound | None:
+        """Keep `size` bytes of a message of the user's that has not all arrived; the bound that is in the way."""
+        before = self._arriving.pop(connection, None)
+        if before is not None:
+            self._memory.give_back(*before)
         if not size:
-            del self._arriving[connection]
-        return sum(self._arriving.values()) <= self.large_messages_bytes_max
+            return None
+        arriving = _Arriving(size, user, _share(host))
+        bound = self._memory.take(*arriving)
+        if bound is None:
+            self._arriving[connection] = arriving
+        return bound
 
     def goodbye(self, connection: Connection) -> None:
+        self._counted.leave(connection)
         self._connections.discard(connection)
-        self._arriving.pop(connection, None)
+        self.keep(connection, 0, "", "")
         if not self._connections and self._all_gone is not None and not self._all_gone.done():
             self._all_gone.set_result(None)
+
+
+class _Arriving(NamedTuple):
+    """What `Shares` counts of a message on its way in."""
+
+    size: int
+    user: str
+    address: str | None
+
+
+def _share(host: str) -> str | None:
+    """Whose share of the connections and the memory; all users of this machine have the same address."""
+    return None if is_loopback(host) else share_of(host)
 
 
 async def serve_until_told(server: BridgeServer, on_listening: Callable[[int], None]) -> None:

@@ -10,7 +10,9 @@ from app.bridge.call_log import CallRecord
 from app.bridge.peer_accounts import Ends
 from app.bridge.relay import Relay
 from app.bridge.sasl import SaslPolicy
+from app.connections import Counted
 from app.limits import Limits
+from app.shares import Bound
 from app.wire import Codecs
 
 
@@ -63,14 +65,11 @@ class Door(Protocol):
         """The policy for one connection, None to refuse it."""
 
 
-class Connection(Protocol):
+class Connection(Counted, Protocol):
     """A connection, as its server sees it."""
 
     def drain(self) -> None:
         """Close between two calls."""
-
-    def abort(self) -> None:
-        """Close now, whatever is in flight."""
 
 
 class Serving(Protocol):
@@ -82,16 +81,15 @@ class Serving(Protocol):
     codecs: Codecs
     metrics: Meter
     call_log: CallRecords | None
-    large_messages_bytes_max: int
 
     @property
     def admission(self) -> Door: ...
 
-    def welcome(self, connection: Connection) -> bool:
-        """Whether one more may stay."""
+    def welcome(self, connection: Connection, host: str) -> bool:
+        """Whether one more may stay, which comes from `host`."""
 
-    def may_keep(self, connection: Connection, size: int) -> bool:
-        """Whether `size` bytes of a message that has not all arrived may be kept, beside everybody else's."""
+    def keep(self, connection: Connection, size: int, user: str, host: str) -> Bound | None:
+        """Keep `size` bytes of a message of the user's that has not all arrived; the bound that is in the way."""
 
     def goodbye(self, connection: Connection) -> None:
         """It has gone."""

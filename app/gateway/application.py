@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
+from app.connections import Connections
 from app.gateway.endpoint import Endpoint
 from app.gateway.header_rules import check_headers
 from app.gateway.identity import Refused, RequestHead
@@ -49,12 +50,14 @@ class Gateway:
         *,
         path: str,
         metrics: Metrics,
+        connections: Connections,
         certificate: ServedCertificate | None = None,
         ready: Callable[[], None],
         on_stop: Sequence[Callable[[], None]] = (),
         companion: Companion | None = None,
     ) -> None:
         self.metrics = metrics
+        self.connections = connections
         self.certificate = certificate
         self._companion = companion
         self._companion_stopping: asyncio.Task[None] | None = None

@@ -7,14 +7,17 @@ from dataclasses import dataclass, replace
 
 from app.cache import ReplyCache
 from app.clock import SystemClock
+from app.connections import Connections
 from app.gateway.access_log import AccessLog
 from app.gateway.application import Companion, Gateway
 from app.gateway.authentication import ACCEPTED, BasicAuthenticator
+from app.gateway.body_shares import BodyShares
 from app.gateway.call_answers import CallAnswers
 from app.gateway.cors import CrossOrigin
 from app.gateway.endpoint import Endpoint
 from app.gateway.identity import Authenticator
 from app.gateway.metrics import Metrics
+from app.gateway.open_files import bounded_connections
 from app.gateway.proxies import Networks, Proxies
 from app.gateway.served_certificate import ServedCertificate
 from app.gateway.server import ServerOptions
@@ -41,6 +44,8 @@ class Edge:
     authenticator: Authenticator
     metrics: Metrics
     access_log: AccessLog | None
+    connections: Connections
+    bodies: BodyShares
 
 
 def ensure_first_user(settings: Settings) -> str | None:
@@ -95,6 +100,7 @@ def server_options(settings: Settings, certificate: ServedCertificate | None) ->
         header_seconds_max=settings.header_seconds_max,
         idle_seconds_max=settings.idle_seconds_max,
         drain_idle_seconds=settings.drain_idle_seconds,
+        is_proxy=Networks([*settings.trusted_proxies, *settings.forwarding_proxies]).contain,
     )
 
 
@@ -183,11 +189,13 @@ def build_gateway(
     closing = [authenticator.close, *on_stop]
     if access_log is not None:
         closing.append(access_log.close)
-    edge = Edge(endpoint.calls, cache, authenticator, metrics, access_log)
+    connections = bounded_connections(settings.limits, metrics)
+    edge = Edge(endpoint.calls, cache, authenticator, metrics, access_log, connections, endpoint.bodies)
     return Gateway(
         endpoint,
         path=settings.path,
         metrics=metrics,
+        connections=connections,
         certificate=certificate,
         ready=ready,
         on_stop=closing,

@@ -4,7 +4,7 @@ from types import TracebackType
 
 from app.gateway.identity import HeaderList, Refused
 from app.limits import Limits
-from app.shares import Bound, Shares
+from app.shares import Bound, Shares, body_memory
 
 # So much of every body is not counted, so that small calls get in whatever others send.
 UNCOUNTED_BYTES = 64 * 1024
@@ -16,11 +16,7 @@ class BodyShares:
     """Two budgets: bytes of bodies in memory, received or inflated, and bodies that are on their way."""
 
     def __init__(self, limits: Limits) -> None:
-        self.memory = Shares(
-            Bound("body_memory_bytes_max", limits.body_memory_bytes_max),
-            Bound("body_memory_bytes_per_user_max", limits.body_memory_bytes_per_user_max),
-            Bound("body_memory_bytes_per_address_max", limits.body_memory_bytes_per_address_max),
-        )
+        self.memory = body_memory(limits)
         self.uploads = Shares(
             Bound("uploads_max", limits.uploads_max),
             Bound("uploads_per_user_max", limits.uploads_per_user_max),

@@ -90,8 +90,8 @@ class Endpoint:
         self._proxies = proxies or Proxies()
         self._call_seconds_max = call_seconds_max
         self._write_stall_seconds_max = write_stall_seconds_max
-        self._bodies = BodyReader(limits)
-        self._body_shares = BodyShares(limits)
+        self._body_reader = BodyReader(limits)
+        self.bodies = BodyShares(limits)
         self._refusals = Refusals(metrics)
         self.calls = CallAnswers(
             processor,
@@ -166,7 +166,7 @@ class Endpoint:
             self._metrics.authentication_refused(refused.reason)
             raise
         exchange.identity = identity
-        with self._body_shares.of(identity.user, identity.address) as share:
+        with self.bodies.of(identity.user, identity.address) as share:
             await self._answer_body(exchange, receive, dialect, identity, share)
 
     async def _answer_body(
@@ -193,13 +193,13 @@ class Endpoint:
             await self._answer(exchange, codec, message, call)
 
     async def _body(self, exchange: Exchange, receive: Receive, share: BodyShare) -> bytes:
-        body = self._bodies.arrived(exchange.scope)
+        body = self._body_reader.arrived(exchange.scope)
         if body is None:
-            body = await self._bodies.read(exchange.headers, receive, share)
+            body = await self._body_reader.read(exchange.headers, receive, share)
         exchange.body_is_read = True
         exchange.bytes_in = len(body)
         if body[:1] == b"%" or b"content-encoding" in exchange.headers:
-            body = await self._bodies.plain(body, exchange.head, share)
+            body = await self._body_reader.plain(body, exchange.head, share)
         return body
 
     async def _finish(self, exchange: Exchange, begun: BegunCall) -> None:

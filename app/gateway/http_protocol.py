@@ -1,7 +1,7 @@
-"""uvicorn's HTTP protocol with the bounds it lacks: time and size of headers, and who leaves when there are too many.
+"""uvicorn's HTTP protocol with the bounds it lacks: time and size of headers.
 
-uvicorn never times out a connection that says nothing or sends its headers one byte a minute, and its limit on
-connections refuses requests of everybody instead of closing those that are silent.
+uvicorn never times out a connection that says nothing or sends its headers one byte a minute. How many connections
+there may be is the business of `door`.
 
 A request that came whole and can be answered directly is answered here, before uvicorn makes scope, cycle and task for
 it (`direct_answers`). So nothing of uvicorn's is begun for a request that may be such a one until its last byte is
@@ -12,8 +12,7 @@ arrived just now. Where the answer comes later, the request is held until then o
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from itertools import islice
-from typing import Any, cast
+from typing import Any, Protocol, cast
 from weakref import ref
 
 import structlog
@@ -21,20 +20,18 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from app.connections import Silence
 from app.gateway.direct import BEGUN, CYCLE
 from app.gateway.direct_answers import DirectAnswers, Later
 from app.gateway.exchange import ABORT
-from app.gateway.metrics import Metrics
 from app.gateway.proxies import PROXY_CERTIFICATE
 from app.gateway.request_body import Scope
 
 HEADER_BYTES_MAX = 64 * 1024
-# When there are too many connections, so many of a hundred are closed in one go: looking for them is not free.
-CLOSED_PERCENT = 5
 
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
-_TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 _log = structlog.get_logger("hms_gateway.http")
 
 
@@ -45,19 +42,25 @@ class BoundedConfig(Config):
         self,
         app: Any,
         *,
-        connections_max: int,
         header_seconds_max: float,
         drain_idle_seconds: float,
-        metrics: Metrics | None,
         direct_answers: DirectAnswers,
         **others: Any,
     ) -> None:
         super().__init__(app, http=BoundedHttpProtocol, **others)
-        self.connections_max = connections_max
         self.header_seconds_max = header_seconds_max
         self.drain_idle_seconds = drain_idle_seconds
-        self.metrics = metrics
         self.direct_answers = direct_answers
+
+
+class Counting(Protocol):
+    """Who counts a connection."""
+
+    def established(self, protocol: "BoundedHttpProtocol") -> None: ...
+
+    def timed_out(self) -> None: ...
+
+    def lost(self) -> None: ...
 
 
 class BoundedHttpProtocol(HttpToolsProtocol):
@@ -66,13 +69,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     config: BoundedConfig
 
     def __init__(
-        self,
-        config: Config,
-        server_state: ServerState,
-        app_state: dict[str, Any],
-        _loop: asyncio.AbstractEventLoop | None = None,
+        self, config: BoundedConfig, server_state: ServerState, app_state: dict[str, Any], counting: Counting
     ) -> None:
-        super().__init__(config, server_state, app_state, _loop)
+        super().__init__(config, server_state, app_state)
+        self._counting = counting
         self._header_timer: asyncio.TimerHandle | None = None
         self._has_proxy_certificate = False
         self._header_bytes = 0
@@ -86,14 +86,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._is_last = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        is_welcome = len(self.connections) < self.config.connections_max or self._make_room()
         super().connection_made(transport)
         self._has_proxy_certificate = self.config.direct_answers.proxies.has_certificate(transport)
-        if is_welcome:
-            self._start_header_timer()
-        else:
-            transport.write(_TOO_MANY)
-            transport.close()
+        self._counting.established(self)
+        self._start_header_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_header_timer()
@@ -101,6 +97,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         # On every way out, not only on a clean one as in uvicorn: the timer would keep the connection alive.
         self._unset_keepalive_if_required()
         super().connection_lost(exc)
+        self._counting.lost()
 
     def data_received(self, data: bytes) -> None:
         is_first: bool = self.cycle is None
@@ -171,6 +168,13 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def _close_if_silent(self) -> None:
         if self.is_silent():
             self.transport.close()
+
+    def silence(self, accepted_at: float) -> Silence | None:
+        """As `connections.Counted`: idle connections were of use before, others have never had an answer."""
+        if not self.is_silent():
+            return None
+        timer = self.timeout_keep_alive_task
+        return (False, accepted_at) if timer is None else (True, timer.when() - self.timeout_keep_alive)
 
     def _may_be_answered_at_once(self, headers: dict[bytes, bytes]) -> bool:
         return (
@@ -283,22 +287,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._header_timer = None
         if self.transport.is_closing() or not self._reads_headers:
             return
+        self._counting.timed_out()
         if self._header_bytes:
             self.transport.write(_TOO_SLOW)
         self.transport.close()
-
-    def _make_room(self) -> bool:
-        """Cut off some connections that nothing is being done for, so that silent ones keep nobody out."""
-        wanted = max(1, self.config.connections_max * CLOSED_PERCENT // 100)
-        silent = (peer for peer in self.connections if isinstance(peer, BoundedHttpProtocol) and peer.is_silent())
-        chosen = list(islice(silent, wanted))
-        _log.warning("too many connections", connections=len(self.connections), silent_ones_closed=len(chosen))
-        for connection in chosen:
-            connection.transport.abort()
-            self.connections.discard(connection)
-        if self.config.metrics is not None:
-            self.config.metrics.connections_refused += len(chosen) or 1
-        return bool(chosen)
 
 
 def _looks_like_binary_thrift(data: bytes) -> bool:

@@ -58,7 +58,7 @@ def _serve(
 ) -> None:
     gateway = build(settings)
     options = server_options(settings, gateway.certificate)
-    server = Server(gateway, options, settings.limits, gateway.metrics, on_listening=on_listening)
+    server = Server(gateway, options, settings.limits, on_listening=on_listening)
     server.run(sockets=listeners)
 
 

@@ -3,26 +3,24 @@
 import asyncio
 import contextlib
 import gc
-import resource
 import signal
 import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import structlog
 import uvicorn
 
 from app.gateway.application import Gateway
+from app.gateway.door import Arrival, Door
 from app.gateway.http_protocol import BoundedConfig, BoundedHttpProtocol
 from app.gateway.memory import keep_little_free_memory, return_free_memory
-from app.gateway.metrics import Metrics
+from app.gateway.refusals import Refusals
 from app.limits import Limits
 
-# Files besides connections: database, log, libraries.
-OTHER_FILES = 200
 # A collection of young objects every 700 allocations would cost more than it frees: calls leave few cycles behind.
 COLLECTION_THRESHOLDS = (50_000, 20, 50)
 
@@ -40,6 +38,8 @@ class ServerOptions:
     header_seconds_max: float = 20.0
     idle_seconds_max: float = 75.0
     drain_idle_seconds: float = 0.0
+    is_proxy: Callable[[str], bool] = lambda address: False
+    """Whether many clients call from an address, which then may use all connections."""
 
 
 class Server(uvicorn.Server):
@@ -50,7 +50,6 @@ class Server(uvicorn.Server):
         gateway: Gateway,
         options: ServerOptions,
         limits: Limits,
-        metrics: Metrics | None = None,
         *,
         on_listening: Callable[[list[tuple[Any, ...]]], None] = lambda addresses: None,
     ) -> None:
@@ -69,15 +68,14 @@ class Server(uvicorn.Server):
             timeout_keep_alive=options.idle_seconds_max,
             timeout_graceful_shutdown=limits.drain_seconds_max,
             ssl_context_factory=None if options.tls is None else lambda *_: options.tls,
-            connections_max=min(limits.connections_max, _files_allowed(limits.connections_max) - OTHER_FILES),
             header_seconds_max=options.header_seconds_max,
             drain_idle_seconds=options.drain_idle_seconds,
-            metrics=metrics,
             direct_answers=gateway.direct_answers,
         )
         super().__init__(config)
         self._gateway = gateway
         self._options = options
+        self._limits = limits
         self._on_listening = on_listening
 
     def stop(self) -> None:
@@ -85,11 +83,14 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """As uvicorn's, but a TLS handshake may not take a minute, and the addresses are told."""
+        """As uvicorn's, but with a door of our own, and the addresses are told."""
         listeners = sockets or listening_sockets(self._options.host, self._options.port)
         await self.lifespan.startup()
         try:
-            await self._listen(listeners)
+            door = self._door(listeners)
+            # uvicorn closes it, and waits for that.
+            self.servers = [cast("asyncio.Server", door)]
+            door.open()
             await self._gateway.start_companion()
         except BaseException:
             for server in self.servers:
@@ -100,22 +101,22 @@ class Server(uvicorn.Server):
         _quiet_collector()
         self._on_listening([listener.getsockname() for listener in listeners])
 
-    async def _listen(self, listeners: Sequence[socket.socket]) -> None:
-        loop = asyncio.get_running_loop()
-        handshake_seconds = None if self.config.ssl is None else self._options.header_seconds_max
-        self.servers = [
-            await loop.create_server(
-                self._connection,
-                sock=listener,
-                ssl=self.config.ssl,
-                backlog=self.config.backlog,
-                ssl_handshake_timeout=handshake_seconds,
-            )
-            for listener in listeners
-        ]
+    def _door(self, listeners: Sequence[socket.socket]) -> Door:
+        return Door(
+            listeners,
+            self._connection,
+            self._gateway.connections,
+            Refusals(self._gateway.metrics),
+            self._limits,
+            tls=self._options.tls,
+            backlog=self._options.backlog,
+            silent_seconds_max=self._options.header_seconds_max,
+            is_proxy=self._options.is_proxy,
+        )
 
-    def _connection(self) -> asyncio.Protocol:
-        return BoundedHttpProtocol(self.config, self.server_state, self.lifespan.state)
+    def _connection(self, arrival: Arrival) -> BoundedHttpProtocol:
+        assert isinstance(self.config, BoundedConfig)
+        return BoundedHttpProtocol(self.config, self.server_state, self.lifespan.state, arrival)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._gateway.stop_being_ready()
@@ -168,15 +169,3 @@ def _quiet_collector() -> None:
     gc.set_threshold(*COLLECTION_THRESHOLDS)
     keep_little_free_memory()
     return_free_memory()
-
-
-def _files_allowed(wanted: int) -> int:
-    """Raise the limit of open files towards what the connections need; the limit that holds."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = wanted + OTHER_FILES
-    if soft == resource.RLIM_INFINITY or soft >= needed:
-        return needed
-    allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
-    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]

@@ -261,17 +261,16 @@ def test_large_messages_on_their_way_in_share_a_bound():
     half, rest = head + b"x" * 2 * MIB, b"x" * MIB + b"\x00"
 
     async def work():
-        async with both(limits=replace(Limits(), body_bytes_max=4 * MIB)) as (_, server):
-            server.large_messages_bytes_max = 5 * MIB
+        async with both(limits=replace(Limits(), body_memory_bytes_max=5 * MIB)) as (_, server):
             async with client(server) as first, client(server) as second, client(server) as last:
                 for peer in (first, second):
                     await peer.send(half)
-                while sum(server._arriving.values()) < 4 * MIB:
+                while server._memory.taken < 4 * MIB:
                     await asyncio.sleep(0)
                 await last.send(half)
                 reply = await last.receive()
                 assert BINARY.read_message(reply)[:3] == ("get_table", 3, 7)
-                assert b"large_messages_bytes_max" in reply
+                assert b"body_memory_bytes_max" in reply
                 await first.send(rest)
                 await first.receive()
                 assert len(server._arriving) == 1

@@ -18,6 +18,7 @@ from app.gateway.cors import CrossOrigin
 from app.gateway.endpoint import Endpoint
 from app.gateway.identity import Identity
 from app.gateway.metrics import Metrics
+from app.gateway.open_files import bounded_connections
 from app.gateway.server import Server, ServerOptions
 from app.limits import Limits
 from app.rpc.processor import Reply
@@ -171,6 +172,7 @@ def running(
     header_seconds_max: float = PATIENCE_SECONDS,
     idle_seconds_max: float = PATIENCE_SECONDS,
     drain_idle_seconds: float = 0.0,
+    is_proxy: Callable[[str], bool] = lambda address: False,
     **endpoint_options: object,
 ) -> Iterator[Running]:
     """Serve in a thread until the end of the block."""
@@ -192,15 +194,17 @@ def running(
         **endpoint_options,
     )
     on_stop = (access_log.close, lambda: stopped.append("stopped"))
-    gateway = Gateway(endpoint, path=PATH, metrics=metrics, ready=ready, on_stop=on_stop)
+    connections = bounded_connections(limits, metrics)
+    gateway = Gateway(endpoint, path=PATH, metrics=metrics, connections=connections, ready=ready, on_stop=on_stop)
     ports: queue.SimpleQueue[int] = queue.SimpleQueue()
     options = ServerOptions(
         tls=tls,
         header_seconds_max=header_seconds_max,
         idle_seconds_max=idle_seconds_max,
         drain_idle_seconds=drain_idle_seconds,
+        is_proxy=is_proxy,
     )
-    server = Server(gateway, options, limits, metrics, on_listening=lambda addresses: ports.put(addresses[0][1]))
+    server = Server(gateway, options, limits, on_listening=lambda addresses: ports.put(addresses[0][1]))
     thread = threading.Thread(target=server.run, name="server")
     thread.start()
     port = ports.get(timeout=PATIENCE_SECONDS)

@@ -11,6 +11,7 @@ from app.gateway.cors import CrossOrigin
 from app.gateway.endpoint import Endpoint
 from app.gateway.http_protocol import BoundedHttpProtocol
 from app.gateway.metrics import Metrics
+from app.gateway.open_files import bounded_connections
 from app.gateway.server import Server, ServerOptions
 from app.limits import Limits
 from app.wire import make_codecs
@@ -49,6 +50,16 @@ class MemoryTransport(asyncio.Transport):
         return b"".join(self.written).count(ANSWER)
 
 
+class Uncounted:
+    """Counts nothing."""
+
+    def established(self, protocol): ...
+
+    def timed_out(self): ...
+
+    def lost(self): ...
+
+
 def connected() -> tuple[BoundedHttpProtocol, MemoryTransport]:
     limits, metrics, log = Limits(), Metrics(()), AccessLog(stream=io.StringIO())
     endpoint = Endpoint(
@@ -62,11 +73,11 @@ def connected() -> tuple[BoundedHttpProtocol, MemoryTransport]:
         cross_origin=CrossOrigin(()),
     )
     log.close()
-    gateway = Gateway(endpoint, path=PATH, metrics=metrics, ready=lambda: None)
-    config = Server(gateway, ServerOptions(), limits, metrics).config
-    server = Server(gateway, ServerOptions(), limits, metrics)
-    config.load()
-    protocol, transport = BoundedHttpProtocol(config, server.server_state, {}), MemoryTransport()
+    connections = bounded_connections(limits, metrics)
+    gateway = Gateway(endpoint, path=PATH, metrics=metrics, connections=connections, ready=lambda: None)
+    server = Server(gateway, ServerOptions(), limits)
+    server.config.load()
+    protocol, transport = BoundedHttpProtocol(server.config, server.server_state, {}, Uncounted()), MemoryTransport()
     protocol.connection_made(transport)
     return protocol, transport
 
