@@ -261,7 +261,7 @@ def test_large_messages_on_their_way_in_share_a_bound():
     half, rest = head + b"x" * 2 * MIB, b"x" * MIB + b"\x00"
 
     async def work():
-        async with both(limits=replace(Limits(), body_memory_bytes_max=5 * MIB)) as (_, server):
+        async with both(limits=replace(Limits(), body_memory_bytes_max=7 * MIB)) as (_, server):
             async with client(server) as first, client(server) as second, client(server) as last:
                 for peer in (first, second):
                     await peer.send(half)
@@ -270,7 +270,7 @@ def test_large_messages_on_their_way_in_share_a_bound():
                 await last.send(half)
                 reply = await last.receive()
                 assert BINARY.read_message(reply)[:3] == ("get_table", 3, 7)
-                assert b"body_memory_bytes_max" in reply
+                assert b"body_memory_bytes_per_user_max" in reply
                 await first.send(rest)
                 await first.receive()
                 assert len(server._arriving) == 1
