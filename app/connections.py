@@ -8,6 +8,8 @@ from app.shares import Bound, part
 
 # When there are too many, so many of a hundred are cut off in one go: looking for them takes time.
 CUT_PERCENT = 5
+# Where no file is left, others wait for one already.
+CUT_WITHOUT_FILES_PERCENT = 20
 
 Silence = tuple[bool, float]
 """Whether it was of use before, and since when nothing was done for it; those that sort first go first."""
@@ -43,7 +45,7 @@ class Connections:
         """Whether it may stay. Silent ones make room for it: of its own address, or of all, the oldest first."""
         of_address = {} if address is None else self._of.get(address, {})
         for bound, present in ((self._each, of_address), (self.total, self._addresses)):
-            if len(present) >= bound.value and not self._make_room(bound, list(present)):
+            if len(present) >= bound.value and not self._make_room(bound.name, list(present), CUT_PERCENT):
                 self._refused(bound.name, address or "")
                 return False
         self._addresses[connection] = address
@@ -62,15 +64,15 @@ class Connections:
             del self._of[address]
 
     def make_room(self, name: str) -> bool:
-        """Cut off some silent ones because of a bound that is not counted here."""
-        return self._make_room(Bound(name, self.total.value), list(self._addresses))
+        """Cut off some silent ones because there is no file left for others."""
+        return self._make_room(name, list(self._addresses), CUT_WITHOUT_FILES_PERCENT)
 
-    def _make_room(self, bound: Bound, present: list[Counted]) -> bool:
+    def _make_room(self, name: str, present: list[Counted], percent: int) -> bool:
         silent = [(silence, number) for number, one in enumerate(present) if (silence := one.silence()) is not None]
-        chosen = nsmallest(max(1, bound.value * CUT_PERCENT // 100), silent)
+        chosen = nsmallest(max(1, len(present) * percent // 100), silent)
         for _, number in chosen:
             connection = present[number]
-            self._refused(bound.name, self._addresses[connection] or "")
+            self._refused(name, self._addresses[connection] or "")
             self.leave(connection)
             connection.cut()
         return bool(chosen)

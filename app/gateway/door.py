@@ -26,6 +26,7 @@ from app.shares import Bound
 ACCEPTED_AT_ONCE = 64
 # How long nothing is accepted when the process has no file left.
 OUT_OF_FILES_PAUSE_SECONDS = 0.1
+CLOSED_EVERY_SECONDS = 0.02
 _OUT_OF_FILES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 _log = structlog.get_logger("hms_gateway.door")
@@ -58,6 +59,8 @@ class Arrival:
     def established(self, protocol: BoundedHttpProtocol) -> None:
         """The protocol has its transport, and hears what comes."""
         self.protocol = protocol
+        if self._door.is_closed:
+            protocol.shutdown()
 
     def timed_out(self) -> None:
         """It is closed because it said nothing, or not enough."""
@@ -65,7 +68,7 @@ class Arrival:
 
     def lost(self) -> None:
         """The protocol has lost its transport."""
-        self._door.connections.leave(self)
+        self._door.left(self)
 
 
 class Door:
@@ -82,6 +85,7 @@ class Door:
         tls: ssl.SSLContext | None,
         backlog: int,
         silent_seconds_max: float,
+        drain_idle_seconds: float,
         is_proxy: Callable[[str], bool],
     ) -> None:
         self.connections = connections
@@ -91,11 +95,13 @@ class Door:
         self._tls = tls
         self._backlog = backlog
         self._silent_seconds_max = silent_seconds_max
+        self._drain_idle_seconds = drain_idle_seconds
         self._is_proxy = is_proxy
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[Arrival, None] = {}
         self._timer: asyncio.TimerHandle | None = None
-        self._is_closed = False
+        self._open: set[Arrival] = set()
+        self.is_closed = False
         self._handshakes = Connections(
             Bound("handshakes_max", limits.handshakes_max),
             Bound("handshakes_per_address_max", limits.handshakes_per_address_max),
@@ -109,27 +115,42 @@ class Door:
             self._loop.add_reader(listener, self._accept, listener)
 
     def close(self) -> None:
-        """Accept none any more. Connections that have not said anything yet are closed."""
-        if self._is_closed:
+        """Accept none any more but those that the kernel has accepted.
+
+        Connections that have not said anything yet stay for drain_idle_seconds, like those between two requests.
+        """
+        if self.is_closed:
             return
-        self._is_closed = True
         for listener in self._listeners:
+            self._accept(listener)
             self._loop.remove_reader(listener)
             listener.close()
-        if self._timer is not None:
-            self._timer.cancel()
-        for arrival in list(self._waiting):
-            self.connections.leave(arrival)
-            self.forget(arrival)
+        self.is_closed = True
+        if self._drain_idle_seconds:
+            self._loop.call_later(self._drain_idle_seconds, self._cut_unestablished)
+        else:
+            self._cut_unestablished()
 
     async def wait_closed(self) -> None:
-        """Part of what uvicorn expects of a server."""
+        """Returns when the last connection is gone; uvicorn knows only those that are established."""
+        while self._open:
+            await asyncio.sleep(CLOSED_EVERY_SECONDS)
 
     def forget(self, arrival: Arrival) -> None:
         """Close a connection that has not said anything."""
         del self._waiting[arrival]
         self._loop.remove_reader(arrival.socket)
         arrival.socket.close()
+        self.left(arrival)
+
+    def left(self, arrival: Arrival) -> None:
+        """A connection has gone."""
+        self.connections.leave(arrival)
+        self._open.discard(arrival)
+
+    def _cut_unestablished(self) -> None:
+        for arrival in [arrival for arrival in self._open if arrival.protocol is None]:
+            arrival.cut()
 
     def note_silent(self, arrival: Arrival) -> None:
         """Count and log a connection that was silent for too long."""
@@ -154,7 +175,7 @@ class Door:
         self._loop.call_later(OUT_OF_FILES_PAUSE_SECONDS, self._accept_again, listener)
 
     def _accept_again(self, listener: socket.socket) -> None:
-        if not self._is_closed:
+        if not self.is_closed:
             self._loop.add_reader(listener, self._accept, listener)
 
     def _arrive(self, accepted: socket.socket, address: str) -> None:
@@ -166,6 +187,7 @@ class Door:
                     accepted.send(TOO_MANY)
             accepted.close()
             return
+        self._open.add(arrival)
         self._waiting[arrival] = None
         self._loop.add_reader(accepted, self._hear, arrival)
         if self._timer is None:
@@ -184,7 +206,6 @@ class Door:
                 self._timer = self._loop.call_later(left, self._end_silent)
                 break
             self.note_silent(arrival)
-            self.connections.leave(arrival)
             self.forget(arrival)
 
     def _hear(self, arrival: Arrival) -> None:
@@ -204,7 +225,7 @@ class Door:
     def _established(self, arrival: Arrival, task: asyncio.Task[None]) -> None:
         arrival.task = None
         if arrival.protocol is None:
-            self.connections.leave(arrival)
+            self.left(arrival)
             arrival.socket.close()
         error = None if task.cancelled() else task.exception()
         # What a client does wrong in its handshake is nothing to log.

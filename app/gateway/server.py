@@ -111,6 +111,7 @@ class Server(uvicorn.Server):
             tls=self._options.tls,
             backlog=self._options.backlog,
             silent_seconds_max=self._options.header_seconds_max,
+            drain_idle_seconds=self._options.drain_idle_seconds,
             is_proxy=self._options.is_proxy,
         )
 

@@ -210,3 +210,24 @@ def test_a_tls_session_is_resumed(certificate):
             session = first.session
         with context.wrap_socket(server.connect(), server_hostname="127.0.0.1", session=session) as second:
             assert second.session_reused
+
+
+def test_a_connection_that_was_accepted_before_the_stop_is_served(certificate):
+    context = ssl.create_default_context(cafile=str(certificate[0]))
+    with running(tls=server_context(*certificate), drain_idle_seconds=20.0) as server, server.connect() as connection:
+        until(lambda: len(server.server._gateway.connections) == 1)
+        server.server.stop()
+        until(lambda: is_refused(server.port))
+        with context.wrap_socket(connection, server_hostname="127.0.0.1") as late:
+            late.sendall(post(CALL))
+            status, headers, body = read_response(late)
+            assert (status, headers["connection"], body) == (200, "close", ANSWER)
+
+
+def test_a_connection_that_says_nothing_does_not_hold_the_stop_up(certificate):
+    bounds = {"tls": server_context(*certificate), "drain_idle_seconds": 0.05}
+    with running(**bounds) as server, server.connect() as silent, server.connect() as half:
+        half.sendall(b"\x16\x03\x01")
+        until(lambda: len(server.server._gateway.connections) == 2)
+        server.stop()
+        assert silent.recv(1) == b""
