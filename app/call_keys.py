@@ -1,9 +1,11 @@
 """Keys by which callers mark a call they may have to repeat, and what is kept of such a call (design D11).
 
 A reply can be lost after the change was committed, and then a client repeats the call. With a key the outcome is stored
-in the same unit of work as the change, so that the repetition is told what happened instead of doing it again.
+in the same unit of work as the change, so that the repetition is told what happened instead of doing it again. A key
+belongs to one user and one message.
 """
 
+import hashlib
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -11,6 +13,15 @@ from typing import NamedTuple, Protocol
 from app.during import During
 
 CALL_KEY_CHARACTERS_MAX = 128
+
+
+def message_hash(*parts: bytes) -> bytes:
+    """What tells one message from others: the bytes that a repetition sends again."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "big"))
+        digest.update(part)
+    return digest.digest()
 
 
 class KeptValue(NamedTuple):
@@ -23,6 +34,7 @@ class KeptValue(NamedTuple):
 class CallKey:
     """One call that may be repeated. Keys of different users never meet.
 
+    message_hash   of the message that it marks
     keeps_value    whether the value of its unit of work is stored, and answers a repetition
     recalled       on a repetition: that value; the unit of work is not run then
     is_concluded   true from the commit of the call's change on, or from when its value was recalled; a call has one
@@ -32,18 +44,30 @@ class CallKey:
     principal: str
     text: str
     method: str
+    message_hash: bytes | None = None
     keeps_value: bool = False
     recalled: KeptValue | None = None
     is_concluded: bool = False
 
 
+class KeptAnswer(NamedTuple):
+    """What a call was answered; `is_exception` for an application exception."""
+
+    codec_name: str
+    payload: bytes
+    is_exception: bool = False
+
+
 class Outcome(NamedTuple):
-    """What became of a call: its encoded result, or the value of its unit of work, or only that it was done."""
+    """What became of a call: its answer, or the value of its unit of work, or only that it was done.
+
+    `message_hash` is None for what was kept by versions that did not store it.
+    """
 
     method: str
-    codec_name: str | None = None
-    payload: bytes | None = None
-    kept: KeptValue | None = None
+    message_hash: bytes | None = None
+    answer: KeptAnswer | None = None
+    value: KeptValue | None = None
 
 
 class Outcomes(Protocol):
@@ -52,8 +76,11 @@ class Outcomes(Protocol):
     def find(self, principal: str, key: str) -> Outcome | None:
         """The outcome of an earlier call with this key. Raises StoreUnavailable."""
 
-    def complete(self, key: CallKey, codec_name: str, payload: bytes) -> None:
-        """Add the result to the outcome of a call whose change is committed. Raises StoreError."""
+    def complete(self, key: CallKey, answer: KeptAnswer) -> None:
+        """Add the answer to the outcome of a call whose change is committed. Raises StoreError."""
+
+    def conclude_failed(self, key: CallKey, answer: KeptAnswer) -> None:
+        """Keep the answer of a call that failed and changed nothing. Raises AlreadyConcluded, StoreError."""
 
 
 class AlreadyConcluded(Exception):

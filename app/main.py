@@ -154,7 +154,7 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         store.close()
         raise
     events = EventMaker(rules, clock, to_tjson)
-    repeatable = RepeatableProcessor(processor, store, codecs, _answered_from_value(), DEFERRED)
+    repeatable = RepeatableProcessor(processor, store, _answered_from_value(), DEFERRED)
     chores = (
         *_chores(store, clock, rules, events, settings),
         Chore("seal tokens", EXPIRY_SECONDS, tokens.seal_all),

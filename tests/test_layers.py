@@ -14,6 +14,7 @@ LEAVES = {
     "deferral",
     "during",
     "kerberos",
+    "method_kinds",
     "limits",
     "clock",
     "connections",

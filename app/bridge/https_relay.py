@@ -24,7 +24,6 @@ import structlog
 
 from app.bridge.errors import CallFailed, NotTried, ReplyBroken
 from app.bridge.messages import ThriftMessage
-from app.bridge.method_kinds import changes_something
 from app.bridge.relay import Reply
 from app.bridge.sasl import Credentials
 from app.bridge.session import Session
@@ -32,6 +31,7 @@ from app.bridge.transcoding import Encoding
 from app.bridge.upstream import Answer, NotTrusted, TooSlow, UpstreamError
 from app.bridge.upstream_pool import UpstreamPool
 from app.kerberos import KerberosError, ServiceTickets
+from app.method_kinds import changes_something
 
 # Replies of changing methods are held up to this size, so that one that breaks off can be asked for again.
 CHANGING_REPLY_BYTES_MAX = 64 * 1024 * 1024

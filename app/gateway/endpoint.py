@@ -32,6 +32,7 @@ from app.limits import Limits
 from app.rpc.call import Call, Dialect
 from app.rpc.processor import MessageProcessor, Unavailable
 from app.rpc.releases import Releases
+from app.rpc.repeatable import KeyReused
 from app.wire import (
     ApplicationError,
     ApplicationErrorType,
@@ -247,6 +248,9 @@ class Endpoint:
             _log.warning("call not possible", method=message.name, request=call.request_id, **said)
             await self._failed(exchange, codec, message, 503, f"The metastore is not available: {error}", "unavailable")
             return
+        except KeyReused as error:
+            await self._failed(exchange, codec, message, 422, error.message, "key_reused", headers=(), kind=error.type)
+            return
         except ApplicationError as error:
             exchange.outcome = error.type.name
             await self._send_whole(exchange, codec, message, MessageType.EXCEPTION, _encoded(codec, error))
@@ -321,14 +325,14 @@ class Endpoint:
         text: str,
         outcome: str,
         headers: HeaderList = RETRY_SOON,
+        kind: ApplicationErrorType = ApplicationErrorType.INTERNAL_ERROR,
     ) -> None:
         """A call that was read and not answered. JSON clients parse the body whatever the status is."""
         exchange.outcome = outcome
         if codec.name != "tjson" or message.type is MessageType.ONEWAY:
             await exchange.respond(status, TEXT, _text(text), headers)
             return
-        error = ApplicationError(text, ApplicationErrorType.INTERNAL_ERROR)
-        body = _exception_body(codec, message.name, message.seqid, error)
+        body = _exception_body(codec, message.name, message.seqid, ApplicationError(text, kind))
         await exchange.respond(status, self._content_types[codec.name], body, headers)
 
     def _note(self, exchange: Exchange, refused: Refused) -> None:

@@ -4,7 +4,7 @@ from app.rpc.binding import BindingError, bind
 from app.rpc.call import Call, Dialect, Waiting
 from app.rpc.processor import Around, Failed, MessageProcessor, Processor, Reply, Unavailable
 from app.rpc.releases import Releases
-from app.rpc.repeatable import Deferred, RepeatableProcessor
+from app.rpc.repeatable import Deferred, KeyReused, RepeatableProcessor
 
 __all__ = [
     "Around",
@@ -13,6 +13,7 @@ __all__ = [
     "Call",
     "Dialect",
     "Failed",
+    "KeyReused",
     "MessageProcessor",
     "Processor",
     "Releases",

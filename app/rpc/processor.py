@@ -42,12 +42,14 @@ class Reply:
     payload    the encoded result without its envelope; chunks when it is long; None when nothing is to be answered
     outcome    `ok`, the class name of the declared exception, or the application exception's type, for log and metrics
     arguments  what was decoded, None when it could not be, or when the answer is volatile
+    is_final   false when the server failed, so that the same call may give another answer later
     """
 
     type: MessageType
     payload: bytes | Iterator[bytes] | None
     outcome: str
     arguments: Struct | None = None
+    is_final: bool = True
 
 
 Around = Callable[[Method, Call, Struct], AbstractContextManager[None]]
@@ -91,11 +93,11 @@ class Processor:
         try:
             bound = self._find(message, call.dialect)
             arguments = codec.decode(bound.method.arguments, message.payload)
-            result, outcome, is_volatile = self._invoke(bound, call, arguments)
+            result, outcome, is_volatile, is_final = self._invoke(bound, call, arguments)
             if message.type is MessageType.ONEWAY or bound.method.oneway:
                 return Reply(MessageType.REPLY, None, outcome, arguments)
             payload = self._whole_when_short(codec.encode(result))
-            return Reply(MessageType.REPLY, payload, outcome, None if is_volatile else arguments)
+            return Reply(MessageType.REPLY, payload, outcome, None if is_volatile else arguments, is_final)
         except ApplicationError as error:
             return self._application_exception(codec, message, error, arguments)
         except (Unavailable, AlreadyConcluded, Waiting):
@@ -115,8 +117,8 @@ class Processor:
             raise ApplicationError(f"Invalid method name: '{message.name}'", ApplicationErrorType.UNKNOWN_METHOD)
         return bound
 
-    def _invoke(self, bound: Bound, call: Call, arguments: Struct) -> tuple[Struct, str, bool]:
-        """The result struct, the outcome, and whether the answer is volatile."""
+    def _invoke(self, bound: Bound, call: Call, arguments: Struct) -> tuple[Struct, str, bool, bool]:
+        """The result struct, the outcome, whether the answer is volatile, and whether it is final."""
         result: Any = bound.method.result
         try:
             with self._around(bound.method, call, arguments):
@@ -126,14 +128,14 @@ class Processor:
         except Exception as error:
             raised = error if isinstance(error, ThriftException) else self._translate(error)
             if isinstance(raised, Failed):
-                return _failed(bound.method, raised), MetaException.__name__, False
+                return _failed(bound.method, raised), MetaException.__name__, False, False
             if not isinstance(raised, ThriftException):
                 raise raised from error
             _forget_origin(raised)
-            return _declared(bound.method, _cut(raised, self._text_max)), type(raised).__name__, False
+            return _declared(bound.method, _cut(raised, self._text_max)), type(raised).__name__, False, True
         answer = value.answer if isinstance(value, Volatile) else value
         whole = result() if bound.method.definition.returns is None else result(success=answer)
-        return whole, "ok", isinstance(value, Volatile)
+        return whole, "ok", isinstance(value, Volatile), True
 
     def _whole_when_short(self, payload: bytes | Iterator[bytes]) -> bytes | Iterator[bytes]:
         if isinstance(payload, bytes):
@@ -146,7 +148,8 @@ class Processor:
         if message.type is MessageType.ONEWAY:
             return Reply(MessageType.EXCEPTION, None, error.type.name, arguments)
         payload = codec.encode(_cut(error.payload(), self._text_max))
-        return Reply(MessageType.EXCEPTION, payload, error.type.name, arguments)
+        is_final = error.type is not ApplicationErrorType.INTERNAL_ERROR
+        return Reply(MessageType.EXCEPTION, payload, error.type.name, arguments, is_final)
 
 
 def _only(answered: Container[str], methods: Mapping[str, Method]) -> dict[str, Method]:

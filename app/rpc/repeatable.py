@@ -6,32 +6,52 @@ the change, so that a repetition finds what happened (design D11).
 """
 
 import logging
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from app.call_keys import CALL_KEY_CHARACTERS_MAX, AlreadyConcluded, CallKey, Outcome, Outcomes, answering
+from app.call_keys import (
+    CALL_KEY_CHARACTERS_MAX,
+    AlreadyConcluded,
+    CallKey,
+    KeptAnswer,
+    Outcome,
+    Outcomes,
+    answering,
+    message_hash,
+)
 from app.deferral import Given, NotDeferrable, Start, Taken, giving, taking
 from app.idl import BaseType
+from app.method_kinds import changes_something
 from app.rpc.call import Call
 from app.rpc.dialects import methods_of
 from app.rpc.processor import Processor, Reply, Unavailable
 from app.structs import METHODS, MetaException, Method
-from app.wire import ApplicationError, ApplicationErrorType, Codec, Codecs, Message, MessageType
+from app.wire import ApplicationError, ApplicationErrorType, Codec, Message, MessageType
 
 _log = logging.getLogger(__name__)
 
 # A longer message takes a while to read, which is no work for the event loop: everybody would wait for it.
 _BEGUN_BYTES_MAX = 64 * 1024
 _RESULT_IS_LOST = "This call was made before and has taken effect; what it answered is not known any more"
+_TRY_AGAIN = "The same call is being answered already; try again"
+
+
+class KeyReused(ApplicationError):
+    """A call whose key its user gave to another message before. Nothing has happened."""
+
+    def __init__(self, method: str) -> None:
+        text = f"the call's key was used for another message before ({method}); send each call with a key of its own"
+        super().__init__(text, ApplicationErrorType.PROTOCOL_ERROR)
 
 
 class Deferred(NamedTuple):
     """A call whose unit of work is still to be run.
 
     start   has it run and be told what it gave. Raises what the store raises at once
-    finish  the reply; None when the call has to be processed in a thread, because it was made before
+    finish  the reply; None when the call has to be processed in a thread, because it was made before or because it
+            failed and that has to be kept
     """
 
     start: Start
@@ -45,40 +65,40 @@ class RepeatableProcessor:
         self,
         processor: Processor,
         outcomes: Outcomes,
-        codecs: Codecs,
         answered_from_value: Container[str] = (),
         deferred: Container[str] = (),
     ) -> None:
         """`answered_from_value` names the methods that do nothing lasting but one unit of work.
 
         A repetition of one runs its handler with what that unit of work gave the first time, which gives the same
-        answer or the same refusal. Of other methods the answer itself is kept, after the change. `deferred` names
-        methods whose calls `begin` can begin.
+        answer or the same refusal. Of other methods, and of calls that failed without a change, the answer itself is
+        kept afterwards. `deferred` names methods whose calls `begin` can begin.
         """
         self.deferred = deferred
         self._processor = processor
         self._outcomes = outcomes
         self._answered_from_value = answered_from_value
-        self._codecs = {codec.name: codec for codec in codecs}
 
     def process(self, codec: Codec, message: Message, call: Call) -> Reply:
-        """As `Processor.process`; a call with a key that was used before is answered with its first outcome."""
+        """As `Processor.process`; a call with a key that was used before is answered with its first outcome.
+
+        Raises KeyReused when that was another message.
+        """
         if call.key is None:
             return self._processor.process(codec, message, call)
         if not 0 < len(call.key) <= CALL_KEY_CHARACTERS_MAX:
             return _refusal(codec, f"the call's key must have 1 to {CALL_KEY_CHARACTERS_MAX} characters")
-        found = self._find(call.principal, call.key)
+        key = self._key(codec, message, call, call.key)
+        found = self._find(key)
         if found is not None:
-            return self._replay(codec, message, call, found)
-        key = CallKey(call.principal, call.key, message.name, message.name in self._answered_from_value)
+            return self._replay(codec, message, call, key, found)
         try:
             with answering(key):
                 reply = self._processor.process(codec, message, call)
-        except AlreadyConcluded:
-            # The same call came in twice at once; the other one has just made the change.
-            raise Unavailable("The same call is being answered already; try again") from None
-        if not key.keeps_value:
             self._keep(codec, key, reply)
+        except AlreadyConcluded:
+            # The same call came in twice at once; the other one has been answered in between.
+            raise Unavailable(_TRY_AGAIN) from None
         return reply
 
     def begin(self, codec: Codec, message: Message, call: Call) -> "Reply | Deferred | None":
@@ -94,10 +114,10 @@ class RepeatableProcessor:
             if message.name not in self._answered_from_value or not 0 < len(call.key) <= CALL_KEY_CHARACTERS_MAX:
                 return None
             # Whether the call was made before is seen by its unit of work, which is not run then.
-            key = CallKey(call.principal, call.key, message.name, keeps_value=True)
+            key = self._key(codec, message, call, call.key)
         try:
             with taking(), answering(key):
-                return self._processor.process(codec, message, call)
+                return _unless_it_failed(self._processor.process(codec, message, call), key)
         except Taken as taken:
             return Deferred(taken.start, partial(self._finish, codec, message, call, key))
         except NotDeferrable:
@@ -107,44 +127,76 @@ class RepeatableProcessor:
         if isinstance(given.failure, AlreadyConcluded):
             return None
         with giving(given), answering(key):
-            return self._processor.process(codec, message, call)
+            return _unless_it_failed(self._processor.process(codec, message, call), key)
 
-    def _find(self, principal: str, key: str) -> Outcome | None:
+    def _key(self, codec: Codec, message: Message, call: Call, text: str) -> CallKey:
+        hashed = message_hash(message.name.encode(), codec.name.encode(), call.dialect.value.encode(), message.payload)
+        return CallKey(call.principal, text, message.name, hashed, message.name in self._answered_from_value)
+
+    def _find(self, key: CallKey) -> Outcome | None:
         try:
-            return self._outcomes.find(principal, key)
+            return self._outcomes.find(key.principal, key.text)
         except Exception as error:
             # Without knowing whether the call was made before it must not be made.
             raise Unavailable("The database cannot be asked about an earlier call with this key") from error
 
     def _keep(self, codec: Codec, key: CallKey, reply: Reply) -> None:
-        """Add the answer to the stored outcome, unless the outcome alone says it all."""
-        if not key.is_concluded or reply.outcome != "ok" or not isinstance(reply.payload, bytes):
+        """Keep the answer, unless what is stored already says it all. Raises AlreadyConcluded, Unavailable."""
+        if not isinstance(reply.payload, bytes):
             return
-        if METHODS[key.method].definition.returns is None:
-            return
+        answer = KeptAnswer(codec.name, reply.payload, reply.type is MessageType.EXCEPTION)
+        if key.is_concluded:
+            if not key.keeps_value and (reply.outcome != "ok" or METHODS[key.method].definition.returns is not None):
+                self._complete(key, answer)
+        elif _is_refusal(reply) and changes_something(key.method):
+            self._conclude_failed(key, answer)
+
+    def _complete(self, key: CallKey, answer: KeptAnswer) -> None:
         try:
-            self._outcomes.complete(key, codec.name, reply.payload)
+            self._outcomes.complete(key, answer)
         except Exception:
             _log.warning("the answer to %s could not be kept for a repetition", key.method, exc_info=True)
 
-    def _replay(self, codec: Codec, message: Message, call: Call, found: Outcome) -> Reply:
-        if found.method != message.name:
-            return _refusal(codec, f"the call's key was used for {found.method} before")
-        if found.kept is not None:
-            key = CallKey(call.principal, found.method, message.name, recalled=found.kept)
+    def _conclude_failed(self, key: CallKey, answer: KeptAnswer) -> None:
+        try:
+            self._outcomes.conclude_failed(key, answer)
+        except AlreadyConcluded:
+            raise
+        except Exception as error:
+            # Nothing was changed. An answer that is not kept could be another one next time.
+            raise Unavailable("The database cannot keep the answer to a call with a key") from error
+
+    def _replay(self, codec: Codec, message: Message, call: Call, key: CallKey, found: Outcome) -> Reply:
+        if not _is_same(codec, key, found):
+            raise KeyReused(found.method)
+        if found.value is not None:
+            key.recalled = found.value
             with answering(key):
                 reply = self._processor.process(codec, message, call)
             if key.is_concluded:
                 return replace(reply, outcome="replayed")
+        if found.answer is not None:
+            kind = MessageType.EXCEPTION if found.answer.is_exception else MessageType.REPLY
+            return Reply(kind, found.answer.payload, "replayed")
         method = methods_of(call.dialect)[message.name]
-        return Reply(MessageType.REPLY, self._kept_payload(codec, method, found), "replayed")
+        return Reply(MessageType.REPLY, codec.encode(_result_without_payload(method)), "replayed")
 
-    def _kept_payload(self, codec: Codec, method: Method, found: Outcome) -> bytes | Iterator[bytes]:
-        if found.payload is None or found.codec_name is None:
-            return codec.encode(_result_without_payload(method))
-        if found.codec_name == codec.name:
-            return found.payload
-        return codec.encode(self._codecs[found.codec_name].decode(method.result, found.payload))
+
+def _is_same(codec: Codec, key: CallKey, found: Outcome) -> bool:
+    if found.message_hash is not None:
+        return found.message_hash == key.message_hash
+    # Kept by a version that stored no hashes.
+    return found.method == key.method and (found.answer is None or found.answer.codec_name == codec.name)
+
+
+def _is_refusal(reply: Reply) -> bool:
+    """A failure that is the metastore's answer, and not one of the server, which may be gone the next time."""
+    return reply.outcome != "ok" and reply.is_final
+
+
+def _unless_it_failed(reply: Reply, key: CallKey | None) -> Reply | None:
+    """None for the failure of a call with a key, which has changed nothing and has to be kept: that takes a thread."""
+    return None if key is not None and not key.is_concluded and _is_refusal(reply) else reply
 
 
 def _result_without_payload(method: Method) -> Any:

@@ -31,7 +31,7 @@ from app.storage.column_types import (
     binary_text,
 )
 
-REVISION: Final = "0009"
+REVISION: Final = "0010"
 
 # PostgreSQL indexes no longer entry, and a partition name is at least as long as each of its values.
 NAME_BYTES_MAX: Final = 2_500
@@ -329,6 +329,8 @@ OUTCOMES: Final = Table(
     Column("concluded_at", BigInteger, nullable=False, index=True),
     Column("codec_name", LONG_TEXT),
     Column("payload", LONG_BINARY),
+    Column("message_hash", LONG_BINARY),
+    Column("is_exception", Boolean),
 )
 
 # What 3.1 and later keep besides the catalog. Names of these things may be of any length and have any characters, so

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from sqlalchemy import URL, Engine, select
 
-from app.call_keys import CallKey, Outcome, answering
+from app.call_keys import CallKey, KeptAnswer, Outcome, answering
 from app.clock import Clock
 from app.deferral import given_now
 from app.limits import Limits
@@ -72,6 +72,7 @@ class SqlStore:
         self._writing = writing
         self._watching = watching
         self._watching_lock = threading.Lock()
+        self._clock = clock
         has_pipeline = url.get_backend_name() == "postgresql"
         self._writer = Writer(writing, clock, limits.write_queue_max, self._open_pipeline if has_pipeline else None)
 
@@ -144,10 +145,15 @@ class SqlStore:
 
         return self._on_a_working_connection(read)
 
-    def complete(self, key: CallKey, codec_name: str, payload: bytes) -> None:
+    def complete(self, key: CallKey, answer: KeptAnswer) -> None:
         """See `call_keys.Outcomes.complete`."""
         with answering(None):
-            self._writer.write(lambda tx: tx.complete_outcome(key, codec_name, payload))
+            self._writer.write(lambda tx: tx.complete_outcome(key, answer))
+
+    def conclude_failed(self, key: CallKey, answer: KeptAnswer) -> None:
+        """See `call_keys.Outcomes.conclude_failed`."""
+        with answering(None):
+            self._writer.write(lambda tx: tx.conclude_failed(key, self._clock.seconds(), answer))
 
     def forget_outcomes(self, before_seconds: int) -> int:
         """Delete the outcomes of calls concluded before that time; how many."""

@@ -22,7 +22,7 @@ from app.call_keys import AlreadyConcluded, CallKey
 from app.clock import Clock
 from app.storage.errors import is_storable
 from app.storage.filter_sql import bound_list, bound_pairs
-from app.storage.kept_values import packed_value
+from app.storage.outcomes import outcome_row
 from app.storage.txn_group_statements import (
     COUNTERS,
     COUNTERS_AND_NOW,
@@ -298,14 +298,7 @@ class TxnGroup:
         return min((first for first in self._changed.new_txns), default=new_id)
 
     def _conclude(self, key: CallKey, seconds: int, value: object) -> None:
-        row = {
-            "principal": key.principal,
-            "call_key": key.text,
-            "method": key.method,
-            "concluded_at": seconds,
-            "payload": packed_value(value) if key.keeps_value else None,
-        }
-        self._set(self._changed.outcomes, (key.principal, key.text), row)
+        self._set(self._changed.outcomes, (key.principal, key.text), outcome_row(key, seconds, value))
         self._set(self._concluded, (key.principal, key.text), None)
 
     # Reading ahead.

@@ -9,7 +9,7 @@ import pytest
 import trustme
 import uvloop
 
-from app.bridge.method_kinds import changes_something
+from app.method_kinds import changes_something
 from app.structs import METHODS, AddPartitionsRequest, AddPartitionsResult, Partition
 from app.wire import ApplicationErrorType
 from tests.bridge.canned_upstream import CannedUpstream, answering, dropping, http

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from app.bridge.method_kinds import changes_something
+from app.method_kinds import changes_something
 from app.structs import METHODS, NotificationEventRequest, ShowCompactRequest, ShowLocksRequest
 from tests.bridge.bridge_process import ApacheClient, BridgeProcess, connected
 from tests.faults.changing_calls import ROWS, World

@@ -10,7 +10,7 @@ from app.gateway.identity import Identity, Refused
 from app.limits import Limits
 from app.metastore.ports import StoreUnavailable
 from app.rpc import RepeatableProcessor, Reply, Unavailable
-from app.wire import MessageType, make_codecs
+from app.wire import MessageType
 from tests.gateway.serving import PATIENCE_SECONDS, Anybody, post, read_all, read_response, running
 
 LOCK = b'[1,"lock",1,7,{}]'
@@ -72,7 +72,7 @@ def metastore(store: Store) -> Metastore:
 
 
 def processor(metastore: Metastore) -> RepeatableProcessor:
-    return RepeatableProcessor(metastore, None, make_codecs(Limits()), deferred={"lock"})
+    return RepeatableProcessor(metastore, None, deferred={"lock"})
 
 
 def lines_of(server, method: str) -> list[dict]:

@@ -199,7 +199,7 @@ def test_a_call_with_a_used_key_is_refused_and_the_first_keeps_its_value(store: 
     services = Services(store)
 
     def key(text: str) -> CallKey:
-        return CallKey("who", text, "open_txns", keeps_value=True)
+        return CallKey("who", text, "open_txns", b"hash", keeps_value=True)
 
     async def run() -> None:
         await connected(store)
@@ -212,8 +212,9 @@ def test_a_call_with_a_used_key_is_refused_and_the_first_keeps_its_value(store: 
         assert await begin(lambda: services.txns.open(1, WHO), key("other")) == [3]
         found = store.find("who", first.text)
         assert found is not None
-        assert found.kept is not None
-        assert found.kept.value == [1, 2]
+        assert found.message_hash == b"hash"
+        assert found.value is not None
+        assert found.value.value == [1, 2]
 
     asyncio.run(run())
 

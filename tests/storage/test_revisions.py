@@ -12,6 +12,7 @@ from sqlalchemy.dialects.mysql import LONGBLOB, LONGTEXT
 
 import app.storage
 import app.storage.partial_indexes  # part of the schema
+from app.call_keys import AlreadyConcluded, CallKey, KeptAnswer, Outcome
 from app.clock import ManualClock
 from app.limits import Limits
 from app.metastore.ports import StoreError, StoreUnavailable
@@ -126,3 +127,25 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     path.write_text("This is not a database, but it is long enough to look at. " * 20)
     with pytest.raises(StoreError, match="NOTADB"):
         open_store(f"sqlite:///{path}", ManualClock(), Limits())
+
+
+def test_keys_of_calls_from_before_they_had_hashes_stay_known(empty_database: str) -> None:
+    migrate(empty_database)
+    engine = create_engine(empty_database)
+    with engine.begin() as connection:
+        for column in ("message_hash", "is_exception"):
+            connection.execute(text(f"ALTER TABLE outcomes DROP COLUMN {column}"))
+        connection.execute(
+            text("INSERT INTO outcomes (principal, call_key, method, concluded_at) VALUES ('a','k','m',1)")
+        )
+        connection.execute(text("UPDATE alembic_version SET version_num = '0009'"))
+    engine.dispose()
+    migrate(empty_database)
+    store = open_store(empty_database, ManualClock(), Limits())
+    assert store.find("a", "k") == Outcome("m")
+    kept = KeptAnswer("binary", b"answer", is_exception=True)
+    store.conclude_failed(CallKey("a", "l", "m", b"hash"), kept)
+    assert store.find("a", "l") == Outcome("m", b"hash", kept)
+    with pytest.raises(AlreadyConcluded):
+        store.conclude_failed(CallKey("a", "l", "m", b"hash"), kept)
+    store.close()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.bridge.method_kinds import changes_something, is_known_to_change, is_known_to_read
+from app.method_kinds import changes_something, is_known_to_change, is_known_to_read
 from app.structs import METHODS
 
 
