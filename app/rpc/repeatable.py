@@ -130,7 +130,9 @@ class RepeatableProcessor:
             return _unless_it_failed(self._processor.process(codec, message, call), key)
 
     def _key(self, codec: Codec, message: Message, call: Call, text: str) -> CallKey:
-        hashed = message_hash(message.name.encode(), codec.name.encode(), call.dialect.value.encode(), message.payload)
+        # With the key, so that hashes of secrets in messages cannot be looked up.
+        parts = (text, message.name, codec.name, call.dialect.value)
+        hashed = message_hash(*(part.encode(errors="surrogatepass") for part in parts), message.payload)
         return CallKey(call.principal, text, message.name, hashed, message.name in self._answered_from_value)
 
     def _find(self, key: CallKey) -> Outcome | None:
