@@ -132,7 +132,9 @@ class Processor:
             if not isinstance(raised, ThriftException):
                 raise raised from error
             _forget_origin(raised)
-            return _declared(bound.method, _cut(raised, self._text_max)), type(raised).__name__, False, True
+            # What was translated failed below the handlers, such as in a file system.
+            is_final = raised is error
+            return _declared(bound.method, _cut(raised, self._text_max)), type(raised).__name__, False, is_final
         answer = value.answer if isinstance(value, Volatile) else value
         whole = result() if bound.method.definition.returns is None else result(success=answer)
         return whole, "ok", isinstance(value, Volatile), True

@@ -5,8 +5,9 @@ from sqlalchemy import update
 
 from app.clock import ManualClock
 from app.limits import Limits
-from app.metastore.ports import DuplicateKey, StoreError, StoreUnavailable
-from app.rpc import Call, Dialect, Failed, KeyReused, Processor, RepeatableProcessor, Unavailable
+from app.main import translated
+from app.metastore.ports import DuplicateKey, FileSystemError, OutcomeUnknown, StoreUnavailable
+from app.rpc import Call, Dialect, KeyReused, Processor, RepeatableProcessor, Unavailable
 from app.storage import open_store
 from app.storage.schema import OUTCOMES
 from app.structs import METHODS, AlreadyExistsException, Database, MetaException, TxnAbortedException
@@ -69,9 +70,7 @@ def world(tmp_path):
     store = open_store(f"sqlite:///{tmp_path / 'metastore.db'}", CLOCK, Limits())
     handlers = Databases(store)
     handled = {"create_database", "add_master_key", "add_token", "get_all_databases", "drop_role"}
-    processor = Processor(
-        [handlers], lambda error: Failed(str(error)) if isinstance(error, StoreError) else error, answered=handled
-    )
+    processor = Processor([handlers], translated, answered=handled)
     yield handlers, RepeatableProcessor(processor, store, {"add_token"})
     store.close()
 
@@ -188,7 +187,12 @@ def test_a_protocol_error_is_the_same_the_second_time(world):
 
 
 @pytest.mark.parametrize(
-    ("failure", "outcome"), [(StoreError("disk full"), "MetaException"), (ZeroDivisionError(), "INTERNAL_ERROR")]
+    ("failure", "outcome"),
+    [
+        (OutcomeUnknown("lost"), "MetaException"),
+        (FileSystemError("disk full"), "MetaException"),
+        (ZeroDivisionError(), "INTERNAL_ERROR"),
+    ],
 )
 def test_failures_of_the_server_are_tried_again(world, failure, outcome):
     handlers, processor = world
