@@ -129,6 +129,10 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         warehouse_location=settings.warehouse_location,
         event_seconds_max=settings.event_seconds_max,
         partition_mark_seconds_max=settings.partition_mark_seconds_max,
+        limit_partition_request=settings.partitions_per_reply_max or -1,
+        refuses_incompatible_column_changes=settings.refuse_incompatible_column_changes,
+        column_change_serdes=tuple(settings.column_change_serdes),
+        hive_configuration=_hive_configuration(settings),
     )
 
     def to_tjson(struct: Struct) -> bytes:
@@ -216,6 +220,18 @@ def translated(error: Exception) -> Exception:
     if isinstance(error, (StoreError, FileSystemError)):
         return MetaException(str(error))
     return error
+
+
+def _hive_configuration(settings: Settings) -> Mapping[str, str]:
+    """Settings that the rules do not know and Hive's clients may ask for, under Hive's names."""
+    txn_settings = _txn_settings(settings)
+    timeout_ms = txn_settings.timeout_ms
+    return {
+        "hive.txn.timeout": f"{timeout_ms}ms" if timeout_ms % 1000 else f"{timeout_ms // 1000}s",
+        "hive.max.open.txns": str(txn_settings.open_txns_max),
+        "hive.txn.max.open.batch": str(txn_settings.batch_max),
+        "hive.metastore.server.max.message.size": str(settings.limits.body_bytes_max),
+    }
 
 
 def _chores(

@@ -268,6 +268,33 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         int, Meta(ge=0, description="What markPartitionForEvent notes is kept so long; 0 is for ever.")
     ] = 0
 
+    partitions_per_reply_max: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(
+            description="Partitions that one call may ask for, but by names (hive.metastore.limit.partition.request); "
+            "unset is any number."
+        ),
+    ] = None
+    refuse_incompatible_column_changes: Annotated[
+        bool,
+        Meta(
+            description="alter_table may not change the type of a column to one that Hive cannot read the old data as "
+            "(hive.metastore.disallow.incompatible.col.type.changes). Iceberg tables (table_type=ICEBERG) always may."
+        ),
+    ] = True
+    column_change_serdes: Annotated[
+        list[str],
+        Meta(
+            description="Serdes whose tables may change types of columns all the same "
+            "(metastore.allow.incompatible.col.type.changes.serdes)."
+        ),
+    ] = field(
+        default_factory=lambda: [
+            "org.apache.hadoop.hive.kudu.KuduSerDe",
+            "org.apache.iceberg.mr.hive.HiveIcebergSerDe",
+        ]
+    )
+
     limits: Annotated[Limits, Meta(description="Bounds by name, such as body_bytes_max.")] = Limits()
     threads: Annotated[int, Meta(ge=1, le=1000, description="Threads that answer calls the cache cannot.")] = 32
     streams_max: Annotated[

@@ -6,7 +6,11 @@ import sys
 import pytest
 
 from app.main import build_metastore
+from app.rpc.call import Dialect
 from app.settings import Settings
+from app.structs import MetaException
+from tests.catalog import columns, new_table
+from tests.handlers.peers import Peer
 
 
 def test_a_server_loads_nothing_it_may_never_need(tmp_path):
@@ -38,3 +42,46 @@ def test_transactions_are_looked_at_as_often_as_they_end(tmp_path, timeout_secon
     finally:
         metastore.store.close()
     assert by_name["expire transactions and locks"] == every_seconds
+
+
+def test_what_is_set_is_what_clients_are_told_and_held_to(tmp_path):
+    settings = Settings(
+        data_dir=tmp_path,
+        tls=False,
+        txn_timeout_seconds=90.5,
+        event_seconds_max=120,
+        partition_mark_seconds_max=60,
+        partitions_per_reply_max=1,
+        refuse_incompatible_column_changes=False,
+    )
+    metastore = build_metastore(settings)
+    try:
+        client = Peer(metastore, metastore.codecs.binary, Dialect.HIVE_2_3)
+        asked = {
+            "hive.txn.timeout": "90500ms",
+            "hive.metastore.event.db.listener.timetolive": "120s",
+            "hive.metastore.event.expiry.duration": "60s",
+            "hive.metastore.limit.partition.request": "1",
+            "hive.metastore.disallow.incompatible.col.type.changes": "false",
+            "hive.metastore.allow.incompatible.col.type.changes.serdes": ",".join(settings.column_change_serdes),
+            "hive.metastore.server.max.message.size": str(settings.limits.body_bytes_max),
+        }
+        assert {key: client.ask("get_config_value", key, "default") for key in asked} == asked
+        client.ask("create_table", new_table(keys=columns("p string")))
+        client.ask("alter_table", "default", "t", new_table(cols=columns("a boolean"), keys=columns("p string")))
+        for value in ("1", "2"):
+            client.ask("append_partition", "default", "t", [value])
+        with pytest.raises(MetaException, match=r"exceeds limit \(=1\)"):
+            client.ask("get_partitions", "default", "t", -1)
+    finally:
+        metastore.store.close()
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(300, "300s"), (0.5, "500ms")])
+def test_clients_are_told_when_transactions_end(tmp_path, seconds, told):
+    metastore = build_metastore(Settings(data_dir=tmp_path, tls=False, txn_timeout_seconds=seconds))
+    try:
+        client = Peer(metastore, metastore.codecs.binary, Dialect.HIVE_2_3)
+        assert client.ask("get_config_value", "hive.txn.timeout", "default") == told
+    finally:
+        metastore.store.close()

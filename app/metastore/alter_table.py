@@ -412,7 +412,7 @@ def _check_expected(request: AlterRequest, before: Table) -> None:
 
 
 def _check_columns(request: AlterRequest, before: Table, settings: MetastoreSettings) -> None:
-    if not settings.refuses_incompatible_column_changes:
+    if not settings.refuses_incompatible_column_changes or _may_change_columns(before, settings):
         return
     old = (before.sd.cols if before.sd else None) or []
     new = (request.given.sd.cols if request.given.sd else None) or []
@@ -422,6 +422,14 @@ def _check_columns(request: AlterRequest, before: Table, settings: MetastoreSett
         )
     except InvalidColumnType as error:
         raise InvalidOperationException(str(error)) from error
+
+
+def _may_change_columns(before: Table, settings: MetastoreSettings) -> bool:
+    """Iceberg reads by the ids of columns in its own metadata; the columns here only show them, in any order."""
+    if (before.parameters or {}).get("table_type", "").upper() == "ICEBERG":
+        return True
+    serde = before.sd.serdeInfo if before.sd else None
+    return serde is not None and serde.serializationLib in settings.column_change_serdes
 
 
 def _check_partition_keys(before: Table, given: Table) -> None:

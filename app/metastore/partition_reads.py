@@ -55,15 +55,13 @@ class PartitionReads:
 
     def list_all(self, table_name: TableName, max_parts: int, projection: Projection = ALL) -> PartitionList:
         """The first partitions of the table."""
-        return self._list(table_name, max_parts, lambda _: Selection(), projection, is_limited=True)
+        return self._list(table_name, max_parts, lambda _: Selection(), projection)
 
     def list_by_filter(
         self, table_name: TableName, filter_text: str | None, max_parts: int, projection: Projection = ALL
     ) -> PartitionList:
         """The first partitions that a filter selects (semantics §4.1)."""
-        return self._list(
-            table_name, max_parts, lambda table: matching_filter(table, filter_text), projection, is_limited=True
-        )
+        return self._list(table_name, max_parts, lambda table: matching_filter(table, filter_text), projection)
 
     def list_by_partial_values(
         self, table_name: TableName, values: Sequence[str] | None, max_parts: int, projection: Projection = ALL
@@ -76,7 +74,7 @@ class PartitionReads:
     ) -> PartitionList:
         """The partitions with these exact names; unknown names are left out."""
         wanted = required(names, "partition names")
-        return self._list(table_name, -1, lambda _: Selection(names=wanted), projection)
+        return self._list(table_name, -1, lambda _: Selection(names=wanted), projection, is_limited=False)
 
     def list_by_expression(
         self, table_name: TableName, expression: bytes | None, max_parts: int, projection: Projection = ALL
@@ -87,7 +85,7 @@ class PartitionReads:
         the safe answer, and the flag tells the caller to look for itself.
         """
         answer = _Unsure()
-        found = self._list(table_name, max_parts, answer.selecting(expression), projection, is_limited=True)
+        found = self._list(table_name, max_parts, answer.selecting(expression), projection)
         return found, answer.is_unsure
 
     def names(self, table_name: TableName, max_parts: int) -> NameList:
@@ -170,7 +168,7 @@ class PartitionReads:
         select: Callable[[StoredTable], Selection],
         projection: Projection,
         *,
-        is_limited: bool = False,
+        is_limited: bool = True,
     ) -> PartitionList:
         def work(snapshot: Snapshot) -> PartitionList:
             table = table_name.load(snapshot)
@@ -201,6 +199,7 @@ class PartitionReads:
         def work(snapshot: Snapshot) -> tuple[StoredTable, PartitionList]:
             table = table_name.load(snapshot)
             selection = select(table)
+            self._check_request_limit(snapshot, table, selection, max_parts)
             if not is_grouping(table.table) or not projection.keeps_everything or max_parts == 0:
                 return table, _partitions(snapshot, table, selection, max_parts)
             return table, [one.partition for one in snapshot.partitions(table, _limited(selection, max_parts))]
@@ -218,7 +217,10 @@ class PartitionReads:
     def _check_request_limit(
         self, snapshot: Snapshot, table: StoredTable, selection: Selection, max_parts: int
     ) -> None:
-        """Raise MetaException when more partitions are asked for than one request may have (semantics §2.9.1)."""
+        """Raise MetaException when more partitions are asked for than one call may have (semantics §2.9.1).
+
+        As in Hive 4; Hive 2.3 does not look at partial values and specs.
+        """
         limit = self._settings.limit_partition_request
         if limit < 0:
             return

@@ -26,6 +26,8 @@ class MetastoreSettings:
     partition_inherit_table_properties: str = ""
     # hive.metastore.disallow.incompatible.col.type.changes
     refuses_incompatible_column_changes: bool = True
+    # metastore.allow.incompatible.col.type.changes.serdes, of Hive 4: tables with these serdes are exempt.
+    column_change_serdes: tuple[str, ...] = ()
     # hive.stats.autogather
     gathers_statistics: bool = True
     # hive.metastore.client.socket.timeout, only to be told to clients that ask.

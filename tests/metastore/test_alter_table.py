@@ -200,6 +200,38 @@ def test_any_change_of_types_may_be_allowed(catalog: Catalog) -> None:
     assert [column.type for column in catalog.tables.get(T).sd.cols] == ["boolean", "int"]
 
 
+@pytest.mark.parametrize(
+    ("parameters", "serde"),
+    [
+        ({"table_type": "ICEBERG"}, "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"),
+        ({"table_type": "iceberg"}, None),
+        ({}, "org.example.Own"),
+    ],
+)
+def test_tables_that_are_read_by_other_metadata_may_change_their_columns(
+    catalog: Catalog, parameters: dict[str, str], serde: str | None
+) -> None:
+    """What Java Iceberg does for ADD COLUMN … AFTER, and for a column dropped in the middle."""
+    own = catalog.with_settings(column_change_serdes=("org.example.Own",))
+    table = new_table(parameters=parameters)
+    assert table.sd is not None
+    assert table.sd.serdeInfo is not None
+    table.sd.serdeInfo.serializationLib = serde
+    own.tables.create(table)
+    for columns_after in (columns("a int", "new map<int,int>", "b string"), columns("b string"), columns("b boolean")):
+        after = new_table(cols=columns_after, parameters=parameters)
+        assert after.sd is not None
+        after.sd.serdeInfo = table.sd.serdeInfo
+        own.alterations.alter(T, after)
+    assert [column.type for column in own.tables.get(T).sd.cols] == ["boolean"]
+
+
+def test_a_table_does_not_become_one_of_iceberg_to_change_its_columns(catalog: Catalog) -> None:
+    catalog.tables.create(new_table())
+    after = new_table(cols=columns("a boolean"), parameters={"table_type": "ICEBERG"})
+    assert isinstance(refusal(lambda: catalog.alterations.alter(T, after)), InvalidOperationException)
+
+
 def test_a_view_may_change_its_columns_as_it_likes(catalog: Catalog) -> None:
     catalog.tables.create(new_table(table_type="VIRTUAL_VIEW"))
     catalog.alterations.alter(T, new_table(table_type="VIRTUAL_VIEW", cols=columns("a boolean", "b int")))

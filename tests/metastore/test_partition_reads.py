@@ -329,10 +329,15 @@ def test_request_limit(filled: World) -> None:
     assert refusal(lambda: limited.list_all(SALES, 4)) == MetaException(text.format(4))
     assert refusal(lambda: limited.list_by_filter(SALES, "hr >= 2", -1)) == MetaException(text.format(6))
     assert refusal(lambda: limited.list_by_expression(SALES, b"?", -1)) == MetaException(text.format(6))
+    assert refusal(lambda: limited.list_by_partial_values(SALES, [""], -1)) == MetaException(text.format(6))
+    assert refusal(lambda: limited.specs(SALES, -1)) == MetaException(text.format(6))
+    assert refusal(lambda: limited.specs_by_filter(SALES, "hr = 2", 4)) == MetaException(text.format(4))
+    assert refusal(lambda: limited.specs_by_expression(SALES, b"?", -1)) == MetaException(text.format(6))
     assert len(structs(limited.list_all(SALES, 3))) == 3
     assert len(structs(limited.list_by_filter(SALES, "hr = 2", -1))) == 3
     assert len(limited.names(SALES, -1)) == 6
-    assert len(structs(limited.list_by_partial_values(SALES, [""], -1))) == 6
+    assert len(structs(limited.list_by_partial_values(SALES, [""], 3))) == 3
+    assert len(structs(limited.list_by_partial_values(SALES, ["2024-01-01"], -1))) <= 3
     assert len(structs(limited.list_by_names(SALES, filled.names()))) == 6
 
 

@@ -9,6 +9,42 @@ from tests.comparison.servers import Step, call
 
 JAVA = 1
 
+# Their values are Hive's here too.
+CONFIGURED = (
+    "hive.txn.timeout",
+    "hive.max.open.txns",
+    "hive.txn.max.open.batch",
+    "hive.txn.manager",
+    "hive.txn.strict.locking.mode",
+    "hive.support.concurrency",
+    "hive.lock.numretries",
+    "hive.lock.sleep.between.retries",
+    "hive.unlock.numretries",
+    "hive.compactor.history.retention.attempted",
+    "hive.compactor.history.retention.failed",
+    "hive.compactor.history.retention.succeeded",
+    "hive.compactor.worker.timeout",
+    "hive.metastore.batch.retrieve.max",
+    "hive.metastore.batch.retrieve.table.partition.max",
+    "hive.metastore.client.connect.retry.delay",
+    "hive.metastore.client.socket.lifetime",
+    "hive.metastore.client.socket.timeout",
+    "hive.metastore.connect.retries",
+    "hive.metastore.disallow.incompatible.col.type.changes",
+    "hive.metastore.event.db.listener.timetolive",
+    "hive.metastore.event.expiry.duration",
+    "hive.metastore.execute.setugi",
+    "hive.metastore.failure.retries",
+    "hive.metastore.fshandler.threads",
+    "hive.metastore.limit.partition.request",
+    "hive.metastore.orm.retrieveMapNullsAsEmptyStrings",
+    "hive.metastore.partition.inherit.table.properties",
+    "hive.metastore.partition.name.whitelist.pattern",
+    "hive.metastore.stats.ndv.densityfunction",
+    "hive.metastore.stats.ndv.tuner",
+    "hive.metastore.try.direct.sql",
+)
+
 
 def steps() -> Iterator[Step]:
     yield call("create_database", database("sales"))
@@ -116,7 +152,7 @@ def _tokens() -> Iterator[Step]:
 
 
 def _service() -> Iterator[Step]:
-    for name in ("hive.metastore.nosuch", "nosuch", "", None, "mapred.x", "hdfs.x"):
+    for name in ("hive.metastore.nosuch", "nosuch", "", None, "mapred.x", "hdfs.x", *CONFIGURED):
         yield call("get_config_value", name, "default")
     for key in ("hive.metastore.try.direct.sql", "hive.metastore.client.socket.timeout", "x", "", None):
         yield call("getMetaConf", key)
