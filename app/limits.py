@@ -30,6 +30,8 @@ class Limits:
     connections_per_address_max: int = 2_500
     handshakes_max: int = 500
     handshakes_per_address_max: int = 250
+    password_checks_max: int = 400
+    password_checks_per_address_max: int = 100
     calls_in_flight_max: int = 1_000
     calls_per_user_max: int = 200
     threads_per_user_max: int = 24

@@ -38,7 +38,7 @@ class ThriftPort:
             codecs,
             dialect=Dialect(settings.thrift_dialect),
             cache=edge.cache,
-            identify=_Identification(edge.authenticator),
+            identify=_Identification(edge.authenticator, self._refusals),
             failure_of=self._failure_of,
             call_seconds_max=settings.call_seconds_max,
             reply_bytes_max=settings.limits.body_bytes_max,
@@ -95,8 +95,9 @@ def failure_of(error: Exception) -> BridgeError | None:
 class _Identification:
     """Passwords of SASL PLAIN are those of HTTP; without SASL, who `set_ugi` says."""
 
-    def __init__(self, authenticator: Authenticator) -> None:
+    def __init__(self, authenticator: Authenticator, refusals: Refusals) -> None:
         self._authenticator = authenticator
+        self._refusals = refusals
 
     async def __call__(self, session: Session) -> str:
         credentials = session.credentials
@@ -110,6 +111,8 @@ class _Identification:
         try:
             identity = self._authenticator.remembered(head) or await self._authenticator.authenticate(head)
         except Refused as refused:
+            if refused.limit:
+                self._refusals.note(refused.limit, user=credentials.user, address=head.peer)
             raise CallFailed(refused.text, refused.reason) from refused
         return identity.user
 

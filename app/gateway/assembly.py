@@ -119,6 +119,7 @@ def build_authenticator(settings: Settings) -> Authenticator:
         UserFile(settings.users_path, time.monotonic),
         realm=settings.realm,
         remembered_seconds=settings.credentials_remembered_seconds,
+        limits=settings.limits,
         accepted=f"a Kerberos ticket (Negotiate), or {ACCEPTED}" if keys is not None else ACCEPTED,
     )
     if keys is not None:

@@ -58,6 +58,10 @@ class FailedAttempts:
         if len(self._records) > SOURCES_MAX:
             self._records.popitem(last=False)
 
+    def has_failed(self, source: Source) -> bool:
+        """Whether it has failed lately and not succeeded since."""
+        return source in self._records
+
     def succeeded(self, source: Source) -> None:
         self._records.pop(source, None)
 

@@ -5,22 +5,31 @@ password itself is never kept. Hashing runs in two threads, so that a flood of w
 """
 
 import asyncio
+import contextlib
 import hashlib
+import os
 import secrets
+import sys
+import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 from app.gateway.attempts import FailedAttempts
 from app.gateway.basic_credentials import BasicCredentials, read_basic, scheme_of
 from app.gateway.identity import HeaderList, Identity, Refused, RequestHead
+from app.gateway.password_queue import UNKNOWN, Check, PasswordQueue
 from app.gateway.user_file import UserFile
 from app.gateway.users import Verifier, verify_password
+from app.limits import Limits
+from app.shares import Bound
 
 HASHES_AT_ONCE = 2
-HASHES_WAITING_MAX = 200
+# Lower than that of the event loop: who is known does not wait for who guesses.
+HASHING_NICENESS = 10
 REMEMBERED_MAX = 10_000
 HEADER_BYTES_MAX = 8_192
 ACCEPTED = "user name and password (Basic)"
@@ -32,6 +41,7 @@ Sleep = Callable[[float], "asyncio.Future[None]"]
 class _Remembered:
     user: str
     expires_at: float
+    number: int
 
 
 class VerifiedHeaders:
@@ -42,27 +52,34 @@ class VerifiedHeaders:
         self._monotonic = monotonic
         self._entries_max = entries_max
         self._key = secrets.token_bytes(32)
+        self._valid_from = 0
         self._entries: OrderedDict[bytes, _Remembered] = OrderedDict()
 
     def user(self, header: bytes) -> str | None:
         digest = hashlib.blake2b(header, key=self._key, digest_size=16).digest()
         entry = self._entries.get(digest)
-        if entry is None:
-            return None
-        if entry.expires_at <= self._monotonic():
-            del self._entries[digest]
+        if entry is None or entry.number < self._valid_from or entry.expires_at <= self._monotonic():
             return None
         self._entries.move_to_end(digest)
         return entry.user
 
     def remember(self, header: bytes, user: str) -> None:
         digest = hashlib.blake2b(header, key=self._key, digest_size=16).digest()
-        self._entries[digest] = _Remembered(user, self._monotonic() + self._seconds)
+        self._entries[digest] = _Remembered(user, self._monotonic() + self._seconds, self._valid_from)
         if len(self._entries) > self._entries_max:
             self._entries.popitem(last=False)
 
+    def was_right(self, header: bytes) -> bool:
+        """Whether it was right once: it has to be checked again, and need not wait for those that never were."""
+        return hashlib.blake2b(header, key=self._key, digest_size=16).digest() in self._entries
+
+    def forget(self, header: bytes) -> None:
+        """It is not right any more."""
+        self._entries.pop(hashlib.blake2b(header, key=self._key, digest_size=16).digest(), None)
+
     def clear(self) -> None:
-        self._entries.clear()
+        """Each has to be checked again."""
+        self._valid_from += 1
 
 
 class BasicAuthenticator:
@@ -81,6 +98,7 @@ class BasicAuthenticator:
         verify: Verifier = verify_password,
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] | None = None,
+        limits: Limits | None = None,
     ) -> None:
         self._users = users
         self._accepted = accepted
@@ -90,8 +108,16 @@ class BasicAuthenticator:
         self._verify = verify
         self._attempts = FailedAttempts(monotonic)
         self._sleep = sleep or asyncio.sleep
-        self._threads = ThreadPoolExecutor(HASHES_AT_ONCE, thread_name_prefix="password")
-        self._running: dict[bytes, asyncio.Task[bool]] = {}
+        self._threads = ThreadPoolExecutor(HASHES_AT_ONCE, "password", initializer=_be_nice)
+        limits = limits or Limits()
+        self._queue: PasswordQueue[_Job] = PasswordQueue(
+            Bound("password_checks_max", limits.password_checks_max),
+            Bound("password_checks_per_address_max", limits.password_checks_per_address_max),
+        )
+        self._checking = self._suspects_checking = 0
+        self._results: dict[bytes, asyncio.Future[bool]] = {}
+        # By address, the attempt that came last and has not been answered.
+        self._last_attempts: dict[str, asyncio.Future[None]] = {}
 
     def remembered(self, head: RequestHead) -> Identity | None:
         header = head.headers.get(b"authorization")
@@ -106,15 +132,20 @@ class BasicAuthenticator:
         header = head.headers.get(b"authorization", b"")
         credentials = self._credentials(header)
         source = (credentials.user, head.address)
-        await self._wait_for_turn(source)
+        if not self._verified.was_right(header):
+            await self._wait_for_turn(source)
         self._look(at_once=True)
-        # Somebody may have verified the same header while this attempt waited.
+        # Another request may have brought the same header while this attempt waited.
         if self._verified.user(header) is not None:
             return Identity(credentials.user, head.address)
         generation = self._users.generation
-        if not await self._matches(header, credentials):
-            self._attempts.failed(source)
-            raise self._refused("User name or password is wrong", "wrong_password")
+        with self._in_order(head.address) as answered_before:
+            if not await self._matches(header, credentials, head.address):
+                self._attempts.failed(source)
+                self._verified.forget(header)
+                # An answer out of turn would say whether the name is one of ours, which has a lane of its own.
+                await asyncio.wait(answered_before)
+                raise self._refused("User name or password is wrong", "wrong_password")
         self._attempts.succeeded(source)
         if generation == self._users.generation:
             self._verified.remember(header, credentials.user)
@@ -152,31 +183,93 @@ class BasicAuthenticator:
                 "Too many failed attempts, try again later",
                 headers=((b"retry-after", b"30"),),
                 reason="too_many_attempts",
+                limit="wrong_passwords",
             )
         if wait > 0:
             await self._sleep(wait)  # type: ignore[misc]
 
-    async def _matches(self, header: bytes, credentials: BasicCredentials) -> bool:
-        """Hash once, however many connections bring the same header at the same time."""
-        task = self._running.get(header)
-        if task is None:
-            if len(self._running) >= HASHES_WAITING_MAX:
-                raise Refused(
-                    503,
-                    "Too many passwords are being checked, try again",
-                    headers=((b"retry-after", b"1"),),
-                    reason="overload",
-                )
-            task = asyncio.create_task(self._hash(credentials))
-            self._running[header] = task
-            task.add_done_callback(lambda _: self._running.pop(header, None))
-        return await asyncio.shield(task)
-
-    async def _hash(self, credentials: BasicCredentials) -> bool:
-        stored_hash, is_known = self._users.hash_of(credentials.user)
+    @contextlib.contextmanager
+    def _in_order(self, address: str) -> Iterator[list[asyncio.Future[None]]]:
+        """Gives what is done when every earlier attempt of the address has been answered."""
         loop = asyncio.get_running_loop()
-        matches = await loop.run_in_executor(self._threads, self._verify, stored_hash, credentials.password)
-        return matches and is_known
+        before = self._last_attempts.get(address)
+        if before is None:
+            before = loop.create_future()
+            before.set_result(None)
+        mine = self._last_attempts[address] = loop.create_future()
+        try:
+            yield [before]
+        finally:
+            before.add_done_callback(lambda _: self._answered(address, mine))
+
+    def _answered(self, address: str, attempt: "asyncio.Future[None]") -> None:
+        attempt.set_result(None)
+        if self._last_attempts.get(address) is attempt:
+            del self._last_attempts[address]
+
+    async def _matches(self, header: bytes, credentials: BasicCredentials, address: str) -> bool:
+        """Hash once, however many connections bring the same header at the same time."""
+        result = self._results.get(header)
+        if result is None:
+            result = self._results[header] = asyncio.get_running_loop().create_future()
+            result.add_done_callback(partial(self._forget_result, header))
+            self._enqueue(_Job(credentials, result), address, was_right=self._verified.was_right(header))
+        return await asyncio.shield(result)
+
+    def _forget_result(self, header: bytes, result: "asyncio.Future[bool]") -> None:
+        del self._results[header]
+        if not result.cancelled():
+            # Whoever asked may have gone, and then the failure is of no interest.
+            result.exception()
+
+    def _enqueue(self, job: "_Job", address: str, *, was_right: bool) -> None:
+        user = job.credentials.user
+        is_known = self._users.hash_of(user)[1]
+        is_suspect = not is_known or self._attempts.has_failed((user, address))
+        check = Check(job, address, user if is_known else UNKNOWN, is_suspect, was_right)
+        for dropped, bound in self._queue.add(check):
+            text = f"There are too many passwords to check ({bound.name}); try again"
+            retry: HeaderList = ((b"retry-after", b"1"),)
+            dropped.job.result.set_exception(Refused(503, text, headers=retry, reason="overload", limit=bound.name))
+        self._check_next()
+
+    def _check_next(self) -> None:
+        while self._checking < HASHES_AT_ONCE:
+            check = self._queue.next(suspects_too=self._suspects_checking < HASHES_AT_ONCE - 1)
+            if check is None:
+                return
+            self._checking += 1
+            self._suspects_checking += check.is_suspect
+            credentials = check.job.credentials
+            stored_hash, is_known = self._users.hash_of(credentials.user)
+            checking = asyncio.get_running_loop().run_in_executor(
+                self._threads, self._verify, stored_hash, credentials.password
+            )
+            checking.add_done_callback(partial(self._checked, check, is_known))
+
+    def _checked(self, check: "Check[_Job]", is_known: bool, checking: "asyncio.Future[bool]") -> None:
+        self._checking -= 1
+        self._suspects_checking -= check.is_suspect
+        result = check.job.result
+        if checking.cancelled():
+            result.cancel()
+        elif (error := checking.exception()) is not None:
+            result.set_exception(error)
+        else:
+            result.set_result(checking.result() and is_known)
+        self._check_next()
 
     def _refused(self, text: str, reason: str) -> Refused:
         return Refused(401, text, headers=self._challenge, reason=reason)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Job:
+    credentials: BasicCredentials
+    result: "asyncio.Future[bool]"
+
+
+def _be_nice() -> None:
+    """Let the other threads go first; only Linux has a niceness for each thread."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), HASHING_NICENESS)
