@@ -28,6 +28,7 @@ from app.metastore.parameters import (
     alter_table_counts_files,
     check_expected,
     says_true,
+    take_do_not_update,
     with_fast_statistics,
     without_accurate_columns,
 )
@@ -79,13 +80,11 @@ class AlterRequest:
 
     given             the new table, normalised and complete, but for the location, which may be absent
     sent_location     what the caller put there: absent and empty mean different things in a rename
-    keeps_statistics  the table carried the mark that its statistics are to be left alone
     """
 
     name: TableName
     given: Table
     sent_location: str | None
-    keeps_statistics: bool
     cascade: bool
     environment: Mapping[str, str]
     expected_key: str | None
@@ -221,13 +220,12 @@ class AlterTableService:
         sent_location = given.sd.location if given.sd else None
         if sent_location:
             given = with_location(given, self._warehouse.normalized(sent_location))
-        stored, keeps_statistics = stored_table(given, db_name, self._clock.seconds())
+        stored = stored_table(given, db_name, self._clock.seconds())
         properties = (environment.properties if environment else None) or {}
         return AlterRequest(
             name=name,
             given=stored,
             sent_location=sent_location,
-            keeps_statistics=keeps_statistics or not self._settings.gathers_statistics,
             cascade=cascade or says_true(properties, CASCADE),
             environment=properties,
             expected_key=properties.get(EXPECTED_KEY) if expected_key is None else expected_key,
@@ -372,11 +370,12 @@ def decide(
     move = None
     if renames and not is_view(before.tableType):
         move = _move_of_rename(request, before, around, target.database, warehouse)
-    if move is None:
-        files = FileWork(counted_location=_counted_location(request, after, warehouse))
-    else:
-        files = FileWork(move=move)
+    if move is not None:
         after = with_location(after, move[1])
+        files = FileWork(move=move)
+    else:
+        after, counts_files = _counted(request, after, settings)
+        files = FileWork(counted_location=_managed_location(after, warehouse) if counts_files else None)
     _check_place(before, after, around, warehouse)
     return Alteration(old, after, target.database_id, files)
 
@@ -491,12 +490,18 @@ def _move_of_rename(
     return (old_location, on_file_system_of(target, old_location)) if warehouse.manages(old_location) else None
 
 
-def _counted_location(request: AlterRequest, after: Table, warehouse: Warehouse) -> str | None:
-    location = after.sd.location if after.sd else None
+def _counted(request: AlterRequest, after: Table, settings: MetastoreSettings) -> tuple[Table, bool]:
+    """Whether files are to be counted. The mark DO_NOT_UPDATE_STATS is taken where they would be."""
     counts = alter_table_counts_files(after.tableType, request.environment, is_partitioned=bool(after.partitionKeys))
-    if request.keeps_statistics or not counts or not location or not warehouse.manages(location):
-        return None
-    return location
+    if not counts or not settings.gathers_statistics:
+        return after, False
+    parameters, keeps_statistics = take_do_not_update(after.parameters or {})
+    return with_parameters(after, parameters), not keeps_statistics
+
+
+def _managed_location(table: Table, warehouse: Warehouse) -> str | None:
+    location = table.sd.location if table.sd else None
+    return location if location and warehouse.manages(location) else None
 
 
 def _columns_of(table: Table) -> list[FieldSchema]:

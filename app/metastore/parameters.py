@@ -178,7 +178,7 @@ def alter_table_counts_files(
     table_type: str | None, environment: Mapping[str, str] | None, *, is_partitioned: bool
 ) -> bool:
     """Whether alter_table counts the files: of every unpartitioned table, unless told not to (semantics §3.6)."""
-    return not is_view(table_type) and not is_partitioned and not says_true(environment, DO_NOT_UPDATE_STATS)
+    return not is_view(table_type) and not is_partitioned and not _keeps_statistics(environment)
 
 
 def alter_partition_counts_files(
@@ -188,11 +188,16 @@ def alter_partition_counts_files(
     environment: Mapping[str, str] | None,
 ) -> bool:
     """Whether alter_partition counts the files: unless the statistics sent are the stored ones (semantics §3.6)."""
-    if is_view(table_type) or says_true(environment, DO_NOT_UPDATE_STATS):
+    if is_view(table_type) or _keeps_statistics(environment):
         return False
     if (environment or {}).get(STATS_GENERATED) in (STATS_GENERATED_BY_TASK, STATS_GENERATED_BY_USER):
         return True
     return any(key not in new_parameters or new_parameters[key] != old_parameters.get(key) for key in FAST_STATISTICS)
+
+
+def _keeps_statistics(environment: Mapping[str, str] | None) -> bool:
+    """Altering compares the property with `true`, exactly."""
+    return (environment or {}).get(DO_NOT_UPDATE_STATS) == "true"
 
 
 def _with_accuracy(parameters: Mapping[str, str], accuracy: StatisticsAccuracy) -> dict[str, str]:

@@ -8,7 +8,7 @@ import msgspec
 from app.metastore.column_types import InvalidColumnType, MissingColumnType, check_types
 from app.metastore.errors import required
 from app.metastore.names import InvalidName, check_table_name, normalize
-from app.metastore.parameters import take_do_not_update, with_ddl_time, without_nulls
+from app.metastore.parameters import with_ddl_time, without_nulls
 from app.metastore.table_types import TransactionalError, shown_table_type, stored_table_type
 from app.structs import (
     FieldSchema,
@@ -77,15 +77,11 @@ def check_serde(descriptor: StorageDescriptor | None) -> None:
         raise MetaException("Invalid SerDeInfo object")
 
 
-def stored_table(table: Table, db_name: str, now_seconds: int) -> tuple[Table, bool]:
-    """`table` with every field that get_table returns, under normalised names (semantics §3.3).
-
-    Also whether it carried the mark DO_NOT_UPDATE_STATS, which is used up here.
-    """
-    parameters, keeps_statistics = take_do_not_update(without_nulls(table.parameters))
-    parameters = with_ddl_time(parameters, now_seconds)
+def stored_table(table: Table, db_name: str, now_seconds: int) -> Table:
+    """`table` with every field that get_table returns, under normalised names (semantics §3.3)."""
+    parameters = with_ddl_time(without_nulls(table.parameters), now_seconds)
     table_type = stored_table_type(table.tableType, parameters)
-    stored = msgspec.structs.replace(
+    return msgspec.structs.replace(
         table,
         **_NOT_STORED,
         dbName=db_name,
@@ -99,7 +95,6 @@ def stored_table(table: Table, db_name: str, now_seconds: int) -> tuple[Table, b
         tableType=shown_table_type(table_type, parameters, table.viewOriginalText),
         rewriteEnabled=bool(table.rewriteEnabled),
     )
-    return stored, keeps_statistics
 
 
 def stored_descriptor(sd: StorageDescriptor) -> StorageDescriptor:

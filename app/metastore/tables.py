@@ -20,7 +20,7 @@ from app.metastore.materialized_views import (
     with_id,
 )
 from app.metastore.names import normalize
-from app.metastore.parameters import create_counts_files, with_fast_statistics
+from app.metastore.parameters import create_counts_files, take_do_not_update, with_fast_statistics
 from app.metastore.partition_tables import TableName
 from app.metastore.patterns import Pattern, parse_pattern
 from app.metastore.ports import (
@@ -107,7 +107,7 @@ class TableService:
         MetaException (semantics §2.6, §3.3).
         """
         given = required(table, "table")
-        new, keeps_statistics = self._checked(given)
+        new, keeps_statistics = self._taken_mark(self._checked(given))
 
         def complete(tx: Transaction, table_id: TableId) -> None:
             self._constraints.add(tx, with_table(constraints, new))
@@ -139,7 +139,7 @@ class TableService:
     def preview(self, table: Table | None) -> Table:
         """What create_table would store, without doing it. Raises as `create`."""
         given = required(table, "table")
-        new, _ = self._checked(given)
+        new, _ = self._taken_mark(self._checked(given))
         return self._located(new, given, self._store.read(lambda snapshot: _room_for(snapshot, new, given)))
 
     def get(self, name: TableName, *, tells_id: bool = False) -> Table:
@@ -266,7 +266,7 @@ class TableService:
 
         return [] if "\0" in key or "\0" in pattern else self._store.read(work)
 
-    def _checked(self, given: Table) -> tuple[Table, bool]:
+    def _checked(self, given: Table) -> Table:
         check_shape(
             given,
             allows_slash=self._settings.allows_slash_in_table_names,
@@ -275,13 +275,20 @@ class TableService:
         )
         check_skewed_columns(given, InvalidObjectException)
         now = self._clock.seconds()
-        new, keeps_statistics = stored_table(given, normalize(required(given.dbName, "database name")), now)
+        new = stored_table(given, normalize(required(given.dbName, "database name")), now)
         new = msgspec.structs.replace(new, createTime=now)
         if given.creationMetadata is not None:
             check_creation_metadata(given.creationMetadata)
             stored = stored_creation_metadata(given.creationMetadata, new, self._clock.milliseconds())
             new = msgspec.structs.replace(new, creationMetadata=stored)
-        return with_parameters(new, transactional_parameters(created_parameters, new)), keeps_statistics
+        return with_parameters(new, transactional_parameters(created_parameters, new))
+
+    def _taken_mark(self, table: Table) -> tuple[Table, bool]:
+        """Without the mark DO_NOT_UPDATE_STATS where files of such a table are counted, and whether it was set."""
+        if is_view(table.tableType) or table.partitionKeys or not self._settings.gathers_statistics:
+            return table, False
+        parameters, keeps_statistics = take_do_not_update(table.parameters or {})
+        return with_parameters(table, parameters), keeps_statistics
 
     def _located(self, new: Table, given: Table, database: StoredDatabase) -> Table:
         check_serde(given.sd)

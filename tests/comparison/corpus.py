@@ -22,6 +22,7 @@ SCRIPTS = (
     "indexes",
     "privileges",
     "statistics",
+    "statistics_marks",
     "transactions",
     "locks",
     "compactions",

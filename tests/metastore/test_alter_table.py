@@ -555,6 +555,47 @@ def test_files_are_not_counted(
     assert catalog.tables.get(T).parameters == {"transient_lastDdlTime": str(NOW)}
 
 
+TRUE_IN_CAPITALS = EnvironmentContext({"DO_NOT_UPDATE_STATS": "TRUE"})
+
+
+@pytest.mark.parametrize(
+    ("changed", "environment", "left", "is_counted"),
+    [
+        ({"value": "true"}, None, None, False),
+        ({"value": "TRUE"}, None, None, False),
+        ({"value": "false"}, None, None, True),
+        ({"value": "true"}, LEAVE_STATISTICS, "true", False),
+        ({"value": "false"}, LEAVE_STATISTICS, "false", False),
+        ({"value": "false"}, TRUE_IN_CAPITALS, None, True),
+        ({"value": "true", "keys": columns("p int")}, None, "true", False),
+        ({"value": "false", "keys": columns("p int")}, LEAVE_STATISTICS, "false", False),
+        ({"value": "true", "table_type": "VIRTUAL_VIEW"}, None, "true", False),
+        ({"value": "true", "table_type": "VIRTUAL_VIEW"}, LEAVE_STATISTICS, "true", False),
+    ],
+)
+def test_the_mark_that_keeps_statistics_is_taken_where_files_would_be_counted(
+    catalog: Catalog,
+    changed: dict[str, Any],
+    environment: EnvironmentContext | None,
+    left: str | None,
+    is_counted: bool,
+) -> None:
+    kind = dict(changed)
+    mark = {"DO_NOT_UPDATE_STATS": kind.pop("value")}
+    catalog.tables.create(new_table(**kind))
+    catalog.alterations.alter(T, new_table(parameters=mark, **kind), environment)
+    parameters = catalog.tables.get(T).parameters
+    assert parameters.get("DO_NOT_UPDATE_STATS") == left
+    assert ("numFiles" in parameters) is is_counted
+
+
+def test_the_mark_that_keeps_statistics_stays_with_a_directory_that_moves(catalog: Catalog) -> None:
+    catalog.tables.create(new_table())
+    location = catalog.tables.get(T).sd.location
+    catalog.alterations.alter(T, new_table("u", location=location, parameters={"DO_NOT_UPDATE_STATS": "true"}))
+    assert catalog.tables.get(TableName("default", "u")).parameters["DO_NOT_UPDATE_STATS"] == "true"
+
+
 def test_a_new_location_is_normalised_counted_and_not_made(catalog: Catalog, tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     (tmp_path / "new/file").write_bytes(b"12")

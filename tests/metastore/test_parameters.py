@@ -24,7 +24,8 @@ from app.metastore.parameters import (
 )
 
 STATISTICS = {"numFiles": "2", "totalSize": "30"}
-NO_UPDATE = {"DO_NOT_UPDATE_STATS": "TRUE"}
+NO_UPDATE = {"DO_NOT_UPDATE_STATS": "true"}
+NO_UPDATE_IN_CAPITALS = {"DO_NOT_UPDATE_STATS": "TRUE"}
 
 
 def test_the_ddl_time_is_set_where_it_is_missing() -> None:
@@ -165,13 +166,14 @@ def test_creating_a_table_counts_files_that_were_there(
 def test_adding_a_partition_counts_files_that_were_there() -> None:
     assert add_partition_counts_files("EXTERNAL_TABLE", None, directory_existed=True)
     assert not add_partition_counts_files("EXTERNAL_TABLE", None, directory_existed=False)
-    assert not add_partition_counts_files("EXTERNAL_TABLE", NO_UPDATE, directory_existed=True)
+    assert not add_partition_counts_files("EXTERNAL_TABLE", NO_UPDATE_IN_CAPITALS, directory_existed=True)
     assert not add_partition_counts_files("VIRTUAL_VIEW", None, directory_existed=True)
 
 
 def test_altering_an_unpartitioned_table_counts_files_unless_told_not_to() -> None:
     assert alter_table_counts_files("MANAGED_TABLE", {}, is_partitioned=False)
     assert not alter_table_counts_files("MANAGED_TABLE", NO_UPDATE, is_partitioned=False)
+    assert alter_table_counts_files("MANAGED_TABLE", NO_UPDATE_IN_CAPITALS, is_partitioned=False)
     assert not alter_table_counts_files("MANAGED_TABLE", {}, is_partitioned=True)
     assert not alter_table_counts_files("VIRTUAL_VIEW", {}, is_partitioned=False)
 
@@ -185,6 +187,7 @@ def test_altering_an_unpartitioned_table_counts_files_unless_told_not_to() -> No
         (STATISTICS, {"STATS_GENERATED": "TASK"}, True),
         (STATISTICS, {"STATS_GENERATED": "USER"}, True),
         ({}, NO_UPDATE, False),
+        ({}, NO_UPDATE_IN_CAPITALS, True),
     ],
 )
 def test_altering_a_partition_counts_files_unless_the_statistics_are_those_stored(

@@ -334,7 +334,18 @@ def test_files_are_not_counted(
     location = files_in(tmp_path / "there", a=3)
     catalog.tables.create(new_table(location=location, **changed), environment)
     assert get(catalog).parameters.get("numFiles") in (None, "9")
-    assert "DO_NOT_UPDATE_STATS" not in get(catalog).parameters
+
+
+@pytest.mark.parametrize("value", ["true", "false"])
+@pytest.mark.parametrize(
+    ("changed", "stays"),
+    [({}, False), ({"keys": columns("p int")}, True), ({"table_type": "VIRTUAL_VIEW"}, True)],
+)
+def test_the_mark_that_keeps_statistics_is_taken_where_files_are_counted(
+    catalog: Catalog, changed: dict[str, Any], stays: bool, value: str
+) -> None:
+    catalog.tables.create(new_table(parameters={"DO_NOT_UPDATE_STATS": value}, **changed))
+    assert get(catalog).parameters.get("DO_NOT_UPDATE_STATS") == (value if stays else None)
 
 
 def test_a_new_directory_is_not_counted(catalog: Catalog) -> None:
