@@ -80,11 +80,13 @@ class AlterRequest:
 
     given             the new table, normalised and complete, but for the location, which may be absent
     sent_location     what the caller put there: absent and empty mean different things in a rename
+    complaint         what is wrong with its names, columns or serde; raised once the table it replaces was looked at
     """
 
     name: TableName
     given: Table
     sent_location: str | None
+    complaint: InvalidOperationException | MetaException | None
     cascade: bool
     environment: Mapping[str, str]
     expected_key: str | None
@@ -174,9 +176,9 @@ class AlterTableService:
         The compare-and-set may come as arguments or in the environment. With `checks_buckets` every bucketing column
         must be a column, as from Hive 4 on. Raises InvalidOperationException, MetaException.
         """
-        request = self._checked(name, table, environment, cascade, expected_key, expected_value)
-        if checks_buckets:
-            check_bucket_columns(request.given, InvalidOperationException)
+        request = self._checked(
+            name, table, environment, cascade, expected_key, expected_value, checks_buckets=checks_buckets
+        )
         for _ in range(_ATTEMPTS):
             plan = self._store.read(lambda snapshot: self._plan(snapshot, request))
             done = self._do_files(plan, request)
@@ -207,15 +209,11 @@ class AlterTableService:
         cascade: bool,
         expected_key: str | None,
         expected_value: str | None,
+        *,
+        checks_buckets: bool,
     ) -> AlterRequest:
         given = required(table, "new table")
-        check_shape(
-            given,
-            allows_slash=self._settings.allows_slash_in_table_names,
-            refusal=InvalidOperationException,
-            checks_keys=False,
-        )
-        check_serde(given.sd)
+        complaint = _complaint(given, self._settings, checks_buckets=checks_buckets)
         db_name = normalize(given.dbName or required(name.db_name, "database name"))
         sent_location = given.sd.location if given.sd else None
         if sent_location:
@@ -226,6 +224,7 @@ class AlterTableService:
             name=name,
             given=stored,
             sent_location=sent_location,
+            complaint=complaint,
             cascade=cascade or says_true(properties, CASCADE),
             environment=properties,
             expected_key=properties.get(EXPECTED_KEY) if expected_key is None else expected_key,
@@ -250,7 +249,7 @@ class AlterTableService:
         if not request.renames(old):
             return Surroundings(source_path, source, target_is_taken=False)
         db_name, tbl_name = request.given.dbName or "", request.given.tableName or ""
-        if "\0" in db_name:
+        if "\0" in db_name or "\0" in tbl_name:
             return Surroundings(source_path, None, target_is_taken=False)
         return Surroundings(source_path, snapshot.database(db_name), snapshot.table(db_name, tbl_name) is not None)
 
@@ -353,6 +352,9 @@ def decide(
 ) -> Alteration:
     """What altering `old` as requested comes to. Raises InvalidOperationException, MetaException."""
     before, given = old.table, request.given
+    after = _merged(before, given)
+    if request.complaint is not None:
+        raise request.complaint
     _check_expected(request, before)
     renames = request.renames(before)
     if renames and around.target_is_taken:
@@ -366,7 +368,6 @@ def decide(
             "Unable to change partition or table. Check metastore logs for detailed stack."
             f"Database {given.dbName} doesn't exist."
         )
-    after = _merged(before, given)
     move = None
     if renames and not is_view(before.tableType):
         move = _move_of_rename(request, before, around, target.database, warehouse)
@@ -396,6 +397,24 @@ def _check_place(before: Table, after: Table, around: Surroundings, warehouse: W
         warehouse.check_place(location, is_owned=not is_external(after.parameters or {}))
     for adopted in around.adopted_locations if adopts else ():
         warehouse.check_place(adopted)
+
+
+def _complaint(
+    given: Table, settings: MetastoreSettings, *, checks_buckets: bool
+) -> InvalidOperationException | MetaException | None:
+    try:
+        check_shape(
+            given,
+            allows_slash=settings.allows_slash_in_table_names,
+            refusal=InvalidOperationException,
+            checks_keys=False,
+        )
+        check_serde(given.sd)
+        if checks_buckets:
+            check_bucket_columns(given, InvalidOperationException)
+    except (InvalidOperationException, MetaException) as error:
+        return error
+    return None
 
 
 def _check_expected(request: AlterRequest, before: Table) -> None:

@@ -25,6 +25,7 @@ SCRIPTS = (
     "statistics_marks",
     "transactions",
     "locks",
+    "mistaken_alterations",
     "compactions",
     "notifications",
     "service",

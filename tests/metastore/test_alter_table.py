@@ -555,6 +555,24 @@ def test_files_are_not_counted(
     assert catalog.tables.get(T).parameters == {"transient_lastDdlTime": str(NOW)}
 
 
+@pytest.mark.parametrize(
+    "names", [{"name": None}, {"name": None, "db_name": None}, {"name": "a b"}, {"name": "taken"}, {"db_name": "no"}]
+)
+def test_the_transactional_rules_come_before_the_names(catalog: Catalog, names: dict[str, Any]) -> None:
+    catalog.tables.create(new_table())
+    catalog.tables.create(new_table("taken"))
+    bad = new_table(parameters={"transactional": "true"}, **names)
+    assert refusal(lambda: catalog.alterations.alter(T, bad)) == MetaException(
+        "The table must be bucketed and stored using an ACID compliant format (such as ORC)"
+    )
+
+
+@pytest.mark.parametrize("name", [None, "a b", "a\0b"])
+def test_a_table_that_is_missing_comes_before_the_names(catalog: Catalog, name: Any) -> None:
+    error = refusal(lambda: catalog.alterations.alter(TableName("default", "missing"), new_table(name)))
+    assert error == InvalidOperationException("default.missing table not found")
+
+
 TRUE_IN_CAPITALS = EnvironmentContext({"DO_NOT_UPDATE_STATS": "TRUE"})
 
 
