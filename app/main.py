@@ -74,6 +74,7 @@ from app.rpc import Around, Call, Failed, MessageProcessor, Processor, Releases,
 from app.sealing import Seal, SealingError
 from app.settings import Settings, SettingsError
 from app.storage import SqlStore, open_store
+from app.storage.integrity import IntegrityCheck, IntegrityWatch, sqlite_file
 from app.structs import METHODS, MetaException, Method, Struct
 from app.txn.compaction_service import CompactionService
 from app.txn.expiry import Expiry
@@ -177,6 +178,8 @@ def build(settings: Settings) -> Gateway:
     housekeeping = Housekeeping(chores)
     port = settings.thrift_port
     cache = ReplyCache(metastore.store, settings.limits)
+    integrity = _integrity_watch(settings, metrics)
+    stops = [] if integrity is None else [integrity.stop]
     gateway = build_gateway(
         settings,
         codecs=metastore.codecs,
@@ -186,11 +189,25 @@ def build(settings: Settings) -> Gateway:
         metrics=metrics,
         certificate=certificate,
         releases=metastore.releases,
-        on_stop=[housekeeping.stop, cache.close, metastore.store.close],
+        on_stop=[*stops, housekeeping.stop, cache.close, metastore.store.close],
         companion=None if port is None else lambda edge: _thrift_port(settings, port, metastore.codecs, edge),
     )
     housekeeping.start()
+    if integrity is not None:
+        integrity.start()
     return gateway
+
+
+def _integrity_watch(settings: Settings, metrics: Metrics) -> IntegrityWatch | None:
+    """For SQLite, whose pages nobody else looks after."""
+    file = sqlite_file(database_url(settings))
+    if file is None:
+        return None
+
+    def checked(is_damaged: bool) -> None:
+        metrics.database_damaged = int(is_damaged)
+
+    return IntegrityWatch(IntegrityCheck(file), checked)
 
 
 def _thrift_port(settings: Settings, port: int, codecs: Codecs, edge: Edge) -> Companion:

@@ -37,6 +37,10 @@ _MIGRATE_EXAMPLES = """\b
 Example:
   hms-gateway migrate --database postgresql+psycopg://hms@db.example.org/hms
 """
+_BACKUP_EXAMPLES = """\b
+Example:
+  hms-gateway backup --data-dir /srv/hms /backup/hms-$(date +%F).db
+"""
 _USER_EXAMPLES = """\b
 Examples:
   hms-gateway user add alice                       asks for the password
@@ -137,6 +141,23 @@ def migrate(config: Path | None, data_dir: Path | None, database: str | None) ->
     from app.cli.migrating import run_migration
 
     run_migration(settings)
+
+
+@application.command(epilog=_BACKUP_EXAMPLES)
+@click.argument("file", type=FILE, help="A file that does not exist yet.")
+@config_option
+@data_dir_option
+@database_option
+def backup(file: Path, config: Path | None, data_dir: Path | None, database: str | None) -> None:
+    """Copy the embedded database into FILE, while a gateway uses it or not.
+
+    The copy is one consistent state, checked, and its mode is the database's. For other databases it names the command
+    that backs them up.
+    """
+    settings = _settings(config, data_dir=data_dir, database_url=database)
+    from app.cli.backing_up import run_backup
+
+    run_backup(settings, file)
 
 
 # Negative numbers are arguments, not options.

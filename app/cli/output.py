@@ -1,5 +1,6 @@
 """Where the commands write: answers to standard output, everything about them to standard error."""
 
+from collections.abc import Sequence
 from typing import NoReturn
 
 import click
@@ -20,6 +21,13 @@ def fail(text: str, hint: str = "", exit_code: int = EXIT_FAILED) -> NoReturn:
     if hint:
         err.print(escape(hint), style="dim", soft_wrap=True, highlight=False)
     raise click.exceptions.Exit(exit_code)
+
+
+def fail_all(problems: Sequence[str]) -> NoReturn:
+    """End the command with one red line for each problem."""
+    for problem in problems[:-1]:
+        err.print(f"[bold red]error:[/bold red] {escape(problem)}", soft_wrap=True, highlight=False)
+    fail(problems[-1])
 
 
 def fail_for_store(error: Exception) -> NoReturn:

@@ -8,13 +8,14 @@ from typing import Any, NoReturn
 import msgspec
 import structlog
 
-from app.cli.output import fail, fail_for_store, out
+from app.cli.output import fail, fail_all, fail_for_store, out
+from app.cli.start_checks import start_problems
 from app.files import Protected, RootRefused, check_roots
 from app.gateway.application import CompanionFailed
-from app.gateway.assembly import FIRST_USER, certificate_files, ensure_first_user, given_password, service_keys
+from app.gateway.assembly import FIRST_USER, certificate_files, ensure_first_user, given_password
 from app.gateway.running import WorkerFailed, run
 from app.gateway.tls import CertificateError
-from app.gateway.users import UserFileError, read_users, verify_user
+from app.gateway.users import UserFileError, verify_user
 from app.kerberos import KerberosError
 from app.logging import configure_logging
 from app.main import build, build_metastore
@@ -33,15 +34,17 @@ _log = structlog.get_logger("hms_gateway.cli")
 
 
 def run_server(settings: Settings, config: Path | None, *, demo: bool) -> None:
-    """Serve until told to stop. What keeps the gateway from starting is one line on standard error, exit code 2."""
+    """Serve until told to stop. What keeps the gateway from starting is a line on standard error each, exit code 2."""
     configure_logging(settings.log_level, settings.log_format)
     try:
+        problems = start_problems(settings)
+        if problems:
+            fail_all(problems)
         if config is not None:
             check_roots(settings.roots, [Protected(config, "the settings file")])
         settings.data_dir.mkdir(parents=True, exist_ok=True)
         password = _first_password(settings)
         certificate_files(settings)
-        service_keys(settings)
         if demo:
             settings = _load_demo(settings)
         elif settings.workers > 1:
@@ -83,8 +86,7 @@ def _first_password(settings: Settings) -> str | None:
 
 
 def _check_users(settings: Settings) -> None:
-    """A file that cannot be read would let nobody in. Raises UserFileError."""
-    read_users(settings.users_path)
+    """Raises UserFileError."""
     given = given_password(settings)
     if given is not None and not verify_user(settings.users_path, FIRST_USER, given):
         _say(f"admin_password is for the first start: {FIRST_USER} has another password by now, or was removed")

@@ -47,6 +47,8 @@ class Metrics:
         # None without TLS; set by the thread that looks at the certificate.
         self.certificate_expires_seconds: int | None = None
         self.certificate_unusable = 0
+        # None until the SQLite database was checked, and with other databases.
+        self.database_damaged: int | None = None
         self.thrift_refusals: defaultdict[str, int] = defaultdict(int)
 
     def call(self, method: str, outcome: str, seconds: float) -> None:

@@ -53,6 +53,9 @@ def _families(metrics: Metrics) -> Iterator[Metric]:
     yield GaugeMetricFamily("hms_gateway_calls_waiting", "Calls that wait for others", value=metrics.calls_waiting)
     yield GaugeMetricFamily("hms_gateway_streams_in_flight", "Replies being streamed", value=metrics.streams_in_flight)
     yield from _certificate_families(metrics)
+    if metrics.database_damaged is not None:
+        text = "1 when the last check of the SQLite database found damage"
+        yield GaugeMetricFamily("hms_gateway_database_damaged", text, value=metrics.database_damaged)
 
 
 def _certificate_families(metrics: Metrics) -> Iterator[Metric]:

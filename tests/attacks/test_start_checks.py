@@ -1,0 +1,125 @@
+"""The low findings on starts: too few open files, a damaged database, folders that cannot be written."""
+
+import resource
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.storage.integrity import CHECKED_AT_START_BYTES
+from tests.gateway.serving import until
+from tests.server import GatewayServer
+
+COMMAND = Path(sys.executable).with_name("hms-gateway")
+
+
+def ended(*words: str, files: int | None = None, **variables: str) -> list[str]:
+    """What a start that must fail says."""
+
+    def limit() -> None:
+        if files is not None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+
+    process = subprocess.run(
+        [str(COMMAND), "serve", "--port", "0", *words],
+        capture_output=True, text=True, timeout=60, preexec_fn=limit, env=variables,
+    )  # fmt: skip
+    assert process.returncode == 2, process.stdout + process.stderr
+    assert "Traceback" not in process.stderr
+    assert "made the user" not in process.stdout
+    return process.stderr.splitlines()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Of a gateway that has run."""
+    with GatewayServer(tmp_path):
+        pass
+    return tmp_path
+
+
+def damage(database: Path, page: int, pages: int = 3) -> None:
+    with database.open("r+b") as file:
+        file.seek(page * 4096)
+        file.write(b"\xa5" * 4096 * pages)
+
+
+def test_too_few_open_files_are_named_with_the_number_needed(tmp_path):
+    [said] = ended("--data-dir", str(tmp_path), files=64)
+    assert said.startswith("error: the limit of open files is 64; a gateway needs 200")
+    assert "connections_max" in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_damaged_database_is_named(folder):
+    damage(folder / "metastore.db", 20)
+    [said] = ended("--data-dir", str(folder))
+    assert said.startswith(f"error: database {folder / 'metastore.db'} is damaged (")
+    assert "restore a backup" in said
+
+
+def test_what_is_no_database_is_named(folder):
+    (folder / "metastore.db").write_bytes(b"something else" * 1000)
+    [said] = ended("--data-dir", str(folder))
+    assert "is damaged (file is not a database)" in said
+
+
+def test_damage_of_a_large_database_is_found_after_the_start(folder):
+    database = folder / "metastore.db"
+    with sqlite3.connect(database) as connection:
+        connection.execute("CREATE TABLE filling (content TEXT)")
+        rows = ((f"{number:05}" * 200,) for number in range(CHECKED_AT_START_BYTES // 900))
+        connection.executemany("INSERT INTO filling VALUES (?)", rows)
+    connection.close()
+    damage(database, database.stat().st_size // 4096 - 40)
+    with GatewayServer(folder) as gateway:
+        until(lambda: f"the database {database} is damaged" in gateway.log_text())
+        until(lambda: metric(gateway, "hms_gateway_database_damaged") == 1)
+
+
+def test_a_sound_database_says_so(folder):
+    with GatewayServer(folder) as gateway:
+        assert metric(gateway, "hms_gateway_database_damaged") == 0
+
+
+def metric(gateway: GatewayServer, name: str) -> float | None:
+    with gateway.connection() as connection:
+        connection.request("GET", "/metrics")
+        lines = connection.getresponse().read().decode().splitlines()
+    return next((float(line.split()[1]) for line in lines if line.startswith(f"{name} ")), None)
+
+
+def test_all_problems_are_named_at_once_and_nothing_is_made(tmp_path):
+    (tmp_path / "users").write_text("garbage\n")
+    said = ended(
+        *("--data-dir", "/proc/nowhere/var", "--tls-certificate", "/none.pem", "--tls-key", "/none-key.pem"),
+        files=64,
+        HMS_GATEWAY_USERS_FILE=str(tmp_path / "users"),
+        HMS_GATEWAY_WAREHOUSE_DIR="file:/sys/warehouse",
+    )
+    assert all(line.startswith("error: ") for line in said)
+    for text in ("open files", "/proc: it cannot be written", "/sys: it cannot be written", "/none.pem", "line 1"):
+        assert [text in line for line in said].count(True) == 1, (text, said)
+    assert len(said) == 5
+
+
+def test_folders_that_are_not_written_need_not_be_writable(tmp_path, server_database):
+    """Everything lies elsewhere: such a gateway has started before and still does."""
+    from tests.server import migrate
+
+    with GatewayServer(tmp_path / "first"):
+        pass
+    migrate(server_database, tmp_path)
+    first = tmp_path / "first"
+    settings = {
+        "users_file": str(first / "users"),
+        "tls_certificate": str(first / "certificate.pem"),
+        "tls_key": str(first / "key.pem"),
+        "warehouse_dir": f"file:{tmp_path}/warehouse",
+    }
+    from app.cli.start_checks import start_problems
+    from app.settings import load_settings
+
+    assert start_problems(load_settings(data_dir=Path("/proc"), database_url=server_database, **settings)) == []
