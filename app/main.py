@@ -371,6 +371,8 @@ def _protected(settings: Settings) -> list[Protected]:
         "users_file": settings.users_path,
         "tls_certificate": settings.tls_certificate,
         "tls_key": settings.tls_key,
+        "secrets_key_file": settings.secrets_key_file,
+        "admin_password_file": settings.admin_password_file,
         "kerberos_keytab": settings.kerberos_keytab,
     }
     named = [Protected(Path(path), name) for name, path in files.items() if path]
