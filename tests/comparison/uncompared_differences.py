@@ -61,7 +61,7 @@ UNCOMPARED: tuple[Uncompared, ...] = (
     Uncompared(
         "ids sent with new tables",
         "create_table create_table_req create_table_with_environment_context create_table_with_constraints",
-        "3.1 and some versions of 4 refuse a table with an id with MetaException, others ignore the id.",
+        "Some versions of 3.1 and 4 refuse a table with an id with MetaException, others ignore the id.",
         "Ignores it.",
         "A table that was read, and has an id, can be created under another name.",
         "tests/handlers/test_tables.py::test_an_id_that_is_sent_is_not_the_table_s",

@@ -171,8 +171,9 @@ def check_reads(
     for specs in (reads.specs_by_filter(named, text, -1), specs_by_expression,
                   reads.projected_specs(named, condition, Projection())):  # fmt: skip
         assert [name for spec in specs for name in names_in(spec.partitionList.partitions, drawn)] == wanted, text
+    keys = [FieldSchema(name) for name in drawn.bare_names]
     values = reads.values(
-        named, PartitionValuesRequest(dbName="sales", partitionKeys=[], filter=text, applyDistinct=False)
+        named, PartitionValuesRequest(dbName="sales", partitionKeys=keys, filter=text, applyDistinct=False)
     )
     assert len(values) == len(wanted), text
 
