@@ -1,6 +1,7 @@
 """Every bound of the server in one place, by name (design D15)."""
 
 from dataclasses import dataclass
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,10 @@ class Limits:
     pattern_alternatives_max: int = 1_000
     filter_depth_max: int = 64
     filter_bytes_max: int = 1024 * 1024
+    filter_literals_max: int = 20_000
+    filter_brackets_max: int = 10_000
+    filters_per_request_max: int = 1_000
+    table_filter_conditions_max: int = 1_000
     connections_max: int = 10_000
     connections_per_address_max: int = 2_500
     handshakes_max: int = 500
@@ -46,3 +51,6 @@ class Limits:
     cache_bytes_max: int = 64 * 1024 * 1024
     cached_reply_bytes_max: int = 4 * 1024 * 1024
     drain_seconds_max: float = 30.0
+
+
+DEFAULT_LIMITS: Final = Limits()

@@ -278,7 +278,7 @@ def _handlers(
     parts = (store, files, clock, rules, to_tjson)
     events = EventMaker(rules, clock, to_tjson)
     databases = DatabaseService(*parts)
-    tables = TableService(*parts)
+    tables = TableService(*parts, limits)
     alterations = AlterTableService(*parts)
     statistics = ColumnStatisticsService(store, clock, rules, to_tjson)
     partitions = PartitionService(*parts, limits, statistics)

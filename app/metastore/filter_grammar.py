@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple, NoReturn, TypeAlias, TypeVar
 
+from app.limits import DEFAULT_LIMITS, Limits
 from app.metastore.typed_values import canonical_date, canonical_timestamp
 
-FILTER_DEPTH_MAX: Final = 64
-FILTER_LITERALS_MAX: Final = 20_000
-FILTER_BRACKETS_MAX: Final = 10_000
 _SHOWN_CHARACTERS_MAX: Final = 40
 _DIGITS_OF_64_BITS: Final = 19
 
@@ -129,14 +127,15 @@ Condition: TypeAlias = Comparison | Like | Between | In | MultiIn | IsNull
 Filter: TypeAlias = And | Or | Condition
 
 
-def parse_filter(text: str | None, *, depth_max: int = FILTER_DEPTH_MAX) -> Filter | None:
+def parse_filter(text: str | None, limits: Limits = DEFAULT_LIMITS) -> Filter | None:
     """The syntax tree of a filter; None for an absent or empty one, which selects everything.
 
-    `depth_max` bounds the alternation of AND and OR; brackets that change nothing do not count. Raises FilterError.
+    `filter_depth_max` bounds the alternation of AND and OR; brackets that change nothing do not count. Raises
+    FilterError.
     """
     if not text:
         return None
-    return _Parser(_tokens(text), depth_max).parse()
+    return _Parser(_tokens(text), limits).parse()
 
 
 class _TokenKind(Enum):
@@ -255,9 +254,9 @@ def _finished(node: Condition | _Joined) -> Filter:
 class _Parser:
     """One pass with a stack of open brackets instead of recursion, so that no input can exhaust Python's stack."""
 
-    def __init__(self, tokens: Iterator[_Token], depth_max: int) -> None:
+    def __init__(self, tokens: Iterator[_Token], limits: Limits) -> None:
         self._tokens = tokens
-        self._depth_max = depth_max
+        self._limits = limits
         self._ahead: deque[_Token] = deque()
         self._literal_count = 0
 
@@ -267,11 +266,8 @@ class _Parser:
             if self._opens_group():
                 self._next()
                 groups.append([[]])
-                if len(groups) > FILTER_BRACKETS_MAX:
-                    raise FilterError(
-                        "Error parsing partition filter : more brackets open at once than"
-                        f" filter_brackets_max = {FILTER_BRACKETS_MAX}"
-                    )
+                if len(groups) > self._limits.filter_brackets_max:
+                    raise _beyond("more brackets open at once", "filter_brackets_max", self._limits)
                 continue
             groups[-1][-1].append((self._condition(), 0))
             while len(groups) > 1 and self._takes(_TokenKind.PUNCTUATION, ")"):
@@ -289,10 +285,8 @@ class _Parser:
 
     def _closed(self, alternatives: list[list[_Part]]) -> _Part:
         node, depth = _joined(Or, [_joined(And, conjunction) for conjunction in alternatives])
-        if depth > self._depth_max:
-            raise FilterError(
-                f"Error parsing partition filter : AND and OR nested deeper than filter_depth_max = {self._depth_max}"
-            )
+        if depth > self._limits.filter_depth_max:
+            raise _beyond("AND and OR nested deeper", "filter_depth_max", self._limits)
         return node, depth
 
     def _opens_group(self) -> bool:
@@ -413,10 +407,8 @@ class _Parser:
 
     def _count_literal(self) -> None:
         self._literal_count += 1
-        if self._literal_count > FILTER_LITERALS_MAX:
-            raise FilterError(
-                f"Error parsing partition filter : more values or keys than filter_literals_max = {FILTER_LITERALS_MAX}"
-            )
+        if self._literal_count > self._limits.filter_literals_max:
+            raise _beyond("more values or keys", "filter_literals_max", self._limits)
 
     def _peek(self, ahead: int = 0) -> _Token:
         while len(self._ahead) <= ahead:
@@ -459,6 +451,10 @@ class _Parser:
         raise FilterError(
             f"Error parsing partition filter : expected {expected}, found {found} at character {token.offset}"
         )
+
+
+def _beyond(what: str, limit: str, limits: Limits) -> FilterError:
+    return FilterError(f"Error parsing partition filter : {what} than {limit} = {getattr(limits, limit)}")
 
 
 def _literal(kind: LiteralKind, text: str) -> Literal:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from app.metastore.filter_grammar import (
-    FILTER_DEPTH_MAX,
     And,
     Between,
     Comparison,
@@ -32,7 +31,6 @@ from app.metastore.table_filters import COMPARISONS, TableFilter, parse_table_fi
 from app.metastore.typed_values import ValueClass, class_sort_key, sort_key, typed_value, value_class
 
 __all__ = [
-    "FILTER_DEPTH_MAX",
     "BoundAnd",
     "BoundBetween",
     "BoundComparison",

@@ -13,12 +13,18 @@ import struct
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+
+T = TypeVar("T")
 
 DEPTH_MAX: Final = 50
 
 # What refers to an earlier object stands for all of it, so that few bytes can be a very large expression.
 NODES_MAX: Final = 20_000
+# The same of texts: of as many characters, each counted as often as it is referred to.
+CHARACTERS_MAX: Final = 1024 * 1024
+# Hive's own: written out, a number of a million places would be as long as that.
+_SCALE_MAX: Final = 38
 
 ConstantValue: TypeAlias = bool | int | float | Decimal | str | date | None
 
@@ -307,6 +313,7 @@ class _Expressions:
 
     def __init__(self) -> None:
         self._nodes = 0
+        self._characters = 0
 
     def of(self, found: Any) -> Expression:
         self._nodes += 1
@@ -315,13 +322,21 @@ class _Expressions:
         fields = found.fields
         match found.class_name.removeprefix(_PLAN):
             case "ExprNodeColumnDesc":
-                return Column(fields["column"], _type_name(fields))
+                return Column(self._counted(fields["column"]), self._counted(_type_name(fields)))
             case "ExprNodeConstantDesc":
-                return Constant(_type_name(fields), _constant(fields["value"]))
+                return Constant(self._counted(_type_name(fields)), self._counted(_constant(fields["value"])))
             case "ExprNodeGenericFuncDesc":
-                return Function(_function_name(fields["genericUDF"]), tuple(map(self.of, fields["chidren"])))
+                name = self._counted(_function_name(fields["genericUDF"]))
+                return Function(name, tuple(map(self.of, fields["chidren"])))
             case _:
                 raise _Unreadable
+
+    def _counted(self, value: T) -> T:
+        if isinstance(value, str):
+            self._characters += len(value)
+            if self._characters > CHARACTERS_MAX:
+                raise _Unreadable
+        return value
 
 
 def _type_name(fields: dict[str, Any]) -> str:
@@ -348,4 +363,6 @@ def _constant(value: Any) -> ConstantValue:
 
 def _decimal(fast0: int, fast1: int, fast2: int, fastScale: int, fastSignum: int, **_: int) -> Decimal:
     """Sixteen digits in each of the first two numbers, the lowest first."""
-    return Decimal(fastSignum * (fast2 * 10**32 + fast1 * 10**16 + fast0)).scaleb(-fastScale)
+    if not 0 <= fastScale <= _SCALE_MAX:
+        raise _Unreadable
+    return Decimal(f"{fastSignum * (fast2 * 10**32 + fast1 * 10**16 + fast0)}E-{fastScale}")

@@ -62,10 +62,13 @@ class PartitionDrops:
         dropped than meant. Raises NoSuchObjectException and MetaException.
         """
         check_count((parts and parts.names) or (), self._limits)
+        filters_max = self._limits.filters_per_request_max
+        if parts is not None and len(parts.exprs or ()) > filters_max:
+            raise MetaException(f"More expressions in one request than filters_per_request_max = {filters_max}")
 
         def work(transaction: Transaction) -> _Dropped:
             table = table_name.load(transaction)
-            found = _selected(transaction, table, parts, ignores_missing=ignores_missing)
+            found = _selected(transaction, table, parts, self._limits, ignores_missing=ignores_missing)
             return self._delete(transaction, table, found)
 
         return [one.partition for one in self._drop(work, deletes_data=deletes_data)]
@@ -101,7 +104,12 @@ def named_values(table: StoredTable, name: str | None) -> list[str]:
 
 
 def _selected(
-    transaction: Transaction, table: StoredTable, parts: RequestPartsSpec | None, *, ignores_missing: bool
+    transaction: Transaction,
+    table: StoredTable,
+    parts: RequestPartsSpec | None,
+    limits: Limits,
+    *,
+    ignores_missing: bool,
 ) -> list[StoredPartition]:
     if parts is not None and parts.names is not None:
         found = transaction.partitions(table, Selection(names=parts.names))
@@ -112,7 +120,7 @@ def _selected(
         raise MetaException("Partition spec is not set")
     by_name: dict[str, StoredPartition] = {}
     for expression in parts.exprs:
-        matching = _matching_expression(transaction, table, expression.expr)
+        matching = _matching_expression(transaction, table, expression.expr, limits)
         if not matching and not ignores_missing:
             raise NoSuchObjectException(_MISSING)
         by_name.update((one.name, one) for one in matching)
@@ -120,9 +128,9 @@ def _selected(
 
 
 def _matching_expression(
-    transaction: Transaction, table: StoredTable, expression: bytes | None
+    transaction: Transaction, table: StoredTable, expression: bytes | None, limits: Limits
 ) -> list[StoredPartition]:
-    selection, is_exact = matching_expression(table, expression)
+    selection, is_exact = matching_expression(table, expression, limits)
     if not is_exact:
         raise MetaException("The expression that selects partitions to drop cannot be evaluated: send a filter's text")
     return transaction.partitions(table, selection)

@@ -1,5 +1,6 @@
 """Which partitions an expression asks for: a filter as text, or a Java object of Hive's compiler (semantics §4.5)."""
 
+from app.limits import Limits
 from app.metastore.expression_filters import expression_filter
 from app.metastore.filters import FilterError, bind, parse_filter
 from app.metastore.hive_expressions import read_expression
@@ -8,14 +9,14 @@ from app.metastore.ports import Selection, StoredTable
 from app.structs import MetaException
 
 
-def matching_expression(table: StoredTable, expression: bytes | None) -> tuple[Selection, bool]:
+def matching_expression(table: StoredTable, expression: bytes | None, limits: Limits) -> tuple[Selection, bool]:
     """The partitions an expression may select, and whether it selects just these.
 
     Of bytes that are neither all partitions are the safe answer. Raises MetaException for a filter that does not fit.
     """
-    text = _filter_text(expression)
+    text = _filter_text(expression, limits)
     if text is not None:
-        return matching_filter(table, text), True
+        return matching_filter(table, text, limits), True
     found = read_expression(expression or b"")
     if found is None:
         return Selection(), False
@@ -29,10 +30,10 @@ def matching_expression(table: StoredTable, expression: bytes | None) -> tuple[S
         raise MetaException(str(error)) from error
 
 
-def _filter_text(expression: bytes | None) -> str | None:
+def _filter_text(expression: bytes | None, limits: Limits) -> str | None:
     """The filter in an expression that is the text of one, as newer clients send it; else None."""
     try:
         text = (expression or b"").decode()
-        return text if parse_filter(text) is not None else None
+        return text if parse_filter(text, limits) is not None else None
     except (UnicodeDecodeError, FilterError):
         return None

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
+from app.limits import Limits
 from app.metastore.errors import required
 from app.metastore.partition_drops import named_values
 from app.metastore.partition_expressions import matching_expression
@@ -40,10 +41,13 @@ class PartitionReads:
     ordered by partition name, in byte order. All raise NoSuchObjectException `db.t table not found` and MetaException.
     """
 
-    def __init__(self, store: Store, settings: MetastoreSettings, to_tjson: Callable[[Struct], bytes]) -> None:
+    def __init__(
+        self, store: Store, settings: MetastoreSettings, to_tjson: Callable[[Struct], bytes], limits: Limits
+    ) -> None:
         self._store = store
         self._settings = settings
         self._to_tjson = to_tjson
+        self._limits = limits
 
     def get(self, table_name: TableName, values: Sequence[str] | None) -> Partition:
         """The partition with these values. Raises NoSuchObjectException `partition values=[…]`."""
@@ -61,7 +65,8 @@ class PartitionReads:
         self, table_name: TableName, filter_text: str | None, max_parts: int, projection: Projection = ALL
     ) -> PartitionList:
         """The first partitions that a filter selects (semantics §4.1)."""
-        return self._list(table_name, max_parts, lambda table: matching_filter(table, filter_text), projection)
+        limits = self._limits
+        return self._list(table_name, max_parts, lambda table: matching_filter(table, filter_text, limits), projection)
 
     def list_by_partial_values(
         self, table_name: TableName, values: Sequence[str] | None, max_parts: int, projection: Projection = ALL
@@ -84,7 +89,7 @@ class PartitionReads:
         The text of a filter and what can be read of Hive's own expressions is evaluated. Otherwise all partitions are
         the safe answer, and the flag tells the caller to look for itself.
         """
-        answer = _Unsure()
+        answer = _Unsure(self._limits)
         found = self._list(table_name, max_parts, answer.selecting(expression), projection)
         return found, answer.is_unsure
 
@@ -98,7 +103,7 @@ class PartitionReads:
 
     def names_by_expression(self, table_name: TableName, expression: bytes | None, max_parts: int) -> NameList:
         """The names of the partitions that `list_by_expression` gives."""
-        return self._names(table_name, max_parts, lambda table: matching_expression(table, expression)[0])
+        return self._names(table_name, max_parts, lambda table: matching_expression(table, expression, self._limits)[0])
 
     def count_by_filter(self, table_name: TableName, filter_text: str | None) -> int:
         """How many partitions a filter selects; the text for a missing table is its own (semantics §4.3)."""
@@ -107,7 +112,7 @@ class PartitionReads:
             table = table_name.find(snapshot)
             if table is None:
                 raise NoSuchObjectException(f"Specified database/table does not exist : {table_name}")
-            return snapshot.count_partitions(table, matching_filter(table, filter_text))
+            return snapshot.count_partitions(table, matching_filter(table, filter_text, self._limits))
 
         return self._store.read(work)
 
@@ -123,7 +128,7 @@ class PartitionReads:
             table = table_name.find(snapshot)
             if table is None:
                 raise MetaException(f"Error retrieving partition values: {table_name} table not found")
-            names = snapshot.partition_names(table, matching_filter(table, request.filter))
+            names = snapshot.partition_names(table, matching_filter(table, request.filter, self._limits))
             return _value_rows(table, request, names)
 
         return self._store.read(work)
@@ -134,13 +139,13 @@ class PartitionReads:
 
     def specs_by_filter(self, table_name: TableName, filter_text: str | None, max_parts: int) -> list[PartitionSpec]:
         """The first partitions that a filter selects, as specs."""
-        return self._specs(table_name, max_parts, lambda table: matching_filter(table, filter_text), ALL)
+        return self._specs(table_name, max_parts, lambda table: matching_filter(table, filter_text, self._limits), ALL)
 
     def specs_by_expression(
         self, table_name: TableName, expression: bytes | None, max_parts: int, projection: Projection = ALL
     ) -> tuple[list[PartitionSpec], bool]:
         """`list_by_expression` as specs."""
-        answer = _Unsure()
+        answer = _Unsure(self._limits)
         specs = self._specs(table_name, max_parts, answer.selecting(expression), projection)
         return specs, answer.is_unsure
 
@@ -148,7 +153,9 @@ class PartitionReads:
         self, table_name: TableName, conditions: GetPartitionsFilterSpec | None, projection: Projection
     ) -> list[PartitionSpec]:
         """Parts of the partitions that meet all conditions, as specs (semantics §10.3)."""
-        return self._specs(table_name, -1, lambda table: _matching_conditions(table, conditions), projection)
+        return self._specs(
+            table_name, -1, lambda table: _matching_conditions(table, conditions, self._limits), projection
+        )
 
     def _get(self, table_name: TableName, values_of: Callable[[StoredTable], Sequence[str] | None]) -> Partition:
         def work(snapshot: Snapshot) -> Partition:
@@ -235,12 +242,13 @@ class PartitionReads:
 class _Unsure:
     """Remembers of a selection by expression whether it may hold too much."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
         self.is_unsure = True
 
     def selecting(self, expression: bytes | None) -> Callable[[StoredTable], Selection]:
         def select(table: StoredTable) -> Selection:
-            selection, is_exact = matching_expression(table, expression)
+            selection, is_exact = matching_expression(table, expression, self._limits)
             self.is_unsure = not is_exact
             return selection
 
@@ -255,7 +263,7 @@ def _limited(selection: Selection, max_parts: int) -> Selection:
     return selection if max_parts < 0 else replace(selection, limit=max_parts)
 
 
-def _matching_conditions(table: StoredTable, conditions: GetPartitionsFilterSpec | None) -> Selection:
+def _matching_conditions(table: StoredTable, conditions: GetPartitionsFilterSpec | None, limits: Limits) -> Selection:
     if conditions is None or conditions.filterMode is None:
         return Selection()
     given = conditions.filters or []
@@ -265,7 +273,7 @@ def _matching_conditions(table: StoredTable, conditions: GetPartitionsFilterSpec
         case PartitionFilterMode.BY_VALUES:
             return matching_partial(table, given)
         case PartitionFilterMode.BY_EXPR:
-            return matching_filter(table, " and ".join(f"({text})" for text in given))
+            return matching_filter(table, " and ".join(f"({text})" for text in given), limits)
         case _:
             raise MetaException(f"No such partition filter mode: {conditions.filterMode}")
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.limits import Limits
 from app.metastore.errors import required, table_not_found
 from app.metastore.filters import BoundFilter, FilterError, bind, parse_filter
 from app.metastore.names import display_name, normalize
@@ -57,19 +58,19 @@ def matching_partial(table: StoredTable, values: Sequence[str] | None, limit: in
         raise MetaException(str(error)) from error
 
 
-def bound_filter(table: StoredTable, text: str | None) -> BoundFilter | None:
+def bound_filter(table: StoredTable, text: str | None, limits: Limits) -> BoundFilter | None:
     """The filter for this table's keys, None for "every partition". Raises MetaException (semantics §4.1, §4.2)."""
     keys = [(key.name or "", key.type or "") for key in table.table.partitionKeys or []]
     try:
-        parsed = parse_filter(text)
+        parsed = parse_filter(text, limits)
         return None if parsed is None else bind(parsed, keys)
     except FilterError as error:
         raise MetaException(str(error)) from error
 
 
-def matching_filter(table: StoredTable, text: str | None, limit: int | None = None) -> Selection:
+def matching_filter(table: StoredTable, text: str | None, limits: Limits) -> Selection:
     """The partitions a filter selects; no filter selects all. Raises MetaException."""
-    return Selection(filter=bound_filter(table, text), limit=limit)
+    return Selection(filter=bound_filter(table, text, limits))
 
 
 def java_list(values: Sequence[str]) -> str:

@@ -1,10 +1,9 @@
 """Everything a metastore does with partitions, by what it does: reads, additions, drops, changes, exchange."""
 
 from collections.abc import Callable
-from typing import Final
 
 from app.clock import Clock
-from app.limits import Limits
+from app.limits import DEFAULT_LIMITS, Limits
 from app.metastore.column_statistics import ColumnStatisticsService
 from app.metastore.events import EventMaker
 from app.metastore.partition_additions import PartitionAdditions
@@ -18,8 +17,6 @@ from app.metastore.partition_values import PartitionValues
 from app.metastore.ports import FileSystem, Store
 from app.metastore.settings import MetastoreSettings
 from app.structs import Struct
-
-DEFAULT_LIMITS: Final = Limits()
 
 
 class PartitionService:
@@ -40,7 +37,7 @@ class PartitionService:
         events = PartitionEvents(EventMaker(settings, clock, to_tjson))
         values = PartitionValues(settings.partition_name_whitelist_pattern)
         self.values = values
-        self.reads = PartitionReads(store, settings, to_tjson)
+        self.reads = PartitionReads(store, settings, to_tjson, limits)
         also = statistics.of_new_partitions if statistics is not None else lambda transaction, added: None
         self.additions = PartitionAdditions(store, directories, values, clock, settings, limits, events, also)
         self.drops = PartitionDrops(store, directories, limits, events)

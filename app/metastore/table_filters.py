@@ -6,6 +6,7 @@ from enum import Enum
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, Final, TypeAlias
 
+from app.limits import DEFAULT_LIMITS, Limits
 from app.metastore.filter_grammar import (
     And,
     Between,
@@ -91,13 +92,26 @@ class TableFilter:
         return _matches(self.root, owner, last_access_time, parameters)
 
 
-def parse_table_filter(text: str) -> TableFilter | None:
+def parse_table_filter(text: str, limits: Limits = DEFAULT_LIMITS) -> TableFilter | None:
     """The filter of get_table_names_by_filter; None for `""`, which selects every table.
 
     Key names are case-sensitive. Raises FilterError with the texts of semantics §2.6.
     """
-    node = parse_filter(text)
-    return None if node is None else TableFilter(_table_node(node))
+    node = parse_filter(text, limits)
+    if node is None:
+        return None
+    root = _table_node(node)
+    if _conditions(root) > limits.table_filter_conditions_max:
+        raise FilterError(
+            "Error parsing table filter : more conditions than"
+            f" table_filter_conditions_max = {limits.table_filter_conditions_max}"
+        )
+    return TableFilter(root)
+
+
+def _conditions(node: TableNode) -> int:
+    """How many there are: each is evaluated here, for every table."""
+    return sum(map(_conditions, node.children)) if isinstance(node, TableAnd | TableOr) else 1
 
 
 def _table_node(node: Filter) -> TableNode:

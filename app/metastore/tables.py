@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from app.clock import Clock
+from app.limits import DEFAULT_LIMITS, Limits
 from app.metastore.constraints import ConstraintRules, with_table
 from app.metastore.creation_grants import creation_grants
 from app.metastore.errors import database_not_found, required, unstorable_as_meta
@@ -84,10 +85,12 @@ class TableService:
         clock: Clock,
         settings: MetastoreSettings,
         to_tjson: Callable[[Struct], bytes],
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self._store = store
         self._clock = clock
         self._settings = settings
+        self._limits = limits
         self._warehouse: Final = Warehouse(settings, files)
         self._events = EventMaker(settings, clock, to_tjson)
         self._constraints = ConstraintRules(self._events, clock)
@@ -205,7 +208,7 @@ class TableService:
         if filter is None:
             raise InvalidOperationException(f"{db_name} cannot apply null filter")
         try:
-            parsed = parse_table_filter(filter)
+            parsed = parse_table_filter(filter, self._limits)
         except FilterError as error:
             raise MetaException(str(error)) from error
         key = normalize(db_name)

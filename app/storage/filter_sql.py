@@ -156,7 +156,7 @@ def matches_pattern(column: ColumnElement[Any], pattern: Pattern | None, dialect
         conditions += [column.op("GLOB")(text) for text in others.glob_alternatives() if _is_usable(text)]
     else:
         conditions += [column.like(text, escape="!") for text in others.like_alternatives("!") if _is_usable(text)]
-    return _any_of(conditions)
+    return any_of(conditions)
 
 
 def matches_text(column: ColumnElement[Any], texts: Sequence[str | None], dialect_name: str) -> Condition:
@@ -221,9 +221,9 @@ class _Translator:
         self._count(1)
         match node:
             case BoundAnd(children):
-                return _all_of([self.node(child) for child in children])
+                return all_of([self.node(child) for child in children])
             case BoundOr():
-                return _any_of(self.alternatives(node))
+                return any_of(self.alternatives(node))
             case BoundComparison(position, _, operator, operand):
                 return OPERATORS[operator](self._key(position), _text(operand))
             case BoundLike(position, pattern):
@@ -244,7 +244,7 @@ class _Translator:
                 return key != null if negated else key == null
             case BoundMultiIn(positions, rows, negated):
                 conditions = self._multi_in(positions, rows, negated)
-                return _all_of(conditions) if negated else _any_of(conditions)
+                return all_of(conditions) if negated else any_of(conditions)
 
     def alternatives(self, node: BoundOr | BoundMultiIn) -> list[Condition]:
         """What is joined by OR. Equalities of one key become one IN: engines spell a list of days that way."""
@@ -272,7 +272,7 @@ class _Translator:
         """A condition for each row, or one for all."""
         if len(positions) == 1:
             return [self._in(positions[0], [row[0] for row in rows], negated)]
-        compare, join = (ne, _any_of) if negated else (eq, _all_of)
+        compare, join = (ne, any_of) if negated else (eq, all_of)
         keys = [self._key(position) for position in positions]
         return [join([compare(key, _text(text)) for key, text in zip(keys, row, strict=True)]) for row in rows]
 
@@ -291,11 +291,13 @@ def _text(operand: str) -> ColumnElement[str]:
     return literal(operand, Text)
 
 
-def _any_of(conditions: Sequence[Condition]) -> Condition:
+def any_of(conditions: Sequence[Condition]) -> Condition:
+    """Joined by OR, however many there are."""
     return _grouped(or_, conditions) if conditions else false()
 
 
-def _all_of(conditions: Sequence[Condition]) -> Condition:
+def all_of(conditions: Sequence[Condition]) -> Condition:
+    """Joined by AND, however many there are; at least one."""
     return _grouped(and_, conditions)
 
 

@@ -7,7 +7,7 @@ than the filter selects, never fewer.
 from typing import Any
 
 import msgspec
-from sqlalchemy import BigInteger, ColumnElement, and_, false, func, literal, or_
+from sqlalchemy import BigInteger, ColumnElement, false, func, literal
 
 from app.metastore.filters import Operator
 from app.metastore.table_filters import (
@@ -20,7 +20,7 @@ from app.metastore.table_filters import (
     TableOr,
 )
 from app.storage.errors import is_storable
-from app.storage.filter_sql import OPERATORS, Condition
+from app.storage.filter_sql import OPERATORS, Condition, all_of, any_of
 from app.storage.schema import TABLES
 
 
@@ -37,11 +37,11 @@ class _Translator:
         match node:
             case TableAnd(children):
                 known = [condition for condition in map(self.node, children) if condition is not None]
-                return and_(*known) if known else None
+                return all_of(known) if known else None
             case TableOr(children):
                 conditions = [self.node(child) for child in children]
                 known = [condition for condition in conditions if condition is not None]
-                return or_(false(), *known) if len(known) == len(conditions) else None
+                return any_of(known) if len(known) == len(conditions) else None
             case TableComparison(TableField.LAST_ACCESS, _, operator, operand):
                 return OPERATORS[operator](TABLES.c.last_access_time, literal(operand, BigInteger))
             case TableComparison(TableField.OWNER, _, Operator.EQUAL, str() as owner):

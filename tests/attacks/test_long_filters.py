@@ -1,6 +1,7 @@
 """H2 and a low one: filters have bounds that their errors name; brackets and quotes cost no more than their length."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -58,6 +59,41 @@ def test_a_senseless_filter_as_long_as_the_limit_is_a_declared_error(
     assert outcome == "MetaException"
     assert text is not None
     assert named in text
+
+
+def test_a_table_filter_has_few_conditions(metastore: Metastore) -> None:
+    """Each is evaluated for every table."""
+    condition = "hive_filter_field_params__x = '1'"
+    for count, outcome in ((1_000, "ok"), (1_001, "MetaException")):
+        filter = " or ".join([condition] * count)
+        assert answered(metastore, "get_table_names_by_filter", "default", filter, -1)[0] == outcome
+    many = "(hive_filter_field_owner__) in (" + ",".join(["'1'"] * 1_001) + ")"
+    assert answered(metastore, "get_table_names_by_filter", "default", many, -1) == (
+        "MetaException",
+        "Error parsing table filter : more conditions than table_filter_conditions_max = 1000",
+    )
+
+
+def test_expressions_of_partitions_to_drop_are_counted(metastore: Metastore) -> None:
+    """Each looks for partitions of its own."""
+    many = RequestPartsSpec(exprs=[DropPartitionsExpr(b"ds = 'missing'")] * 1_001)
+    request = DropPartitionsRequest("default", "t", many, ifExists=True)
+    assert answered(metastore, "drop_partitions_req", request) == (
+        "MetaException",
+        "More expressions in one request than filters_per_request_max = 1000",
+    )
+
+
+def test_the_limits_can_be_set(tmp_path: Path) -> None:
+    with open_metastore(tmp_path, filter_literals_max=2, filter_brackets_max=3, filter_depth_max=1) as metastore:
+        for filter, named in (
+            ("(ds) in ('1', '2', '3')", "filter_literals_max = 2"),
+            ("(((ds = '1')))", "filter_brackets_max = 3"),
+            ("ds = '1' or (ds = '2' and ds != '3')", "filter_literals_max = 2"),
+        ):
+            outcome, text = answered(metastore, "get_partitions_by_filter", "default", "t", filter, -1)
+            assert outcome == "MetaException"
+            assert named in (text or "")
 
 
 def test_a_long_list_of_days_is_answered(metastore: Metastore) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, create_engine, event
 
+from app.limits import DEFAULT_LIMITS
 from app.metastore.partition_tables import matching_filter, matching_partial
 from app.metastore.ports import Selection, StoredTable
 from app.storage import SqlStore, migrate
@@ -57,7 +58,7 @@ def selection(of: StoredTable, what: str) -> Selection:
         case "value in the middle":
             return matching_partial(of, ["", "", "77"])
         case _:
-            return matching_filter(of, SELECTIONS[what])
+            return matching_filter(of, SELECTIONS[what], DEFAULT_LIMITS)
 
 
 @pytest.fixture(
@@ -155,7 +156,7 @@ def test_of_two_keys_the_one_with_fewer_partitions_is_looked_up(
     rows = [[f"2024-{number:05}", "1", "eu" if number % 3 else "us"] for number in range(COUNT)]
     of = create(store, table(partitionKeys=keys), rows if keys is COARSE else [row[::-1] for row in rows])
     with statements() as sent:
-        assert len(names(store, of, matching_filter(of, "region = 'eu' and day = '2024-00077'"))) == 1
+        assert len(names(store, of, matching_filter(of, "region = 'eu' and day = '2024-00077'", DEFAULT_LIMITS))) == 1
     steps = plan(database_url, *sent[-1])
     if "USING INDEX" in steps:
         assert f"partitions_key_{[key.name for key in keys].index('day')}" in steps

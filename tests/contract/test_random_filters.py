@@ -13,6 +13,7 @@ import pytest
 
 from app.clock import ManualClock
 from app.files import Directories
+from app.limits import DEFAULT_LIMITS
 from app.metastore.partition_names import make_name
 from app.metastore.partition_projections import Projection
 from app.metastore.partition_reads import PartitionList
@@ -65,7 +66,7 @@ def expected(drawn: RandomTable, node: Node) -> Answer:
 def answered(store: SqlStore, of: StoredTable, nodes: Sequence[Node]) -> list[Answer]:
     def answer(snapshot: Snapshot, text: str) -> Answer:
         try:
-            return snapshot.partition_names(of, matching_filter(of, text))
+            return snapshot.partition_names(of, matching_filter(of, text, DEFAULT_LIMITS))
         except MetaException as refusal:
             return refusal.message or ""
 

@@ -4,10 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.limits import DEFAULT_LIMITS, Limits
 from app.metastore.filter_grammar import (
-    FILTER_BRACKETS_MAX,
-    FILTER_DEPTH_MAX,
-    FILTER_LITERALS_MAX,
     And,
     Between,
     Comparison,
@@ -195,11 +193,11 @@ def nested(depth: int) -> str:
 
 
 def test_nesting_is_limited_and_the_error_names_the_limit() -> None:
-    assert parse_filter(nested(FILTER_DEPTH_MAX)) is not None
-    with pytest.raises(FilterError, match=f"filter_depth_max = {FILTER_DEPTH_MAX}"):
-        parse_filter(nested(FILTER_DEPTH_MAX + 1))
+    assert parse_filter(nested(DEFAULT_LIMITS.filter_depth_max)) is not None
+    with pytest.raises(FilterError, match=f"filter_depth_max = {DEFAULT_LIMITS.filter_depth_max}"):
+        parse_filter(nested(DEFAULT_LIMITS.filter_depth_max + 1))
     with pytest.raises(FilterError, match="filter_depth_max = 2"):
-        parse_filter(nested(3), depth_max=2)
+        parse_filter(nested(3), Limits(filter_depth_max=2))
 
 
 def test_brackets_that_change_nothing_do_not_count_as_nesting() -> None:
@@ -213,7 +211,7 @@ def test_brackets_that_change_nothing_do_not_count_as_nesting() -> None:
 def test_open_brackets_without_end_are_an_error() -> None:
     with pytest.raises(FilterError, match="expected a key, found the end"):
         parse_filter("(" * 1_000)
-    with pytest.raises(FilterError, match=f"filter_brackets_max = {FILTER_BRACKETS_MAX}"):
+    with pytest.raises(FilterError, match=f"filter_brackets_max = {DEFAULT_LIMITS.filter_brackets_max}"):
         parse_filter("(" * 100_000)
 
 
@@ -224,7 +222,7 @@ def test_children_of_brackets_keep_their_order() -> None:
 
 
 def test_the_number_of_values_is_limited_and_the_error_names_the_limit() -> None:
-    values = ",".join(["1"] * FILTER_LITERALS_MAX)
+    values = ",".join(["1"] * DEFAULT_LIMITS.filter_literals_max)
     assert parse_filter(f"(a) in ({values})") is not None
     with pytest.raises(FilterError, match="filter_literals_max"):
         parse_filter(f"(a) in ({values},1)")

@@ -3,7 +3,17 @@ from datetime import date
 
 import pytest
 
-from app.metastore.hive_expressions import NODES_MAX, Column, Constant, Expression, Function, read_expression
+from app.metastore.hive_expressions import (
+    CHARACTERS_MAX,
+    NODES_MAX,
+    Column,
+    Constant,
+    Expression,
+    Function,
+    _decimal,
+    _Unreadable,
+    read_expression,
+)
 from tests.metastore.recorded_expressions import recorded
 
 RECORDED = recorded()
@@ -126,3 +136,30 @@ def test_nested_expressions_are_read_to_a_size_and_a_depth() -> None:
     assert read_expression(Nested().written(15)) is None
     assert read_expression(Nested().written(40)) is None
     assert read_expression(b"\x01" * 100_000) is None
+
+
+def repeated(text: bytes, count: int) -> bytes:
+    """An AND of one constant, so many times: once as it is, then by its number."""
+    marked = text[:-1] + bytes([text[-1] | 0x80])
+    type_info = b"\x01\x02org.apache.hadoop.hive.serde2.typeinfo.PrimitiveTypeInf\xef\x01\x01strin\xe7"
+    constant = b"\x01\x01org.apache.hadoop.hive.ql.plan.ExprNodeConstantDes\xe3\x01" + type_info + b"\x03\x01" + marked
+    length = bytes([count & 0x7F | 0x80, count >> 7 & 0x7F | 0x80, count >> 14])
+    children = b"\x01\x00java.util.ArrayLis\xf4\x01" + length + constant + b"\x01\x01\x04" * (count - 1)
+    function = b"\x01\x03org.apache.hadoop.hive.ql.udf.generic.GenericUDFOPAn\xe4\x01\x00"
+    return b"\x01" + children + function + b"\x00\x00"
+
+
+def test_texts_that_are_referred_to_count_each_time() -> None:
+    found = read_expression(repeated(b"a" * 1_000, 500))
+    assert isinstance(found, Function)
+    assert found.children == (Constant("string", "a" * 1_000),) * 500
+    assert read_expression(repeated(b"a" * 1_000, CHARACTERS_MAX // 1_000 + 1)) is None
+    assert read_expression(repeated(b"a" * 900_000, 15_000)) is None
+
+
+def test_decimals_are_exact_and_of_hives_scales() -> None:
+    whole = {"fast0": 1234567890123456, "fast1": 1234567890123456, "fast2": 123456, "fastSignum": -1}
+    assert str(_decimal(**whole, fastScale=38)) == "-0.12345612345678901234561234567890123456"
+    for scale in (-1, 39, 1_000_000, 2**55):
+        with pytest.raises(_Unreadable):
+            _decimal(**whole, fastScale=scale)
