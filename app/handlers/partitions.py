@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from app.handlers.table_names import table_in, table_named
+from app.handlers.table_names import table_shown
 from app.metastore.column_statistics import ColumnStatisticsService
 from app.metastore.errors import required
 from app.metastore.partition_names import name_to_spec, name_to_values
@@ -53,60 +53,60 @@ class Partitions:
         self._statistics = statistics
 
     def get_partition(self, call: Call, db_name: str, tbl_name: str, part_vals: list[str]) -> Partition:
-        return self._reads.get(table_named(db_name, tbl_name), part_vals)
+        return self._reads.get(table_shown(call, db_name, tbl_name), part_vals)
 
     def get_partition_req(self, call: Call, req: GetPartitionRequest) -> GetPartitionResponse:
         req = required(req, "req")
         return GetPartitionResponse(
-            partition=self._reads.get(table_in(req.catName, req.dbName, req.tblName), req.partVals)
+            partition=self._reads.get(table_shown(call, req.dbName, req.tblName, req.catName), req.partVals)
         )
 
     def get_partition_with_auth(
         self, call: Call, db_name: str, tbl_name: str, part_vals: list[str], user_name: str, group_names: list[str]
     ) -> Partition:
-        table = table_named(db_name, tbl_name)
+        table = table_shown(call, db_name, tbl_name)
         found = self._authorized(table, [self._reads.get(table, part_vals)], user_name, group_names)
         return partitions_of(found)[0]
 
     def get_partition_by_name(self, call: Call, db_name: str, tbl_name: str, part_name: str) -> Partition:
-        return self._reads.get_by_name(table_named(db_name, tbl_name), part_name)
+        return self._reads.get_by_name(table_shown(call, db_name, tbl_name), part_name)
 
     def get_partitions(self, call: Call, db_name: str, tbl_name: str, max_parts: int) -> PartitionList:
-        return self._reads.list_all(table_named(db_name, tbl_name), max_parts)
+        return self._reads.list_all(table_shown(call, db_name, tbl_name), max_parts)
 
     def get_partitions_req(self, call: Call, req: PartitionsRequest) -> PartitionsResponse:
         req = required(req, "req")
         found = self._reads.list_all(
-            table_in(req.catName, req.dbName, req.tblName), _limit(req.maxParts), _projection(req)
+            table_shown(call, req.dbName, req.tblName, req.catName), _limit(req.maxParts), _projection(req)
         )
         return PartitionsResponse(partitions=_as_list(found))
 
     def get_partitions_with_auth(
         self, call: Call, db_name: str, tbl_name: str, max_parts: int, user_name: str, group_names: list[str]
     ) -> PartitionList:
-        table, limit = table_named(db_name, tbl_name), _limit_of_2_3(call, max_parts)
+        table, limit = table_shown(call, db_name, tbl_name), _limit_of_2_3(call, max_parts)
         return self._authorized(table, self._reads.list_all(table, limit), user_name, group_names)
 
     def get_partitions_pspec(self, call: Call, db_name: str, tbl_name: str, max_parts: int) -> list[PartitionSpec]:
-        return self._reads.specs(table_named(db_name, tbl_name), max_parts)
+        return self._reads.specs(table_shown(call, db_name, tbl_name), max_parts)
 
     def get_partition_names(self, call: Call, db_name: str, tbl_name: str, max_parts: int) -> NameList:
-        return self._reads.names(table_named(db_name, tbl_name), _limit_of_2_3(call, max_parts))
+        return self._reads.names(table_shown(call, db_name, tbl_name), _limit_of_2_3(call, max_parts))
 
     def fetch_partition_names_req(self, call: Call, partitionReq: PartitionsRequest) -> NameList:
         partitionReq = required(partitionReq, "partitionReq")
         req = partitionReq
-        return self._reads.names(table_in(req.catName, req.dbName, req.tblName), _limit(req.maxParts))
+        return self._reads.names(table_shown(call, req.dbName, req.tblName, req.catName), _limit(req.maxParts))
 
     def get_partition_values(self, call: Call, request: PartitionValuesRequest) -> PartitionValuesResponse:
         request = required(request, "request")
-        rows = self._reads.values(table_in(request.catName, request.dbName, request.tblName), request)
+        rows = self._reads.values(table_shown(call, request.dbName, request.tblName, request.catName), request)
         return PartitionValuesResponse(partitionValues=[PartitionValuesRow(row=row) for row in rows])
 
     def get_partitions_ps(
         self, call: Call, db_name: str, tbl_name: str, part_vals: list[str], max_parts: int
     ) -> PartitionList:
-        return self._reads.list_by_partial_values(table_named(db_name, tbl_name), part_vals, max_parts)
+        return self._reads.list_by_partial_values(table_shown(call, db_name, tbl_name), part_vals, max_parts)
 
     def get_partitions_ps_with_auth(
         self,
@@ -118,7 +118,7 @@ class Partitions:
         user_name: str,
         group_names: list[str],
     ) -> PartitionList:
-        table = table_named(db_name, tbl_name)
+        table = table_shown(call, db_name, tbl_name)
         found = self._reads.list_by_partial_values(table, part_vals, max_parts)
         return self._authorized_of_both(table, found, user_name, group_names)
 
@@ -126,7 +126,7 @@ class Partitions:
         self, call: Call, req: GetPartitionsPsWithAuthRequest
     ) -> GetPartitionsPsWithAuthResponse:
         req = required(req, "req")
-        table, limit = table_in(req.catName, req.dbName, req.tblName), _limit(req.maxParts)
+        table, limit = table_shown(call, req.dbName, req.tblName, req.catName), _limit(req.maxParts)
         projection = _projection(req)
         if req.partNames is not None:
             found = self._reads.list_by_names(table, req.partNames, projection)
@@ -140,11 +140,11 @@ class Partitions:
     def get_partition_names_ps(
         self, call: Call, db_name: str, tbl_name: str, part_vals: list[str], max_parts: int
     ) -> NameList:
-        return self._reads.names_by_partial_values(table_named(db_name, tbl_name), part_vals, max_parts)
+        return self._reads.names_by_partial_values(table_shown(call, db_name, tbl_name), part_vals, max_parts)
 
     def get_partition_names_ps_req(self, call: Call, req: GetPartitionNamesPsRequest) -> GetPartitionNamesPsResponse:
         req = required(req, "req")
-        table, limit = table_in(req.catName, req.dbName, req.tblName), _limit(req.maxParts)
+        table, limit = table_shown(call, req.dbName, req.tblName, req.catName), _limit(req.maxParts)
         if req.partValues is None:
             return GetPartitionNamesPsResponse(names=names_of(self._reads.names(table, limit)))
         found = self._reads.names_by_partial_values(table, req.partValues, limit)
@@ -153,44 +153,44 @@ class Partitions:
     def get_partitions_by_filter(
         self, call: Call, db_name: str, tbl_name: str, filter: str, max_parts: int
     ) -> PartitionList:
-        return self._reads.list_by_filter(table_named(db_name, tbl_name), filter, max_parts)
+        return self._reads.list_by_filter(table_shown(call, db_name, tbl_name), filter, max_parts)
 
     def get_partitions_by_filter_req(self, call: Call, req: GetPartitionsByFilterRequest) -> PartitionList:
         req = required(req, "req")
-        table = table_in(req.catName, req.dbName, req.tblName)
+        table = table_shown(call, req.dbName, req.tblName, req.catName)
         return self._reads.list_by_filter(table, req.filter, _limit(req.maxParts), _projection(req))
 
     def get_part_specs_by_filter(
         self, call: Call, db_name: str, tbl_name: str, filter: str, max_parts: int
     ) -> list[PartitionSpec]:
-        return self._reads.specs_by_filter(table_named(db_name, tbl_name), filter, max_parts)
+        return self._reads.specs_by_filter(table_shown(call, db_name, tbl_name), filter, max_parts)
 
     def get_num_partitions_by_filter(self, call: Call, db_name: str, tbl_name: str, filter: str) -> int:
-        return self._reads.count_by_filter(table_named(db_name, tbl_name), filter)
+        return self._reads.count_by_filter(table_shown(call, db_name, tbl_name), filter)
 
     def get_partitions_by_expr(self, call: Call, req: PartitionsByExprRequest) -> PartitionsByExprResult:
         req = required(req, "req")
-        table = table_in(req.catName, req.dbName, req.tblName)
+        table = table_shown(call, req.dbName, req.tblName, req.catName)
         found, is_unsure = self._reads.list_by_expression(table, req.expr, _limit(req.maxParts), _projection(req))
         return PartitionsByExprResult(partitions=_as_list(found), hasUnknownPartitions=is_unsure)
 
     def get_partitions_spec_by_expr(self, call: Call, req: PartitionsByExprRequest) -> PartitionsSpecByExprResult:
         req = required(req, "req")
-        table = table_in(req.catName, req.dbName, req.tblName)
+        table = table_shown(call, req.dbName, req.tblName, req.catName)
         specs, is_unsure = self._reads.specs_by_expression(table, req.expr, _limit(req.maxParts), _projection(req))
         return PartitionsSpecByExprResult(partitionsSpec=specs, hasUnknownPartitions=is_unsure)
 
     def get_partition_names_req(self, call: Call, req: PartitionsByExprRequest) -> NameList:
         req = required(req, "req")
-        table = table_in(req.catName, req.dbName, req.tblName)
+        table = table_shown(call, req.dbName, req.tblName, req.catName)
         return self._reads.names_by_expression(table, req.expr, _limit(req.maxParts))
 
     def get_partitions_by_names(self, call: Call, db_name: str, tbl_name: str, names: list[str]) -> PartitionList:
-        return self._reads.list_by_names(table_named(db_name, tbl_name), names)
+        return self._reads.list_by_names(table_shown(call, db_name, tbl_name), names)
 
     def get_partitions_by_names_req(self, call: Call, req: GetPartitionsByNamesRequest) -> GetPartitionsByNamesResult:
         req = required(req, "req")
-        table = table_named(req.db_name, req.tbl_name)
+        table = table_shown(call, req.db_name, req.tbl_name)
         found = self._reads.list_by_names(table, req.names, _projection(req))
         if req.get_col_stats and self._statistics is not None:
             found = self._statistics.with_statistics(table, found, req.engine)
@@ -198,7 +198,7 @@ class Partitions:
 
     def get_partitions_with_specs(self, call: Call, request: GetPartitionsRequest) -> GetPartitionsResponse:
         request = required(request, "request")
-        table = table_in(request.catName, request.dbName, request.tblName)
+        table = table_shown(call, request.dbName, request.tblName, request.catName)
         projection = Projection.of(request.projectionSpec)
         return GetPartitionsResponse(partitionSpec=self._reads.projected_specs(table, request.filterSpec, projection))
 

@@ -1,7 +1,9 @@
 """The table that arguments or the fields of a request name."""
 
-from app.handlers.arguments import database_name, in_catalog
+from app.handlers.arguments import database_name, in_catalog, is_newer
+from app.metastore.names import DEFAULT_CATALOG
 from app.metastore.partition_tables import TableName
+from app.rpc.call import Call
 
 
 def table_named(db_name: str | None, tbl_name: str | None) -> TableName:
@@ -12,3 +14,9 @@ def table_named(db_name: str | None, tbl_name: str | None) -> TableName:
 def table_in(catalog: str | None, db_name: str | None, tbl_name: str | None) -> TableName:
     """The table of a request that has a field for the catalog. Raises MetaException."""
     return TableName(in_catalog(catalog, db_name), tbl_name)
+
+
+def table_shown(call: Call, db_name: str | None, tbl_name: str | None, catalog: str | None = None) -> TableName:
+    """The table whose partitions are answered: newer callers see their catalog. Raises MetaException."""
+    newer = is_newer(call, db_name) or catalog is not None
+    return TableName(in_catalog(catalog, db_name), tbl_name, DEFAULT_CATALOG if newer else None)

@@ -159,7 +159,7 @@ class PartitionReads:
 
     def _get(self, table_name: TableName, values_of: Callable[[StoredTable], Sequence[str] | None]) -> Partition:
         def work(snapshot: Snapshot) -> Partition:
-            table = table_name.load(snapshot)
+            table = table_name.load_shown(snapshot)
             values = values_of(table)
             found = snapshot.partition(table, values_name(table, values))
             if found is None:
@@ -178,7 +178,7 @@ class PartitionReads:
         is_limited: bool = True,
     ) -> PartitionList:
         def work(snapshot: Snapshot) -> PartitionList:
-            table = table_name.load(snapshot)
+            table = table_name.load_shown(snapshot)
             selection = select(table)
             if is_limited:
                 self._check_request_limit(snapshot, table, selection, max_parts)
@@ -204,7 +204,7 @@ class PartitionReads:
         """One spec with an encoded list, unless the table wants groups, for which all has to be looked at."""
 
         def work(snapshot: Snapshot) -> tuple[StoredTable, PartitionList]:
-            table = table_name.load(snapshot)
+            table = table_name.load_shown(snapshot)
             selection = select(table)
             self._check_request_limit(snapshot, table, selection, max_parts)
             if not is_grouping(table.table) or not projection.keeps_everything or max_parts == 0:

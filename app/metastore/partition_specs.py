@@ -65,7 +65,9 @@ def partitions_of(specs: Sequence[PartitionSpec] | None) -> list[Partition]:
 
 def _spec_of_list(table: Table, root: str | None, partitions: EncodedList | Sequence[Partition]) -> PartitionSpec:
     composing = PartitionListComposingSpec(partitions=cast(list[Partition], partitions))
-    return PartitionSpec(dbName=table.dbName, tableName=table.tableName, rootPath=root, partitionList=composing)
+    return PartitionSpec(
+        dbName=table.dbName, tableName=table.tableName, rootPath=root, catName=table.catName, partitionList=composing
+    )
 
 
 def _root(table: Table) -> str | None:
@@ -98,7 +100,13 @@ def _shared_spec(table: Table, root: str, partitions: Sequence[Partition]) -> Pa
         ],
         sd=descriptor,
     )
-    return PartitionSpec(dbName=table.dbName, tableName=table.tableName, rootPath=root, sharedSDPartitionSpec=shared)
+    return PartitionSpec(
+        dbName=table.dbName,
+        tableName=table.tableName,
+        rootPath=root,
+        catName=table.catName,
+        sharedSDPartitionSpec=shared,
+    )
 
 
 def _spec_partitions(spec: PartitionSpec, db_name: str | None, tbl_name: str | None) -> Iterator[Partition]:

@@ -1,7 +1,9 @@
 """The table whose partitions a call is about, and which of them it asks for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+
+import msgspec
 
 from app.limits import Limits
 from app.metastore.errors import required, table_not_found
@@ -15,10 +17,14 @@ from app.structs.encoded import EncodedTexts
 
 @dataclass(frozen=True, slots=True)
 class TableName:
-    """A table as the caller named it; error texts repeat the caller's spelling."""
+    """A table as the caller named it; error texts repeat the caller's spelling.
+
+    `shown_catalog` is the catalog that answers about its partitions name, None for callers that know of none.
+    """
 
     db_name: str | None
     tbl_name: str | None
+    shown_catalog: str | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return display_name(self.db_name, self.tbl_name)
@@ -38,6 +44,13 @@ class TableName:
         if table is None:
             raise table_not_found(self.db_name, self.tbl_name)
         return table
+
+    def load_shown(self, snapshot: Snapshot) -> StoredTable:
+        """The table as its partitions are to show it. Raises as `load`."""
+        table = self.load(snapshot)
+        if self.shown_catalog is None:
+            return table
+        return replace(table, table=msgspec.structs.replace(table.table, catName=self.shown_catalog))
 
 
 def values_name(table: StoredTable, values: Sequence[str] | None) -> str:

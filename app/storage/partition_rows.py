@@ -59,7 +59,8 @@ class TjsonRows:
 
     def __init__(self, table: Table) -> None:
         names = f'"2":{{"str":{_json(table.dbName or "")}}},"3":{{"str":{_json(table.tableName or "")}}}'
-        self._after_values = f'}},{names},"4":{{"i32":'
+        catalog = f',"9":{{"str":{_json(table.catName)}}}' if table.catName else ""
+        self._after_values = f'}},{names}{catalog},"4":{{"i32":'
         self._templates: dict[int | None, _Template] = {None: _Template("", "", "", "")}
 
     def learn(self, descriptors: Iterable[Descriptor]) -> None:
@@ -122,6 +123,7 @@ class StructRows:
         partition.values = decode_texts(values)
         partition.dbName = self._table.dbName
         partition.tableName = self._table.tableName
+        partition.catName = self._table.catName
         partition.createTime = create_time
         partition.lastAccessTime = last_access_time
         partition.parameters = decode_map(parameters)

@@ -1,5 +1,6 @@
 """The IDL's methods that read partitions, through the binding that the server uses."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ from app.structs import (
     ThriftException,
 )
 from app.wire import make_codecs
-from tests.metastore.partition_world import SALES, World, partition_world, values_of
+from tests.metastore.partition_world import SALES, World, partition_world, structs, values_of
 
 OLD, NEW = Call("nobody"), Call("nobody", dialect=Dialect.HIVE_4)
 EVERY = [["a", "1"], ["a", "2"], ["b", "1"]]
@@ -92,7 +93,8 @@ def test_one_partition(handlers: Partitions) -> None:
     assert handlers.get_partition_with_auth(OLD, "shop", "sales", ["a", "1"], "nobody", ["none"]) == expected
     assert handlers.get_partition_by_name(OLD, "shop", "sales", "ds=a/hr=1") == expected
     request = GetPartitionRequest(catName="hive", dbName="shop", tblName="sales", partVals=["a", "1"])
-    assert handlers.get_partition_req(NEW, request).partition == expected
+    newer = handlers.get_partition(NEW, "shop", "sales", ["a", "1"])
+    assert handlers.get_partition_req(NEW, request).partition == newer
     assert expected.privileges is None
 
 
@@ -267,3 +269,41 @@ def test_lists_inside_answers_are_encoded_alike_by_every_protocol(handlers: Part
         decoded.append(codec.decode(result, payload))
     assert decoded[0] == decoded[1] == decoded[2]
     assert "file:" in str(decoded[0])
+
+
+def every_reading_call(handlers: Partitions, call: Call, db_name: str) -> Iterator[Any]:
+    """Partitions as each method that lists them answers, all of them read."""
+    yield [handlers.get_partition(call, db_name, "sales", ["a", "1"])]
+    yield [handlers.get_partition_by_name(call, db_name, "sales", "ds=a/hr=1")]
+    yield structs(handlers.get_partitions(call, db_name, "sales", -1))
+    yield structs(handlers.get_partitions_ps(call, db_name, "sales", ["a"], -1))
+    yield structs(handlers.get_partitions_by_filter(call, db_name, "sales", "hr = 1", -1))
+    yield structs(handlers.get_partitions_by_names(call, db_name, "sales", ["ds=a/hr=1"]))
+    spec = handlers.get_partitions_pspec(call, db_name, "sales", -1)[0]
+    yield [spec]
+    yield structs(spec.partitionList.partitions)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("call", "db_name", "catalog"), [(OLD, "shop", None), (OLD, "@hive#shop", "hive"), (NEW, "shop", "hive")]
+)
+def test_newer_callers_see_the_catalog_of_partitions(
+    handlers: Partitions, call: Call, db_name: str, catalog: str | None
+) -> None:
+    for found in every_reading_call(handlers, call, db_name):
+        assert {one.catName for one in found} == {catalog}
+
+
+@pytest.mark.parametrize(("call", "has_it"), [(OLD, False), (NEW, True)])
+def test_the_catalog_is_in_tjson_too(handlers: Partitions, call: Call, has_it: bool) -> None:
+    found = handlers.get_partitions(call, "shop", "sales", -1)
+    text = b",".join(found.tjson_chunks())  # type: ignore[union-attr]
+    assert text.count(b'"9":{"str":"hive"}') == (len(EVERY) if has_it else 0)
+    json.loads(b"[" + text + b"]")
+
+
+def test_a_request_that_names_the_catalog_is_answered_with_it(handlers: Partitions) -> None:
+    for cat_name, shown in ((None, None), ("hive", "hive")):
+        request = PartitionsRequest(catName=cat_name, dbName="shop", tblName="sales")
+        found = handlers.get_partitions_req(OLD, request).partitions
+        assert {one.catName for one in structs(found)} == {shown}  # type: ignore[arg-type]
