@@ -120,25 +120,26 @@ class _Readings:
 
 
 class Refusals:
-    """Writes the first one of a while, with the number of those before it that were not written."""
+    """Writes the first one of a while, with the number of those before it that were not written.
+
+    Clients whose account is not known are a kind of their own: a probe that only connects is not worth a warning.
+    """
 
     def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds
-        self._next = float("-inf")
-        self._unwritten = 0
+        self._next = {True: float("-inf"), False: float("-inf")}
+        self._left_out = {True: 0, False: 0}
 
     def log(self, ends: Ends | None, owner: int | None) -> None:
+        is_known = owner is not None
         now = self._seconds()
-        if now < self._next:
-            self._unwritten += 1
+        if now < self._next[is_known]:
+            self._left_out[is_known] += 1
             return
-        address = "" if ends is None else f"{ends.client[0]}:{ends.client[1]}"
-        account = "unknown" if owner is None else owner
-        _log.warning(
-            "connection refused: it comes from another account",
-            account=account,
-            address=address,
-            left_out=self._unwritten,
-            hint=_WAYS_IN,
-        )
-        self._next, self._unwritten = now + LOG_EVERY_SECONDS, 0
+        said: dict[str, str | int] = {"address": "" if ends is None else f"{ends.client[0]}:{ends.client[1]}"}
+        said |= {"left_out": self._left_out[is_known], "hint": _WAYS_IN}
+        if is_known:
+            _log.warning("connection refused: it comes from another account", account=owner, **said)
+        else:
+            _log.info("connection refused: the account of its client is not known, or it was closed at once", **said)
+        self._next[is_known], self._left_out[is_known] = now + LOG_EVERY_SECONDS, 0

@@ -175,18 +175,18 @@ def test_an_address_that_others_reach_is_beyond_accounts():
         assert (options.lets_in, admission.policy_for(ends)) == ("network", "off")
 
 
-def test_refusals_are_logged_once_in_a_while(logged, monkeypatch):
+def test_refusals_are_logged_once_in_a_while(logged):
     now = [100.0]
-    monkeypatch.setattr(admission_module.time, "monotonic", lambda: now[0])
     refusals = admission_module.Refusals(lambda: now[0])
     ends = Ends(("127.0.0.1", 5), ("127.0.0.1", 6))
     for _ in range(1000):
         refusals.log(ends, 4711)
+        refusals.log(ends, None)
     now[0] += admission_module.LOG_EVERY_SECONDS
-    refusals.log(ends, None)
-    first, second = logged()
-    assert (first["account"], first["address"], first["left_out"]) == (4711, "127.0.0.1:5", 0)
-    assert (second["account"], second["left_out"]) == ("unknown", 999)
+    refusals.log(ends, 4712)
+    shown = [(line["level"], line.get("account"), line["left_out"]) for line in logged()]
+    assert shown == [("warning", 4711, 0), ("info", None, 0), ("warning", 4712, 999)]
+    assert logged()[0]["address"] == "127.0.0.1:5"
 
 
 @pytest.mark.parametrize("find", WAYS)
