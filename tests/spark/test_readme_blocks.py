@@ -18,7 +18,8 @@ def printed_by(gateway, bridge, tmp_path):
 
     def printed(name, database):
         made.append(database)
-        program = block(name).replace(":9083", f":{bridge.port}")
+        # `var` is a link here, and a location by way of a link is not below the warehouse.
+        program = block(name).replace(":9083", f":{bridge.port}").replace('"var/', f'"{gateway.data_dir}/')
         return run([sys.executable, "-c", program], folder, gateway, SPARK_LOCAL_IP="127.0.0.1")
 
     yield printed
