@@ -22,6 +22,7 @@ LEAVES = {
     "logging",
     "shares",
     "sealing",
+    "file_versions",
 }
 ALLOWED = {
     "idl": set(),

@@ -6,7 +6,6 @@ they arrive; when nobody takes them, nothing more is read from the server.
 
 import asyncio
 import contextlib
-import os
 import ssl
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
@@ -17,6 +16,8 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 import httptools
+
+from app.file_versions import FileVersion, file_version
 
 # An answer up to this size is waited for as a whole.
 HELD_BYTES_MAX = 256 * 1024
@@ -71,20 +72,20 @@ class ResumingContext(ssl.SSLContext):
 
     last_session: ssl.SSLSession | None = None
     _trusted_file: str | None = None
-    _signature: tuple[int, int, int] | None = None
+    _version: FileVersion | None = None
     _successor: "ResumingContext | None" = None
 
     def trust(self, file: str) -> None:
         """Trust the certificates in the file, and those of later ones in its place. Raises OSError."""
-        self._trusted_file, self._signature = file, _signature(file)
+        self._trusted_file, self._version = file, file_version(file)
         self.load_verify_locations(cafile=file)
 
     def _look(self, file: str) -> None:
         """What cannot be read leaves the certificates before: the server's is checked in any case."""
-        with contextlib.suppress(OSError):
-            signature = _signature(file)
-            if signature != self._signature:
-                self._signature = signature
+        version = file_version(file)
+        if version != self._version:
+            self._version = version
+            with contextlib.suppress(OSError):
                 self._successor = client_tls(file)
 
     def wrap_bio(
@@ -118,11 +119,6 @@ def client_tls(cacert: str | None = None, *, is_insecure: bool = False) -> Resum
     else:
         context.trust(cacert)
     return context
-
-
-def _signature(file: str) -> tuple[int, int, int]:
-    status = os.stat(file)
-    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 class Answer:

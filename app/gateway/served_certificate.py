@@ -1,13 +1,13 @@
 """The certificate that new connections are shown: read again when its files change, renewed when we made it."""
 
 import math
-import os
 import ssl
 from typing import Any
 
 import structlog
 
 from app.clock import Clock
+from app.file_versions import FileVersion, file_version
 from app.gateway.metrics import Metrics
 from app.gateway.tls import (
     RENEWED_BEFORE_SECONDS,
@@ -26,8 +26,6 @@ WARNED_EVERY_SECONDS = 86_400
 RENEWAL_TRIED_EVERY_SECONDS = 3600
 _DAY_SECONDS = 86_400
 
-_Signature = tuple[tuple[int, int, int] | None, ...]
-
 _log = structlog.get_logger("hms_gateway.certificate")
 
 
@@ -45,7 +43,7 @@ class ServedCertificate:
         self._wants_reading = False
         self._next_warning = self._next_renewal = -math.inf
         self._problem: str | None = None
-        self._signature = self._signature_now()
+        self._versions = self._versions_now()
         self.context = self._newest = self._read()
         self._warn()
 
@@ -56,10 +54,10 @@ class ServedCertificate:
     def look(self) -> None:
         """Renew a certificate of our own that is about to expire, and show what the files hold now."""
         self._renew()
-        signature = self._signature_now()
+        versions = self._versions_now()
         wants_reading, self._wants_reading = self._wants_reading, False
-        if wants_reading or signature != self._signature or self._problem is not None:
-            self._signature = signature
+        if wants_reading or versions != self._versions or self._problem is not None:
+            self._versions = versions
             self._take(wants_reading)
         self._warn()
 
@@ -133,13 +131,5 @@ class ServedCertificate:
     def _days_left(self) -> int:
         return self._seconds_left() // _DAY_SECONDS
 
-    def _signature_now(self) -> _Signature:
-        return tuple(_signature(path) for path in (self._files.certificate, self._files.key))
-
-
-def _signature(path: os.PathLike[str]) -> tuple[int, int, int] | None:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino
+    def _versions_now(self) -> tuple[FileVersion | None, FileVersion | None]:
+        return file_version(self._files.certificate), file_version(self._files.key)

@@ -5,13 +5,13 @@ Calls whose password is remembered look once a second at most; who must be check
 
 import functools
 import hashlib
-import os
 import secrets
 from collections.abc import Callable
 from pathlib import Path
 
 import structlog
 
+from app.file_versions import FileVersion, file_version
 from app.gateway.users import UserFileError, hash_password, read_users
 
 LOOK_EVERY_SECONDS = 1.0
@@ -27,7 +27,7 @@ class UserFile:
         self._monotonic = monotonic
         self._users: dict[str, str] = {}
         self._names: list[str] = []
-        self._signature: tuple[int, int, int] | None = None
+        self._version: FileVersion | None = None
         self._next_look = 0.0
         self._decoy_key = secrets.token_bytes(16)
         self.generation = 0
@@ -42,10 +42,10 @@ class UserFile:
         if now < self._next_look and not at_once:
             return
         self._next_look = now + LOOK_EVERY_SECONDS
-        signature = _signature(self._path)
-        if signature == self._signature and self.generation:
+        version = file_version(self._path)
+        if version == self._version and self.generation:
             return
-        self._signature = signature
+        self._version = version
         try:
             self._users = read_users(self._path)
         except UserFileError as error:
@@ -71,11 +71,3 @@ class UserFile:
 def _decoy_hash() -> str:
     """What passwords are checked against where there are no users. Made when first wanted, since it takes 20 ms."""
     return hash_password(secrets.token_hex(16))
-
-
-def _signature(path: Path) -> tuple[int, int, int] | None:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino
