@@ -20,6 +20,7 @@ LEAVES = {
     "connections",
     "settings",
     "logging",
+    "remembering",
     "shares",
     "sealing",
     "file_versions",

@@ -5,10 +5,10 @@ Functions below `normalize_location` take normalised locations.
 
 import re
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Final
 
 from app.metastore.names import is_default_database, normalize
+from app.remembering import remembered
 
 DEFAULT_FILE_SYSTEM: Final = "file:///"
 
@@ -61,7 +61,7 @@ def normalize_location(
     return str(replace(qualified, path=_normalized_path(path, text)))
 
 
-@lru_cache(maxsize=1_024)
+@remembered(1_024, lambda location, default_file_system="": len(location))
 def is_normalized(location: str, default_file_system: str = DEFAULT_FILE_SYSTEM) -> bool:
     """Whether `normalize_location` would change nothing; then it does not change a partition's default one below."""
     try:

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import Final
+
+from app.remembering import remembered
 
 DEFAULT_PARTITION_NAME: Final = "__HIVE_DEFAULT_PARTITION__"
 
@@ -66,7 +67,7 @@ def make_name(keys: Sequence[str], values: Sequence[str]) -> str:
     return "/".join([head + escape(value or DEFAULT_PARTITION_NAME) for head, value in zip(heads, values, strict=True)])
 
 
-@lru_cache(maxsize=1_024)
+@remembered(1_024, lambda keys: sum(map(len, keys)))
 def _component_heads(keys: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"{escape(key.lower())}=" for key in keys)
 

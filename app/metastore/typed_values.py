@@ -23,10 +23,10 @@ from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from enum import Enum
-from functools import lru_cache
 from typing import Final, TypeAlias
 
 from app.metastore.partition_names import canonical_value
+from app.remembering import remembered
 
 TypedValue: TypeAlias = int | Decimal | float | str
 
@@ -82,7 +82,7 @@ _CLASS_OF_TYPE: Final = {
 }
 
 
-@lru_cache(maxsize=1024)
+@remembered(1_024, lambda type_name: len(type_name))
 def value_class(type_name: str) -> ValueClass:
     """How values of a partition key of this type (`varchar(10)`, `int`, ...) compare."""
     found = _TYPE_NAME.match(type_name)

@@ -5,12 +5,13 @@ with its first component.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, Final, TypeAlias
 
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Select, select
 
+from app.remembering import remembered
 from app.storage.filter_sql import bound_list, with_bound_ids
 from app.storage.txn_schema import LOCKS
 from app.structs import LockState, LockType, ShowLocksResponseElement, Struct
@@ -164,7 +165,7 @@ def _template(request: RequestRow) -> tuple[str, str]:
     )
 
 
-@lru_cache(maxsize=1_024)
+@remembered(1_024, lambda user, host, agent: len(user) + len(host) + len(agent))
 def _client(user: str, host: str, agent: str) -> str:
     """A client makes many requests."""
     return f',"10":{{"str":{_json(user)}}},"11":{{"str":{_json(host)}}},"13":{{"str":{_json(agent)}}}'

@@ -1,7 +1,6 @@
 """Transactions as rows, and what they wrote."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -15,6 +14,7 @@ from sqlalchemy import (
 )
 
 from app.clock import Clock
+from app.remembering import remembered
 from app.storage.counters import next_ids
 from app.storage.database_clock import DATABASE_NOW
 from app.storage.errors import check_name, check_text, is_storable
@@ -313,7 +313,7 @@ def target_of(db_name: str, table_name: str, partition_name: str) -> Target:
     return Target(db_name, table_name or None, partition_name or None)
 
 
-@lru_cache(maxsize=1_024)
+@remembered(1_024, lambda client: len(client.user) + len(client.hostname) + len(client.agent_info))
 def client_columns(client: Client) -> Mapping[str, str]:
     """A client makes many requests. Raises UnstorableText."""
     for text in (client.user, client.hostname, client.agent_info):
