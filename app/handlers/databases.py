@@ -23,7 +23,8 @@ class Databases:
         self._databases = databases
 
     def create_database(self, call: Call, database: Database) -> None:
-        self._databases.create(_plain(database))
+        newer = is_newer(call, None if database is None else database.name)
+        self._databases.create(_plain(database), allows_hyphen=newer)
 
     def create_database_req(self, call: Call, createDatabaseRequest: CreateDatabaseRequest) -> None:
         request = required(createDatabaseRequest, "createDatabaseRequest")
@@ -39,7 +40,8 @@ class Databases:
                 type=request.type,
                 connector_name=request.dataConnectorName,
                 remote_dbname=request.remote_dbname,
-            )
+            ),
+            allows_hyphen=True,
         )
 
     def get_database(self, call: Call, name: str) -> Database:

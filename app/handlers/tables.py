@@ -59,12 +59,12 @@ class Tables:
         self._truncations = truncations
 
     def create_table(self, call: Call, tbl: Table) -> None:
-        self._create(tbl)
+        self._create(call, tbl)
 
     def create_table_with_environment_context(
         self, call: Call, tbl: Table, environment_context: EnvironmentContext
     ) -> None:
-        self._create(tbl, environment_context)
+        self._create(call, tbl, environment_context)
 
     def create_table_with_constraints(
         self,
@@ -80,7 +80,7 @@ class Tables:
         constraints = _joined(
             primaryKeys, foreignKeys, uniqueConstraints, notNullConstraints, defaultConstraints, checkConstraints
         )
-        self._create(tbl, constraints=constraints)
+        self._create(call, tbl, constraints=constraints)
 
     def create_table_req(self, call: Call, request: CreateTableRequest) -> None:
         request = required(request, "request")
@@ -92,7 +92,7 @@ class Tables:
             request.defaultConstraints,
             request.checkConstraints,
         )
-        self._create(request.table, request.envContext, constraints)
+        self._create(call, request.table, request.envContext, constraints)
 
     def translate_table_dryrun(self, call: Call, request: CreateTableRequest) -> Table:
         return _in_default_catalog(self._tables.preview(_plain(required(request, "request").table)))
@@ -182,19 +182,19 @@ class Tables:
 
     def alter_table(self, call: Call, dbname: str, tbl_name: str, new_tbl: Table) -> None:
         name = table_named(dbname, tbl_name)
-        self._alterations.alter(name, _plain(new_tbl), checks_buckets=is_newer(call, dbname))
+        self._alterations.alter(name, _plain(new_tbl), by_newer=is_newer(call, dbname))
 
     def alter_table_with_environment_context(
         self, call: Call, dbname: str, tbl_name: str, new_tbl: Table, environment_context: EnvironmentContext
     ) -> None:
         name = table_named(dbname, tbl_name)
         newer = is_newer(call, dbname)
-        self._alterations.alter(name, _plain(new_tbl), environment_context, checks_buckets=newer)
+        self._alterations.alter(name, _plain(new_tbl), environment_context, by_newer=newer)
 
     def alter_table_with_cascade(self, call: Call, dbname: str, tbl_name: str, new_tbl: Table, cascade: bool) -> None:
         name = table_named(dbname, tbl_name)
         newer = is_newer(call, dbname)
-        self._alterations.alter(name, _plain(new_tbl), cascade=bool(cascade), checks_buckets=newer)
+        self._alterations.alter(name, _plain(new_tbl), cascade=bool(cascade), by_newer=newer)
 
     def alter_table_req(self, call: Call, req: AlterTableRequest) -> AlterTableResponse:
         request = required(req, "req")
@@ -204,19 +204,21 @@ class Tables:
             request.environmentContext,
             expected_key=request.expectedParameterKey,
             expected_value=request.expectedParameterValue,
-            checks_buckets=True,
+            by_newer=True,
         )
         return AlterTableResponse()
 
     def _create(
         self,
+        call: Call,
         table: Table | None,
         environment: EnvironmentContext | None = None,
         constraints: Sequence[Struct] = (),
     ) -> None:
         new = _plain(table)
+        by_newer = table is not None and (is_newer(call, table.dbName) or table.catName is not None)
         also = self._statistics.of_new_table(new) if new is not None and new.colStats is not None else _nothing_else
-        self._tables.create(new, environment, also, constraints=constraints)
+        self._tables.create(new, environment, also, constraints=constraints, allows_hyphen=by_newer)
 
     def _shown(self, name: TableName) -> Table:
         """A table as newer callers see it."""

@@ -169,16 +169,14 @@ class AlterTableService:
         cascade: bool = False,
         expected_key: str | None = None,
         expected_value: str | None = None,
-        checks_buckets: bool = False,
+        by_newer: bool = False,
     ) -> None:
         """Replace a table, renaming it when the new one has another name.
 
-        The compare-and-set may come as arguments or in the environment. With `checks_buckets` every bucketing column
-        must be a column, as from Hive 4 on. Raises InvalidOperationException, MetaException.
+        The compare-and-set may come as arguments or in the environment. With `by_newer` every bucketing column must
+        be a column, and names may have hyphens, as from Hive 4 on. Raises InvalidOperationException, MetaException.
         """
-        request = self._checked(
-            name, table, environment, cascade, expected_key, expected_value, checks_buckets=checks_buckets
-        )
+        request = self._checked(name, table, environment, cascade, expected_key, expected_value, by_newer=by_newer)
         for _ in range(_ATTEMPTS):
             plan = self._store.read(lambda snapshot: self._plan(snapshot, request))
             done = self._do_files(plan, request)
@@ -210,10 +208,10 @@ class AlterTableService:
         expected_key: str | None,
         expected_value: str | None,
         *,
-        checks_buckets: bool,
+        by_newer: bool,
     ) -> AlterRequest:
         given = required(table, "new table")
-        complaint = _complaint(given, self._settings, checks_buckets=checks_buckets)
+        complaint = _complaint(name, given, self._settings, by_newer=by_newer)
         db_name = normalize(given.dbName or required(name.db_name, "database name"))
         sent_location = given.sd.location if given.sd else None
         if sent_location:
@@ -400,17 +398,19 @@ def _check_place(before: Table, after: Table, around: Surroundings, warehouse: W
 
 
 def _complaint(
-    given: Table, settings: MetastoreSettings, *, checks_buckets: bool
+    name: TableName, given: Table, settings: MetastoreSettings, *, by_newer: bool
 ) -> InvalidOperationException | MetaException | None:
+    keeps_name = normalize(given.tableName or "") == normalize(name.tbl_name or "")
     try:
         check_shape(
             given,
             allows_slash=settings.allows_slash_in_table_names,
+            allows_hyphen=by_newer or keeps_name,
             refusal=InvalidOperationException,
             checks_keys=False,
         )
         check_serde(given.sd)
-        if checks_buckets:
+        if by_newer:
             check_bucket_columns(given, InvalidOperationException)
     except (InvalidOperationException, MetaException) as error:
         return error

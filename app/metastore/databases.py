@@ -86,14 +86,17 @@ class DatabaseService:
             except AlreadyExistsException:
                 return  # Another server started at the same time.
 
-    def create(self, database: Database | None) -> None:
-        """Raises AlreadyExistsException, InvalidObjectException, MetaException."""
+    def create(self, database: Database | None, *, allows_hyphen: bool = False) -> None:
+        """With `allows_hyphen` its name may have some, as from Hive 4 on.
+
+        Raises AlreadyExistsException, InvalidObjectException, MetaException.
+        """
         given = required(database, "database")
         name = required(given.name, "database name")
         if self._find(normalize(name)) is not None:
             raise AlreadyExistsException(f"Database {name} already exists")
         try:
-            check_database_name(name)
+            check_database_name(name, allows_hyphen=allows_hyphen)
         except InvalidName as error:
             raise InvalidObjectException(str(error)) from error
         location = self._warehouse.new_database_location(name, given.locationUri)

@@ -60,9 +60,13 @@ def parse_database_argument(text: str | None, default_catalog: str = DEFAULT_CAT
     return DatabaseArgument(normalize(catalog), database or None)
 
 
-def check_database_name(name: str) -> None:
-    """Raise InvalidName unless `name` may be given to a new database (semantics §1.1)."""
-    if not _WORD.fullmatch(name):
+def check_database_name(name: str, *, allows_hyphen: bool = False) -> None:
+    """Raise InvalidName unless `name` may be given to a new database (semantics §1.1).
+
+    Hive 4 allows every special character in names of databases and tables; of these the hyphen is safe in directories,
+    patterns and texts like `db.table`, and is what its clients use.
+    """
+    if not _WORD.fullmatch(_without_hyphens(name, allows_hyphen)):
         raise InvalidName(f"{name} is not a valid database name")
 
 
@@ -72,12 +76,12 @@ def check_catalog_name(name: str) -> None:
         raise InvalidName(f"{name} is not a valid catalog name")
 
 
-def check_table_name(name: str, *, allows_slash: bool = True) -> None:
+def check_table_name(name: str, *, allows_slash: bool = True, allows_hyphen: bool = False) -> None:
     """Raise InvalidName unless `name` may be given to a table, on create and on rename alike (semantics §1.1).
 
     `allows_slash` is the setting `hive.support.special.characters.tablename`.
     """
-    if not (_WORD_OR_SLASH if allows_slash else _WORD).fullmatch(name):
+    if not (_WORD_OR_SLASH if allows_slash else _WORD).fullmatch(_without_hyphens(name, allows_hyphen)):
         raise InvalidName(f"{name} is not a valid object name")
 
 
@@ -105,3 +109,7 @@ def display_name(database: str | None, name: str | None) -> str:
 
 def _shown(part: str | None) -> str:
     return "null" if part is None else part
+
+
+def _without_hyphens(name: str, allows_hyphen: bool) -> str:
+    return name.replace("-", "") if allows_hyphen else name

@@ -102,15 +102,16 @@ class TableService:
         also: Callable[[Transaction], None] = lambda tx: None,
         *,
         constraints: Sequence[Struct] = (),
+        allows_hyphen: bool = False,
     ) -> None:
         """Make a table with the privileges it comes with, and with its constraints.
 
         `also` runs in the same unit of work, once the table is there; what it raises prevents the table as well. A
-        constraint that names no table is on this one. Raises AlreadyExistsException, InvalidObjectException,
-        MetaException (semantics §2.6, §3.3).
+        constraint that names no table is on this one. With `allows_hyphen` its name may have some, as from Hive 4 on.
+        Raises AlreadyExistsException, InvalidObjectException, MetaException (semantics §2.6, §3.3).
         """
         given = required(table, "table")
-        new, keeps_statistics = self._taken_mark(self._checked(given))
+        new, keeps_statistics = self._taken_mark(self._checked(given, allows_hyphen=allows_hyphen))
 
         def complete(tx: Transaction, table_id: TableId) -> None:
             self._constraints.add(tx, with_table(constraints, new))
@@ -142,7 +143,7 @@ class TableService:
     def preview(self, table: Table | None) -> Table:
         """What create_table would store, without doing it. Raises as `create`."""
         given = required(table, "table")
-        new, _ = self._taken_mark(self._checked(given))
+        new, _ = self._taken_mark(self._checked(given, allows_hyphen=True))
         return self._located(new, given, self._store.read(lambda snapshot: _room_for(snapshot, new, given)))
 
     def get(self, name: TableName, *, tells_id: bool = False) -> Table:
@@ -269,10 +270,11 @@ class TableService:
 
         return [] if "\0" in key or "\0" in pattern else self._store.read(work)
 
-    def _checked(self, given: Table) -> Table:
+    def _checked(self, given: Table, *, allows_hyphen: bool) -> Table:
         check_shape(
             given,
             allows_slash=self._settings.allows_slash_in_table_names,
+            allows_hyphen=allows_hyphen,
             refusal=InvalidObjectException,
             checks_keys=True,
         )

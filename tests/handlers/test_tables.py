@@ -11,6 +11,7 @@ from app.structs import (
     AlterTableResponse,
     AsyncOperationResp,
     CreateTableRequest,
+    Database,
     DropTableRequest,
     EnvironmentContext,
     GetTableRequest,
@@ -25,6 +26,7 @@ from app.structs import (
     TruncateTableRequest,
 )
 from tests.catalog import Catalog, columns, new_table
+from tests.handlers.peers import Peer
 
 CALL = Call("tester")
 NEWER = Call("tester", dialect=Dialect.HIVE_4)
@@ -250,3 +252,23 @@ def test_an_id_that_is_sent_is_not_the_table_s(tables: Tables) -> None:
     ids = {tables.get_table(NEWER, "default", name).id for name in ("first", "second")}
     assert len(ids) == 2
     assert 7_000 not in ids
+
+
+def test_newer_callers_may_have_hyphens_in_names(newer: Peer, older: Peer) -> None:
+    """PyIceberg's own tests use such names; Hive 4 takes them, and Hive 2.3 does not."""
+    newer.ask("create_database", Database(name="my-sales"))
+    newer.ask("create_table", new_table("my-orders", "my-sales"))
+    with pytest.raises(InvalidObjectException, match="my-own is not a valid database name"):
+        older.ask("create_database", Database(name="my-own"))
+    with pytest.raises(InvalidObjectException, match="my-own is not a valid object name"):
+        older.ask("create_table", new_table("my-own", "my-sales"))
+    # Older callers work with what is there, and give no such name.
+    table = older.ask("get_table", "my-sales", "my-orders")
+    table.parameters["changed"] = "yes"
+    older.ask("alter_table", "my-sales", "my-orders", table)
+    with pytest.raises(InvalidOperationException, match="my-own is not a valid object name"):
+        older.ask("alter_table", "my-sales", "my-orders", new_table("my-own", "my-sales", location=table.sd.location))
+    newer.ask("alter_table", "my-sales", "my-orders", new_table("my-own", "my-sales", location=table.sd.location))
+    assert older.ask("get_all_tables", "my-sales") == ["my-own"]
+    older.ask("drop_database", "my-sales", True, True)
+    assert older.ask("get_all_databases") == ["default"]

@@ -44,6 +44,17 @@ def test_anything_else_is_refused_with_the_texts_of_its_kind(name: str) -> None:
         check_type_name(name)
 
 
+def test_names_of_databases_and_tables_may_hold_hyphens_where_asked() -> None:
+    for name in ("a-b", "-a", "2024-01-01"):
+        check_database_name(name, allows_hyphen=True)
+        check_table_name(name, allows_hyphen=True)
+    for name in ("-", "a-b/c", "a-b.c", "a- b"):
+        with pytest.raises(InvalidName, match="is not a valid database name"):
+            check_database_name(name, allows_hyphen=True)
+    with pytest.raises(InvalidName):
+        check_table_name("a-b.c", allows_hyphen=True)
+
+
 def test_only_a_table_name_may_hold_a_slash_and_only_if_set() -> None:
     check_table_name("a/b")
     with pytest.raises(InvalidName):
