@@ -1,11 +1,10 @@
 """Lists of elements that have to do with each other are still worked off in time proportional to their number."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from app.main import Metastore
 from app.structs import (
     FieldSchema,
     HiveObjectPrivilege,
@@ -19,24 +18,18 @@ from app.structs import (
     SQLUniqueConstraint,
     Struct,
 )
-from tests.attacks.processor_calls import answered, open_metastore
+from tests.attacks.processor_calls import answered
 from tests.attacks.test_work_is_linear import is_linear
-from tests.attacks.work import Work
+from tests.attacks.work import Watched, open_watched_metastore
 from tests.catalog import new_table
 
 SIZES = (50, 100, 200)
 
 
-class Watched(NamedTuple):
-    metastore: Metastore
-    work: Work
-
-
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
-    work = Work()
-    with work.watching(), open_metastore(tmp_path_factory.mktemp("elements")) as metastore:
-        yield Watched(metastore, work)
+    with open_watched_metastore(tmp_path_factory.mktemp("elements")) as opened:
+        yield opened
 
 
 def counted(watched: Watched, calls: Callable[[int], list[tuple[str, tuple[Any, ...]]]]) -> list[list[int]]:

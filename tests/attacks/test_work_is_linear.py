@@ -20,8 +20,7 @@ from app.structs import Method
 from app.wire import MessageType
 from app.wire.errors import ApplicationError
 from tests.attacks.argument_texts import PREFIXES, SHAPES, list_places, long_text, places
-from tests.attacks.processor_calls import open_metastore
-from tests.attacks.work import Work
+from tests.attacks.work import Watched, Work, open_watched_metastore
 from tests.handlers.test_bad_input import forgetful, meant
 
 T = TypeVar("T")
@@ -37,18 +36,11 @@ SLACK_STEPS = 1_000
 METHODS = methods_of(Dialect.HIVE_4)
 
 
-class Watched(NamedTuple):
-    metastore: Metastore
-    work: Work
-
-
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
-    work = Work()
-    # The store's own threads have to be watched from their beginning.
-    with work.watching(), open_metastore(tmp_path_factory.mktemp("work")) as metastore:
-        metastore.store.write = forgetful(metastore.store.write)  # type: ignore[method-assign]
-        yield Watched(metastore, work)
+    with open_watched_metastore(tmp_path_factory.mktemp("work")) as opened:
+        opened.metastore.store.write = forgetful(opened.metastore.store.write)  # type: ignore[method-assign]
+        yield opened
 
 
 class Case(NamedTuple):

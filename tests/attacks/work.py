@@ -4,8 +4,12 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, NamedTuple
+
+from app.main import Metastore
+from tests.attacks.processor_calls import open_metastore
 
 
 class Work:
@@ -44,3 +48,16 @@ class Work:
         if self._is_counting and event == "line":
             self.steps += 1
         return self._on_line
+
+
+class Watched(NamedTuple):
+    metastore: Metastore
+    work: Work
+
+
+@contextmanager
+def open_watched_metastore(folder: Path) -> Iterator[Watched]:
+    """As `open_metastore`, its threads watched from their beginning."""
+    work = Work()
+    with work.watching(), open_metastore(folder) as metastore:
+        yield Watched(metastore, work)
