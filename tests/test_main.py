@@ -44,7 +44,7 @@ def test_transactions_are_looked_at_as_often_as_they_end(tmp_path, timeout_secon
     assert by_name["expire transactions and locks"] == every_seconds
 
 
-def test_what_is_set_is_what_clients_are_told_and_held_to(tmp_path):
+def test_what_is_set_holds_and_is_what_clients_read(tmp_path):
     settings = Settings(
         data_dir=tmp_path,
         tls=False,
@@ -77,11 +77,11 @@ def test_what_is_set_is_what_clients_are_told_and_held_to(tmp_path):
         metastore.store.close()
 
 
-@pytest.mark.parametrize(("seconds", "told"), [(300, "300s"), (0.5, "500ms")])
-def test_clients_are_told_when_transactions_end(tmp_path, seconds, told):
+@pytest.mark.parametrize(("seconds", "shown"), [(300, "300s"), (0.5, "500ms")])
+def test_clients_read_when_transactions_end(tmp_path, seconds, shown):
     metastore = build_metastore(Settings(data_dir=tmp_path, tls=False, txn_timeout_seconds=seconds))
     try:
         client = Peer(metastore, metastore.codecs.binary, Dialect.HIVE_2_3)
-        assert client.ask("get_config_value", "hive.txn.timeout", "default") == told
+        assert client.ask("get_config_value", "hive.txn.timeout", "default") == shown
     finally:
         metastore.store.close()
