@@ -45,10 +45,10 @@ def commands() -> list[tuple[str, str]]:
 
 
 def prepare(folder: Path, server: GatewayServer) -> Path:
-    """A folder that looks like the checkout after `make serve`."""
-    (folder / "var").symlink_to(server.data_dir)
-    (folder / "schema").symlink_to(ROOT / "schema")
-    (folder / ".venv").symlink_to(Path(sys.prefix))
+    """A folder that looks like the checkout after `make serve`, as it does already where the server's is its `var`."""
+    for name, target in (("var", server.data_dir), ("schema", ROOT / "schema"), (".venv", Path(sys.prefix))):
+        if not (folder / name).exists():
+            (folder / name).symlink_to(target)
     return folder
 
 

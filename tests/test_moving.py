@@ -28,9 +28,10 @@ def test_what_another_metastore_knows_is_copied_and_copied_again(tmp_path):
     (program,) = PROGRAM.findall((ROOT / "docs" / "moving.md").read_text(encoding="utf-8"))
     (tmp_path / "move.py").write_text(program, encoding="utf-8")
     ports = [free_port(), free_port()]
+    ignoring = {"HMS_GATEWAY_FILE_SYSTEMS": '{"file": "ignore"}'}
     servers = [
-        GatewayServer(tmp_path / name, settings={"thrift_port": port})
-        for name, port in zip(("old", "new"), ports, strict=True)
+        GatewayServer(tmp_path / "old", settings={"thrift_port": ports[0]}),
+        GatewayServer(tmp_path / "new", settings={"thrift_port": ports[1]}, environment=ignoring),
     ]
     with servers[0], servers[1], asking(servers[0]) as old, asking(servers[1]) as new:
         fill(old)

@@ -86,7 +86,7 @@ def open_below(top: Handle, path: str, flags: int = REACHING) -> Handle:
 
     A symbolic link on the way is ELOOP.
     """
-    if has_openat2():
+    if "/" in path and has_openat2():
         return Handle(_by_kernel(top.number, path, _HOWS[flags, _BENEATH]))
     return _by_steps(top, path, flags)
 
@@ -114,6 +114,14 @@ def is_there(parent: Handle, name: str) -> bool:
     except FileNotFoundError:
         return False
     return True
+
+
+def is_folder(parent: Handle, name: str) -> bool:
+    """Whether a directory itself has this name, and not a link to one."""
+    try:
+        return stat.S_ISDIR(os.stat(name, dir_fd=parent.number, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return False
 
 
 def _taken(name: str) -> FileExistsError:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from app.files.handles import LISTING, REACHING, Handle, is_there, open_below, open_top, rename_to_free_name
+from app.files.handles import LISTING, REACHING, Handle, is_folder, is_there, open_below, open_top, rename_to_free_name
 
 _ATTEMPTS: Final = 5
 # Handles that one call keeps of the parents of directories it makes.
@@ -82,10 +82,11 @@ class LocalDirectories:
             folder, name = _split(path)
             try:
                 parent = handles.get(folder) or self._kept(handles, folder)
-                os.mkdir(name, dir_fd=parent.number)
-                return True
-            except FileExistsError:
-                return self.make(path)
+                try:
+                    os.mkdir(name, dir_fd=parent.number)
+                    return True
+                except FileExistsError:
+                    return False if is_folder(parent, name) else self.make(path)
             except OSError:
                 handles.clear()
                 return self.make(path)
@@ -168,7 +169,9 @@ class LocalDirectories:
     def _kept(self, handles: dict[str, Handle], folder: str) -> Handle:
         """The handle of a directory, which is made where it is missing; it and those above it are kept."""
         if len(handles) >= _KEPT_HANDLES_MAX:
-            handles.clear()
+            for kept in list(handles):
+                if not folder.startswith(kept):
+                    handles.pop(kept, None)
         missing: list[str] = []
         handle = handles.get(folder)
         while handle is None and folder:
@@ -178,6 +181,8 @@ class LocalDirectories:
         if handle is None:
             handle = handles[""] = self.open("")
         for path in reversed(missing):
+            if len(handles) >= _KEPT_HANDLES_MAX:
+                handles.clear()
             handle = handles[path] = _made(handle, _split(path)[1])
         return handle
 
@@ -214,14 +219,27 @@ def _empty(top: Handle) -> None:
     """Delete all below a directory, with few handles open however deep it is."""
     folders: list[str] = []
     for visit in _walk(top, FileNotFoundError):
+        visit.directories[:] = [name for name in visit.directories if not _has_gone(visit.handle, name)]
         folders.extend(f"{visit.folder}{name}" for name in visit.directories)
         for entry in visit.files:
             with suppress(FileNotFoundError):
                 os.unlink(entry.name, dir_fd=visit.handle.number)
+    above, parent = "", top
     for path in reversed(folders):
         folder, name = _split(path)
-        with suppress(FileNotFoundError), open_below(top, folder or ".") as parent:
+        with suppress(FileNotFoundError):
+            if folder != above:
+                above, parent = folder, open_below(top, folder) if folder else top
             os.rmdir(name, dir_fd=parent.number)
+
+
+def _has_gone(parent: Handle, name: str) -> bool:
+    """Delete a directory that is empty, as those of many partitions are."""
+    try:
+        os.rmdir(name, dir_fd=parent.number)
+    except OSError:
+        return False
+    return True
 
 
 class _Visit(NamedTuple):

@@ -22,7 +22,7 @@ LOG_CHARACTERS_SHOWN = 3_000
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
     if reason := why_not():
         pytest.skip(reason)
-    with GatewayServer(tmp_path_factory.mktemp("spark-gateway")) as running:
+    with GatewayServer(tmp_path_factory.mktemp("spark-gateway") / "var") as running:
         yield running
 
 

@@ -11,9 +11,9 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def printed_by(gateway, bridge, tmp_path):
+def printed_by(gateway, bridge):
     """`printed_by("pyspark", "shop")` runs a block, then drops its database: these tests share a catalog."""
-    folder = prepare(tmp_path, gateway)
+    folder = prepare(gateway.data_dir.parent, gateway)
     made = []
 
     def printed(name, database):
