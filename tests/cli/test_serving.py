@@ -194,6 +194,13 @@ def test_why_a_database_cannot_be_reached_is_told_to_the_operator(tmp_path, kind
     assert "geheim" not in ended.stderr
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root is warned")
+def test_a_start_as_root_is_one_warning_that_says_what_to_do(tmp_path):
+    with GatewayServer(tmp_path) as gateway:
+        (line,) = [line for line in gateway.log_text().splitlines() if "runs as root" in line]
+    assert "run it under an account of its own" in line
+
+
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_roots_that_would_open_the_data_folder_are_one_line(tmp_path, workers):
     ended = hms_gateway(
