@@ -57,6 +57,16 @@ def test_a_managed_scheme_without_a_root_is_outside() -> None:
         files.reach("memory://a/tables/x::file:/etc")
 
 
+def test_schemes_that_go_outward_are_managed_only_by_their_own_line_and_root(tmp_path: Path) -> None:
+    place = f"{tmp_path}/t"
+    for scheme in ("local", "ftp", "http", "sftp", "github"):
+        named = Directories({scheme: FilePolicy.MANAGE}, [f"file:{tmp_path}/other"])
+        assert named.reach(f"{scheme}:{place}") is Reach.OUTSIDE
+        assert named.quick_statistics(f"{scheme}:{place}") == (0, 0)
+    both = Directories({"local": FilePolicy.MANAGE}, [f"local:{tmp_path}"])
+    assert both.make_directory(f"local:{place}") is True
+
+
 def test_one_root_has_two_spellings_when_it_is_a_link(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "root").symlink_to("disk")
