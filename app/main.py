@@ -56,6 +56,7 @@ from app.metastore.functions import FunctionService
 from app.metastore.indexes import IndexService
 from app.metastore.materialized_views import MaterializedViewService
 from app.metastore.notifications import NotificationService
+from app.metastore.outside_places import OutsidePlaces, find_outside
 from app.metastore.partition_marks import PartitionMarkService
 from app.metastore.partitions import PartitionService
 from app.metastore.ports import FileSystemError, StoreError, StoreFailure, StoreUnavailable
@@ -360,6 +361,26 @@ def directories(settings: Settings) -> Directories:
         except RootRefused as error:
             raise SettingsError(f"{name}: {error}") from error
     return Directories(policies, settings.roots, default=default)
+
+
+def find_outside_places(settings: Settings, store: SqlStore) -> OutsidePlaces:
+    """What the catalog owns outside the roots. Raises StoreError."""
+    files = directories(settings)
+    return find_outside(store, files, files.beginnings, root_check(settings))
+
+
+def root_check(settings: Settings) -> Callable[[str], bool]:
+    """Tells of a location whether `file_roots` could name it."""
+    protected = [*_protected(settings), *program_folders()]
+
+    def may_be_root(location: str) -> bool:
+        try:
+            check_roots([location], protected)
+        except RootRefused:
+            return False
+        return True
+
+    return may_be_root
 
 
 def _protected(settings: Settings) -> list[Protected]:

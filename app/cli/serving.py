@@ -2,6 +2,7 @@
 
 import errno
 import os
+import threading
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -10,6 +11,7 @@ import structlog
 
 from app.cli.output import fail, fail_all, fail_for_store, out
 from app.cli.start_checks import start_problems
+from app.clock import SystemClock
 from app.files import Protected, RootRefused, check_roots
 from app.gateway.application import CompanionFailed
 from app.gateway.assembly import FIRST_USER, certificate_files, ensure_first_user, given_password
@@ -18,9 +20,10 @@ from app.gateway.tls import CertificateError
 from app.gateway.users import UserFileError, verify_user
 from app.kerberos import KerberosError
 from app.logging import configure_logging
-from app.main import build, build_metastore
+from app.main import build, build_metastore, database_url, find_outside_places
 from app.metastore.ports import StoreError
 from app.settings import Settings, SettingsError
+from app.storage import open_store
 from app.structs import MetaException
 
 _AS_ROOT = (
@@ -50,7 +53,7 @@ def run_server(settings: Settings, config: Path | None, *, demo: bool) -> None:
         elif settings.workers > 1:
             # Workers that cannot use the database would say so each for itself, and not in one line.
             build_metastore(settings).store.close()
-        run(settings, build, on_listening=lambda addresses: _announce(settings, addresses, password))
+        run(settings, build, on_listening=lambda addresses: _listening(settings, addresses, password))
     except KerberosError as error:
         fail(f"kerberos_keytab: {error}")
     except (RootRefused, SettingsError) as error:
@@ -104,6 +107,26 @@ def _load_demo(settings: Settings) -> Settings:
     finally:
         metastore.store.close()
     return settings if settings.cors_origins else msgspec.structs.replace(settings, cors_origins=ORIGINS)
+
+
+def _listening(settings: Settings, addresses: list[tuple[Any, ...]], password: str | None) -> None:
+    _announce(settings, addresses, password)
+    threading.Thread(target=_warn_of_outside_places, args=[settings], name="outside places", daemon=True).start()
+
+
+def _warn_of_outside_places(settings: Settings) -> None:
+    """Once for all workers, and with a store of its own, which is closed again. No caller waits for it."""
+    try:
+        store = open_store(database_url(settings), SystemClock(), settings.limits, 1)
+        try:
+            found = find_outside_places(settings, store)
+        finally:
+            store.close()
+    except StoreError as error:
+        _log.warning("could not look for tables outside the roots", error=str(error))
+        return
+    if found:
+        _log.warning(str(found))
 
 
 def _announce(settings: Settings, addresses: list[tuple[Any, ...]], password: str | None) -> None:

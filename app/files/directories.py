@@ -114,6 +114,11 @@ class Directories:
         }
         self._tops = {beginning.rstrip("/") for beginning in self._beginnings}
 
+    @property
+    def beginnings(self) -> list[str]:
+        """How locations below the roots begin; there may be more in other spellings."""
+        return list(self._beginnings)
+
     def reach(self, location: str) -> Reach:
         if self._usual(location) is not None:
             return Reach.MANAGED

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 from app.metastore.locations import is_under, join, relative_part
 from app.metastore.placement import check_place
-from app.metastore.ports import FileSystem, FileSystemError
+from app.metastore.ports import FileSystem, FileSystemError, Reach
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -96,14 +96,25 @@ class PartitionDirectories:
         `root`, the table's directory, stays, and so does a partition's directory that contains it.
         """
 
+        kept: list[str] = []
+
         def delete_one(location: str) -> None:
             if not self._files.manages(location) or (root is not None and is_under(location, root)):
+                kept.append(location)
                 return
             self._files.delete_directory(location)
             levels = _levels_below(root, location) or key_count
             self._files.delete_empty_parents(location, min(levels, key_count) - 1)
 
         self._quietly(delete_one, locations)
+        outside = [location for location in kept if self._files.reach(location) is Reach.OUTSIDE]
+        if outside:
+            _log.warning(
+                "Kept %s directories of partitions, such as %s: they are outside the directories this server manages "
+                "(file_roots)",
+                len(outside),
+                outside[0],
+            )
 
     def _quietly(self, action: Callable[[str], object], locations: Sequence[str]) -> None:
         def act(location: str) -> None:

@@ -28,6 +28,7 @@ from app.metastore.object_ports import (
     TypeWrites,
 )
 from app.metastore.patterns import Pattern
+from app.metastore.place_ports import PlaceReads
 from app.metastore.registry_ports import (
     EngineNoteReads,
     EngineNoteWrites,
@@ -205,6 +206,9 @@ class Snapshot(Protocol):
 
     @property
     def tokens(self) -> TokenReads: ...
+
+    @property
+    def places(self) -> PlaceReads: ...
 
     @property
     def properties(self) -> PropertyReads: ...

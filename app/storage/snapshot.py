@@ -18,6 +18,7 @@ from app.storage.partition_list import Lease
 from app.storage.partition_marks import PartitionMarkRepository
 from app.storage.partition_writes import PartitionWrites
 from app.storage.partitions import PartitionReads
+from app.storage.places import PlaceRepository
 from app.storage.properties import PropertyRepository
 from app.storage.registry import RegistryRepository
 from app.storage.repository import Repository
@@ -54,6 +55,10 @@ class _Objects(Repository):
     @cached_property
     def tokens(self) -> TokenRepository:
         return TokenRepository(self._connection)
+
+    @cached_property
+    def places(self) -> PlaceRepository:
+        return PlaceRepository(self._connection)
 
     @cached_property
     def properties(self) -> PropertyRepository:
