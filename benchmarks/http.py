@@ -20,7 +20,8 @@ from pathlib import Path
 
 from app.demo import load_demo
 from app.gateway import ensure_first_user, run
-from app.gateway.assembly import server_options
+from app.gateway.assembly import served_certificate
+from app.gateway.metrics import Metrics
 from app.main import build, build_metastore
 from app.settings import Settings, load_settings
 from benchmarks.load import Load, http_request, measure
@@ -151,7 +152,8 @@ def serve_bare(settings: Settings, answer: bytes, started: Connection) -> None:
             await super().startup()
             started.send(self.servers[0].sockets[0].getsockname()[1])
 
-    tls = server_options(settings).tls
+    certificate = served_certificate(settings, Metrics(()))
+    tls = None if certificate is None else certificate.context
     config = uvicorn.Config(
         bare_application(answer),
         host="127.0.0.1",

@@ -7,10 +7,7 @@ password itself is never kept. Hashing runs in two threads, so that a flood of w
 import asyncio
 import contextlib
 import hashlib
-import os
 import secrets
-import sys
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -21,6 +18,7 @@ from functools import partial
 from app.gateway.attempts import FailedAttempts
 from app.gateway.basic_credentials import BasicCredentials, read_basic, scheme_of
 from app.gateway.identity import HeaderList, Identity, Refused, RequestHead
+from app.gateway.niceness import be_nice
 from app.gateway.password_queue import UNKNOWN, Check, PasswordQueue
 from app.gateway.user_file import UserFile
 from app.gateway.users import Verifier, verify_password
@@ -28,8 +26,6 @@ from app.limits import Limits
 from app.shares import Bound
 
 HASHES_AT_ONCE = 2
-# Lower than that of the event loop: who is known does not wait for who guesses.
-HASHING_NICENESS = 10
 REMEMBERED_MAX = 10_000
 HEADER_BYTES_MAX = 8_192
 ACCEPTED = "user name and password (Basic)"
@@ -108,7 +104,7 @@ class BasicAuthenticator:
         self._verify = verify
         self._attempts = FailedAttempts(monotonic)
         self._sleep = sleep or asyncio.sleep
-        self._threads = ThreadPoolExecutor(HASHES_AT_ONCE, "password", initializer=_be_nice)
+        self._threads = ThreadPoolExecutor(HASHES_AT_ONCE, "password", initializer=be_nice)
         limits = limits or Limits()
         self._queue: PasswordQueue[_Job] = PasswordQueue(
             Bound("password_checks_max", limits.password_checks_max),
@@ -267,9 +263,3 @@ class BasicAuthenticator:
 class _Job:
     credentials: BasicCredentials
     result: "asyncio.Future[bool]"
-
-
-def _be_nice() -> None:
-    """Let the other threads go first; only Linux has a niceness for each thread."""
-    if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), HASHING_NICENESS)

@@ -1,6 +1,7 @@
 """Running calls in worker threads: who may start one, what happens when it takes too long."""
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -8,10 +9,13 @@ from app.gateway.body_shares import overloaded
 from app.gateway.identity import Refused
 from app.gateway.metrics import Metrics
 from app.gateway.streaming import ReplyStream
-from app.gateway.worker_threads import WorkerThreads
+from app.gateway.worker_threads import BUSY_THREADS, WorkerThreads
 from app.limits import Limits
 from app.rpc.processor import Reply
 from app.shares import Bound, Shares
+
+# Users share these, a few each: that many are never busy at the same time.
+GATES = 64
 
 Work = Callable[[], Reply]
 # Put around the chunks of a long reply before they are pumped: envelope, compression.
@@ -39,6 +43,8 @@ class CallRunner:
             Bound("calls_in_flight_max", limits.calls_in_flight_max),
             Bound("calls_per_user_max", limits.calls_per_user_max),
         )
+        # Chunks are made by threads that have given back their places, and make Python wait as much as others.
+        self._gates = [threading.Semaphore(BUSY_THREADS) for _ in range(GATES)]
         self._streams = Shares(
             Bound("streams_max", streams_max), Bound("streams_per_user_max", limits.streams_per_user_max)
         )
@@ -94,7 +100,8 @@ class CallRunner:
         if reply.payload is None or isinstance(reply.payload, bytes):
             loop.call_soon_threadsafe(_deliver, future, Answered(reply))
             return
-        stream = ReplyStream(wrap(reply.payload), loop)
+        gate = self._gates[hash(user) % GATES]
+        stream = ReplyStream(iter(wrap(reply.payload)), loop, gate)
         loop.call_soon_threadsafe(self._deliver_stream, user, future, Answered(replace(reply, payload=None), stream))
         with self._threads.lent():
             stream.pump()

@@ -23,7 +23,7 @@ from app.limits import Limits
 from app.shares import Bound
 
 # Between two looks at the sockets, so many are accepted from each listener.
-ACCEPTED_AT_ONCE = 64
+ACCEPTED_AT_ONCE = 16
 # How long nothing is accepted when the process has no file left.
 OUT_OF_FILES_PAUSE_SECONDS = 0.1
 CLOSED_EVERY_SECONDS = 0.02

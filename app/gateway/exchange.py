@@ -18,6 +18,8 @@ ABORT = "hms_gateway.abort"
 # How much of a refused body is read, so that a client that reads the answer only after it has sent everything sees it.
 DRAINED_BYTES_MAX = 8 * 1024 * 1024
 DRAIN_SECONDS_MAX = 2.0
+DRAINED_AT_ONCE_BYTES = 1024 * 1024
+DRAIN_PAUSE_SECONDS = 0.02
 
 
 class Exchange:
@@ -190,6 +192,9 @@ class Exchange:
                         return
                     drained += len(message["body"])
                     self.body_is_read = not message.get("more_body")
+                    if drained > DRAINED_AT_ONCE_BYTES:
+                        # Who is refused again and again keeps the event loop busy with what nobody wants.
+                        await asyncio.sleep(DRAIN_PAUSE_SECONDS)
         except TimeoutError:
             return
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -10,6 +11,7 @@ from app.gateway.body_shares import BodyShare
 from app.gateway.direct import take_body
 from app.gateway.identity import ProxyTrust, Refused, RequestHead
 from app.gateway.inflation import DamagedBody, Inflation
+from app.gateway.niceness import be_nice
 from app.limits import Limits
 
 ASGIMessage = MutableMapping[str, Any]
@@ -24,7 +26,7 @@ KEPT_BYTES_MAX = 64 * 1024
 # On the event loop only this much is read from a compressed body, and only this much is made of it.
 INFLATED_AT_ONCE_BYTES, INFLATED_AT_ONCE_TO_BYTES = 8 * 1024, 64 * 1024
 # A thread makes so much at a time; then it is counted.
-INFLATED_PIECE_BYTES = 4 * 1024 * 1024
+INFLATED_PIECE_BYTES = 1024 * 1024
 # Up to this size the ratio does not matter.
 ANY_RATIO_BYTES = 8 * 1024 * 1024
 FORM_ENCODED_BRACKET = b"%5B"
@@ -40,6 +42,8 @@ class BodyReader:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
+        # One thread inflates a piece for each body in turn; its first job starts it.
+        self._inflating = ThreadPoolExecutor(1, "inflate", initializer=be_nice)
 
     def arrived(self, scope: Scope) -> bytes | None:
         """The body if all of it is here already; None if it has to be read. Raises Refused (413)."""
@@ -114,23 +118,23 @@ class BodyReader:
         inflation = Inflation(body)
         buffer = BytesIO()
         if len(body) <= INFLATED_AT_ONCE_BYTES:
-            self._keep(inflation.piece(INFLATED_AT_ONCE_TO_BYTES), buffer, share, len(body))
+            self._keep(buffer.write(inflation.piece(INFLATED_AT_ONCE_TO_BYTES)), buffer, share, len(body))
         loop = asyncio.get_running_loop()
         while not inflation.is_complete:
-            piece = await loop.run_in_executor(None, inflation.piece, INFLATED_PIECE_BYTES)
-            self._keep(piece, buffer, share, len(body))
+            size = await loop.run_in_executor(self._inflating, _add_piece, inflation, buffer)
+            self._keep(size, buffer, share, len(body))
         return buffer.getvalue()
 
-    def _keep(self, piece: bytes, buffer: BytesIO, share: BodyShare, compressed_bytes: int) -> None:
-        size = buffer.tell() + len(piece)
+    def _keep(self, added: int, buffer: BytesIO, share: BodyShare, compressed_bytes: int) -> None:
+        """Count what was added to the buffer. Raises Refused."""
+        size = buffer.tell()
         if size > self._limits.body_bytes_max:
             raise self._too_large()
         if size > ANY_RATIO_BYTES and size > compressed_bytes * self._limits.inflation_ratio_max:
             ratio = self._limits.inflation_ratio_max
             text = f"The body is more than {ratio} times as large as its compressed form (inflation_ratio_max)"
             raise Refused(413, text, reason="body_too_large", limit="inflation_ratio_max")
-        share.grow(len(piece))
-        buffer.write(piece)
+        share.grow(added)
 
 
 def _unescaped(body: bytes, trust: ProxyTrust) -> bytes:
@@ -146,6 +150,10 @@ def _unescaped(body: bytes, trust: ProxyTrust) -> bytes:
 
 def _is_form(head: RequestHead) -> bool:
     return head.headers.get(b"content-type", b"").partition(b";")[0].strip().lower() == FORM_CONTENT_TYPE
+
+
+def _add_piece(inflation: Inflation, buffer: BytesIO) -> int:
+    return buffer.write(inflation.piece(INFLATED_PIECE_BYTES))
 
 
 def _beginning(buffer: BytesIO) -> bytes:

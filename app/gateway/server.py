@@ -6,6 +6,7 @@ import gc
 import signal
 import socket
 import ssl
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from app.limits import Limits
 
 # A collection of young objects every 700 allocations would cost more than it frees: calls leave few cycles behind.
 COLLECTION_THRESHOLDS = (50_000, 20, 50)
+SWITCH_SECONDS = 0.001
 
 _log = structlog.get_logger("hms_gateway.server")
 
@@ -99,6 +101,7 @@ class Server(uvicorn.Server):
             raise
         self.started = True
         _quiet_collector()
+        _yield_often()
         self._on_listening([listener.getsockname() for listener in listeners])
 
     def _door(self, listeners: Sequence[socket.socket]) -> Door:
@@ -161,6 +164,11 @@ def listening_sockets(host: str, port: int) -> list[socket.socket]:
         listener.set_inheritable(True)
         sockets.append(listener)
     return sockets
+
+
+def _yield_often() -> None:
+    """A thread that runs Python gives way after a millisecond: the event loop waits for each that wants to go on."""
+    sys.setswitchinterval(SWITCH_SECONDS)
 
 
 def _quiet_collector() -> None:

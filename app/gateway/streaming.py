@@ -5,11 +5,13 @@ reply (its end, an error, a client that has gone), the iterator is closed in the
 """
 
 import asyncio
+import contextlib
 import threading
 import zlib
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
 
+Gate = threading.Semaphore | contextlib.AbstractContextManager[None]
 QUEUED_CHUNKS_MAX = 4
 COMPRESSION_LEVEL = 1
 # Whole replies from this size on, when the client asks for it.
@@ -24,8 +26,9 @@ class StreamFailed(Exception):
 class ReplyStream:
     """The seam between the thread (`pump`) and the loop (`chunks`, `cancel`)."""
 
-    def __init__(self, iterator: Iterator[bytes], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, iterator: Iterator[bytes], loop: asyncio.AbstractEventLoop, gate: Gate | None = None) -> None:
         self._iterator = iterator
+        self._gate = gate or contextlib.nullcontext()
         self._loop = loop
         self._slots = threading.Semaphore(QUEUED_CHUNKS_MAX)
         self._queue: deque[bytes] = deque()
@@ -40,7 +43,7 @@ class ReplyStream:
         """Run in the worker thread until everything is taken or the stream is cancelled. Never raises."""
         failure: BaseException | None = None
         try:
-            for chunk in self._iterator:
+            while (chunk := self._next()) is not None:
                 self._slots.acquire()
                 if self._is_cancelled:
                     break
@@ -53,6 +56,11 @@ class ReplyStream:
         except RuntimeError:
             # The loop has been closed: nobody waits for the end.
             return
+
+    def _next(self) -> bytes | None:
+        """The next chunk, made when no more than so many others of the user's are made."""
+        with self._gate:
+            return next(self._iterator, None)
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """The chunks in order. Raises StreamFailed."""

@@ -2,21 +2,33 @@
 
 A user holds at most `each` places. The last quarter of the places goes only to users who have none, so that several
 greedy ones together leave some as well. A user whose jobs have kept a processor busy gets `busy` places: more threads
-would make nothing faster, since only one of them runs Python at a time, and all others would wait for them.
+would make nothing faster, since only one of them runs Python at a time, and all others would wait for them. How busy
+jobs are is known when they end, so a user begins with FIRST_PLACES and gets one more with each job that took little.
 """
 
 from collections import OrderedDict, deque
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
 # A user is busy whose jobs took more than this part of a processor's time lately.
 BUSY_PART = 0.5
 HALF_LIFE_SECONDS = 1.0
+FIRST_PLACES = 4
+# A job that took a processor for longer is followed by `busy` at a time.
+LITTLE_SECONDS = 0.01
 # What a steady part of a processor adds up to, when half of it is forgotten in every half-life.
 _SUM_OF_ONE = HALF_LIFE_SECONDS / 0.6931
 # So many users' times are kept before those are dropped that do not matter.
 REMEMBERED_MAX = 1_000
+
+
+class _Used(NamedTuple):
+    """Processor time of a user's jobs, of which half is forgotten in every half-life, and the places it has."""
+
+    seconds: float
+    since: float
+    places: int
 
 
 class Turns(Generic[T]):
@@ -30,7 +42,7 @@ class Turns(Generic[T]):
         self._taken = 0
         self._holding: dict[str, int] = {}
         self._waiting: OrderedDict[str, deque[T]] = OrderedDict()
-        self._used: dict[str, tuple[float, float]] = {}
+        self._used: dict[str, _Used] = {}
 
     def ask(self, user: str, job: T, now: float) -> bool:
         """Whether the job has a place and may run now; else it waits for its turn."""
@@ -83,17 +95,27 @@ class Turns(Generic[T]):
         holding, free = self._holding.get(user, 0), self._places - self._taken
         if not holding:
             return free > 0
-        return free > self._kept_free and holding < (self._busy if self._is_busy(user, now) else self._each)
+        return free > self._kept_free and holding < self._allowed(user, now)
+
+    def _allowed(self, user: str, now: float) -> int:
+        return self._busy if self._is_busy(user, now) else self._places_of(user)
 
     def _is_busy(self, user: str, now: float) -> bool:
         return self._seconds_used(user, now) > BUSY_PART * _SUM_OF_ONE
 
     def _seconds_used(self, user: str, now: float) -> float:
-        seconds, since = self._used.get(user, (0.0, now))
-        passed: float = 0.5 ** ((now - since) / HALF_LIFE_SECONDS)
-        return seconds * passed
+        used = self._used.get(user)
+        if used is None:
+            return 0.0
+        kept: float = 0.5 ** ((now - used.since) / HALF_LIFE_SECONDS)
+        return used.seconds * kept
 
     def _count(self, user: str, seconds: float, now: float) -> None:
-        self._used[user] = (self._seconds_used(user, now) + seconds, now)
+        places = self._busy if seconds > LITTLE_SECONDS else min(self._each, self._places_of(user) + 1)
+        self._used[user] = _Used(self._seconds_used(user, now) + seconds, now, places)
         if len(self._used) > REMEMBERED_MAX:
             self._used = {user: used for user, used in self._used.items() if self._is_busy(user, now)}
+
+    def _places_of(self, user: str) -> int:
+        used = self._used.get(user)
+        return min(self._each, FIRST_PLACES) if used is None else used.places

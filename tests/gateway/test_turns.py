@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from app.gateway.turns import REMEMBERED_MAX, Turns
+from app.gateway.turns import FIRST_PLACES, REMEMBERED_MAX, Turns
 
 PLACES, EACH, BUSY = 8, 5, 2
 USERS = st.sampled_from(["ann", "bob", "cid", "dot", "eve"])
@@ -91,11 +91,21 @@ def test_who_keeps_a_processor_busy_gets_few_places_until_that_is_over():
     assert turns.end("a", 0.0, 60.0) == ["more", "more"]
 
 
+def test_who_begins_has_few_places_until_the_jobs_turn_out_to_take_little():
+    turns: Turns[int] = Turns(32, 24, 2)
+    begun = sum(turns.ask("a", number, 0.0) for number in range(100))
+    assert begun == FIRST_PLACES
+    assert len(turns.end("a", 0.001, 0.0)) == 2
+    assert turns.end("a", 1.0, 0.0) == []
+
+
 @given(st.integers(1, 64))
 def test_one_user_never_has_every_place(places: int):
     turns: Turns[int] = Turns(places, 1_000, 2)
-    begun = sum(turns.ask("a", number, 0.0) for number in range(200))
-    assert begun == max(1, places * 3 // 4)
+    running = sum(turns.ask("a", number, 0.0) for number in range(200))
+    for _ in range(100):
+        running += len(turns.end("a", 0.0, 0.0)) - 1
+    assert running == max(1, places * 3 // 4)
 
 
 def test_users_of_long_ago_are_forgotten():
