@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Final, TypeVar
 
+from app.metastore.errors import file_errors_as_meta
 from app.metastore.locations import is_under, join, relative_part
 from app.metastore.placement import check_place
 from app.metastore.ports import FileSystem, FileSystemError, Reach
@@ -67,7 +68,9 @@ class PartitionDirectories:
 
     def check_places(self, locations: Iterable[str], *, is_owned: bool) -> None:
         """Whether partitions of a table that owns its data, or does not, may lie there. Raises MetaException."""
-        for location in locations:
+        with file_errors_as_meta():
+            elsewhere = [location for location in locations if self._files.reach(location) is not Reach.MANAGED]
+        for location in elsewhere:
             check_place(self._files, location, is_owned=is_owned)
 
     def make_again(self, locations: Sequence[str]) -> None:
