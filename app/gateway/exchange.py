@@ -19,7 +19,7 @@ ABORT = "hms_gateway.abort"
 DRAINED_BYTES_MAX = 8 * 1024 * 1024
 DRAIN_SECONDS_MAX = 2.0
 DRAINED_AT_ONCE_BYTES = 1024 * 1024
-DRAIN_PAUSE_SECONDS = 0.02
+DRAIN_PAUSE_SECONDS = 0.1
 
 
 class Exchange:
@@ -192,7 +192,7 @@ class Exchange:
                         return
                     drained += len(message["body"])
                     self.body_is_read = not message.get("more_body")
-                    if drained > DRAINED_AT_ONCE_BYTES:
+                    if self.status == 503 and drained > DRAINED_AT_ONCE_BYTES:
                         # Who is refused again and again keeps the event loop busy with what nobody wants.
                         await asyncio.sleep(DRAIN_PAUSE_SECONDS)
         except TimeoutError:

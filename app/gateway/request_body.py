@@ -111,7 +111,7 @@ class BodyReader:
         try:
             return await self._inflated(body, share)
         except DamagedBody as error:
-            raise Refused(400, str(error), reason="bad_compression") from error
+            raise Refused(400, str(error), reason="bad_compression") from None
 
     async def _inflated(self, body: bytes, share: BodyShare) -> bytes:
         """Decompress; no more than one piece is made that is not counted."""
@@ -121,8 +121,12 @@ class BodyReader:
             self._keep(buffer.write(inflation.piece(INFLATED_AT_ONCE_TO_BYTES)), buffer, share, len(body))
         loop = asyncio.get_running_loop()
         while not inflation.is_complete:
-            size = await loop.run_in_executor(self._inflating, _add_piece, inflation, buffer)
-            self._keep(size, buffer, share, len(body))
+            added = await loop.run_in_executor(self._inflating, _add_piece, inflation, buffer)
+            try:
+                self._keep(added, buffer, share, len(body))
+            except Refused:
+                buffer.close()
+                raise
         return buffer.getvalue()
 
     def _keep(self, added: int, buffer: BytesIO, share: BodyShare, compressed_bytes: int) -> None:
@@ -157,7 +161,10 @@ def _add_piece(inflation: Inflation, buffer: BytesIO) -> int:
 
 
 def _beginning(buffer: BytesIO) -> bytes:
-    return bytes(buffer.getbuffer()[:KEPT_BYTES_MAX])
+    """What is kept of a refused body; the rest is freed at once, since the refusal's traceback keeps the buffer."""
+    beginning = bytes(buffer.getbuffer()[:KEPT_BYTES_MAX])
+    buffer.close()
+    return beginning
 
 
 async def _next(receive: Receive) -> ASGIMessage:
