@@ -27,6 +27,8 @@ ACCEPTED_AT_ONCE = 16
 # How long nothing is accepted when the process has no file left.
 OUT_OF_FILES_PAUSE_SECONDS = 0.1
 CLOSED_EVERY_SECONDS = 0.02
+# How long a connection that the gateway closes waits for its client to say so too; by default half a minute.
+TLS_CLOSE_SECONDS_MAX = 2.0
 _OUT_OF_FILES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 _log = structlog.get_logger("hms_gateway.door")
@@ -237,7 +239,11 @@ class Door:
         self._handshakes.enter(arrival, self._share(arrival.address))
         try:
             await self._loop.connect_accepted_socket(
-                lambda: protocol, arrival.socket, ssl=tls, ssl_handshake_timeout=max(left, 0.001)
+                lambda: protocol,
+                arrival.socket,
+                ssl=tls,
+                ssl_handshake_timeout=max(left, 0.001),
+                ssl_shutdown_timeout=TLS_CLOSE_SECONDS_MAX,
             )
         except ConnectionAbortedError:
             self.note_silent(arrival)

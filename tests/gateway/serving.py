@@ -205,7 +205,8 @@ def running(
         is_proxy=is_proxy,
     )
     server = Server(gateway, options, limits, on_listening=lambda addresses: ports.put(addresses[0][1]))
-    thread = threading.Thread(target=server.run, name="server")
+    # A daemon, so that a server that does not stop fails its test and does not keep the run from ending.
+    thread = threading.Thread(target=server.run, name="server", daemon=True)
     thread.start()
     port = ports.get(timeout=PATIENCE_SECONDS)
     scheme = "http" if tls is None else "https"

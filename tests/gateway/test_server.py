@@ -14,6 +14,7 @@ from tests.gateway.serving import (
     ANSWER,
     CALL,
     DATABASES,
+    PATIENCE_SECONDS,
     CannedProcessor,
     parse_head,
     post,
@@ -22,6 +23,7 @@ from tests.gateway.serving import (
     running,
     until,
 )
+from tests.server import trusting
 
 
 def test_stopping_finishes_the_call_in_flight_and_says_not_ready_meanwhile():
@@ -180,6 +182,20 @@ def test_tls_with_our_own_certificate_verifies(certificate):
             httpx.post(server.url.replace("127.0.0.1", "localhost"), content=CALL, verify=client_context).status_code
             == 200
         )
+
+
+def test_a_client_that_does_not_close_its_side_does_not_keep_a_stopping_server(certificate):
+    with (
+        running(tls=server_context(*certificate)) as server,
+        server.connect() as plain,
+        trusting().wrap_socket(plain) as connection,
+    ):
+        connection.sendall(post(CALL))
+        read_response(connection)
+        # It neither reads nor closes. Left to itself, the event loop waits for that for half a minute.
+        server.server.stop()
+        server.thread.join(PATIENCE_SECONDS)
+        assert not server.thread.is_alive()
 
 
 def test_tls_with_a_certificate_of_somebody_else(tmp_path):
