@@ -13,6 +13,7 @@ from app.gateway.assembly import Edge, build_gateway, served_certificate
 from app.gateway.memory import return_free_memory
 from app.gateway.metrics import Metrics
 from app.gateway.served_certificate import LOOK_EVERY_SECONDS
+from app.gateway.tls import CERTIFICATE_NAME, KEY_NAME
 from app.handlers.bounded_texts import BoundedTexts
 from app.handlers.catalogs import Catalogs
 from app.handlers.column_statistics import ColumnStatisticsMethods
@@ -387,14 +388,17 @@ def _protected(settings: Settings) -> list[Protected]:
     """The data folder and the files that settings name. The warehouse is a folder in the data folder by default."""
     url = database_url(settings)
     database = url.partition("///")[2].partition("?")[0] if url.startswith("sqlite") else None
-    files = {
+    files: dict[str, Path | str | None] = {
         "the database": database,
         "users_file": settings.users_path,
-        "tls_certificate": settings.tls_certificate,
-        "tls_key": settings.tls_key,
-        "secrets_key_file": settings.secrets_key_file,
+        "tls_certificate": settings.tls_certificate or settings.data_dir / CERTIFICATE_NAME,
+        "tls_key": settings.tls_key or settings.data_dir / KEY_NAME,
+        "secrets_key_file": settings.secrets_key_path,
         "admin_password_file": settings.admin_password_file,
         "kerberos_keytab": settings.kerberos_keytab,
+        "trusted_proxy_authority": settings.trusted_proxy_authority,
     }
+    if database is not None:
+        files |= {f"the database's {suffix} file": f"{database}-{suffix}" for suffix in ("wal", "shm", "journal")}
     named = [Protected(Path(path), name) for name, path in files.items() if path]
     return [Protected(settings.data_dir, "data_dir", may_hold_roots=True), *named]

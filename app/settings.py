@@ -356,7 +356,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def warehouse_location(self) -> str:
         """Where databases without a location of their own live, `file:/srv/var/warehouse`."""
-        return self.warehouse_dir or f"file:{(self.data_dir / 'warehouse').absolute()}"
+        # A location has no `..` in it; data_dir may.
+        above = Path(os.path.realpath(self.data_dir)) if ".." in self.data_dir.parts else self.data_dir.absolute()
+        return self.warehouse_dir or f"file:{above / 'warehouse'}"
 
     @property
     def roots(self) -> list[str]:

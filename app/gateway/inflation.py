@@ -25,12 +25,14 @@ class Inflation:
         self.is_complete = False
 
     def piece(self, bytes_max: int) -> bytes:
-        """Up to `bytes_max` more bytes; an empty piece says nothing about the end. Raises DamagedBody."""
-        while not self.is_complete:
-            piece = self._step(bytes_max)
-            if piece:
-                return piece
-        return b""
+        """`bytes_max` more bytes, fewer only at the end, however small the members are. Raises DamagedBody."""
+        pieces = []
+        missing = bytes_max
+        while missing and not self.is_complete:
+            piece = self._step(missing)
+            missing -= len(piece)
+            pieces.append(piece)
+        return b"".join(pieces)
 
     def _step(self, bytes_max: int) -> bytes:
         self._feed()

@@ -148,7 +148,8 @@ def _header_user(values: Sequence[bytes]) -> str | None:
         return None
     if len(values) > 1 or b"," in values[0]:
         raise _ambiguous("the header that names the user is repeated")
-    return values[0].decode("utf-8", "replace").strip()
+    # Only what HTTP allows around a value: other blanks are part of a name, and make it another one or unreadable.
+    return values[0].strip(b" \t").decode("utf-8", "replace")
 
 
 def _query(query: bytes) -> dict[str, str]:

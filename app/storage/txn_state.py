@@ -93,6 +93,10 @@ class TxnStateReads(Repository):
         rows = self._connection.execute(select(TXNS).where(_UNFINISHED).order_by(TXNS.c.txn_id))
         return [txn_of(row) for row in rows]
 
+    def txns(self, txn_ids: Sequence[int]) -> list[Txn]:
+        condition = has_id_among(TXNS.c.txn_id, txn_ids, self._dialect_name)
+        return [txn_of(row) for row in self._connection.execute(select(TXNS).where(condition).order_by(TXNS.c.txn_id))]
+
     def txn_infos(self) -> list[TxnInfo]:
         return [
             TxnInfo(txn_id, _OPEN if state == _OPEN_TEXT else _ABORTED, user, host, agent, None, reason, started, beat)
@@ -141,10 +145,6 @@ class TxnStateWrites(TxnStateReads):
     def txn(self, txn_id: int) -> Txn | None:
         row = self._connection.execute(_BY_ID, {"the_txn": txn_id}).first()
         return None if row is None else txn_of(row)
-
-    def txns(self, txn_ids: Sequence[int]) -> list[Txn]:
-        condition = has_id_among(TXNS.c.txn_id, txn_ids, self._dialect_name)
-        return [txn_of(row) for row in self._connection.execute(select(TXNS).where(condition).order_by(TXNS.c.txn_id))]
 
     def txns_between(self, first: int, last: int) -> list[Unfinished]:
         statement = (

@@ -66,6 +66,9 @@ class TxnReads(Protocol):
     def unfinished_txns(self) -> list[Txn]:
         """The same with everything that is stored about them."""
 
+    def txns(self, txn_ids: Sequence[int]) -> list[Txn]:
+        """Those that are there, in order of their ids."""
+
     def txn_infos(self) -> list[TxnInfo]:
         """The same as get_open_txns_info tells it."""
 
@@ -102,9 +105,6 @@ class TxnWrites(TxnReads, Protocol):
         """Open so many new ones and return their ids, ascending and without a gap."""
 
     def txn(self, txn_id: int) -> Txn | None: ...
-
-    def txns(self, txn_ids: Sequence[int]) -> list[Txn]:
-        """Those that are there, in order of their ids."""
 
     def txns_between(self, first: int, last: int) -> list[Unfinished]:
         """Open and aborted ones within the bounds, both included, in order."""

@@ -118,9 +118,11 @@ class TransactionService:
     def abort_all(self, txn_ids: Sequence[int], reason: str | None = None) -> list[TxnId]:
         """Abort those that are open, ignore all others; which they were."""
         self._check_count(len(txn_ids))
+        # To look for many takes a while, in which others may write. What is over now stays over.
+        found = self._store.read(lambda snapshot: _open_among(snapshot.txns, txn_ids))
 
         def work(txns: TxnWrites) -> list[TxnId]:
-            open_ids = [txn.txn_id for txn in txns.txns(txn_ids) if txn.state is State.OPEN]
+            open_ids = _open_among(txns, found)
             txns.abort_txns(open_ids, reason)
             return open_ids
 
@@ -287,6 +289,10 @@ def _commit(txns: TxnWrites, own_id: TxnId, checks_writes: bool, is_strict: bool
             return Refused(TxnAbortedException(text))
     txns.commit_txn(own_id, writes, changes, commit_id)
     return None
+
+
+def _open_among(txns: TxnReads, txn_ids: Sequence[int]) -> list[TxnId]:
+    return [txn.txn_id for txn in txns.txns(txn_ids) if txn.state is State.OPEN]
 
 
 def _abort(txns: TxnWrites, txn_id: int | None) -> None:

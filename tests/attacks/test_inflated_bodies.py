@@ -85,6 +85,21 @@ def test_endless_empty_members_are_refused():
         assert (status, b"members" in answer) == (400, True)
 
 
+def test_members_of_one_byte_are_no_more_work_for_the_event_loop_than_others(monkeypatch):
+    handed_over = []
+    add_piece = request_body._add_piece
+
+    def noting(*arguments):
+        handed_over.append(1)
+        return add_piece(*arguments)
+
+    monkeypatch.setattr(request_body, "_add_piece", noting)
+    with running() as server:
+        body = compressed(b" ") * (inflation.MEMBERS_MAX - 1) + compressed(CALL)
+        assert send(server, body)[0] in (200, 400)
+        assert len(handed_over) == 1
+
+
 def test_many_members_and_a_body_that_is_cut_off_are_what_they_were():
     with running() as server:
         assert send(server, b"".join(compressed(CALL[at : at + 1]) for at in range(len(CALL)))) == (200, ANSWER)

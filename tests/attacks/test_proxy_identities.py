@@ -57,6 +57,13 @@ def test_a_header_beside_the_parameter_means_nothing(tmp_path):
         assert it.ask(basic("bob"), query="?user.name=admin") == 401
 
 
+@pytest.mark.parametrize("blank", ["\u00a0", "\u0085", "\u2003", "\u3000"])
+def test_blanks_of_other_alphabets_make_no_other_user(by_header, blank):
+    assert by_header.ask(f"x-actor-username: admin{blank}") == 401
+    assert by_header.ask(f"x-actor-username: {blank}admin") == 401
+    assert by_header.ask("x-actor-username: \t admin \t") == "admin"
+
+
 def test_a_repeated_header_is_refused(by_header):
     assert by_header.ask("x-actor-username: bob", "X-Actor-Username: admin") == 401
     assert by_header.ask("x-actor-username: bob,admin") == 401

@@ -66,6 +66,42 @@ def test_the_warehouse_follows_the_same_rule(tmp_path: Path) -> None:
     assert directories(Settings(data_dir=tmp_path)).manages(f"file:{tmp_path}/warehouse/t")
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("users", "users_file"),
+        ("secrets.key", "secrets_key_file"),
+        ("certificate.pem", "tls_certificate"),
+        ("key.pem", "tls_key"),
+        ("metastore.db", "the database"),
+        ("metastore.db-wal", "the database's wal file"),
+    ],
+)
+def test_the_files_of_the_data_folder_count_before_they_are_made(name: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=rf"^warehouse_dir: .* holds {said} "):
+        directories(Settings(data_dir=tmp_path, warehouse_dir=f"file:{tmp_path}/{name}"))
+
+
+def test_the_authority_of_trusted_proxies_counts(tmp_path: Path) -> None:
+    settings = Settings(
+        data_dir=tmp_path / "data",
+        file_roots=[f"file:{tmp_path}/keys"],
+        trusted_proxies=["127.0.0.1"],
+        trusted_user_header="SM_USER",
+        trusted_proxy_authority=tmp_path / "keys" / "authority.pem",
+    )
+    with pytest.raises(SettingsError, match="holds trusted_proxy_authority"):
+        directories(settings)
+
+
+def test_a_data_folder_above_the_working_folder_has_a_warehouse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert directories(Settings(data_dir=Path("../data"))).manages(f"file:{tmp_path}/data/warehouse/t")
+
+
 def test_a_link_to_a_key_counts_where_it_is_and_where_it_leads(tmp_path: Path) -> None:
     for name in ("here", "there"):
         (tmp_path / name).mkdir()

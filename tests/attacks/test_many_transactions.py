@@ -1,0 +1,23 @@
+"""A second attack: a million transactions in one call kept everybody else from writing while they were looked for."""
+
+import threading
+
+from app.storage import txn_state
+from app.structs import AbortTxnsRequest
+from tests.attacks.processor_calls import answered, open_metastore
+
+
+def test_the_writer_sees_only_those_that_are_open(tmp_path, monkeypatch):
+    asked_in_the_writer = []
+    txns = txn_state.TxnStateReads.txns
+
+    def noting(self, txn_ids):
+        if threading.current_thread().name == "store-writer":
+            asked_in_the_writer.append(len(txn_ids))
+        return txns(self, txn_ids)
+
+    monkeypatch.setattr(txn_state.TxnStateReads, "txns", noting)
+    with open_metastore(tmp_path) as metastore:
+        asked_in_the_writer.clear()
+        assert answered(metastore, "abort_txns", AbortTxnsRequest(list(range(1_000, 51_000)))) == ("ok", None)
+    assert asked_in_the_writer == [0]
