@@ -13,6 +13,8 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
+from app.data_folder import make_data_folder
+
 KEY_BYTES: Final = 32
 _NONCE_BYTES: Final = 12
 _ID_CHARACTERS: Final = 16
@@ -103,7 +105,7 @@ class Seal:
 
     def _make(self) -> None:
         """A file appears whole or not at all, and never replaces one that another process made."""
-        self._file.parent.mkdir(parents=True, exist_ok=True)
+        make_data_folder(self._file.parent)
         descriptor, temporary = tempfile.mkstemp(dir=self._file.parent, prefix=f".{self._file.name}-")
         try:
             with os.fdopen(descriptor, "wb") as file:

@@ -24,6 +24,7 @@ LEAVES = {
     "shares",
     "sealing",
     "file_versions",
+    "data_folder",
 }
 ALLOWED = {
     "idl": set(),

@@ -3,6 +3,7 @@
 from rich.status import Status
 
 from app.cli.output import err, fail, fail_for_store, out
+from app.data_folder import make_data_folder
 from app.main import database_url
 from app.metastore.ports import StoreError
 from app.settings import Settings
@@ -14,7 +15,7 @@ def run_migration(settings: Settings) -> None:
     url = database_url(settings)
     try:
         if settings.database_url is None:
-            settings.data_dir.mkdir(parents=True, exist_ok=True)
+            make_data_folder(settings.data_dir)
         found = revision_of(url)
         if found == REVISION:
             return _say(f"the database has revision {REVISION} already")

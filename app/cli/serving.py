@@ -12,6 +12,7 @@ import structlog
 from app.cli.output import fail, fail_all, fail_for_store, out
 from app.cli.start_checks import start_problems
 from app.clock import SystemClock
+from app.data_folder import is_open_to_all, make_data_folder
 from app.files import Protected, RootRefused, check_roots
 from app.gateway.application import CompanionFailed
 from app.gateway.assembly import FIRST_USER, certificate_files, ensure_first_user, given_password
@@ -30,6 +31,10 @@ _AS_ROOT = (
     "the gateway runs as root: a mistake in file_roots then reaches every file; run it under an account of its "
     "own, the owner of data_dir and the roots (User= in systemd, USER in a container)"
 )
+_OPEN_DATA_FOLDER = (
+    "every account of this machine can write data_dir, and so put another password file in place of the gateway's; "
+    "take that right away (chmod o-w)"
+)
 
 CONTENT_TYPE = "application/vnd.apache.thrift.json"
 
@@ -45,7 +50,7 @@ def run_server(settings: Settings, config: Path | None, *, demo: bool) -> None:
             fail_all(problems)
         if config is not None:
             check_roots(settings.roots, [Protected(config, "the settings file")])
-        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        make_data_folder(settings.data_dir)
         password = _first_password(settings)
         certificate_files(settings)
         if demo:
@@ -138,6 +143,8 @@ def _announce(settings: Settings, addresses: list[tuple[Any, ...]], password: st
     user = FIRST_USER if password is None else f"{FIRST_USER}:{password}"
     if os.geteuid() == 0:
         _log.warning(_AS_ROOT)
+    if is_open_to_all(settings.data_dir):
+        _log.warning(_OPEN_DATA_FOLDER, data_dir=str(settings.data_dir))
     _say(f"listening on {url}")
     if settings.thrift_port is not None:
         _say(f"listening on thrift://{settings.thrift_host}:{settings.thrift_port}")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from app.clock import Clock, SystemClock
+from app.data_folder import make_data_folder
 from app.gateway.der import CertificateFields, certificate_fields
 
 CERTIFICATE_NAME = "certificate.pem"
@@ -46,7 +47,7 @@ def ensure_certificate(folder: Path, clock: Clock | None = None) -> CertificateF
     files = CertificateFiles(folder / CERTIFICATE_NAME, folder / KEY_NAME, is_ours=True)
     now = (clock or SystemClock()).seconds()
     if _has_to_be_made(files, now):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_data_folder(folder)
         with _only_one(folder / LOCK_NAME):
             if _has_to_be_made(files, now):
                 # Only here, since what it is made with costs a tenth of the server's memory.

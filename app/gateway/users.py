@@ -12,6 +12,8 @@ import bcrypt
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
+from app.data_folder import make_data_folder
+
 ARGON2_PREFIX = "$argon2"
 BCRYPT_PREFIXES = ("$2a$", "$2b$", "$2y$")
 # bcrypt never looks further; its library refuses longer passwords where htpasswd cut them.
@@ -122,7 +124,7 @@ def _write_users(path: Path, users: Mapping[str, str]) -> None:
     A later one keeps its owner: root may change what a server under an account of its own has to read.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_data_folder(path.parent)
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     except OSError as error:
         raise UserFileError(f"{path} cannot be written: {error}") from error

@@ -1,0 +1,52 @@
+"""A second attack: a folder that every account can write, where each of them can put another password file."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.data_folder import is_open_to_all, make_data_folder
+from tests.server import GatewayServer
+
+COMMAND = Path(sys.executable).with_name("hms-gateway")
+
+
+@pytest.fixture
+def without_umask():
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+def modes(*folders: Path) -> list[str]:
+    return [stat.filemode(folder.stat().st_mode) for folder in folders]
+
+
+def test_no_umask_opens_the_folder_or_those_above_it(tmp_path, without_umask):
+    make_data_folder(tmp_path / "srv" / "hms")
+    make_data_folder(tmp_path / "srv" / "hms")
+    assert modes(tmp_path / "srv", tmp_path / "srv" / "hms") == ["drwxr-xr-x"] * 2
+    (tmp_path / "file").touch()
+    with pytest.raises(FileExistsError):
+        make_data_folder(tmp_path / "file")
+
+
+def test_the_first_user_makes_a_closed_folder(tmp_path):
+    words = [str(COMMAND), "user", "add", "ann", "--password-stdin", "--data-dir", str(tmp_path / "srv" / "hms")]
+    subprocess.run(words, input=b"a password", check=True, timeout=60, umask=0, env={}, capture_output=True)
+    assert modes(tmp_path / "srv", tmp_path / "srv" / "hms") == ["drwxr-xr-x"] * 2
+
+
+def test_a_folder_that_is_open_already_is_warned_of(tmp_path):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    folder.chmod(0o777)
+    assert is_open_to_all(folder)
+    with GatewayServer(folder) as gateway:
+        pass
+    assert "every account of this machine can write data_dir" in gateway.log_text()
+    folder.chmod(0o1777)
+    assert not is_open_to_all(folder)
