@@ -1,7 +1,7 @@
 """Keys by which callers mark a call they may have to repeat, and what is kept of such a call (design D11).
 
 A reply can be lost after the change was committed, and then a client repeats the call. With a key the outcome is stored
-in the same unit of work as the change, so that the repetition is told what happened instead of doing it again. A key
+in the same unit of work as the change, so that the repetition gets the first answer instead of doing it again. A key
 belongs to one user and one message.
 """
 
@@ -16,7 +16,7 @@ CALL_KEY_CHARACTERS_MAX = 128
 
 
 def message_hash(*parts: bytes) -> bytes:
-    """What tells one message from others: the bytes that a repetition sends again."""
+    """What distinguishes one message from others: the bytes that a repetition sends again."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "big"))

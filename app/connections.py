@@ -64,7 +64,7 @@ class Connections:
             del self._of[address]
 
     def make_room(self, name: str) -> bool:
-        """Cut off some silent ones because there is no file left for others."""
+        """Cut off some silent ones because the process has no file left for others."""
         return self._make_room(name, list(self._addresses), CUT_WITHOUT_FILES_PERCENT)
 
     def _make_room(self, name: str, present: list[Counted], percent: int) -> bool:

@@ -7,7 +7,7 @@ FileVersion: TypeAlias = tuple[int, int, int]
 
 
 def file_version(path: str | os.PathLike[str]) -> FileVersion | None:
-    """Something that differs after each change; None where there is no file to look at."""
+    """Something that differs after each change; None where the file does not exist."""
     try:
         status = os.stat(path)
     except OSError:

@@ -201,7 +201,7 @@ def build(settings: Settings) -> Gateway:
 
 
 def _integrity_watch(settings: Settings, metrics: Metrics) -> IntegrityWatch | None:
-    """For SQLite, whose pages nobody else looks after."""
+    """For SQLite: other databases check their pages themselves."""
     file = sqlite_file(database_url(settings))
     if file is None:
         return None

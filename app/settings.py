@@ -541,7 +541,7 @@ def _from_environment(variables: Mapping[str, str]) -> dict[str, Any]:
         if name not in _KINDS:
             problem = REPLACED.get(name)
             raise SettingsError(
-                f"environment variable {variable} is no setting" if problem is None else f"{variable}: {problem}"
+                f"environment variable {variable} is not a setting" if problem is None else f"{variable}: {problem}"
             )
         is_json = text.startswith(("[", "{")) if keys else _is_compound(_plain(_KINDS[name]))
         value = _from_json(variable, text) if is_json else text

@@ -121,7 +121,7 @@ def noise(name: str, port: int) -> Iterator[None]:
     process = context.Process(target=make_noise, args=(name, port, has_begun))
     process.start()
     try:
-        assert has_begun.wait(60), "there is no noise"
+        assert has_begun.wait(60), "the noise has not begun"
         time.sleep(SETTLING_SECONDS)
         yield
         assert process.is_alive(), "the noise ended"

@@ -1,4 +1,4 @@
-"""Who may stay and who goes: the bounds hold, nobody goes who is being served, the oldest silent one goes first."""
+"""Which connections stay: the bounds hold, one that is being served stays, the oldest silent one goes first."""
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule

@@ -1,4 +1,4 @@
-"""Whatever is taken and given back in whatever order: nobody has more than the bounds say, and nothing is lost."""
+"""Whatever is taken and given back in whatever order: no holder has more than the bounds say, and nothing is lost."""
 
 import pytest
 from hypothesis import given

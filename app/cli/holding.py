@@ -74,12 +74,18 @@ def _kept(keep: Callable[[], None], kept_at: float, silent_seconds_max: float) -
 
 @contextlib.contextmanager
 def _passing_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Whoever asks us to stop means the command: what it was protected by is given back once it has ended."""
+    """A signal to stop is for the command: what it was protected by is given back once it has ended.
+
+    What is ignored (SIGHUP under nohup) stays ignored, here as in the command.
+    """
 
     def stop(number: int, frame: FrameType | None) -> None:
         process.send_signal(number)
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+    passed_on = [
+        number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN
+    ]
+    before = {number: signal.signal(number, stop) for number in passed_on}
     try:
         yield
     finally:

@@ -42,7 +42,7 @@ _log = structlog.get_logger("hms_gateway.cli")
 
 
 def run_server(settings: Settings, config: Path | None, *, demo: bool) -> None:
-    """Serve until told to stop. What keeps the gateway from starting is a line on standard error each, exit code 2."""
+    """Serve until stopped. What keeps the gateway from starting is a line on standard error each, exit code 2."""
     configure_logging(settings.log_level, settings.log_format)
     try:
         problems = start_problems(settings)

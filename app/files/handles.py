@@ -13,7 +13,7 @@ import sys
 from functools import lru_cache
 from typing import Final, Self
 
-# A handle to reach names below it, and one to list them as well. Only Linux tells the two apart.
+# A handle to reach names below it, and one to list them as well. Only Linux distinguishes the two.
 REACHING: Final = getattr(os, "O_PATH", os.O_RDONLY)
 LISTING: Final = os.O_RDONLY
 

@@ -47,7 +47,7 @@ from app.wire.errors import TApplicationException
 
 GZIPPED: HeaderList = ((b"content-encoding", b"gzip"), (b"vary", b"accept-encoding"))
 COMPRESSED_IN_THREAD_BYTES = 256 * 1024
-# Bodies from this size on are not read by the event loop, which would answer nobody else meanwhile.
+# Bodies from this size on are not read by the event loop, which would answer no other caller meanwhile.
 READ_IN_THREAD_BYTES = 256 * 1024
 # Replies to calls with longer arguments are not kept: looking for them would take longer than most answers.
 CACHED_ARGUMENTS_BYTES_MAX = 64 * 1024

@@ -193,7 +193,7 @@ class Exchange:
                     drained += len(message["body"])
                     self.body_is_read = not message.get("more_body")
                     if self.status == 503 and drained > DRAINED_AT_ONCE_BYTES:
-                        # Who is refused again and again keeps the event loop busy with what nobody wants.
+                        # A client that is refused again and again would keep the event loop busy for nothing.
                         await asyncio.sleep(DRAIN_PAUSE_SECONDS)
         except TimeoutError:
             return

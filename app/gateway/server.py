@@ -85,7 +85,7 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """As uvicorn's, but with a door of our own, and the addresses are told."""
+        """As uvicorn's, but with a door of our own, and the addresses are announced."""
         listeners = sockets or listening_sockets(self._options.host, self._options.port)
         await self.lifespan.startup()
         try:

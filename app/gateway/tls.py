@@ -113,7 +113,7 @@ def _first_certificate(path: Path) -> bytes:
 def _has_to_be_made(files: CertificateFiles, now: int) -> bool:
     """Also when the key belongs to another certificate: a process was killed while it replaced them.
 
-    One that somebody else signed was put there, and is not ours to replace.
+    One that another authority signed was put there by the operator, and is not ours to replace.
     """
     if not (files.certificate.exists() and files.key.exists()):
         return True

@@ -32,7 +32,7 @@ class _Used(NamedTuple):
 
 
 class Turns(Generic[T]):
-    """Pure bookkeeping; the caller holds a lock and tells the time."""
+    """Pure bookkeeping; the caller holds a lock and passes the time."""
 
     def __init__(self, places: int, each: int, busy: int) -> None:
         self._places = places

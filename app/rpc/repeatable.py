@@ -32,7 +32,7 @@ from app.wire import ApplicationError, ApplicationErrorType, Codec, Message, Mes
 
 _log = logging.getLogger(__name__)
 
-# A longer message takes a while to read, which is no work for the event loop: everybody would wait for it.
+# A longer message takes a while to read, and the event loop must not do it: all callers would wait.
 _BEGUN_BYTES_MAX = 64 * 1024
 _RESULT_IS_LOST = "This call was made before and has taken effect; what it answered is not known any more"
 _TRY_AGAIN = "The same call is being answered already; try again"

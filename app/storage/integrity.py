@@ -110,7 +110,7 @@ class IntegrityWatch:
 def back_up(url: str, target: Path) -> None:
     """Write a copy of a SQLite database, whole and checked, to a file that does not exist yet.
 
-    The database may be in use. The copy has its owner, and lets nobody read what the database does not.
+    The database may be in use. The copy has its owner, and no more rights to read it than the database.
     Raises StoreError.
     """
     source = _source(parse_url(url), target)

@@ -1,6 +1,6 @@
 """C1, C2, M1: whatever a caller does, files outside the roots stay as they are, and nothing about them is answered.
 
-Each way is tried straight, and while somebody swaps a directory of the warehouse for a symbolic link to the outside;
+Each way is tried straight, and while a thread swaps a directory of the warehouse for a symbolic link to the outside;
 with the kernel's own bounded lookups and with those that go step by step.
 """
 
@@ -73,7 +73,7 @@ def attacker(metastore: Metastore, tmp_path: Path) -> Attacker:
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """A folder of somebody else: a file whose name and size nobody may learn, and directories that attacks look for."""
+    """Another account's folder: a file whose name and size must stay unknown, and directories that attacks look for."""
     inner = tmp_path / "outside" / "inner"
     for name in ("sub", "p=a", "x"):
         (inner / name).mkdir(parents=True)

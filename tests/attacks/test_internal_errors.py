@@ -52,9 +52,9 @@ def metastore(tmp_path: Path) -> Iterator[Metastore]:
 def test_a_mistake_where_nothing_is_declared_is_a_protocol_error(
     metastore: Metastore, method: str, arguments: Any, text: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    outcome, told = answered(metastore, method, *arguments)
-    assert outcome == ("PROTOCOL_ERROR" if text is not None or told is not None else "ok")
-    assert text is None or told == text
+    outcome, said = answered(metastore, method, *arguments)
+    assert outcome == ("PROTOCOL_ERROR" if text is not None or said is not None else "ok")
+    assert text is None or said == text
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 

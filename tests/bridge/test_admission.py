@@ -88,7 +88,7 @@ def test_a_socket_that_was_closed_has_no_owner(accounts):
 
 
 def test_a_listener_on_the_same_port_is_not_the_owner(accounts):
-    """sock_diag answers with it when there is no connection with these ends."""
+    """sock_diag answers with it when a connection with these ends does not exist."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         assert accounts.owner(Ends(listener.getsockname(), ("127.0.0.1", 1))) is None
 

@@ -14,6 +14,15 @@ def held(keep, *command, every_seconds=0.02, lost_after_seconds=60.0):
     return run_while_held(command, os.environ, keep, every_seconds=every_seconds, lost_after_seconds=lost_after_seconds)
 
 
+@pytest.fixture(autouse=True)
+def default_signals():
+    """The run may have been started with signals ignored, as under nohup."""
+    handlers = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
 def until(path):
     """A command that ends when the file is there."""
     return "sh", "-c", f"until [ -e '{path}' ]; do sleep 0.01; done"
@@ -73,14 +82,22 @@ def test_an_interrupt_is_for_the_command(tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_being_told_to_stop_is_passed_on(tmp_path, number):
-    before = signal.getsignal(number)
-
+def test_a_signal_to_stop_is_passed_on(tmp_path, number):
     def keep():
         os.kill(os.getpid(), number)
 
     assert held(keep, *until(tmp_path / "never")) == 128 + number
-    assert signal.getsignal(number) is before
+    assert signal.getsignal(number) is signal.SIG_DFL
+
+
+def test_an_ignored_signal_stays_ignored(tmp_path):
+    def keep():
+        os.kill(os.getpid(), signal.SIGHUP)
+        (tmp_path / "end").touch()
+
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    assert held(keep, *until(tmp_path / "end")) == 0
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 
 
 def test_anything_else_stops_the_command_before_it_goes_on(tmp_path):

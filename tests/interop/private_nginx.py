@@ -34,8 +34,8 @@ PROGRAM_FOLDERS = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbi
 def nginx(name: str, gateways: Sequence[int], certificate_folder: Path, folder: Path) -> Iterator[int]:
     """Run nginx with the file `name` in front of gateways on these ports, two at most; the port it listens on.
 
-    It takes a gateway's own certificate out of `certificate_folder`. Skips where there is no nginx, or none with the
-    stream module for passthrough.conf.
+    It takes a gateway's own certificate out of `certificate_folder`. Skips where nginx, or its stream module
+    for passthrough.conf, is missing.
     """
     program = shutil.which("nginx", path=PROGRAM_FOLDERS)
     if program is None:
