@@ -1,6 +1,7 @@
 """Turns a call message into its reply: decode, call the handler, encode what it returned or raised."""
 
 import logging
+import threading
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -13,6 +14,11 @@ from app.rpc.call import Call, Dialect, Volatile, Waiting
 from app.rpc.dialects import methods_of
 from app.structs import METHODS, MetaException, Method, Struct, ThriftException
 from app.wire import ApplicationError, ApplicationErrorType, Codec, Message, MessageType
+
+# From this size on messages are decoded one after the other: the C code that does it keeps Python's lock to the end,
+# and several in a row would keep the event loop from everybody else.
+DECODED_ALONE_BYTES = 256 * 1024
+_decoding_a_large_one = threading.Lock()
 
 _log = logging.getLogger(__name__)
 
@@ -92,7 +98,7 @@ class Processor:
         arguments = None
         try:
             bound = self._find(message, call.dialect)
-            arguments = codec.decode(bound.method.arguments, message.payload)
+            arguments = _decoded(codec, bound.method, message.payload)
             result, outcome, is_volatile, is_final = self._invoke(bound, call, arguments)
             if message.type is MessageType.ONEWAY or bound.method.oneway:
                 return Reply(MessageType.REPLY, None, outcome, arguments)
@@ -152,6 +158,13 @@ class Processor:
         payload = codec.encode(_cut(error.payload(), self._text_max))
         is_final = error.type is not ApplicationErrorType.INTERNAL_ERROR
         return Reply(MessageType.EXCEPTION, payload, error.type.name, arguments, is_final)
+
+
+def _decoded(codec: Codec, method: Method, payload: bytes) -> Any:
+    if len(payload) < DECODED_ALONE_BYTES:
+        return codec.decode(method.arguments, payload)
+    with _decoding_a_large_one:
+        return codec.decode(method.arguments, payload)
 
 
 def _only(answered: Container[str], methods: Mapping[str, Method]) -> dict[str, Method]:
