@@ -49,8 +49,20 @@ def render_json(_logger: WrappedLogger | None, _name: str, event: EventDict) -> 
     return _encode(event).decode()
 
 
+def on_one_line(_logger: WrappedLogger, _name: str, event: EventDict) -> EventDict:
+    """Texts of callers begin no line and move no cursor: what cannot be printed is escaped, as JSON does."""
+    return {key: printable(value) if isinstance(value, str) else value for key, value in event.items()}
+
+
+def printable(text: str) -> str:
+    """`text` with escapes in place of line ends and of what else cannot be printed."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
 def _renderers(log_format: LogFormat) -> list[Processor]:
     remove: Any = structlog.stdlib.ProcessorFormatter.remove_processors_meta
     if log_format == "text":
-        return [remove, structlog.dev.ConsoleRenderer(colors=False)]
+        return [remove, on_one_line, structlog.dev.ConsoleRenderer(colors=False)]
     return [remove, structlog.processors.format_exc_info, render_json]

@@ -82,9 +82,7 @@ def _passing_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
         process.send_signal(number)
 
-    passed_on = [
-        number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN
-    ]
+    passed_on = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, stop) for number in passed_on}
     try:
         yield

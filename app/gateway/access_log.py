@@ -17,7 +17,7 @@ from typing import IO, NamedTuple
 
 import msgspec
 
-from app.logging import LogFormat, render_json
+from app.logging import LogFormat, printable, render_json
 
 FLUSH_EVERY_SECONDS = 0.2
 # What is not yet written when the disk or the reader of a pipe is slow; more is counted and left out.
@@ -117,6 +117,10 @@ def _quoted(text: str) -> str:
     return _encode(text[:NAME_CHARACTERS_MAX]).decode()
 
 
+def _shown(text: str) -> str:
+    return printable(text[:NAME_CHARACTERS_MAX]) or "-"
+
+
 def _json_line(record: AccessRecord) -> str:
     moment, request_id, ms, method, user, bytes_in, bytes_out, outcome, status, address, cached = record
     return (
@@ -130,7 +134,8 @@ def _json_line(record: AccessRecord) -> str:
 def _text_line(record: AccessRecord) -> str:
     clock = time.strftime("%H:%M:%S", time.localtime(record.time))
     cached = " cached" if record.cached else ""
+    user, method, outcome = map(_shown, (record.user, record.method, record.outcome))
     return (
-        f"{clock} {record.address} {record.user or '-'} {record.method or '-'} {record.outcome} {record.status} "
+        f"{clock} {record.address} {user} {method} {outcome} {record.status} "
         f"{record.ms:.1f} ms {record.bytes_in}+{record.bytes_out} bytes{cached} {record.request_id.decode()}"
     )
