@@ -41,6 +41,12 @@ _BACKUP_EXAMPLES = """\b
 Example:
   hms-gateway backup --data-dir /srv/hms /backup/hms-$(date +%F).db
 """
+_CHECK_EXAMPLES = """\b
+Examples:
+  hms-gateway check --data-dir /srv/hms/var
+  hms-gateway check --data-dir /srv/hms/var --remove
+  hms-gateway check --config /etc/hms-gateway/hms-gateway.toml --json > report.json
+"""
 _USER_EXAMPLES = """\b
 Examples:
   hms-gateway user add alice                       asks for the password
@@ -158,6 +164,42 @@ def backup(file: Path, config: Path | None, data_dir: Path | None, database: str
     from app.cli.backing_up import run_backup
 
     run_backup(settings, file)
+
+
+@application.command(epilog=_CHECK_EXAMPLES)
+@config_option
+@data_dir_option
+@database_option
+@click.option("--remove", is_flag=True, help="Remove directories without a row that hold no files.")
+@click.option("--remove-with-files", is_flag=True, help="Remove them with the files they hold. Look at the list first.")
+@click.option(
+    "--older-than",
+    type=click.FloatRange(min=0),
+    default=600,
+    metavar="SECONDS",
+    help="Leave out directories without a row in which something changed since: they may get their row yet.",
+)
+@click.option("--json", "as_json", is_flag=True, help="JSON on a terminal too.")
+def check(
+    config: Path | None,
+    data_dir: Path | None,
+    database: str | None,
+    remove: bool,
+    remove_with_files: bool,
+    older_than: float,
+    as_json: bool,
+) -> None:
+    """Compare the catalog with the directories, while a gateway runs or not.
+
+    Finds directories that look like those of databases, tables and partitions and have no row, as a gateway leaves
+    that was killed; managed tables and partitions whose directory is missing; what lies outside the roots; moves that
+    did not end; damage of an embedded database. One line for each on a terminal, one JSON object for each otherwise.
+    The exit status is 0 when nothing is left, 1 when something is, 2 when the check was not possible.
+    """
+    settings = _settings(config, data_dir=data_dir, database_url=database)
+    from app.cli.checking import CheckOptions, run_check
+
+    run_check(settings, CheckOptions(remove or remove_with_files, remove_with_files, older_than, as_json))
 
 
 # Negative numbers are arguments, not options.

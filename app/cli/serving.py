@@ -131,7 +131,7 @@ def _warn_of_outside_places(settings: Settings) -> None:
         _log.warning("could not look for tables outside the roots", error=str(error))
         return
     if found:
-        _log.warning(str(found))
+        _log.warning(str(found), see="hms-gateway check")
 
 
 def _announce(settings: Settings, addresses: list[tuple[Any, ...]], password: str | None) -> None:

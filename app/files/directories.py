@@ -7,12 +7,14 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from app.files.local import LocalDirectories
 from app.files.places import Place, parse_place
 from app.files.policy import FilePolicy, policy_of
+from app.metastore.place_ports import Tree
 from app.metastore.ports import DirectoryNotMade, FileSystemError, Reach
 
 _log = logging.getLogger(__name__)
@@ -47,8 +49,6 @@ class Backend(Protocol):
     def move(self, source: str, target_root: Any, target: str) -> None: ...
 
     def file_sizes(self, path: str) -> Iterator[tuple[str, int]]: ...
-
-    def directories(self, path: str, levels: int) -> Iterator[str]: ...
 
 
 class _Root:
@@ -208,14 +208,39 @@ class Directories:
             sizes = [size for name, size in root.backend.file_sizes(path) if not _is_hidden(name)]
         return len(sizes), sum(sizes)
 
-    def directories_below(self, location: str, levels: int) -> list[str]:
-        """Locations of the directories up to so many levels below one, sorted; of what is not MANAGED none."""
+    def roots(self) -> list[str]:
+        return [str(root.places[0]) for root in self._roots]
+
+    def real_location(self, location: str) -> str:
+        """The same for all spellings of a location, and for all links that lead to it on this machine."""
+        place = parse_place(location)
+        return f"file:{_real_path(place.path)}" if place.is_local and not place.is_elsewhere else str(place)
+
+    def is_local(self, location: str) -> bool:
+        return self._local(location) is not None
+
+    def names_below(self, location: str) -> Iterator[str]:
+        local = self._local(location)
+        with _translated(location):
+            yield from () if local is None else local[0].names(local[1])
+
+    def measure(self, location: str) -> Tree | None:
+        local = self._local(location)
+        with _translated(location):
+            return None if local is None else local[0].measure(local[1])
+
+    def delete_directories(self, location: str) -> bool:
+        local = self._local(location)
+        self._check_free_of_roots(location, "deleted")
+        with _translated(location):
+            return local is not None and local[0].delete_directories(local[1])
+
+    def _local(self, location: str) -> tuple[LocalDirectories, str] | None:
         managed = self._managed(location)
         if managed is None:
-            return []
+            return None
         root, path = managed
-        with _translated(location):
-            return sorted(f"{location.rstrip('/')}/{one}" for one in root.backend.directories(path, levels))
+        return (root.backend, path) if isinstance(root.backend, LocalDirectories) else None
 
     def _policy(self, scheme: str) -> FilePolicy:
         return policy_of(scheme, self._policies, self._default)
@@ -271,6 +296,17 @@ class Directories:
             return RemoteDirectories(place.scheme, place.authority, place.path, options)
         except UnknownFileSystem as error:
             raise _no_file_system(place.scheme) from error
+
+
+def _real_path(path: str) -> str:
+    folder, _, name = path.rpartition("/")
+    real = f"{_real_folder(folder or '/').rstrip('/')}/{name}"
+    return os.path.realpath(real) if os.path.islink(real) else real
+
+
+@lru_cache(maxsize=4_096)
+def _real_folder(path: str) -> str:
+    return os.path.realpath(path)
 
 
 def _is_hidden(relative_path: str) -> bool:

@@ -11,10 +11,12 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from app.files.handles import LISTING, REACHING, Handle, is_folder, is_there, open_below, open_top, rename_to_free_name
+from app.metastore.place_ports import Tree
 
 _ATTEMPTS: Final = 5
 # Handles that one call keeps of the parents of directories it makes.
 _KEPT_HANDLES_MAX: Final = 16
+_NOT_EMPTY: Final = (errno.ENOTEMPTY, errno.EEXIST)
 
 
 class LocalDirectories:
@@ -138,15 +140,41 @@ class LocalDirectories:
                     with suppress(FileNotFoundError):
                         yield f"{visit.folder}{entry.name}", entry.stat(follow_symlinks=False).st_size
 
-    def directories(self, path: str, levels: int) -> Iterator[str]:
-        """Paths, relative to `path`, of the directories up to so many levels below it."""
+    def names(self, path: str) -> Iterator[str]:
+        """Names of the directories directly below, read as they are asked for; of what is not a directory none."""
         try:
-            top = self.open(path)
-        except (FileNotFoundError, NotADirectoryError):
+            top = self.open(path, LISTING)
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
             return
-        with top:
-            for visit in _walk(top, (FileNotFoundError, PermissionError), levels=levels):
-                yield from (f"{visit.folder}{name}" for name in visit.directories)
+        with top, os.scandir(top.number) as entries:
+            yield from (entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+
+    def measure(self, path: str) -> Tree | None:
+        """The whole of a directory, hidden files too; None where there is none. Raises where part cannot be read."""
+        tree = _Measured()
+        try:
+            with self.open(path) as top:
+                for visit in _walk(top, FileNotFoundError):
+                    tree.add(visit)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return tree.result()
+
+    def delete_directories(self, path: str) -> bool:
+        """Delete a directory and those below it; False when that stopped at one with something else in it."""
+        folder, name = _split(path)
+        try:
+            with self.open(folder) as parent:
+                with open_below(parent, name) as top:
+                    _empty(top, keeps_files=True)
+                os.rmdir(name, dir_fd=parent.number)
+        except FileNotFoundError:
+            return True
+        except OSError as error:
+            if error.errno not in _NOT_EMPTY:
+                raise
+            return False
+        return True
 
     def _make_root(self) -> bool:
         try:
@@ -208,19 +236,21 @@ def _delete(parent: Handle, name: str) -> None:
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=parent.number)
     except OSError as error:
-        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+        if error.errno not in _NOT_EMPTY:
             raise
         with open_below(parent, name) as top:
             _empty(top)
         os.rmdir(name, dir_fd=parent.number)
 
 
-def _empty(top: Handle) -> None:
+def _empty(top: Handle, *, keeps_files: bool = False) -> None:
     """Delete all below a directory, with few handles open however deep it is."""
     folders: list[str] = []
     for visit in _walk(top, FileNotFoundError):
         visit.directories[:] = [name for name in visit.directories if not _has_gone(visit.handle, name)]
         folders.extend(f"{visit.folder}{name}" for name in visit.directories)
+        if keeps_files and visit.files:
+            raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), visit.folder)
         for entry in visit.files:
             with suppress(FileNotFoundError):
                 os.unlink(entry.name, dir_fd=visit.handle.number)
@@ -251,17 +281,38 @@ class _Visit(NamedTuple):
     files: list[os.DirEntry[str]]
 
 
+class _Measured:
+    """What walks over directories add up to."""
+
+    def __init__(self) -> None:
+        self._directories = -1  # the first one is what is measured
+        self._files = self._bytes = 0
+        self._newest_seconds = 0.0
+
+    def add(self, visit: _Visit) -> None:
+        self._directories += 1
+        found = [os.fstat(visit.handle.number)]
+        for entry in visit.files:
+            with suppress(FileNotFoundError):
+                found.append(entry.stat(follow_symlinks=False))
+                self._files += 1
+                self._bytes += found[-1].st_size
+        self._newest_seconds = max(self._newest_seconds, *(one.st_mtime for one in found))
+
+    def result(self) -> Tree:
+        return Tree(self._directories, self._files, self._bytes, self._newest_seconds)
+
+
 def _walk(
     top: Handle,
-    passed_over: type[OSError] | tuple[type[OSError], ...],
+    passed_over: type[OSError] | tuple[type[OSError], ...] = (),
     *,
     skips_hidden: bool = False,
-    levels: int | None = None,
 ) -> Iterator[_Visit]:
     """A directory and those below it, each after the one it lies in, however they change meanwhile."""
-    pending = [("", 1)]
+    pending = [""]
     while pending:
-        folder, level = pending.pop()
+        folder = pending.pop()
         try:
             handle = open_below(top, folder[:-1] or ".", LISTING)
         except passed_over:
@@ -275,7 +326,4 @@ def _walk(
                     else:
                         visit.files.append(entry)
             yield visit
-        if levels is None or level < levels:
-            pending += [
-                (f"{folder}{name}/", level + 1) for name in visit.directories if not (skips_hidden and name[0] in "._")
-            ]
+        pending += [f"{folder}{name}/" for name in visit.directories if not (skips_hidden and name[0] in "._")]

@@ -73,13 +73,5 @@ class RemoteDirectories:
         for name, details in self._files.find(full, detail=True).items():
             yield name[len(full) :].lstrip("/"), int(details.get("size") or 0)
 
-    def directories(self, path: str, levels: int) -> Iterator[str]:
-        full = self._full(path).rstrip("/")
-        if not self._files.isdir(full):
-            return
-        for name, details in self._files.find(full, maxdepth=levels, withdirs=True, detail=True).items():
-            if details.get("type") == "directory" and name != full:
-                yield name[len(full) :].lstrip("/")
-
     def _full(self, path: str) -> str:
         return str(self._files._strip_protocol(f"{self._base}{self._root}/{path}"))

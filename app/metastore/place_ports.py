@@ -1,6 +1,6 @@
 """Where the catalog says that things lie, a page at a time: what a check of the directories needs of storage."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,7 +17,7 @@ class DatabasePlace:
 
 @dataclass(frozen=True, slots=True)
 class TablePlace:
-    """`owns_data` is true where the catalog deletes the data with the table; views have no location."""
+    """`owns_data` is true where the catalog makes the table's directory, and deletes it with the table."""
 
     table_id: TableId
     db_name: str
@@ -55,6 +55,8 @@ class PlaceReads(Protocol):
 
     def tables(self, after: int, limit: int) -> list[TablePlace]: ...
 
+    def tables_named(self, db_name: str, names: Sequence[str]) -> list[TablePlace]: ...
+
     def tables_with_ids(self, ids: Collection[int]) -> list[TablePlace]: ...
 
     def partitions(self, after: int, limit: int) -> list[PartitionPlace]: ...
@@ -69,3 +71,42 @@ class PlaceReads(Protocol):
 
     def owned_partitions_elsewhere(self, beginnings: Sequence[str]) -> list[PartitionsBelow]:
         """The same for partitions, without looking at those that lie below their table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A directory with everything below it; `newest_seconds` is the time of the last change."""
+
+    directories: int
+    files: int
+    total_bytes: int
+    newest_seconds: float
+
+
+class DirectoryTrees(Protocol):
+    """What a check needs of the file systems: directories of this machine below the roots. Raises FileSystemError."""
+
+    def roots(self) -> list[str]: ...
+
+    def is_local(self, location: str) -> bool:
+        """Whether it is below a root on this machine; of other locations there is nothing to see here."""
+
+    def is_directory(self, location: str) -> bool: ...
+
+    def real_location(self, location: str) -> str:
+        """The same text for all spellings of a location, and for all symbolic links that lead to it."""
+
+    def names_below(self, location: str) -> Iterator[str]:
+        """Names of the directories directly below, read as they are asked for."""
+
+    def measure(self, location: str) -> Tree | None:
+        """None where there is no such directory. Raises where part of it cannot be read."""
+
+    def move_directory(self, source: str, target: str) -> None:
+        """Nothing that is there is replaced."""
+
+    def delete_directory(self, location: str) -> None:
+        """With all that is in it."""
+
+    def delete_directories(self, location: str) -> bool:
+        """With the directories in it; False when there is more than directories."""

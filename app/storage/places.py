@@ -49,6 +49,10 @@ class PlaceRepository(Repository):
     def tables(self, after: int, limit: int) -> list[TablePlace]:
         return self._tables(TABLES.c.table_id > after, limit)
 
+    def tables_named(self, db_name: str, names: Sequence[str]) -> list[TablePlace]:
+        is_named = is_among(TABLES.c.name, names, self._dialect_name)
+        return self._tables(and_(DATABASES.c.name == db_name, is_named), len(names))
+
     def tables_with_ids(self, ids: Collection[int]) -> list[TablePlace]:
         return self._tables(has_id_among(TABLES.c.table_id, ids, self._dialect_name), len(ids))
 
@@ -146,8 +150,8 @@ def _table(row: Row[Any]) -> TablePlace:
         TableId(row.table_id),
         row.db_name,
         row.name,
-        None if is_view(row.table_type) else row.location,
-        _owns_data(row.parameters),
+        row.location,
+        not is_view(row.table_type) and _owns_data(row.parameters),
         tuple((key.name or "").lower() for key in decode_columns(row.partition_keys) or ()),
         row.partition_count,
     )

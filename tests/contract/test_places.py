@@ -50,7 +50,7 @@ def test_tables_come_in_pages_with_whose_the_data_are(store: SqlStore) -> None:
     assert [(one.table_id, str(one), one.location, one.owns_data) for one in found] == [
         (managed.table_id, "sales.t", TABLE_LOCATION, True),
         (external.table_id, "sales.e", "file:/x/e", False),
-        (view.table_id, "sales.v", None, True),
+        (view.table_id, "sales.v", "file:/x/v", False),
     ]
     assert (found[0].partition_keys, found[0].partition_count) == (("k0", "k1"), 3)
     assert read(store, lambda places: places.tables(managed.table_id, 1)) == [found[1]]

@@ -145,18 +145,6 @@ def test_directories_are_moved_between_roots_and_replace_nothing(tmp_path: Path)
         files.move_directory(f"file:{tmp_path}/a/t", f"file:{tmp_path}/b/u")
 
 
-def test_directories_below_are_listed_without_links(tmp_path: Path) -> None:
-    for name in ("d.db/t/p=1/deep", "d.db/_hidden", "e.db"):
-        (tmp_path / "root" / name).mkdir(parents=True)
-    (tmp_path / "root" / "link").symlink_to(tmp_path)
-    root = f"file:{tmp_path}/root"
-    files = Directories(roots=[root])
-    listed = [one.removeprefix(f"{root}/") for one in files.directories_below(root, 3)]
-    assert listed == ["d.db", "d.db/_hidden", "d.db/t", "d.db/t/p=1", "e.db"]
-    assert files.directories_below(f"{root}/missing", 3) == []
-    assert files.directories_below(f"file:{tmp_path}", 3) == []
-
-
 def test_a_handle_leads_to_what_it_was_opened_for(tmp_path: Path) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
     with open_top(str(tmp_path)) as top, open_below(top, "a/b", REACHING) as below:
