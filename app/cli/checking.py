@@ -4,7 +4,8 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import compress, islice
+from operator import not_
 from typing import Any, Final
 
 import click
@@ -13,6 +14,7 @@ from rich.markup import escape
 from app.cli.output import EXIT_REFUSED, fail, fail_for_store, out
 from app.clock import SystemClock
 from app.files import Directories
+from app.logging import printable
 from app.main import database_url, directories, find_outside_places
 from app.metastore.directory_removal import DirectoryRemoval, UnknownDirectory
 from app.metastore.known_places import Candidate, KnownPlaces
@@ -116,9 +118,9 @@ class _Check:
         for group in unknown.find(known):
             old = self._old_ones(group)
             while found := list(islice(old, _REMOVED_AT_ONCE)):
-                doomed = [one for one in found if options.removes and removal.takes(one.tree)]
-                spared = [one for one in found if one not in doomed]
-                for one in [*spared, *removal.remove(doomed)]:
+                is_doomed = [options.removes and removal.takes(one.tree) for one in found]
+                spared = compress(found, map(not_, is_doomed))
+                for one in [*spared, *removal.remove(list(compress(found, is_doomed)))]:
                     self._add_unknown(one)
 
     def _old_ones(self, group: list[Candidate]) -> Iterator[UnknownDirectory]:
@@ -172,7 +174,8 @@ class _Report:
             print(json.dumps({"what": what, **fields}))
         else:
             color = "yellow" if is_left else "green"
-            out.print(f"[{color}]{what.replace('_', ' ')}[/{color}] {escape(_TEXTS[what](fields))}", **_PLAIN)
+            text = escape(printable(_TEXTS[what](fields)))
+            out.print(f"[{color}]{what.replace('_', ' ')}[/{color}] {text}", **_PLAIN)
 
     def finish(self) -> None:
         """The last line. Ends the command where something is left."""

@@ -63,7 +63,7 @@ class DirectoryRemoval:
             return []
         try:
             self._store.write(lambda tx: self._set_aside(tx, candidates, aside, reasons))
-            unknown = {one.location for one in self._known.unknown(candidates)}
+            unknown = {one.location for one in self._known.unknown_again(candidates)}
         except BaseException:
             for place in aside:
                 self._put_back(place, aside[place])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TypeVar
 
-from app.metastore.ids import TableId
+from app.metastore.ids import PartitionId, TableId
 from app.metastore.outside_places import PAGE_ROWS, database_places
 from app.metastore.place_ports import DirectoryTrees, PartitionPlace, PlaceReads, TablePlace
 from app.metastore.ports import FileSystemError, PendingMove, Snapshot, Store, Transaction
@@ -29,6 +29,7 @@ class _Known:
     location: str
     holds_others: bool = False
     table_id: TableId | None = None
+    partition_id: PartitionId | None = None
 
 
 class KnownPlaces:
@@ -45,15 +46,23 @@ class KnownPlaces:
 
     def unknown(self, candidates: Iterable[Candidate]) -> list[Candidate]:
         """Those that nothing lies at, in or around. Raises StoreUnavailable."""
-        remaining = _Remaining(candidates)
-        if remaining:
-            self._strike(remaining, self._all())
-        return remaining.candidates
+        self._last_table_id = self._last_partition_id = 0
+        return self._passed(candidates, self._noted())
+
+    def unknown_again(self, candidates: Iterable[Candidate]) -> list[Candidate]:
+        """The same later, for some of those that `unknown` gave. The others are still to be asked for what is new."""
+        return self._passed(candidates, self._all())
 
     def still_unknown(self, candidates: Iterable[Candidate], tx: Transaction) -> list[Candidate]:
         """Those that nothing new since `unknown` concerns. Quick, since it is for a unit of work."""
         remaining = _Remaining(candidates)
         self._strike(remaining, _new(tx, self._last_table_id, self._last_partition_id, remaining.candidates))
+        return remaining.candidates
+
+    def _passed(self, candidates: Iterable[Candidate], known: Iterable["_Known"]) -> list[Candidate]:
+        remaining = _Remaining(candidates)
+        if remaining:
+            self._strike(remaining, known)
         return remaining.candidates
 
     def _strike(self, remaining: "_Remaining", known: Iterable[_Known]) -> None:
@@ -63,16 +72,21 @@ class KnownPlaces:
             except FileSystemError:
                 continue  # a location that no file system takes holds nothing
 
+    def _noted(self) -> Iterator[_Known]:
+        """All, and the ids behind which there is what comes later."""
+        for one in self._all():
+            self._last_table_id = max(self._last_table_id, one.table_id or 0)
+            self._last_partition_id = max(self._last_partition_id, one.partition_id or 0)
+            yield one
+
     def _all(self) -> Iterator[_Known]:
         yield from (_Known(root, holds_others=True) for root in self._files.roots())
         yield from _of_moves(self._store.read(lambda snapshot: snapshot.pending_moves()))
         for database in database_places(self._store):
             yield from (_Known(location, holds_others=True) for location in database.locations)
         for table in table_places(self._store):
-            self._last_table_id = table.table_id
             yield from _of_table(table)
         for partition in partition_places(self._store):
-            self._last_partition_id = partition.partition_id
             yield from _of_partition(partition)
         yield from _of_moves(self._store.read(lambda snapshot: snapshot.pending_moves()))
 
@@ -170,7 +184,7 @@ def _of_table(table: TablePlace) -> Iterator[_Known]:
 
 def _of_partition(partition: PartitionPlace) -> Iterator[_Known]:
     if partition.location:
-        yield _Known(partition.location)
+        yield _Known(partition.location, partition_id=partition.partition_id)
 
 
 def _table_id(table: TablePlace) -> int:

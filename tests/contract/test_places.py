@@ -2,8 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
+from app.files import Directories
+from app.metastore.known_places import Candidate, KnownPlaces
 from app.metastore.place_ports import PartitionsBelow, PlaceReads
 from app.metastore.ports import StoredTable, Transaction
 from app.storage import SqlStore
@@ -111,3 +114,15 @@ def test_what_lies_elsewhere(store: SqlStore) -> None:
         PartitionsBelow("sales.out", "file:/old/out", 3),
     ]
     assert read(store, lambda places: places.owned_tables_elsewhere(["file:/"], 0, 10)) == []
+
+
+def test_a_unit_of_work_sees_what_came_since_a_pass(store: SqlStore, tmp_path: Path) -> None:
+    root = f"file:{tmp_path}"
+    known = KnownPlaces(store, Directories(roots=[root]))
+    create_at(store, "t", f"{root}/t", VALUES)
+    candidates = [Candidate("table", f"{root}/{name}") for name in ("t", "new", "lost")]
+    found = known.unknown(candidates)
+    assert found == candidates[1:]
+    create_at(store, "new", f"{root}/new")
+    assert store.write(lambda tx: known.still_unknown(found, tx)) == candidates[2:]
+    assert known.unknown_again(found) == candidates[2:]

@@ -214,6 +214,17 @@ def test_a_creation_in_between_gets_a_directory_of_its_own(checked: Checked) -> 
     assert [path.name for path in checked.path("d.db").iterdir()] == ["t"]
 
 
+def test_what_is_new_is_known_to_each_part_of_a_removal(checked: Checked) -> None:
+    """A directory in use is not even moved for a moment, though the first part looked at the catalog after it."""
+    checked.make("d.db/t", "d.db/u")
+    first, second = sorted(checked.found(), key=lambda one: one.location)
+    checked.table("u")
+    assert [one.is_removed for one in checked.remove([first])] == [True]
+    files = Interrupting(checked.catalog.files, lambda: pytest.fail("it was moved"))
+    removal = DirectoryRemoval(checked.catalog.store, files, checked.known, lambda tree: True, with_files=True)  # type: ignore[arg-type]
+    assert [one.kept for one in removal.remove([UnknownDirectory(second, Tree(0, 0, 0, 0))])] == ["it has a row by now"]
+
+
 def test_a_file_in_between_keeps_the_directory(checked: Checked) -> None:
     checked.make("d.db/t")
     found = [UnknownDirectory(one, Tree(0, 0, 0, 0)) for one in checked.found()]
@@ -225,7 +236,7 @@ def test_a_file_in_between_keeps_the_directory(checked: Checked) -> None:
 
 def test_a_database_that_cannot_be_asked_takes_everything_back(checked: Checked) -> None:
     class Broken(KnownPlaces):
-        def unknown(self, candidates: object) -> list[Candidate]:
+        def unknown_again(self, candidates: object) -> list[Candidate]:
             raise RuntimeError
 
     checked.make("t")
