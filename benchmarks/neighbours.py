@@ -1,103 +1,150 @@
 """A quiet user's small calls, alone and beside a noisy user of another address: p50, p99 and how many times as long.
 
-The quiet one makes a call that no cache answers on a connection of its own, and one on a new connection each time."""
+The quiet one makes a call that no cache answers on a connection of its own, and one on a new connection each time, with
+a little pause between. Alone and beside are measured in turns. For comparison the same noise is made to a bare uvicorn
+that answers the same calls without looking at them. `nice -n -15` keeps other work of the machine out of the figures.
+"""
 
 import argparse
+import asyncio
 import contextlib
 import multiprocessing
-import resource
-import socket
-import ssl
 import statistics
 import tempfile
-import threading
 import time
-import zlib
-from base64 import b64encode
 from collections.abc import Callable, Iterator
-from multiprocessing.synchronize import Event
+from multiprocessing.connection import Connection
 from pathlib import Path
 from time import perf_counter
 
+from app.gateway.tls import CERTIFICATE_NAME, KEY_NAME
 from app.gateway.users import add_user
+from benchmarks import noise as noisy
+from benchmarks.http import Serving
+from benchmarks.noise import LONG_LIST, SCENARIOS, SMALL_CALL, ask, connected
 from benchmarks.report import print_table
 from benchmarks.server import fill
-from tests.server import API_PATH, PASSWORD, USER, GatewayServer, trusting
+from tests.server import PASSWORD, USER, GatewayServer
 
-MIB = 1 << 20
-QUIET_ADDRESS, NOISY_ADDRESS = "127.0.0.2", "127.0.0.3"
-NOISY = ("noisy", "makes a lot of noise")
-QUIET_CALL = b'[1,"get_open_txns",1,1,{}]'
-LONG_LIST = b'[1,"get_partitions",1,1,{"1":{"str":"sales"},"2":{"str":"ten_thousand"},"3":{"i16":-1}}]'
-LONG_PATTERN = b'[1,"get_tables",1,2,{"1":{"str":"sales"},"2":{"str":"%s"}}]'
-SETTLING_SECONDS = 1.0
+ADDRESS = "127.0.0.2"
+SETTLING_SECONDS = 0.5
+IDLE_PART, IDLE_LOOKS_MAX = 0.05, 60
+PAUSE_SECONDS = 0.001
+BARE_LIST_CHUNKS, BARE_LIST_CHUNK = 400, b" " * 65_536
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=4.0, help="of each measurement")
+    parser.add_argument("--calls", type=int, default=1_200, help="in each situation")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--no-bare", action="store_true", help="leave the bare uvicorn out")
     parser.add_argument("scenario", nargs="*", help=f"of {', '.join(SCENARIOS)}; all when none is named")
     arguments = parser.parse_args()
     rows = []
     for name in arguments.scenario or SCENARIOS:
         with tempfile.TemporaryDirectory() as folder:
-            rows += beside(name, Path(folder), arguments.seconds)
+            rows += beside(name, Path(folder), arguments.calls, arguments.rounds, not arguments.no_bare)
     print_table(
         "A quiet user's small calls beside a noisy one (goal: p99 below 5 times that of alone)",
-        ["the noisy one", "call", "alone: p50", "p99", "beside: p50", "p99", "p99 ratio", "failed", "memory, peak"],
+        ["the noisy one", "call", "alone: p50", "p99", "beside: p50", "p99", "p99 ratio", "failed", "memory, peak",
+         "bare uvicorn: alone p99", "beside p99", "p99 ratio"],
         rows,
-    )
+    )  # fmt: skip
 
 
-def beside(name: str, folder: Path, seconds: float) -> list[list[str]]:
+def beside(name: str, folder: Path, calls: int, rounds: int, with_bare: bool) -> list[list[str]]:
     """One scenario against a server of its own."""
     fill(folder / "metastore.db", {"ten_thousand": 10_000})
     with GatewayServer(folder, settings={"access_log": False}) as server:
-        add_user(folder / "users", *NOISY)
-        alone = [measured(call, server.port, seconds) for call in CALLS.values()]
-        with noise(name, server.port):
-            noisy = [measured(call, server.port, seconds) for call in CALLS.values()]
+        add_user(folder / "users", noisy.USER, noisy.PASSWORD)
+        ours = in_turns(name, Serving(server.port, server.pid), calls, rounds)
         peak = peak_mib(server.pid)
+    theirs = bare_in_turns(name, folder, calls, rounds) if with_bare else None
     return [
-        [name, call, *cells(quiet), *cells(loud), f"{p99(loud[0]) / p99(quiet[0]):.1f} ×", str(loud[1]), f"{peak} MiB"]
-        for call, quiet, loud in zip(CALLS, alone, noisy, strict=True)
+        [
+            name,
+            call,
+            *cells(alone),
+            *cells(loud),
+            ratio(alone, loud),
+            str(alone.failed + loud.failed),
+            f"{peak} MiB",
+            *([] if theirs is None else reference(*theirs[call])),
+        ]
+        for call, (alone, loud) in ours.items()
     ]
 
 
-Measured = tuple[list[float], int]
+def bare_in_turns(name: str, folder: Path, calls: int, rounds: int) -> "Situations":
+    with bare_server(folder) as serving:
+        return in_turns(name, serving, calls, rounds)
 
 
-def measured(call: Callable[[int], Iterator[None]], port: int, seconds: float) -> Measured:
-    """Times of the calls, and how many failed."""
-    times: list[float] = []
-    failed = 0
-    end = perf_counter() + seconds
-    while perf_counter() < end:
-        try:
-            calls = call(port)
-            next(calls)
-            while perf_counter() < end:
-                begin = perf_counter()
+class Measured:
+    """The times of the calls in one situation."""
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+        self.failed = 0
+
+    def add(self, call: Callable[[int], Iterator[None]], port: int, count: int) -> None:
+        goal = len(self.times) + count
+        while len(self.times) < goal:
+            try:
+                calls = call(port)
                 next(calls)
-                times.append(perf_counter() - begin)
-        except (OSError, AssertionError):
-            failed += 1
-    assert times, "no call was answered"
-    return times, failed
+                while len(self.times) < goal:
+                    time.sleep(PAUSE_SECONDS)
+                    begin = perf_counter()
+                    next(calls)
+                    self.times.append(perf_counter() - begin)
+            except (OSError, AssertionError):
+                self.failed += 1
+                assert self.failed < 1_000, "the calls fail"
+
+    @property
+    def p99(self) -> float:
+        return sorted(self.times)[len(self.times) * 99 // 100]
+
+
+Situations = dict[str, tuple[Measured, Measured]]
+
+
+def in_turns(name: str, serving: Serving, calls: int, rounds: int) -> Situations:
+    """Each kind of call, alone and beside the noise."""
+    measured = {call: (Measured(), Measured()) for call in CALLS}
+    for _ in range(rounds):
+        wait_until_idle(serving)
+        for call, (alone, _) in measured.items():
+            alone.add(CALLS[call], serving.port, calls // rounds)
+        with noise(name, serving.port):
+            for call, (_, loud) in measured.items():
+                loud.add(CALLS[call], serving.port, calls // rounds)
+    return measured
+
+
+def wait_until_idle(serving: Serving) -> None:
+    """What the noise has left to do is done."""
+    for _ in range(IDLE_LOOKS_MAX):
+        before = serving.cpu_seconds()
+        time.sleep(SETTLING_SECONDS)
+        if serving.cpu_seconds() - before < IDLE_PART * SETTLING_SECONDS:
+            return
+    raise AssertionError("the server is busy although there is no noise")
 
 
 def warm(port: int) -> Iterator[None]:
     """The first step makes the connection and checks the password, each further one calls."""
-    with connected(port, QUIET_ADDRESS) as connection:
+    with connected(port, ADDRESS) as connection:
         while True:
-            ask(connection, USER, PASSWORD, QUIET_CALL)
+            ask(connection, USER, PASSWORD, SMALL_CALL)
             yield
 
 
 def fresh(port: int) -> Iterator[None]:
     while True:
-        with connected(port, QUIET_ADDRESS) as connection:
-            ask(connection, USER, PASSWORD, QUIET_CALL)
+        with connected(port, ADDRESS) as connection:
+            ask(connection, USER, PASSWORD, SMALL_CALL)
         yield
 
 
@@ -105,12 +152,15 @@ CALLS = {"warm": warm, "new connection": fresh}
 
 
 def cells(measured: Measured) -> list[str]:
-    return [f"{statistics.median(measured[0]) * 1000:.1f} ms", f"{p99(measured[0]) * 1000:.1f} ms"]
+    return [f"{statistics.median(measured.times) * 1000:.1f} ms", f"{measured.p99 * 1000:.1f} ms"]
 
 
-def p99(times: list[float] | Measured) -> float:
-    ordered = sorted(times)
-    return ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)]
+def ratio(alone: Measured, loud: Measured) -> str:
+    return f"{loud.p99 / alone.p99:.1f} ×"
+
+
+def reference(alone: Measured, loud: Measured) -> list[str]:
+    return [f"{alone.p99 * 1000:.1f} ms", f"{loud.p99 * 1000:.1f} ms", ratio(alone, loud)]
 
 
 @contextlib.contextmanager
@@ -118,7 +168,7 @@ def noise(name: str, port: int) -> Iterator[None]:
     """The noisy one, in a process of its own."""
     context = multiprocessing.get_context("spawn")
     has_begun = context.Event()
-    process = context.Process(target=make_noise, args=(name, port, has_begun))
+    process = context.Process(target=noisy.make_noise, args=(name, port, has_begun))
     process.start()
     try:
         assert has_begun.wait(60), "the noise has not begun"
@@ -130,141 +180,67 @@ def noise(name: str, port: int) -> Iterator[None]:
         process.join()
 
 
-def make_noise(name: str, port: int, has_begun: Event) -> None:
+@contextlib.contextmanager
+def bare_server(certificates: Path) -> Iterator[Serving]:
+    """A bare uvicorn in a process of its own, with the gateway's certificate."""
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    process = context.Process(target=serve_bare, args=(certificates, there))
+    process.start()
+    try:
+        assert here.poll(60), "the bare server did not start"
+        assert process.pid is not None
+        yield Serving(here.recv(), process.pid)
+    finally:
+        process.kill()
+        process.join()
+
+
+def serve_bare(certificates: Path, started: Connection) -> None:
+    import resource
+
+    import uvicorn
+
+    class Bare(uvicorn.Server):
+        async def startup(self, sockets: object = None) -> None:
+            await super().startup()
+            started.send(self.servers[0].sockets[0].getsockname()[1])
+
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    connections, one = SCENARIOS[name]
-    threads = [threading.Thread(target=again_and_again, args=(one, port)) for _ in range(connections)]
-    bomb()
-    for thread in threads:
-        thread.start()
-    has_begun.set()
+    config = uvicorn.Config(
+        bare_application,
+        host="127.0.0.1",
+        port=0,
+        loop="uvloop",
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        ssl_certfile=certificates / CERTIFICATE_NAME,
+        ssl_keyfile=str(certificates / KEY_NAME),
+    )
+    Bare(config).run()
 
 
-def again_and_again(one: Callable[[int], None], port: int) -> None:
+async def bare_application(scope, receive, send) -> None:
+    """Reads the body and answers ok; a list as large as the gateway's to who asks for one."""
+    body = b""
     while True:
-        try:
-            one(port)
-        except (OSError, AssertionError):
-            time.sleep(0.01)
-
-
-def long_patterns(port: int) -> None:
-    with connected(port, NOISY_ADDRESS) as connection:
-        while True:
-            # Another one each time, which no cache knows.
-            ask(connection, *NOISY, LONG_PATTERN % (b"a*b" * 20_000 + str(perf_counter()).encode()))
-
-
-def gzip_bombs(port: int) -> None:
-    with connected(port, NOISY_ADDRESS) as connection:
-        while True:
-            ask(connection, *NOISY, bomb(), "Content-Encoding: gzip", any_status=True)
-
-
-def silent_sockets(port: int) -> None:
-    sockets = []
-    for _ in range(3_000):
-        silent = socket.create_connection(("127.0.0.1", port), source_address=(NOISY_ADDRESS, 0))
-        silent.setblocking(False)
-        sockets.append(silent)
-    while True:
-        for number, silent in enumerate(sockets):
-            with contextlib.suppress(BlockingIOError):
-                if silent.recv(1) == b"":
-                    silent.close()
-                    sockets[number] = socket.create_connection(("127.0.0.1", port), source_address=(NOISY_ADDRESS, 0))
-                    sockets[number].setblocking(False)
-        time.sleep(0.1)
-
-
-def wrong_passwords(port: int) -> None:
-    with connected(port, NOISY_ADDRESS) as connection:
-        while True:
-            ask(connection, f"name{perf_counter()}", "wrong", QUIET_CALL, any_status=True)
-
-
-def slow_readers(port: int) -> None:
-    with connected(port, NOISY_ADDRESS) as connection:
-        connection.sendall(request(*NOISY, LONG_LIST))
-        while connection.recv(1_024):
-            time.sleep(0.5)
-
-
-def half_uploads(port: int) -> None:
-    with connected(port, NOISY_ADDRESS) as connection:
-        connection.sendall(request(*NOISY, b"[" + b" " * 31 * MIB, length=32 * MIB))
-        while connection.recv(65_536):
-            pass
-
-
-def big_listings(port: int) -> None:
-    with connected(port, NOISY_ADDRESS) as connection:
-        connection.sendall(request(*NOISY, LONG_LIST, "Connection: close"))
-        while connection.recv(MIB):
-            pass
-
-
-SCENARIOS = {
-    "long patterns": (40, long_patterns),
-    "gzip bombs": (8, gzip_bombs),
-    "silent sockets": (1, silent_sockets),
-    "wrong passwords": (50, wrong_passwords),
-    "slow readers": (30, slow_readers),
-    "half uploads": (40, half_uploads),
-    "big listings": (8, big_listings),
-}
-
-
-def bomb(made: list[bytes] = []) -> bytes:  # noqa: B006 - made once
-    if not made:
-        compressor = zlib.compressobj(9, wbits=31)
-        pieces = [compressor.compress(b" " * MIB) for _ in range(255)]
-        made.append(b"".join(pieces) + compressor.flush())
-    return made[0]
-
-
-@contextlib.contextmanager
-def connected(port: int, address: str) -> Iterator[ssl.SSLSocket]:
-    plain = socket.create_connection(("127.0.0.1", port), timeout=30, source_address=(address, 0))
-    plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    with plain, trusting().wrap_socket(plain) as connection:
-        yield connection
-
-
-def request(user: str, password: str, body: bytes, *headers: str, length: int | None = None) -> bytes:
-    token = b64encode(f"{user}:{password}".encode()).decode()
-    lines = [
-        f"POST {API_PATH} HTTP/1.1",
-        "Host: localhost",
-        f"Authorization: Basic {token}",
-        f"Content-Length: {len(body) if length is None else length}",
-        *headers,
-    ]
-    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
-
-
-def ask(
-    connection: ssl.SSLSocket, user: str, password: str, body: bytes, *headers: str, any_status: bool = False
-) -> None:
-    """One call. Raises AssertionError for another status than 200, OSError for a closed connection."""
-    connection.sendall(request(user, password, body, *headers))
-    data = b""
-    while b"\r\n\r\n" not in data:
-        data += received(connection)
-    head, _, rest = data.partition(b"\r\n\r\n")
-    assert any_status or head.startswith(b"HTTP/1.1 200"), head
-    length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
-    assert length, "a reply without a length"
-    while len(rest) < int(length):
-        rest += received(connection)
-
-
-def received(connection: ssl.SSLSocket) -> bytes:
-    data = connection.recv(65_536)
-    if not data:
-        raise ConnectionError("closed")
-    return data
+        message = await receive()
+        body = body or message.get("body", b"")
+        if not message.get("more_body"):
+            break
+    is_list = body == LONG_LIST
+    length = BARE_LIST_CHUNKS * len(BARE_LIST_CHUNK) if is_list else 2
+    headers = [(b"content-length", b"%d" % length)]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    if is_list:
+        for _ in range(BARE_LIST_CHUNKS):
+            await send({"type": "http.response.body", "body": BARE_LIST_CHUNK, "more_body": True})
+            await asyncio.sleep(0)
+    await send({"type": "http.response.body", "body": b"" if is_list else b"ok"})
 
 
 def peak_mib(pid: int) -> int:

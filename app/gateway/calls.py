@@ -9,13 +9,15 @@ from app.gateway.body_shares import overloaded
 from app.gateway.identity import Refused
 from app.gateway.metrics import Metrics
 from app.gateway.streaming import ReplyStream
-from app.gateway.worker_threads import BUSY_THREADS, WorkerThreads
+from app.gateway.worker_threads import WorkerThreads
 from app.limits import Limits
 from app.rpc.processor import Reply
 from app.shares import Bound, Shares
 
 # Users share these, a few each: that many are never busy at the same time.
 GATES = 64
+# One waits for the database while the other encodes.
+MADE_AT_ONCE = 2
 
 Work = Callable[[], Reply]
 # Put around the chunks of a long reply before they are pumped: envelope, compression.
@@ -44,7 +46,7 @@ class CallRunner:
             Bound("calls_per_user_max", limits.calls_per_user_max),
         )
         # Chunks are made by threads that have given back their places, and make Python wait as much as others.
-        self._gates = [threading.Semaphore(BUSY_THREADS) for _ in range(GATES)]
+        self._gates = [threading.Semaphore(MADE_AT_ONCE) for _ in range(GATES)]
         self._streams = Shares(
             Bound("streams_max", streams_max), Bound("streams_per_user_max", limits.streams_per_user_max)
         )

@@ -3,7 +3,8 @@
 A user holds at most `each` places. The last quarter of the places goes only to users who have none, so that several
 greedy ones together leave some as well. A user whose jobs have kept a processor busy gets `busy` places: more threads
 would make nothing faster, since only one of them runs Python at a time, and all others would wait for them. How busy
-jobs are is known when they end, so a user begins with FIRST_PLACES and gets one more with each job that took little.
+jobs are is known when they end, so a user begins with FIRST_PLACES, gets one more with each job that took little, and
+loses half of them with each that took long.
 """
 
 from collections import OrderedDict, deque
@@ -15,7 +16,7 @@ T = TypeVar("T")
 BUSY_PART = 0.5
 HALF_LIFE_SECONDS = 1.0
 FIRST_PLACES = 4
-# A job that took a processor for longer is followed by `busy` at a time.
+# A job that took a processor for longer halves the places.
 LITTLE_SECONDS = 0.01
 # What a steady part of a processor adds up to, when half of it is forgotten in every half-life.
 _SUM_OF_ONE = HALF_LIFE_SECONDS / 0.6931
@@ -111,7 +112,8 @@ class Turns(Generic[T]):
         return used.seconds * kept
 
     def _count(self, user: str, seconds: float, now: float) -> None:
-        places = self._busy if seconds > LITTLE_SECONDS else min(self._each, self._places_of(user) + 1)
+        places = self._places_of(user)
+        places = max(self._busy, places // 2) if seconds > LITTLE_SECONDS else min(self._each, places + 1)
         self._used[user] = _Used(self._seconds_used(user, now) + seconds, now, places)
         if len(self._used) > REMEMBERED_MAX:
             self._used = {user: used for user, used in self._used.items() if self._is_busy(user, now)}

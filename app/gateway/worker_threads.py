@@ -12,8 +12,8 @@ import structlog
 from app.gateway.turns import Turns
 
 CLOSING_SECONDS_MAX = 1.0
-# Threads of a user whose calls keep a processor busy.
-BUSY_THREADS = 2
+# Threads of a user whose calls keep a processor busy. The event loop waits for each that wants to run Python.
+BUSY_THREADS = 1
 
 Job = Callable[[], None]
 _log = structlog.get_logger("hms_gateway.threads")

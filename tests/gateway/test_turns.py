@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from app.gateway.turns import FIRST_PLACES, REMEMBERED_MAX, Turns
+from app.gateway.turns import FIRST_PLACES, LITTLE_SECONDS, REMEMBERED_MAX, Turns
 
 PLACES, EACH, BUSY = 8, 5, 2
 USERS = st.sampled_from(["ann", "bob", "cid", "dot", "eve"])
@@ -97,6 +97,24 @@ def test_who_begins_has_few_places_until_the_jobs_turn_out_to_take_little():
     assert begun == FIRST_PLACES
     assert len(turns.end("a", 0.001, 0.0)) == 2
     assert turns.end("a", 1.0, 0.0) == []
+
+
+def places_after(*seconds: float) -> int:
+    """How many jobs of a user run at once after some that took so much of a processor, one after the other."""
+    turns: Turns[int] = Turns(32, 24, 1)
+    for taken in seconds:
+        assert turns.ask("a", 0, 0.0)
+        assert turns.end("a", taken, 0.0) == []
+    return sum(turns.ask("a", number, 0.0) for number in range(100))
+
+
+def test_each_long_job_halves_the_places_and_each_short_one_brings_one_back():
+    short, long = LITTLE_SECONDS / 2, LITTLE_SECONDS * 2
+    assert places_after(short, short, short, short) == FIRST_PLACES + 4 == 8
+    assert places_after(short, short, short, short, long) == 4
+    assert places_after(short, short, short, short, long, short, long) == 2
+    assert places_after(long, long) == places_after(long, long, long) == 1
+    assert places_after(long, long, short) == 2
 
 
 @given(st.integers(1, 64))
