@@ -371,7 +371,7 @@ def find_outside_places(settings: Settings, store: SqlStore) -> OutsidePlaces:
 
 
 def root_check(settings: Settings) -> Callable[[str], bool]:
-    """Tells of a location whether `file_roots` could name it."""
+    """A function of a location: whether `file_roots` could name it."""
     protected = [*_protected(settings), *program_folders()]
 
     def may_be_root(location: str) -> bool:
