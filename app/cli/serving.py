@@ -52,7 +52,8 @@ def run_server(settings: Settings, config: Path | None, *, demo: bool) -> None:
             check_roots(settings.roots, [Protected(config, "the settings file")])
         make_data_folder(settings.data_dir)
         password = _first_password(settings)
-        certificate_files(settings)
+        if settings.workers > 1:
+            certificate_files(settings)
         if demo:
             settings = _load_demo(settings)
         elif settings.workers > 1:

@@ -2,21 +2,19 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from app.metastore.ids import PartitionId, TableId
 
 
-@dataclass(frozen=True, slots=True)
-class DatabasePlace:
+class DatabasePlace(NamedTuple):
     """`locations` are where its tables go, and where its managed tables go, as far as they are stored."""
 
     name: str
     locations: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TablePlace:
+class TablePlace(NamedTuple):
     """`owns_data` is true where the catalog makes the table's directory, and deletes it with the table."""
 
     table_id: TableId
@@ -31,8 +29,7 @@ class TablePlace:
         return f"{self.db_name}.{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionPlace:
+class PartitionPlace(NamedTuple):
     partition_id: PartitionId
     table_id: TableId
     name: str
@@ -73,8 +70,7 @@ class PlaceReads(Protocol):
         """The same for partitions, without looking at those that lie below their table."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(NamedTuple):
     """A directory with everything below it; `newest_seconds` is the time of the last change."""
 
     directories: int
