@@ -17,6 +17,8 @@ class Limits:
     body_memory_bytes_per_user_max: int = 384 * 1024 * 1024
     body_memory_bytes_per_address_max: int = 512 * 1024 * 1024
     inflation_ratio_max: int = 300
+    decoded_bytes_max: int = 1024 * 1024 * 1024
+    decoded_bytes_per_user_max: int = 512 * 1024 * 1024
     uploads_max: int = 200
     uploads_per_user_max: int = 50
     uploads_per_address_max: int = 100

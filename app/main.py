@@ -153,9 +153,8 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         tokens = TokenService(store, Seal(settings.secrets_key_path))
         handlers.append(Tokens(tokens, frozenset(settings.administrators)))
         bytes_max = settings.limits.cached_reply_bytes_max
-        text_max = settings.limits.error_text_characters_max
         processor = Processor(
-            handlers, translated, bytes_max, _around(settings.limits), error_text_characters_max=text_max
+            handlers, translated, bytes_max, _around(settings.limits), limits=settings.limits
         )
     except BaseException:
         store.close()

@@ -18,8 +18,8 @@ from app.bridge.messages import ThriftMessage
 from app.bridge.relay import Reply
 from app.bridge.session import Session
 from app.rpc.call import Call, Dialect
+from app.rpc.errors import Unavailable
 from app.rpc.processor import Reply as ProcessorReply
-from app.rpc.processor import Unavailable
 from app.wire import ApplicationError, Codec, Codecs, Message, MessageType
 
 ANONYMOUS = "anonymous"

@@ -28,7 +28,8 @@ from app.gateway.request_id import request_id_of
 from app.gateway.requested_call import requested_call
 from app.gateway.streaming import COMPRESSED_FROM_BYTES
 from app.rpc.call import Call, Dialect
-from app.rpc.processor import Reply, Unavailable
+from app.rpc.errors import Unavailable
+from app.rpc.processor import Reply
 from app.wire import Codec, Codecs, Message, MessageType, ProtocolError
 
 T = TypeVar("T")

@@ -30,7 +30,8 @@ from app.gateway.requested_call import requested_call
 from app.gateway.streaming import COMPRESSED_FROM_BYTES, StreamFailed, compress, compressed, enclosed
 from app.limits import Limits
 from app.rpc.call import Call, Dialect
-from app.rpc.processor import MessageProcessor, Unavailable
+from app.rpc.errors import Unavailable
+from app.rpc.processor import MessageProcessor
 from app.rpc.releases import Releases
 from app.rpc.repeatable import KeyReused
 from app.wire import (

@@ -2,7 +2,8 @@
 
 from app.rpc.binding import BindingError, bind
 from app.rpc.call import Call, Dialect, Waiting
-from app.rpc.processor import Around, Failed, MessageProcessor, Processor, Reply, Unavailable
+from app.rpc.errors import Failed, Unavailable
+from app.rpc.processor import Around, MessageProcessor, Processor, Reply
 from app.rpc.releases import Releases
 from app.rpc.repeatable import Deferred, KeyReused, RepeatableProcessor
 

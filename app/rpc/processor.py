@@ -9,9 +9,12 @@ from typing import Any, Protocol, TypeVar
 
 from app.call_keys import AlreadyConcluded
 from app.idl import StructType
+from app.limits import Limits
 from app.rpc.binding import Bound, bind
 from app.rpc.call import Call, Dialect, Volatile, Waiting
+from app.rpc.decoded_memory import DecodedMemory
 from app.rpc.dialects import methods_of
+from app.rpc.errors import Failed, Unavailable
 from app.structs import METHODS, MetaException, Method, Struct, ThriftException
 from app.wire import ApplicationError, ApplicationErrorType, Codec, Message, MessageType
 
@@ -23,21 +26,6 @@ _decoding_a_large_one = threading.Lock()
 _log = logging.getLogger(__name__)
 
 E = TypeVar("E", bound=ThriftException)
-
-
-class Unavailable(Exception):
-    """The call could not be tried, nothing has happened, and it may be tried again; the text is safe to show.
-
-    `detail` is for the operator's log alone.
-    """
-
-    def __init__(self, text: str, detail: str = "") -> None:
-        super().__init__(text)
-        self.detail = detail
-
-
-class Failed(Exception):
-    """The server could not do what a caller may well ask for; the text is safe to show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,28 +66,31 @@ class Processor:
         whole_reply_bytes_max: int = 1 << 20,
         around: Around = lambda method, call, arguments: nullcontext(),
         answered: Container[str] = METHODS,
-        error_text_characters_max: int = 10_000,
+        limits: Limits | None = None,
     ) -> None:
         """`translate` turns what handlers raise besides Thrift exceptions into one, or into Unavailable or Failed.
 
         Replies that are read while they are sent stay whole up to `whole_reply_bytes_max`, so that they carry a
         length and can be cached. Handlers are called inside of what `around` gives. `answered` are the methods that
         handlers have to be there for: all of them, but in tests. Texts of errors repeat what callers sent, as in Hive,
-        and are cut after `error_text_characters_max`. Raises BindingError.
+        and are cut after `limits.error_text_characters_max`. Raises BindingError.
         """
+        limits = limits or Limits()
         self._bound = {dialect: bind(handlers, _only(answered, methods_of(dialect))) for dialect in Dialect}
         self._translate = translate
         self._whole_reply_bytes_max = whole_reply_bytes_max
         self._around = around
-        self._text_max = error_text_characters_max
+        self._text_max = limits.error_text_characters_max
+        self._memory = DecodedMemory(limits)
 
     def process(self, codec: Codec, message: Message, call: Call) -> Reply:
         """Answer `message`. Raises Unavailable, AlreadyConcluded, Waiting; every other failure becomes a reply."""
         arguments = None
         try:
             bound = self._find(message, call.dialect)
-            arguments = _decoded(codec, bound.method, message.payload)
-            result, outcome, is_volatile, is_final = self._invoke(bound, call, arguments)
+            with self._memory.held(codec, bound.method, message.payload, call.principal):
+                arguments = _decoded(codec, bound.method, message.payload)
+                result, outcome, is_volatile, is_final = self._invoke(bound, call, arguments)
             if message.type is MessageType.ONEWAY or bound.method.oneway:
                 return Reply(MessageType.REPLY, None, outcome, arguments)
             payload = self._whole_when_short(codec.encode(result))

@@ -26,7 +26,8 @@ from app.idl import BaseType
 from app.method_kinds import changes_something
 from app.rpc.call import Call
 from app.rpc.dialects import methods_of
-from app.rpc.processor import Processor, Reply, Unavailable
+from app.rpc.errors import Unavailable
+from app.rpc.processor import Processor, Reply
 from app.structs import METHODS, MetaException, Method
 from app.wire import ApplicationError, ApplicationErrorType, Codec, Message, MessageType
 

@@ -1,5 +1,6 @@
 """Builds the struct, exception, enum and method classes out of an IDL model."""
 
+import dataclasses
 from collections.abc import Callable, Container, Mapping
 from enum import IntEnum
 from functools import cached_property
@@ -111,6 +112,34 @@ def specs_with_bytes(classes: Mapping[str, StructClass], names: Container[str]) 
     return specs.of
 
 
+def specs_of_structs_alone(classes: Mapping[str, StructClass], instead: type) -> Callable[[StructDef], Any]:
+    """Field descriptions of any struct under which every struct inside of it arrives as an instance of one class.
+
+    Fields without structs are left out, so that the codec skips them.
+    """
+    specs = Specs(dict.fromkeys(classes, instead), filled=False)
+
+    def of(definition: StructDef) -> Any:
+        fields = tuple(field for field in definition.fields if _has_structs(field.type))
+        return specs.of(dataclasses.replace(definition, fields=fields))
+
+    for name, built in classes.items():
+        specs.references[name][1] = of(built.definition)
+    return of
+
+
+def _has_structs(kind: Type) -> bool:
+    match kind:
+        case StructType():
+            return True
+        case ListType(element) | SetType(element):
+            return _has_structs(element)
+        case MapType(key, value):
+            return _has_structs(key) or _has_structs(value)
+        case _:
+            return False
+
+
 def _build_class(definition: StructDef) -> StructClass:
     if definition.kind is StructKind.EXCEPTION:
         namespace = {"definition": definition, "__module__": "app.structs"}
@@ -135,7 +164,7 @@ class Specs:
     """
 
     def __init__(
-        self, classes: Mapping[str, StructClass], *, filled: bool = False, bytes_fields: Container[str] = ()
+        self, classes: Mapping[str, Any], *, filled: bool = False, bytes_fields: Container[str] = ()
     ) -> None:
         self._bytes_fields = bytes_fields
         self.references: dict[str, list[Any]] = {

@@ -5,7 +5,7 @@ decodes invalid UTF-8 to U+FFFD and checks no required fields; both are checked 
 """
 
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
@@ -19,6 +19,7 @@ from app.limits import Limits
 from app.structs import STRUCTS
 from app.structs.build import specs_with_bytes
 from app.wire.chunks import Chunks
+from app.wire.decoded_size import LIST_BYTES, STRUCT_BYTES, TooManyStructs, binary_lists, compact_lists, structs_in
 from app.wire.errors import ApplicationErrorType, LimitExceeded, ProtocolError
 from app.wire.message import Message, MessageType
 
@@ -78,8 +79,9 @@ class ApacheCodec:
 
     content_type = "application/x-thrift"
 
-    def __init__(self, name: str, protocol_class: Any, limits: Limits) -> None:
+    def __init__(self, name: str, protocol_class: Any, limits: Limits, lists: Callable[[bytes], int]) -> None:
         self.name = name
+        self._lists = lists
         self._protocol_class = protocol_class
         self._limits = limits
 
@@ -111,6 +113,17 @@ class ApacheCodec:
         if check is not None:
             check(value)
         return value
+
+    def decoded_bytes(self, struct_class: Any, payload: bytes, bytes_max: int) -> int:
+        """As `Codec.decoded_bytes`."""
+        size = self._lists(payload) * LIST_BYTES
+        if size > bytes_max:
+            return size
+        most = (bytes_max - size) // STRUCT_BYTES
+        try:
+            return size + STRUCT_BYTES * structs_in(partial(self._read, payload), struct_class, most)
+        except TooManyStructs:
+            return bytes_max + 1
 
     def encode(self, value: Any) -> bytes | Iterator[bytes]:
         """A struct, declared exception or `Encoded`; an iterator of chunks if there is an EncodedList inside.
@@ -154,7 +167,7 @@ class ApacheCodec:
             else:
                 protocol._fast_decode(value, protocol, [struct_class, spec])
         except _UNREADABLE as error:
-            raise self._unreadable(struct_class.definition.name, error) from error
+            raise self._unreadable(_name_of(struct_class), error) from error
         return value
 
     def _struct(self, value: Any, protocol: Any = None) -> bytes:
@@ -269,12 +282,17 @@ def _spec_with_sketches(struct_class: Any) -> Any:
 
 def make_binary(limits: Limits) -> ApacheCodec:
     """TBinaryProtocol: strict and old headers are read, strict ones written."""
-    return ApacheCodec("binary", _Binary, limits)
+    return ApacheCodec("binary", _Binary, limits, binary_lists)
 
 
 def make_compact(limits: Limits) -> ApacheCodec:
     """TCompactProtocol."""
-    return ApacheCodec("compact", _Compact, limits)
+    return ApacheCodec("compact", _Compact, limits, compact_lists)
+
+
+def _name_of(struct_class: Any) -> str:
+    definition = getattr(struct_class, "definition", None)
+    return "message" if definition is None else str(definition.name)
 
 
 def _drain(protocol: Any) -> bytes:

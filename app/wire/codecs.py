@@ -34,6 +34,12 @@ class Codec(Protocol):
     def decode(self, struct_class: type[T], payload: bytes) -> T:
         """An encoded struct as an object. Raises ProtocolError, LimitExceeded."""
 
+    def decoded_bytes(self, struct_class: type[T], payload: bytes, bytes_max: int) -> int:
+        """About the memory that `decode` takes for structs and lists, before it takes any.
+
+        More than `bytes_max` where there is more, without looking at the rest. Raises ProtocolError.
+        """
+
     def encode(self, value: object) -> bytes | Iterator[bytes]:
         """A struct, declared exception or `Encoded` as bytes; an iterator of chunks if it holds an EncodedList.
 

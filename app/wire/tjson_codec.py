@@ -49,6 +49,8 @@ from app.wire.tjson_scan import scan_struct
 from app.wire.tjson_shapes import STREAM_MARK, Mismatch, Shape, shape_of_struct
 
 # What the parser and the generated readers raise when a text is not of the plain form.
+# What is made of a brace, on the average of structs with a few fields, and what more of an empty struct.
+BRACE_BYTES, EMPTY_STRUCT_BYTES = 100, 180
 NOT_PLAIN = (msgspec.MsgspecError, Mismatch, ValueError, TypeError, AttributeError, RecursionError)
 
 _SPACE = b" \t\r\n"
@@ -112,6 +114,10 @@ class TJsonCodec:
                 except NOT_PLAIN:
                     pass
         return scan_struct(struct_class, payload, self._limits)
+
+    def decoded_bytes(self, struct_class: Any, payload: bytes, bytes_max: int) -> int:
+        """As `Codec.decoded_bytes`; by the braces, of which a struct and each of its fields have one."""
+        return payload.count(b"{") * BRACE_BYTES + payload.count(b"{}") * EMPTY_STRUCT_BYTES
 
     def encode(self, value: Any) -> bytes | Iterator[bytes]:
         """A struct, declared exception or `Encoded` as TJSON; an iterator of chunks if there is an EncodedList inside.

@@ -11,7 +11,7 @@ from app.gateway.identity import Refused
 from app.gateway.proxies import Proxies
 from app.limits import Limits
 from app.rpc.call import Dialect
-from app.rpc.processor import Unavailable
+from app.rpc.errors import Unavailable
 from app.wire import MessageType, make_codecs
 from tests.gateway.serving import (
     ANSWER,

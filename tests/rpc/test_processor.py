@@ -229,7 +229,7 @@ def test_texts_of_errors_are_cut(codec, method, values):
         def get_partitions(self, call, db_name, tbl_name, max_parts):
             raise ApplicationError(tbl_name)
 
-    processor = Processor([Repeating()], answered=HANDLED, error_text_characters_max=1_000)
+    processor = Processor([Repeating()], answered=HANDLED, limits=Limits(error_text_characters_max=1_000))
     before, after = codec.envelope(method, MessageType.CALL, 1)
     body = before + codec.encode(METHODS[method].arguments(*values)) + after
     reply = processor.process(codec, codec.read_message(body), Call("alice"))

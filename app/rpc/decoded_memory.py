@@ -1,0 +1,50 @@
+"""The memory that decoded messages take, shared out among users. Small messages always get in."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from app.limits import Limits
+from app.rpc.errors import Unavailable
+from app.shares import Bound, Shares
+from app.structs import Method
+from app.wire import Codec, LimitExceeded
+
+# Shorter messages are not looked at: they become a few MiB at most.
+UNCOUNTED_BYTES = 64 * 1024
+
+
+class DecodedMemory:
+    """Safe to use from several threads."""
+
+    def __init__(self, limits: Limits) -> None:
+        total = Bound("decoded_bytes_max", limits.decoded_bytes_max)
+        self._each = Bound("decoded_bytes_per_user_max", limits.decoded_bytes_per_user_max)
+        self._shares = Shares(total, self._each)
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def held(self, codec: Codec, method: Method, payload: bytes, user: str) -> Iterator[None]:
+        """Inside, the memory of the decoded arguments is counted for the user.
+
+        Raises LimitExceeded for a message that one user may never send, Unavailable while others are in the way, and
+        ProtocolError.
+        """
+        if len(payload) < UNCOUNTED_BYTES:
+            yield
+            return
+        size = codec.decoded_bytes(method.arguments, payload, self._each.value)
+        if size > self._each.value:
+            raise LimitExceeded(self._each.name, self._each.value, method.name)
+        self._take(size, user)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._shares.give_back(size, user)
+
+    def _take(self, size: int, user: str) -> None:
+        with self._lock:
+            bound = self._shares.take(size, user)
+        if bound is not None:
+            raise Unavailable(f"too many large messages are being worked on; try again, or raise {bound.name}")

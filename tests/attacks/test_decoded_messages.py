@@ -1,0 +1,68 @@
+"""A second attack: 45 KB of gzip, ten million empty structs, took 1.4 GiB once decoded. Decoded bytes count now."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.limits import Limits
+from app.main import Metastore, build_metastore
+from app.rpc import Call, Unavailable
+from app.settings import Settings
+from app.structs import METHODS, Partition
+from app.wire import Codec, MessageType
+from app.wire.binary import ApacheCodec
+from app.wire.tjson_codec import TJsonCodec
+
+LIMITS = Limits(decoded_bytes_max=60_000_000, decoded_bytes_per_user_max=30_000_000)
+
+
+@pytest.fixture
+def metastore(tmp_path: Path) -> Iterator[Metastore]:
+    metastore = build_metastore(Settings(data_dir=tmp_path, limits=LIMITS))
+    yield metastore
+    metastore.store.close()
+
+
+def added(codec: Codec, partitions: int) -> bytes:
+    before, after = codec.envelope("add_partitions", MessageType.CALL, 1)
+    payload = codec.encode(METHODS["add_partitions"].arguments([Partition() for _ in range(partitions)]))
+    assert isinstance(payload, bytes)
+    return before + payload + after
+
+
+@pytest.mark.parametrize("encoding", ["tjson", "binary", "compact"])
+def test_a_message_that_becomes_too_much_is_not_decoded(
+    metastore: Metastore, encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codec: Codec = getattr(metastore.codecs, encoding)
+    message = codec.read_message(added(codec, 300_000))
+    for kind in (ApacheCodec, TJsonCodec):
+        monkeypatch.setattr(kind, "decode", lambda *_: pytest.fail("it was decoded"))
+    reply = metastore.processor.process(codec, message, Call("ann"))
+    assert reply.outcome == "PROTOCOL_ERROR"
+    assert isinstance(reply.payload, bytes)
+    assert b"decoded_bytes_per_user_max = 30000000" in reply.payload
+
+
+@pytest.mark.parametrize("encoding", ["tjson", "binary", "compact"])
+def test_the_messages_of_a_user_are_counted_together_and_given_back(metastore: Metastore, encoding: str) -> None:
+    codec: Codec = getattr(metastore.codecs, encoding)
+    # More than half of what one user may have, and short enough to be decoded beside others.
+    message = codec.read_message(added(codec, 85_000))
+    outcomes = []
+    decode = type(codec).decode
+
+    def decode_between_others(self: Codec, *arguments: object) -> object:
+        if not outcomes:
+            outcomes.append("the first is being decoded")
+            with pytest.raises(Unavailable, match="raise decoded_bytes_per_user_max"):
+                metastore.processor.process(codec, message, Call("ann"))
+            outcomes.append(metastore.processor.process(codec, message, Call("bob")).outcome)
+        return decode(self, *arguments)  # type: ignore[arg-type]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(codec), "decode", decode_between_others)
+        outcomes.append(metastore.processor.process(codec, message, Call("ann")).outcome)
+    outcomes.append(metastore.processor.process(codec, message, Call("ann")).outcome)
+    assert outcomes == ["the first is being decoded", *["MetaException"] * 3]
