@@ -33,7 +33,8 @@ class DecodedMemory:
         if len(payload) < UNCOUNTED_BYTES:
             yield
             return
-        size = codec.decoded_bytes(method.arguments, payload, self._each.value)
+        # Texts take about what they take in the message.
+        size = len(payload) + codec.decoded_bytes(method.arguments, payload, self._each.value)
         if size > self._each.value:
             raise LimitExceeded(self._each.name, self._each.value, method.name)
         self._take(size, user)
