@@ -19,6 +19,7 @@ from uvicorn.server import ServerState
 
 from app.demo import load_demo
 from app.gateway import Server, ServerOptions, ensure_first_user
+from app.gateway.http_protocol import BoundedConfig, BoundedHttpProtocol
 from app.main import build, build_metastore
 from app.settings import Settings, load_settings
 from benchmarks.http import PASSWORD, REQUEST, bare_application, log_to_file
@@ -44,16 +45,18 @@ def main() -> None:
 
 async def compare(settings: Settings, runs: int, calls: int) -> None:
     gateway = build(settings)
-    server = Server(gateway, ServerOptions(), settings.limits, gateway.metrics)
+    server = Server(gateway, ServerOptions(), settings.limits)
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
-    gateway_links = links(server.config, server._connection)
+    config = server.config
+    assert isinstance(config, BoundedConfig)
+    gateway_links = links(config, lambda: BoundedHttpProtocol(config, server.server_state, {}, Uncounted()))
     answer = await first_answer(gateway_links[0])
-    config = Config(
+    bare_config = Config(
         bare_application(answer), ws="none", log_config=None, access_log=False, proxy_headers=False, server_header=False
     )
-    config.load()
-    bare_links = links(config, lambda: HttpToolsProtocol(config, state(), {}))
+    bare_config.load()
+    bare_links = links(bare_config, lambda: HttpToolsProtocol(bare_config, state(), {}))
     measured: dict[str, list[float]] = {"bare ASGI app": [], "gateway, reply cache": []}
     for _ in range(runs):
         measured["bare ASGI app"].append(await seconds_per_call(bare_links, calls))
@@ -68,6 +71,16 @@ async def compare(settings: Settings, runs: int, calls: int) -> None:
             for name, times in measured.items()
         ],
     )  # fmt: skip
+
+
+class Uncounted:
+    """There is no door."""
+
+    def established(self, protocol: BoundedHttpProtocol) -> None: ...
+
+    def timed_out(self) -> None: ...
+
+    def lost(self) -> None: ...
 
 
 class Sink(asyncio.Transport):
