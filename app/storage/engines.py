@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, DisconnectionError
 
 from app.metastore.ports import StoreError
 from app.storage.errors import MYSQL_KINDS
@@ -82,7 +82,11 @@ def writing_engine(url: URL) -> Engine:
         now = monotonic()
         if now - record.info.setdefault("planned_at", now) >= PLANS_KEPT_SECONDS:
             record.info["planned_at"] = now
-            connection.execute("DISCARD PLANS")
+            try:
+                connection.execute("DISCARD PLANS")
+            except engine.dialect.loaded_dbapi.OperationalError as error:
+                # The connection was lost while it was idle: the pool then makes a new one.
+                raise DisconnectionError(str(error)) from error
 
     @event.listens_for(engine, "connect")
     def _bounded_waits(connection: Any, record: Any) -> None:
