@@ -54,7 +54,7 @@ def described(**fields: object) -> Partition:
         described(sd=descriptor(cols=[FieldSchema("a", "int", ""), FieldSchema("b")])),
         described(parameters={}),
         described(parameters={"a": '{"b":"\x00☃"}', "": ""}),
-        described(catName="hive", writeId=-1, isStatsCompliant=False, fileMetadata=FileMetadata(1, 1, [b"\xff"])),
+        described(writeId=-1, isStatsCompliant=False, fileMetadata=FileMetadata(1, 1, [b"\xff"])),
     ],
 )
 def test_everything_of_a_partition_comes_back(store: SqlStore, stored: Partition) -> None:
