@@ -153,9 +153,7 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         tokens = TokenService(store, Seal(settings.secrets_key_path))
         handlers.append(Tokens(tokens, frozenset(settings.administrators)))
         bytes_max = settings.limits.cached_reply_bytes_max
-        processor = Processor(
-            handlers, translated, bytes_max, _around(settings.limits), limits=settings.limits
-        )
+        processor = Processor(handlers, translated, bytes_max, _around(settings.limits), limits=settings.limits)
     except BaseException:
         store.close()
         raise

@@ -163,9 +163,7 @@ class Specs:
     other before all of them are described.
     """
 
-    def __init__(
-        self, classes: Mapping[str, Any], *, filled: bool = False, bytes_fields: Container[str] = ()
-    ) -> None:
+    def __init__(self, classes: Mapping[str, Any], *, filled: bool = False, bytes_fields: Container[str] = ()) -> None:
         self._bytes_fields = bytes_fields
         self.references: dict[str, list[Any]] = {
             name: [built, built.thrift_spec if filled else None] for name, built in classes.items()
