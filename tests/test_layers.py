@@ -54,7 +54,7 @@ ONLY_IN = {
     "click": {"cli"},
     "rich": {"cli"},
 }
-COMPOSITION = {"main", "thrift_port", "cli", "__main__", "methods_doc", "demo"}
+COMPOSITION = {"main", "thrift_port", "cli", "__main__", "demo"}
 
 
 def imports(path: Path) -> Iterator[str]:

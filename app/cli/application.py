@@ -283,30 +283,6 @@ application.add_command(locks)
 application.add_command(leases)
 
 
-@application.command(hidden=True)
-def methods() -> None:
-    """Write docs/methods.md (for developers)."""
-    from app.cli.generating import write_methods
-
-    write_methods()
-
-
-@application.command(hidden=True)
-def stubs() -> None:
-    """Write app/structs/__init__.pyi (for developers)."""
-    from app.cli.generating import write_stubs
-
-    write_stubs()
-
-
-@application.command(hidden=True)
-def settings() -> None:
-    """Write the tables of docs/operations.md (for developers)."""
-    from app.cli.generating import write_settings
-
-    write_settings()
-
-
 def _settings(config: Path | None, **given: Any) -> "Settings":
     from app.settings import SettingsError, load_settings
 

@@ -21,8 +21,8 @@ from app.cli.output import EXIT_REFUSED, err, fail, out
 from app.cli.plain_values import as_json
 from app.cli.rendering import print_value
 from app.client import ClientError, MetastoreClient, Progress, TicketAuth
+from app.idl.signatures import signature
 from app.kerberos import KerberosError, ServiceTickets
-from app.methods_doc import signature
 from app.rpc.call import Dialect
 from app.rpc.dialects import methods_of
 from app.structs import ThriftException

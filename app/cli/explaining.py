@@ -9,7 +9,8 @@ from rich.table import Table
 from app.cli.output import fail, out
 from app.cli.plain_values import did_you_mean
 from app.idl import EnumType, Field, ListType, MapType, SetType, StructType, Type
-from app.methods_doc import dialects_of, exception_names, signature, type_text
+from app.idl.signatures import exception_names, signature, type_text
+from app.rpc.method_versions import dialects_of
 from app.structs import ENUMS, METHODS, STRUCTS, Method
 
 

@@ -1,7 +1,7 @@
 """The classes of the metastore IDL, made at import from `schema/hive_metastore.thrift` (design D1).
 
 Structs, unions, exceptions and enums are attributes of this module under their IDL names; the module's `.pyi` lists
-them and is written by `python -m app stubs`.
+them and is written by `python -m tools stubs`.
 """
 
 from pathlib import Path

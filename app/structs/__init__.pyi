@@ -1,4 +1,4 @@
-# Written by `python -m app stubs` from schema/hive_metastore.thrift; do not edit.
+# Written by `python -m tools stubs` from schema/hive_metastore.thrift; do not edit.
 from enum import IntEnum
 
 from app.idl import Idl

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from app.idl import StructType
-from app.methods_doc import dialects_of
+from app.rpc.method_versions import dialects_of
 from app.structs import METHODS
 from tests.comparison import corpus
 from tests.comparison.unreached import unreached

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app import structs
-from app.structs.stubs import stub_path, stub_text
+from tools.stubs import stub_path, stub_text
 
 
 def test_fields_are_unset_until_given():
@@ -55,4 +55,4 @@ def test_field_names_never_shadow_what_the_base_class_offers():
 
 
 def test_the_stub_is_up_to_date():
-    assert Path(stub_path()).read_text("utf-8") == stub_text(structs.IDL), "run `python -m app stubs`"
+    assert Path(stub_path()).read_text("utf-8") == stub_text(structs.IDL), "run `python -m tools stubs`"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from app.method_proofs import proofs
+from tools.method_proofs import proofs
 
 HANDLER_TESTS = '''
 def test_by_name(peer):

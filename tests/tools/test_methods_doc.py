@@ -1,27 +1,23 @@
 """The generated files are up to date, and what they are made from is consistent."""
 
-from app.method_proofs import proofs
-from app.methods_doc import (
-    ONLY_2_3,
-    SINCE_3_1,
-    SINCE_4,
+from app.idl.signatures import exception_names, signature
+from app.rpc.method_versions import ONLY_2_3, SINCE_3_1, SINCE_4, dialects_of
+from app.structs import IDL, METHODS
+from tools.method_proofs import proofs
+from tools.methods_doc import (
     answering_classes,
     clients_of_methods,
-    dialects_of,
-    exception_names,
     methods_path,
     methods_text,
     named_proofs,
-    signature,
     source_root,
 )
-from app.structs import IDL, METHODS
-from app.structs.stubs import stub_path, stub_text
+from tools.stubs import stub_path, stub_text
 
 
 def test_the_table_of_methods_is_up_to_date():
     text = methods_path().read_text(encoding="utf-8")
-    assert text == methods_text(answering_classes(), named_proofs(text)), "run: python -m app methods"
+    assert text == methods_text(answering_classes(), named_proofs(text)), "run: python -m tools methods"
 
 
 def test_every_method_has_a_test_that_calls_it():
@@ -31,7 +27,7 @@ def test_every_method_has_a_test_that_calls_it():
     named = named_proofs(methods_path().read_text(encoding="utf-8"))
     assert named.keys() == METHODS.keys()
     gone = {name: test for name, test in named.items() if test not in there_are[name]}
-    assert gone == {}, "run: python -m app methods"
+    assert gone == {}, "run: python -m tools methods"
 
 
 def test_every_method_of_the_protocol_and_of_a_known_client_is_there():
@@ -43,7 +39,7 @@ def test_every_method_of_the_protocol_and_of_a_known_client_is_there():
 
 
 def test_the_type_stubs_are_up_to_date():
-    assert stub_path().read_text(encoding="utf-8") == stub_text(IDL), "run: python -m app stubs"
+    assert stub_path().read_text(encoding="utf-8") == stub_text(IDL), "run: python -m tools stubs"
 
 
 def test_every_method_is_answered():

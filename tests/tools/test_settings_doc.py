@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from app.settings import OTHER_VARIABLES, Settings, load_settings
-from app.settings_doc import operations_path, with_tables
+from tools.settings_doc import operations_path, with_tables
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "deploy" / "hms-gateway.toml"
 
 
@@ -22,7 +22,7 @@ def no_settings(monkeypatch):
 
 def test_the_tables_of_settings_and_limits_are_up_to_date():
     document = operations_path().read_text(encoding="utf-8")
-    assert document == with_tables(document), "run: python -m app settings"
+    assert document == with_tables(document), "run: python -m tools settings"
 
 
 def test_a_document_without_its_markers_is_refused():

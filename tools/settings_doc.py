@@ -8,8 +8,8 @@ from pathlib import Path
 from app.limits import Limits
 from app.settings import ENVIRONMENT_PREFIX, described_settings
 
-_SETTINGS = "<!-- settings: python -m app settings -->"
-_LIMITS = "<!-- limits: python -m app settings -->"
+_SETTINGS = "<!-- settings: python -m tools settings -->"
+_LIMITS = "<!-- limits: python -m tools settings -->"
 _END = "<!-- end -->"
 
 

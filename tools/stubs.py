@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import app.structs
 from app.idl import BaseType, EnumType, Idl, ListType, MapType, SetType, StructDef, StructKind, StructType, Type
 
 _HEADER = """\
-# Written by `python -m app stubs` from schema/hive_metastore.thrift; do not edit.
+# Written by `python -m tools stubs` from schema/hive_metastore.thrift; do not edit.
 from enum import IntEnum
 
 from app.idl import Idl
@@ -32,7 +33,7 @@ _BASE_TYPES = {
 
 def stub_path() -> Path:
     """Where the stub lies: beside the package's `__init__.py`."""
-    return Path(__file__).with_name("__init__.pyi")
+    return Path(app.structs.__file__).with_name("__init__.pyi")
 
 
 def stub_text(idl: Idl) -> str:

@@ -1,0 +1,49 @@
+"""Writes what is generated and kept in the repository: `python -m tools methods|settings|stubs|all`."""
+
+import sys
+from pathlib import Path
+
+from app.structs import IDL, METHODS
+from tools.method_proofs import proofs
+from tools.methods_doc import answering_classes, methods_path, methods_text, named_proofs, source_root
+from tools.settings_doc import operations_path, with_tables
+from tools.stubs import stub_path, stub_text
+
+
+def write_methods() -> None:
+    """docs/methods.md. A proof that it names remains while it holds, so that not every new test changes it."""
+    named = named_proofs(methods_path().read_text(encoding="utf-8"))
+    chosen = {}
+    for name, tests in proofs(source_root(), METHODS).items():
+        chosen[name] = named[name] if named.get(name) in tests else next(iter(tests), "none")
+    _write(methods_path(), methods_text(answering_classes(), chosen))
+
+
+def write_settings() -> None:
+    """The tables of settings and limits in docs/operations.md."""
+    path = operations_path()
+    _write(path, with_tables(path.read_text(encoding="utf-8")))
+
+
+def write_stubs() -> None:
+    """The type stubs of the classes that are made from the IDL."""
+    _write(stub_path(), stub_text(IDL))
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+    print(f"wrote {path}")
+
+
+_WRITERS = {"methods": write_methods, "settings": write_settings, "stubs": write_stubs}
+
+
+def main(wanted: str) -> None:
+    if wanted != "all" and wanted not in _WRITERS:
+        sys.exit(f"unknown document {wanted!r}; name one of {', '.join(_WRITERS)}, or all")
+    for write in _WRITERS.values() if wanted == "all" else (_WRITERS[wanted],):
+        write()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) == 2 else "")
