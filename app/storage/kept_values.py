@@ -1,41 +1,91 @@
 """The value of a unit of work as bytes, so that a repeated call can be answered from it (design D11).
 
-Values are what Python's pickle can write, but reading builds nothing except plain values and the value classes of this
-project: whoever can write to the database cannot have code run by that.
+A value is written as MessagePack of a tree whose objects carry the name of their class in the IDL, or the tag that the
+table below gives it: classes can move and get other names, and reading builds nothing but these classes.
 """
 
 import dataclasses
-import io
 import logging
-import pickle
 import zlib
+from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Any, Final
+from functools import cache
+from typing import Any, Final, TypeAlias
+
+import msgspec
 
 from app.call_keys import KeptValue
+from app.limits import Limits
+from app.structs import ENUMS, STRUCTS
 from app.structs.base import Struct, ThriftException
+from app.txn.compaction import Compaction, CompactionDetails, CompactionState
+from app.txn.compaction_service import AbortOutcome
 from app.txn.errors import Refused
+from app.txn.leases import Claim, Conflict, Extension, Held, LeaseType, Waiter
+from app.txn.lock_service import LockAnswer
+from app.txn.locks import Lock
+from app.txn.names import Target
+from app.txn.ports import Client, ShownLock
+from app.txn.transaction_service import RangeHeartbeat
+from app.wire.binary import ApacheCodec, make_compact
 
 KEPT_BYTES_MAX: Final = 16 * 1024 * 1024
+# Tags are stored: a class may be renamed, its tag and the names of its fields may not.
+TAGS: Final[Mapping[type, str]] = {
+    AbortOutcome: "abort_outcome",
+    Claim: "claim",
+    Client: "client",
+    Compaction: "compaction",
+    CompactionDetails: "compaction_details",
+    CompactionState: "compaction_state",
+    Conflict: "lease_conflict",
+    Extension: "lease_extension",
+    Held: "held_lease",
+    LeaseType: "lease_type",
+    Lock: "lock",
+    LockAnswer: "lock_answer",
+    RangeHeartbeat: "range_heartbeat",
+    ShownLock: "shown_lock",
+    Target: "target",
+    Waiter: "waiting_lease",
+}
+_FORMAT: Final = 1
+# How what versions wrote begins that used Python's pickle.
+_PICKLE_START: Final = b"\x80"
 _COMPRESSED_FROM_BYTES: Final = 1024
 _PLAIN, _COMPRESSED = b"p", b"z"
+_TUPLE, _SET, _MAP, _REFUSED = "tuple", "set", "map", "refused"
+
+_Tree: TypeAlias = Any
+"""None, a number, a text, bytes, a list of trees, or a map from one tag to what the tagged value is made of."""
 
 _log = logging.getLogger(__name__)
 
 
 def packed_value(value: object) -> bytes | None:
-    """None for a value that is too large to be kept."""
-    written = pickle.dumps(value)
+    """None for a value that is too large to be kept, or of a class that has no tag."""
+    try:
+        written = msgspec.msgpack.encode([_FORMAT, _tree(value)])
+    except (TypeError, ValueError, OverflowError):
+        _log.exception("the value of a call cannot be kept for a repetition")
+        return None
     return packed(written) if len(written) <= KEPT_BYTES_MAX else None
 
 
 def unpacked_value(stored: bytes) -> KeptValue | None:
-    """None for what this version cannot read, such as a value that another version wrote."""
+    """None for what this version cannot read, such as a value that an earlier version wrote."""
     try:
-        return KeptValue(_Reader(io.BytesIO(unpacked(stored))).load())
+        content = unpacked(stored)
+        if content.startswith(_PICKLE_START):
+            _log.warning("the kept value of a call is of an earlier version and is not used")
+            return None
+        format, tree = msgspec.msgpack.decode(content)
+        if format == _FORMAT:
+            return KeptValue(_value(tree))
+        _log.warning("the kept value of a call is in format %r; this version reads %d", format, _FORMAT)
     except Exception:
         _log.warning("the kept value of an earlier call cannot be read", exc_info=True)
-        return None
+    return None
 
 
 def packed(content: bytes) -> bytes:
@@ -50,14 +100,76 @@ def unpacked(stored: bytes) -> bytes:
     return zlib.decompress(stored[1:]) if stored[:1] == _COMPRESSED else bytes(stored[1:])
 
 
-class _Reader(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
-        if module.partition(".")[0] == "app":
-            found = super().find_class(module, name)
-            if isinstance(found, type) and _is_value_class(found):
-                return found
-        raise pickle.UnpicklingError(f"{module}.{name} is no class of values")
+def _tree(value: Any) -> _Tree:
+    """Raises TypeError for a class that is not known."""
+    kind = type(value)
+    if value is None or kind in (bool, int, float, str, bytes):
+        return value
+    if kind is list:
+        return [_tree(each) for each in value]
+    if kind is tuple:
+        return {_TUPLE: [_tree(each) for each in value]}
+    if kind in (set, frozenset):
+        return {_SET: [_tree(each) for each in value]}
+    if kind is dict:
+        return {_MAP: [(_tree(key), _tree(item)) for key, item in value.items()]}
+    return _object_tree(kind, value)
 
 
-def _is_value_class(found: type) -> bool:
-    return issubclass(found, (tuple, Enum, Struct, ThriftException, Refused)) or dataclasses.is_dataclass(found)
+def _object_tree(kind: type, value: Any) -> _Tree:
+    if kind is Refused:
+        return {_REFUSED: _tree(value.reason)}
+    if isinstance(value, (Struct, ThriftException)):
+        return {type(value).definition.name: _codec().encode(value)}
+    tag = kind.__name__ if ENUMS.get(kind.__name__) is kind else TAGS.get(kind)
+    if tag is None:
+        raise TypeError(f"{kind.__name__} has no tag in kept_values")
+    if isinstance(value, Enum):
+        return {tag: value.value}
+    return {tag: {name: _tree(getattr(value, name)) for name in _field_names(kind)}}
+
+
+def _value(tree: _Tree) -> Any:
+    """Raises for trees that `_tree` does not make."""
+    if isinstance(tree, list):
+        return [_value(each) for each in tree]
+    if not isinstance(tree, dict):
+        return tree
+    ((tag, content),) = tree.items()
+    return _readers()[tag](content)
+
+
+@cache
+def _readers() -> Mapping[str, Callable[[_Tree], Any]]:
+    readers: dict[str, Callable[[_Tree], Any]] = {
+        _TUPLE: lambda content: tuple(map(_value, content)),
+        _SET: lambda content: set(map(_value, content)),
+        _MAP: lambda content: {_value(key): _value(item) for key, item in content},
+        _REFUSED: lambda content: Refused(_value(content)),
+    }
+    readers |= {name: _struct_reader(struct) for name, struct in STRUCTS.items()}
+    readers |= ENUMS
+    return readers | {tag: _reader(kind) for kind, tag in TAGS.items()}
+
+
+def _struct_reader(struct: Any) -> Callable[[bytes], Any]:
+    return lambda content: _codec().decode(struct, content)
+
+
+def _reader(kind: type) -> Callable[[_Tree], Any]:
+    if issubclass(kind, Enum):
+        return kind
+    return lambda content: kind(**{name: _value(item) for name, item in content.items()})
+
+
+def _field_names(kind: Any) -> tuple[str, ...]:
+    if dataclasses.is_dataclass(kind):
+        return tuple(field.name for field in dataclasses.fields(kind))
+    names: tuple[str, ...] = kind._fields
+    return names
+
+
+@cache
+def _codec() -> ApacheCodec:
+    """What is kept passed the limits of a request once, or was written by us."""
+    return make_compact(Limits())

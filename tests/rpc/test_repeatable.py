@@ -1,3 +1,4 @@
+import pickle
 import threading
 
 import pytest
@@ -251,6 +252,18 @@ def test_outcomes_of_earlier_versions_are_for_the_same_method(world):
         send(processor, "create_database", Database("sales", None, "file:/x"), key="k1")
     with pytest.raises(KeyReused):
         send(processor, "add_master_key", "secret", key="k1", codec=CODECS.binary)
+
+
+def test_values_that_earlier_versions_kept_are_not_used_and_the_change_is_not_made_again(world):
+    handlers, processor = world
+    first = send(processor, "add_token", "id", "secret", key="k1")
+    old = b"p" + pickle.dumps(True)
+    handlers.store.write(lambda tx: tx._connection.execute(update(OUTCOMES).values(payload=old)))
+    handlers.store.write(lambda tx: tx.tokens.delete_token("id"))
+    again = send(processor, "add_token", "id", "secret", key="k1")
+    assert (again.outcome, again.payload) == ("replayed", first.payload)
+    assert handlers.calls == 1
+    assert handlers.store.read(lambda snapshot: snapshot.tokens.identifiers()) == []
 
 
 def test_reads_are_answered_anew(world):
