@@ -8,8 +8,8 @@ from pathlib import Path
 from app.cache import ReplyCache
 from app.clock import Clock, SystemClock
 from app.files import Directories, FilePolicy, Protected, RootRefused, check_roots, program_folders
-from app.gateway.application import Companion, Gateway
-from app.gateway.assembly import Edge, build_gateway, served_certificate
+from app.gateway.application import Gateway, SecondaryListener
+from app.gateway.assembly import EdgeComponents, build_gateway, served_certificate
 from app.gateway.memory import return_free_memory
 from app.gateway.metrics import Metrics
 from app.gateway.served_certificate import LOOK_EVERY_SECONDS
@@ -189,7 +189,7 @@ def build(settings: Settings) -> Gateway:
         certificate=certificate,
         releases=metastore.releases,
         on_stop=[*stops, housekeeping.stop, cache.close, metastore.store.close],
-        companion=None if port is None else lambda edge: _thrift_port(settings, port, metastore.codecs, edge),
+        secondary_listener=None if port is None else lambda edge: _thrift_port(settings, port, metastore.codecs, edge),
     )
     housekeeping.start()
     if integrity is not None:
@@ -209,8 +209,8 @@ def _integrity_watch(settings: Settings, metrics: Metrics) -> IntegrityWatch | N
     return IntegrityWatch(IntegrityCheck(file), checked)
 
 
-def _thrift_port(settings: Settings, port: int, codecs: Codecs, edge: Edge) -> Companion:
-    # Only here, since most gateways have no other door.
+def _thrift_port(settings: Settings, port: int, codecs: Codecs, edge: EdgeComponents) -> SecondaryListener:
+    # Only here, since most gateways have no Thrift port.
     from app.thrift_port import ThriftPort
 
     return ThriftPort(settings, port, codecs, edge)

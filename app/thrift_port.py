@@ -12,12 +12,10 @@ from app.bridge.server import BridgeServer
 from app.bridge.serving import ServerOptions
 from app.bridge.session import Session
 from app.gateway.access_log import AccessRecord
-from app.gateway.application import CompanionFailed
-from app.gateway.assembly import Edge
-from app.gateway.body_shares import NOT_TRIED
-from app.gateway.identity import Authenticator, Refused, RequestHead
-from app.gateway.refusals import Refusals
-from app.gateway.request_body import ClientGone
+from app.gateway.application import SecondaryListenerFailed
+from app.gateway.assembly import EdgeComponents
+from app.gateway.identity import Authenticator, RequestHead
+from app.gateway.refusals import NOT_TRIED, ClientGone, Refusals, Refused
 from app.limits import Limits
 from app.rpc.call import Dialect
 from app.settings import Settings
@@ -29,9 +27,9 @@ LIMITS = frozenset(field.name for field in dataclasses.fields(Limits))
 
 
 class ThriftPort:
-    """A `gateway.application.Companion`. Calls are counted and logged with those that come by HTTP."""
+    """A `gateway.application.SecondaryListener`. Calls are counted and logged with those that come by HTTP."""
 
-    def __init__(self, settings: Settings, port: int, codecs: Codecs, edge: Edge) -> None:
+    def __init__(self, settings: Settings, port: int, codecs: Codecs, edge: EdgeComponents) -> None:
         self._refusals = Refusals(edge.metrics)
         relay = ProcessorRelay(
             edge.calls,
@@ -65,13 +63,13 @@ class ThriftPort:
         )
 
     async def start(self) -> None:
-        """Listen. Raises CompanionFailed."""
+        """Listen. Raises SecondaryListenerFailed."""
         options = self._server.options
         try:
             await self._server.start()
         except OSError as error:
             place = f"thrift://{options.host}:{options.port}"
-            raise CompanionFailed(f"cannot listen on {place}: {error.strerror or error}") from error
+            raise SecondaryListenerFailed(f"cannot listen on {place}: {error.strerror or error}") from error
 
     async def stop(self) -> None:
         """Let calls in flight finish, then close."""
@@ -120,7 +118,7 @@ class _Identification:
 class _Recorder:
     """Both `BridgeServer`'s metrics and its call log; a call is counted when its line is written."""
 
-    def __init__(self, edge: Edge, refusals: Refusals) -> None:
+    def __init__(self, edge: EdgeComponents, refusals: Refusals) -> None:
         self._metrics = edge.metrics
         self._refusals = refusals
         self._access_log = edge.access_log

@@ -14,7 +14,7 @@ from app.cli.start_checks import start_problems
 from app.clock import SystemClock
 from app.data_folder import is_open_to_all, make_data_folder
 from app.files import Protected, RootRefused, check_roots
-from app.gateway.application import CompanionFailed
+from app.gateway.application import SecondaryListenerFailed
 from app.gateway.assembly import FIRST_USER, certificate_files, ensure_first_user, given_password
 from app.gateway.running import WorkerFailed, run
 from app.gateway.tls import CertificateError
@@ -70,7 +70,7 @@ def run_server(settings: Settings, config: Path | None, *, demo: bool) -> None:
         # A first start makes the directory of the database `default`.
         hint = "the settings warehouse_dir, file_roots and file_systems say where directories may be"
         fail(f"the database default cannot be made: {error.message}", hint)
-    except (CertificateError, UserFileError, WorkerFailed, CompanionFailed) as error:
+    except (CertificateError, UserFileError, WorkerFailed, SecondaryListenerFailed) as error:
         fail(str(error))
     except OSError as error:
         _fail_for(settings, error)

@@ -10,8 +10,9 @@ import structlog
 from app.connections import Connections
 from app.gateway.endpoint import Endpoint
 from app.gateway.header_rules import check_headers
-from app.gateway.identity import Refused, RequestHead
+from app.gateway.identity import RequestHead
 from app.gateway.metrics import Metrics
+from app.gateway.refusals import Refused
 from app.gateway.request_body import Receive, Scope, Send
 from app.gateway.served_certificate import ServedCertificate
 from app.rpc.call import Dialect
@@ -24,15 +25,15 @@ HIVE_4_PATHS = ("/metastore", "/metastore/", "/metastore/*")
 _log = structlog.get_logger("hms_gateway.application")
 
 
-class CompanionFailed(Exception):
-    """The other door of the gateway could not be opened; the text says which and why."""
+class SecondaryListenerFailed(Exception):
+    """A secondary listener could not start; the text says which and why."""
 
 
-class Companion(Protocol):
-    """Another door to the same metastore, open as long as the gateway serves."""
+class SecondaryListener(Protocol):
+    """Accepts calls to the same metastore by another protocol, as long as the gateway serves."""
 
     async def start(self) -> None:
-        """Accept calls. Raises CompanionFailed."""
+        """Accept calls. Raises SecondaryListenerFailed."""
 
     async def stop(self) -> None:
         """Accept none any more and finish those in flight."""
@@ -54,13 +55,13 @@ class Gateway:
         certificate: ServedCertificate | None = None,
         ready: Callable[[], None],
         on_stop: Sequence[Callable[[], None]] = (),
-        companion: Companion | None = None,
+        secondary_listener: SecondaryListener | None = None,
     ) -> None:
         self.metrics = metrics
         self.connections = connections
         self.certificate = certificate
-        self._companion = companion
-        self._companion_stopping: asyncio.Task[None] | None = None
+        self._secondary_listener = secondary_listener
+        self._listener_stopping: asyncio.Task[None] | None = None
         self._endpoint = endpoint
         self._on_stop = on_stop
         self._path = path
@@ -101,24 +102,24 @@ class Gateway:
 
         return pages(self.metrics, self._ready, lambda: self._is_stopping, (self._path, HIVE_4_PATHS[0]))
 
-    async def start_companion(self) -> None:
-        """Open the other door, if there is one. Raises CompanionFailed."""
-        if self._companion is not None:
-            await self._companion.start()
+    async def start_secondary_listener(self) -> None:
+        """Start it, if there is one. Raises SecondaryListenerFailed."""
+        if self._secondary_listener is not None:
+            await self._secondary_listener.start()
 
     def stop_being_ready(self) -> None:
         """Make /readyz say no, so that load balancers look elsewhere while calls in flight finish."""
         self._is_stopping = True
         self._endpoint.calls.stop_waiting()
-        if self._companion is not None and self._companion_stopping is None:
-            self._companion_stopping = asyncio.get_running_loop().create_task(self._companion.stop())
+        if self._secondary_listener is not None and self._listener_stopping is None:
+            self._listener_stopping = asyncio.get_running_loop().create_task(self._secondary_listener.stop())
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
         await send({"type": "lifespan.startup.complete"})
         await receive()
-        if self._companion_stopping is not None:
-            await asyncio.wait([self._companion_stopping])
+        if self._listener_stopping is not None:
+            await asyncio.wait([self._listener_stopping])
         self._close()
         await send({"type": "lifespan.shutdown.complete"})
 

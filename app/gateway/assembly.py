@@ -9,7 +9,7 @@ from app.cache import ReplyCache
 from app.clock import SystemClock
 from app.connections import Connections
 from app.gateway.access_log import AccessLog
-from app.gateway.application import Companion, Gateway
+from app.gateway.application import Gateway, SecondaryListener
 from app.gateway.authentication import ACCEPTED, BasicAuthenticator
 from app.gateway.body_shares import BodyShares
 from app.gateway.call_answers import CallAnswers
@@ -36,8 +36,8 @@ FIRST_USER = "admin"
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
-    """The parts of the edge that another door of the same process uses with it."""
+class EdgeComponents:
+    """The parts of the edge that a secondary listener of the same process shares with it."""
 
     calls: CallAnswers
     cache: ReplyCache | None
@@ -161,13 +161,13 @@ def build_gateway(
     releases: Releases | None = None,
     authenticator: Authenticator | None = None,
     on_stop: Sequence[Callable[[], None]] = (),
-    companion: Callable[[Edge], Companion] | None = None,
+    secondary_listener: Callable[[EdgeComponents], SecondaryListener] | None = None,
 ) -> Gateway:
     """The application that one process serves.
 
     `ready` raises while calls cannot be answered; `on_stop` are called in order after the last call, so closing the
     store belongs there. `authenticator` replaces the one that the settings describe. Calls that wait are tried again
-    after each of `releases`. `companion` makes another door.
+    after each of `releases`. `secondary_listener` makes one.
     """
     access_log = AccessLog(settings.log_format) if settings.access_log else None
     authenticator = authenticator or build_authenticator(settings)
@@ -191,7 +191,7 @@ def build_gateway(
     if access_log is not None:
         closing.append(access_log.close)
     connections = bounded_connections(settings.limits, metrics)
-    edge = Edge(endpoint.calls, cache, authenticator, metrics, access_log, connections, endpoint.bodies)
+    edge = EdgeComponents(endpoint.calls, cache, authenticator, metrics, access_log, connections, endpoint.bodies)
     return Gateway(
         endpoint,
         path=settings.path,
@@ -200,7 +200,7 @@ def build_gateway(
         certificate=certificate,
         ready=ready,
         on_stop=closing,
-        companion=None if companion is None else companion(edge),
+        secondary_listener=None if secondary_listener is None else secondary_listener(edge),
     )
 
 

@@ -17,9 +17,10 @@ from functools import partial
 
 from app.gateway.attempts import FailedAttempts
 from app.gateway.basic_credentials import BasicCredentials, read_basic, scheme_of
-from app.gateway.identity import HeaderList, Identity, Refused, RequestHead
+from app.gateway.identity import HeaderList, Identity, RequestHead
 from app.gateway.niceness import be_nice
 from app.gateway.password_queue import UNKNOWN, Check, PasswordQueue
+from app.gateway.refusals import Refused
 from app.gateway.user_file import UserFile
 from app.gateway.users import Verifier, verify_password
 from app.limits import Limits

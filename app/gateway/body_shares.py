@@ -2,14 +2,12 @@
 
 from types import TracebackType
 
-from app.gateway.identity import HeaderList, Refused
+from app.gateway.refusals import overloaded
 from app.limits import Limits
 from app.shares import Bound, Shares, body_memory
 
 # So much of every body is not counted, so that small calls get in whatever others send.
 UNCOUNTED_BYTES = 64 * 1024
-# The bridge lets its clients repeat a change only when it knows that nothing has happened (clients §13).
-NOT_TRIED: HeaderList = ((b"retry-after", b"1"), (b"x-call-outcome", b"not-tried"))
 
 
 class BodyShares:
@@ -74,8 +72,3 @@ class BodyShare:
     def _check(self, bound: Bound | None, what: str) -> None:
         if bound is not None:
             raise overloaded(f"There are too many {what}; try again, or raise {bound.name}", bound.name)
-
-
-def overloaded(text: str, limit: str = "") -> Refused:
-    """The answer when something of the server's is used up: nothing has happened, the client may try again soon."""
-    return Refused(503, text, headers=NOT_TRIED, reason="overload", limit=limit)

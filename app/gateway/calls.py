@@ -5,9 +5,8 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from app.gateway.body_shares import overloaded
-from app.gateway.identity import Refused
 from app.gateway.metrics import Metrics
+from app.gateway.refusals import Refused, overloaded
 from app.gateway.streaming import ReplyStream
 from app.gateway.worker_threads import WorkerThreads
 from app.limits import Limits

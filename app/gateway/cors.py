@@ -7,7 +7,8 @@ first. So it is not enough that other pages cannot read the answer.
 
 from collections.abc import Sequence
 
-from app.gateway.identity import HeaderList, Refused, RequestHead
+from app.gateway.identity import HeaderList, RequestHead
+from app.gateway.refusals import Refused
 
 ALLOWED_METHODS = b"POST, OPTIONS"
 ALLOWED_HEADERS = (

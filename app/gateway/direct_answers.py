@@ -21,9 +21,10 @@ from app.gateway.access_log import AccessLog, AccessRecord
 from app.gateway.call_answers import Begun, CallAnswers
 from app.gateway.cors import BROWSER_HEADERS
 from app.gateway.direct import response
-from app.gateway.identity import Authenticator, Identity, Refused, RequestHead
+from app.gateway.identity import Authenticator, Identity, RequestHead
 from app.gateway.metrics import Metrics
 from app.gateway.proxies import Proxies
+from app.gateway.refusals import Refused
 from app.gateway.request_id import request_id_of
 from app.gateway.requested_call import requested_call
 from app.gateway.streaming import COMPRESSED_FROM_BYTES

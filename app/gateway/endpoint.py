@@ -13,7 +13,7 @@ import structlog
 
 from app.cache import ReplyCache, ReplyKey
 from app.gateway.access_log import AccessLog, AccessRecord
-from app.gateway.body_shares import NOT_TRIED, BodyShare, BodyShares
+from app.gateway.body_shares import BodyShare, BodyShares
 from app.gateway.call_answers import Begun, CallAnswers
 from app.gateway.calls import Answered
 from app.gateway.cors import ALLOWED_METHODS, CrossOrigin
@@ -21,11 +21,11 @@ from app.gateway.direct import BEGUN
 from app.gateway.direct_answers import BegunCall, DirectAnswers
 from app.gateway.exchange import TEXT, Exchange
 from app.gateway.header_rules import check_headers
-from app.gateway.identity import Authenticator, HeaderList, Identity, Refused
+from app.gateway.identity import Authenticator, HeaderList, Identity
 from app.gateway.metrics import Metrics
 from app.gateway.proxies import Proxies
-from app.gateway.refusals import Refusals
-from app.gateway.request_body import SLOW_BODY, BodyReader, ClientGone, Receive, Scope, Send
+from app.gateway.refusals import NOT_TRIED, ClientGone, Refusals, Refused
+from app.gateway.request_body import SLOW_BODY, BodyReader, Receive, Scope, Send
 from app.gateway.requested_call import requested_call
 from app.gateway.streaming import COMPRESSED_FROM_BYTES, StreamFailed, compress, compressed, enclosed
 from app.limits import Limits

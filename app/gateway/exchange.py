@@ -7,7 +7,8 @@ from app.gateway.cors import CrossOrigin
 from app.gateway.direct import write_whole
 from app.gateway.identity import HeaderList, Identity
 from app.gateway.proxies import PROXY_CERTIFICATE, Proxies
-from app.gateway.request_body import KEPT_BYTES_MAX, ClientGone, Receive, Scope, Send
+from app.gateway.refusals import ClientGone
+from app.gateway.request_body import KEPT_BYTES_MAX, Receive, Scope, Send
 from app.gateway.request_id import request_id_of
 from app.gateway.streaming import ReplyStream, StreamFailed
 

@@ -1,6 +1,7 @@
 """Headers that may come once only: a proxy on the way may take one of them and the gateway another."""
 
-from app.gateway.identity import Refused, RequestHead
+from app.gateway.identity import RequestHead
+from app.gateway.refusals import Refused
 
 SINGLE_HEADERS = (b"authorization", b"host")
 

@@ -51,32 +51,6 @@ class Identity(NamedTuple):
     headers: HeaderList = ()
 
 
-class Refused(Exception):
-    """The request is not served. `text` is safe to show and never tells which half of a password was wrong.
-
-    `limit` is the name of the limit that is in the way, if one is. `beginning` is the first part of the body when some
-    of it was read already.
-    """
-
-    def __init__(
-        self,
-        status: int,
-        text: str,
-        *,
-        headers: HeaderList = (),
-        reason: str = "refused",
-        limit: str = "",
-        beginning: bytes | None = None,
-    ) -> None:
-        super().__init__(text)
-        self.status = status
-        self.text = text
-        self.headers = headers
-        self.reason = reason
-        self.limit = limit
-        self.beginning = beginning
-
-
 class Authenticator(Protocol):
     """Tells who sends a request. Others than ours can be handed to the endpoint."""
 

@@ -77,10 +77,3 @@ class Metrics:
 
     def authentication_refused(self, reason: str) -> None:
         self.refusals[reason] += 1
-
-    def text(self) -> bytes:
-        """Everything in the Prometheus text format."""
-        # Only here, since a server whose metrics nobody reads needs no library for them.
-        from app.gateway.metrics_text import metrics_text
-
-        return metrics_text(self)

@@ -40,10 +40,13 @@ def pages(
             return PlainTextResponse("the database cannot be used; the log says why\n", 503)
         return PlainTextResponse("ready\n")
 
-    async def metrics_text(_request: Request) -> Response:
-        return Response(metrics.text(), headers={"content-type": CONTENT_TYPE.decode()})
+    async def metrics_page(_request: Request) -> Response:
+        # Only here, since a server whose metrics are not read needs no library for them.
+        from app.gateway.metrics_text import metrics_text
 
-    makers = {"/healthz": healthz, "/readyz": readyz, "/metrics": metrics_text}
+        return Response(metrics_text(metrics), headers={"content-type": CONTENT_TYPE.decode()})
+
+    makers = {"/healthz": healthz, "/readyz": readyz, "/metrics": metrics_page}
 
     async def nothing(_request: Request, _error: Exception) -> Response:
         return PlainTextResponse(f"Not found: Thrift messages go to {' or '.join(endpoints)}\n", 404)

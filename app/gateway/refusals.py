@@ -1,19 +1,57 @@
-"""What limits refuse: counted by limit, and logged with its cause, a few lines at most however many there are."""
+"""How a request ends that is not answered, and how what limits refuse is counted and logged."""
 
 import time
 from collections.abc import Callable
 
 import structlog
 
+from app.gateway.identity import HeaderList
 from app.gateway.metrics import Metrics
 
+# The bridge lets its clients repeat a change only when it knows that nothing has happened (clients §13).
+NOT_TRIED: HeaderList = ((b"retry-after", b"1"), (b"x-call-outcome", b"not-tried"))
 LOG_EVERY_SECONDS = 10.0
 
 _log = structlog.get_logger("hms_gateway.limits")
 
 
+class Refused(Exception):
+    """The request is not served. `text` is safe to show and never says which half of a password was wrong.
+
+    `limit` is the name of the limit that is in the way, if one is. `beginning` is the first part of the body when some
+    of it was read already.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        text: str,
+        *,
+        headers: HeaderList = (),
+        reason: str = "refused",
+        limit: str = "",
+        beginning: bytes | None = None,
+    ) -> None:
+        super().__init__(text)
+        self.status = status
+        self.text = text
+        self.headers = headers
+        self.reason = reason
+        self.limit = limit
+        self.beginning = beginning
+
+
+class ClientGone(Exception):
+    """The connection was closed before the request was complete, or while the reply was sent."""
+
+
+def overloaded(text: str, limit: str = "") -> Refused:
+    """The answer when something of the server's is used up: nothing has happened, the client may try again soon."""
+    return Refused(503, text, headers=NOT_TRIED, reason="overload", limit=limit)
+
+
 class Refusals:
-    """Of each limit one line is logged in LOG_EVERY_SECONDS, with the number of those left out before it.
+    """What limits refuse: one line for each limit is logged in LOG_EVERY_SECONDS, with the number of those left out.
 
     Used from the event loop's thread.
     """

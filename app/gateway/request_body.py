@@ -10,9 +10,10 @@ from urllib.parse import unquote_to_bytes
 
 from app.gateway.body_shares import BodyShare
 from app.gateway.direct import take_body
-from app.gateway.identity import ProxyTrust, Refused, RequestHead
+from app.gateway.identity import ProxyTrust, RequestHead
 from app.gateway.inflation import DamagedBody, Inflation
 from app.gateway.niceness import be_nice
+from app.gateway.refusals import ClientGone, Refused
 from app.limits import Limits
 
 ASGIMessage = MutableMapping[str, Any]
@@ -34,10 +35,6 @@ ANY_RATIO_BYTES = 8 * 1024 * 1024
 FREED_EVERY_SECONDS = 0.005
 FORM_ENCODED_BRACKET = b"%5B"
 FORM_CONTENT_TYPE = b"application/x-www-form-urlencoded"
-
-
-class ClientGone(Exception):
-    """The connection was closed before the request was complete, or while the reply was sent."""
 
 
 class Freeing:

@@ -93,7 +93,7 @@ class Server(uvicorn.Server):
             # uvicorn closes it, and waits for that.
             self.servers = [cast("asyncio.Server", door)]
             door.open()
-            await self._gateway.start_companion()
+            await self._gateway.start_secondary_listener()
         except BaseException:
             for server in self.servers:
                 server.close()

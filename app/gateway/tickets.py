@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import structlog
 
 from app.gateway.basic_credentials import scheme_of
-from app.gateway.identity import Authenticator, HeaderList, Identity, Refused, RequestHead
+from app.gateway.identity import Authenticator, HeaderList, Identity, RequestHead
+from app.gateway.refusals import Refused
 from app.kerberos import SCHEME, Accepted, KerberosError, short_name
 
 THREADS = 2

@@ -11,8 +11,9 @@ from typing import Literal
 from urllib.parse import parse_qs
 
 from app.gateway.basic_credentials import read_basic, scheme_of
-from app.gateway.identity import Authenticator, Identity, ProxyTrust, Refused, RequestHead
+from app.gateway.identity import Authenticator, Identity, ProxyTrust, RequestHead
 from app.gateway.proxies import Networks
+from app.gateway.refusals import Refused
 
 QUERY_FIELDS_MAX = 50
 USER_CHARACTERS_MAX = 256

@@ -8,9 +8,8 @@ from typing import TypeVar
 
 import structlog
 
-from app.gateway.body_shares import overloaded
 from app.gateway.metrics import Metrics
-from app.gateway.request_body import ClientGone
+from app.gateway.refusals import ClientGone, overloaded
 from app.limits import Limits
 from app.rpc.call import Call, Waiting
 from app.rpc.releases import Releases

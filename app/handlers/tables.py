@@ -14,7 +14,7 @@ from app.metastore.names import DEFAULT_CATALOG
 from app.metastore.partition_tables import TableName
 from app.metastore.tables import TableService
 from app.metastore.truncate_table import TruncateService
-from app.rpc.call import Call, Volatile
+from app.rpc.call import Call, Uncacheable
 from app.structs import (
     AlterTableRequest,
     AlterTableResponse,
@@ -145,14 +145,14 @@ class Tables:
             request.limit,
         )
 
-    def get_table(self, call: Call, dbname: str, tbl_name: str) -> Table | Volatile[Table]:
+    def get_table(self, call: Call, dbname: str, tbl_name: str) -> Table | Uncacheable[Table]:
         name = table_named(dbname, tbl_name)
         if not is_newer(call, dbname):
             return self._tables.get(name)
         table = self._shown(name)
-        return Volatile(table) if _has_others_inside(table) else table
+        return Uncacheable(table) if _has_others_inside(table) else table
 
-    def get_table_req(self, call: Call, req: GetTableRequest) -> GetTableResult | Volatile[GetTableResult]:
+    def get_table_req(self, call: Call, req: GetTableRequest) -> GetTableResult | Uncacheable[GetTableResult]:
         request = required(req, "req")
         name = table_in(request.catName, request.dbName, request.tblName)
         newer = is_newer(call, request.dbName) or request.catName is not None
@@ -160,13 +160,13 @@ class Tables:
         if request.getColumnStats:
             table = self._statistics.with_table_statistics(name, table, request.engine)
         result = GetTableResult(table)
-        return Volatile(result) if _has_others_inside(table) else result
+        return Uncacheable(result) if _has_others_inside(table) else result
 
     def get_table_objects_by_name(
         self, call: Call, dbname: str, tbl_names: list[str]
-    ) -> list[Table] | Volatile[list[Table]]:
+    ) -> list[Table] | Uncacheable[list[Table]]:
         tables = self._objects(database_name(dbname), tbl_names, newer=is_newer(call, dbname))
-        return Volatile(tables) if any(map(_has_others_inside, tables)) else tables
+        return Uncacheable(tables) if any(map(_has_others_inside, tables)) else tables
 
     def get_table_objects_by_name_req(self, call: Call, req: GetTablesRequest) -> GetTablesResult:
         """4.x may send a pattern instead of names; the projection it may send as well is only a permission."""

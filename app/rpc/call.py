@@ -37,7 +37,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Volatile(Generic[T]):
+class Uncacheable(Generic[T]):
     """What a handler returns for an answer that must not be kept: more can change it than its arguments name."""
 
     answer: T

@@ -11,7 +11,7 @@ from app.call_keys import AlreadyConcluded
 from app.idl import StructType
 from app.limits import Limits
 from app.rpc.binding import Bound, bind
-from app.rpc.call import Call, Dialect, Volatile, Waiting
+from app.rpc.call import Call, Dialect, Uncacheable, Waiting
 from app.rpc.decoded_memory import DecodedMemory
 from app.rpc.dialects import methods_of
 from app.rpc.errors import Failed, Unavailable
@@ -35,7 +35,7 @@ class Reply:
     type       REPLY, or EXCEPTION for an application exception
     payload    the encoded result without its envelope; chunks when it is long; None when nothing is to be answered
     outcome    `ok`, the class name of the declared exception, or the application exception's type, for log and metrics
-    arguments  what was decoded, None when it could not be, or when the answer is volatile
+    arguments  what was decoded, None when it could not be, or when the answer is uncacheable
     is_final   false when the server failed, so that the same call may give another answer later
     """
 
@@ -90,11 +90,11 @@ class Processor:
             bound = self._find(message, call.dialect)
             with self._memory.held(codec, bound.method, message.payload, call.principal):
                 arguments = _decoded(codec, bound.method, message.payload)
-                result, outcome, is_volatile, is_final = self._invoke(bound, call, arguments)
+                result, outcome, is_uncacheable, is_final = self._invoke(bound, call, arguments)
             if message.type is MessageType.ONEWAY or bound.method.oneway:
                 return Reply(MessageType.REPLY, None, outcome, arguments)
             payload = self._whole_when_short(codec.encode(result))
-            return Reply(MessageType.REPLY, payload, outcome, None if is_volatile else arguments, is_final)
+            return Reply(MessageType.REPLY, payload, outcome, None if is_uncacheable else arguments, is_final)
         except ApplicationError as error:
             return self._application_exception(codec, message, error, arguments)
         except (Unavailable, AlreadyConcluded, Waiting):
@@ -115,7 +115,7 @@ class Processor:
         return bound
 
     def _invoke(self, bound: Bound, call: Call, arguments: Struct) -> tuple[Struct, str, bool, bool]:
-        """The result struct, the outcome, whether the answer is volatile, and whether it is final."""
+        """The result struct, the outcome, whether the answer is uncacheable, and whether it is final."""
         result: Any = bound.method.result
         try:
             with self._around(bound.method, call, arguments):
@@ -132,9 +132,9 @@ class Processor:
             # What was translated failed below the handlers, such as in a file system.
             is_final = raised is error
             return _declared(bound.method, _cut(raised, self._text_max)), type(raised).__name__, False, is_final
-        answer = value.answer if isinstance(value, Volatile) else value
+        answer = value.answer if isinstance(value, Uncacheable) else value
         whole = result() if bound.method.definition.returns is None else result(success=answer)
-        return whole, "ok", isinstance(value, Volatile), True
+        return whole, "ok", isinstance(value, Uncacheable), True
 
     def _whole_when_short(self, payload: bytes | Iterator[bytes]) -> bytes | Iterator[bytes]:
         if isinstance(payload, bytes):

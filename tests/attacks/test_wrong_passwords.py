@@ -6,7 +6,8 @@ import threading
 import pytest
 
 from app.gateway.authentication import BasicAuthenticator
-from app.gateway.identity import Refused, RequestHead
+from app.gateway.identity import RequestHead
+from app.gateway.refusals import Refused
 from app.gateway.user_file import UserFile
 from app.limits import Limits
 from tests.gateway.test_authentication import Bench, basic

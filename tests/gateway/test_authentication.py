@@ -7,7 +7,8 @@ import os
 import pytest
 
 from app.gateway.authentication import BasicAuthenticator, VerifiedHeaders
-from app.gateway.identity import Refused, RequestHead
+from app.gateway.identity import RequestHead
+from app.gateway.refusals import Refused
 from app.gateway.user_file import UserFile
 from app.gateway.users import hash_password
 

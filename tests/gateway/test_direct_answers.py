@@ -9,9 +9,10 @@ import pytest
 
 from app.gateway.call_answers import CallAnswers
 from app.gateway.direct_answers import DirectAnswers
-from app.gateway.identity import Refused, RequestHead
+from app.gateway.identity import RequestHead
 from app.gateway.metrics import Metrics
 from app.gateway.proxies import Proxies
+from app.gateway.refusals import Refused
 from app.limits import Limits
 from app.rpc.call import Dialect
 from app.rpc.releases import Releases

@@ -6,7 +6,8 @@ import re
 import pytest
 
 from app.deferral import Given, given_now, is_taking, take
-from app.gateway.identity import Identity, Refused
+from app.gateway.identity import Identity
+from app.gateway.refusals import Refused
 from app.limits import Limits
 from app.metastore.ports import StoreUnavailable
 from app.rpc import RepeatableProcessor, Reply, Unavailable

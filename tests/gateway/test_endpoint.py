@@ -7,8 +7,8 @@ import threading
 import httpx
 import pytest
 
-from app.gateway.identity import Refused
 from app.gateway.proxies import Proxies
+from app.gateway.refusals import Refused
 from app.limits import Limits
 from app.rpc.call import Dialect
 from app.rpc.errors import Unavailable

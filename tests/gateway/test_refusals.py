@@ -3,6 +3,7 @@
 from structlog.testing import capture_logs
 
 from app.gateway.metrics import Metrics
+from app.gateway.metrics_text import metrics_text
 from app.gateway.refusals import LOG_EVERY_SECONDS, Refusals
 
 
@@ -22,4 +23,4 @@ def test_all_are_counted_and_a_line_says_how_many_were_left_out():
         ("streams_per_user_max", "bob", 99),
     ]
     assert metrics.limited == {"streams_per_user_max": 101, "uploads_max": 1}
-    assert b'hms_gateway_limited_total{limit="streams_per_user_max"} 101.0' in metrics.text()
+    assert b'hms_gateway_limited_total{limit="streams_per_user_max"} 101.0' in metrics_text(metrics)

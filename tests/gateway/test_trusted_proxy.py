@@ -5,8 +5,9 @@ import base64
 
 import pytest
 
-from app.gateway.identity import Identity, Refused, RequestHead
+from app.gateway.identity import Identity, RequestHead
 from app.gateway.proxies import Networks, Proxies
+from app.gateway.refusals import Refused
 from app.gateway.trusted_proxy import ImpersonationRule, TrustedProxyAuthenticator, UserSource
 
 PROXY, STRANGER = "10.1.2.3", "192.0.2.9"

@@ -6,7 +6,7 @@ import pytest
 
 from app.limits import Limits
 from app.rpc import Call, Dialect, Processor, Unavailable
-from app.rpc.call import Volatile
+from app.rpc.call import Uncacheable
 from app.rpc.processor import whole_or_chunks
 from app.structs import (
     METHODS,
@@ -51,7 +51,7 @@ class Handlers:
         return None
 
     def get_table_req(self, call, req):
-        return Volatile(GetTableResult(Table(req.tblName)))
+        return Uncacheable(GetTableResult(Table(req.tblName)))
 
     def drop_table(self, call, dbname, name, deleteData):
         return None
@@ -243,7 +243,7 @@ def test_a_name_of_a_method_is_cut_as_well():
     assert len(reply.payload) < 11_000
 
 
-def test_a_volatile_answer_is_sent_without_what_it_could_be_kept_by():
+def test_an_uncacheable_answer_is_sent_without_what_it_could_be_kept_by():
     reply, sent = answer('[1,"get_table_req",1,7,{"1":{"rec":{"1":{"str":"d"},"2":{"str":"t"}}}}]')
     assert (reply.outcome, reply.arguments) == ("ok", None)
     assert sent == {"0": {"rec": {"1": {"rec": {"1": {"str": "t"}}}}}}
