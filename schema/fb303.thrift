@@ -1,4 +1,4 @@
-// The service every fb303 server offers; the metastore extends it (semantics 2.1).
+// The service every fb303 server offers; the metastore extends it (semantics §2.1).
 
 namespace java com.facebook.fb303
 namespace cpp facebook.fb303
