@@ -2,6 +2,7 @@
 
 import select
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -93,6 +94,13 @@ def echo(type: Any, *values: object) -> list[Statement]:
 def test_values_come_back_as_they_were_sent(pipeline: PostgresPipeline) -> None:
     for type, values in ((BigInteger, [0, -1, 2**63 - 1, None]), (Boolean, [True, False, None]), (Text, TEXTS)):
         assert asked(pipeline, *echo(type, *values)) == [[[value]] for value in values]
+
+
+def test_values_of_every_type_are_read_as_psycopg_reads_them(pipeline: PostgresPipeline) -> None:
+    columns = text("CAST('\\x00ff' AS bytea), ARRAY[1, NULL], CAST(1.50 AS numeric), CAST('{\"a\": [1]}' AS jsonb)")
+    assert asked(pipeline, Statement(select_from(columns), {})) == [
+        [[b"\x00\xff", [1, None], Decimal("1.50"), {"a": [1]}]]
+    ]
 
 
 def test_lists_come_as_lists(pipeline: PostgresPipeline) -> None:
