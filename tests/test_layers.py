@@ -10,9 +10,6 @@ APP = Path(__file__).resolve().parent.parent / "app"
 
 LEAVES = {
     "addresses",
-    "call_keys",
-    "deferral",
-    "during",
     "kerberos",
     "method_kinds",
     "limits",
@@ -21,6 +18,7 @@ LEAVES = {
     "settings",
     "logging",
     "remembering",
+    "runtime",
     "shares",
     "sealing",
     "file_versions",

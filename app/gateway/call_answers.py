@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from app.deferral import Deliver, Done, Given, Start
 from app.gateway.calls import Answered, CallRunner, Wrap, too_slow
 from app.gateway.metrics import Metrics
 from app.gateway.waiting import WaitingCalls
@@ -14,6 +13,7 @@ from app.rpc.call import Call
 from app.rpc.processor import MessageProcessor, Reply
 from app.rpc.releases import Releases
 from app.rpc.repeatable import Deferred, RepeatableProcessor
+from app.runtime.suspension import Deliver, Done, Result, Start
 from app.wire import Codec, Message
 
 # What is larger would hold the event loop up.
@@ -77,7 +77,7 @@ class CallAnswers:
         return self._deferring is not None and method in self._deferring.deferred
 
     def begin(self, codec: Codec, message: Message, call: Call) -> Reply | Begun | None:
-        """Begin a call that needs no thread (`app.deferral`); None for others, to which nothing has happened.
+        """Begin a call that needs no thread (`app.runtime.suspension`); None for others, to which nothing has happened.
 
         The reply comes at once or later; None comes later for a call that takes a thread after all. Raises as `answer`,
         and then nothing has happened either.
@@ -104,13 +104,13 @@ class CallAnswers:
             try:
                 start(give, deliver)
             except Exception as error:
-                give(Given(None, error))
+                give(Result(None, error))
 
     def _deliverer(self, loop: asyncio.AbstractEventLoop) -> Deliver:
         """The same for every call, so that those of one batch are told together."""
         if self._delivery is None or self._delivery[0] is not loop:
 
-            def deliver(told: Sequence[tuple[Done, Given]]) -> None:
+            def deliver(told: Sequence[tuple[Done, Result]]) -> None:
                 loop.call_soon_threadsafe(_tell, told)
 
             self._delivery = loop, deliver
@@ -137,11 +137,11 @@ class _Ending:
         self.reply = reply
         self.timer: asyncio.TimerHandle | None = None
 
-    def give(self, given: Given) -> None:
+    def give(self, result: Result) -> None:
         if self.reply.done():
             return
         try:
-            self.reply.set_result(self._deferred.finish(given))
+            self.reply.set_result(self._deferred.finish(result))
         except Exception as error:
             self.reply.set_exception(error)
         self._end()
@@ -156,6 +156,6 @@ class _Ending:
             self.timer.cancel()
 
 
-def _tell(told: Sequence[tuple[Done, Given]]) -> None:
-    for done, given in told:
-        done(given)
+def _tell(told: Sequence[tuple[Done, Result]]) -> None:
+    for done, result in told:
+        done(result)

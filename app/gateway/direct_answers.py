@@ -5,8 +5,8 @@ None means that `endpoint` has to look at the request, and nothing has happened 
 wrong is decided there, and only there. What is answered here is the same response, counted and logged in the same way.
 
 Two kinds of calls are answered: those whose reply is in the cache, at once where the cache can tell at once what is
-current, else as soon as the database has told it; and those that need no thread (`app.deferral`), as soon as their unit
-of work is committed.
+current, else as soon as the database has told it; and those that need no thread (`runtime.suspension`), as soon as
+their unit of work is committed.
 """
 
 import time

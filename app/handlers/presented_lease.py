@@ -5,8 +5,8 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any, Final
 
-from app.metastore.fencing import presenting
 from app.rpc.call import Call
+from app.runtime.presented_lease import presenting
 from app.structs import IDL, InvalidOperationException, Method, Struct
 
 PROPERTY: Final = "hms.lease.id"

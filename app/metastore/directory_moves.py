@@ -10,7 +10,6 @@ import logging
 from functools import partial
 from typing import Final
 
-from app.call_keys import answering
 from app.metastore.ports import (
     FileSystem,
     FileSystemError,
@@ -22,6 +21,7 @@ from app.metastore.ports import (
     TableId,
     Transaction,
 )
+from app.runtime.call_keys import answering
 
 _LOG: Final = logging.getLogger(__name__)
 

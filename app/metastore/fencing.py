@@ -7,24 +7,16 @@ ended, and on the events the change has made, since only they say what it touche
 
 import json
 from collections.abc import Callable
-from contextvars import ContextVar
 from typing import Any, TypeVar
 
-from app.during import During
 from app.metastore.partition_names import make_name
 from app.metastore.ports import Event, EventId, Transaction
+from app.runtime.presented_lease import presented_lease_id
 from app.structs import InvalidOperationException
 from app.txn.leases import refusal
 from app.txn.names import Target, target
 
 T = TypeVar("T")
-
-_presented: ContextVar[int | None] = ContextVar("presented_lease", default=None)
-
-
-def presenting(lease_id: int) -> During[int | None]:
-    """Units of work that this thread starts inside are made under the lease."""
-    return During(_presented, lease_id)
 
 
 def fenced(work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
@@ -33,7 +25,7 @@ def fenced(work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
     What is returned raises InvalidOperationException, and nothing is changed, when the lease has ended or does not
     hold what was changed.
     """
-    lease_id = _presented.get()
+    lease_id = presented_lease_id()
     if lease_id is None:
         return work
     fence = _Fence(lease_id)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, cast
 
-from app.call_keys import recalled_value
 from app.clock import Clock
 from app.limits import Limits
 from app.metastore.errors import file_errors_as_meta, required
@@ -56,6 +55,7 @@ from app.metastore.ports import (
 from app.metastore.privileges import has_partition_privileges
 from app.metastore.settings import MetastoreSettings
 from app.metastore.table_types import is_external, is_view
+from app.runtime.call_keys import recalled_value
 from app.structs import (
     AlreadyExistsException,
     EnvironmentContext,

@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from app.call_keys import AlreadyConcluded
 from app.idl import StructType
 from app.limits import Limits
 from app.rpc.binding import Bound, bind
@@ -15,6 +14,7 @@ from app.rpc.call import Call, Dialect, Uncacheable, Waiting
 from app.rpc.decoded_memory import DecodedMemory
 from app.rpc.dialects import methods_of
 from app.rpc.errors import Failed, Unavailable
+from app.runtime.call_keys import AlreadyConcluded
 from app.structs import METHODS, MetaException, Method, Struct, ThriftException
 from app.wire import ApplicationError, ApplicationErrorType, Codec, Message, MessageType
 

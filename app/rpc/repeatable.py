@@ -11,7 +11,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from app.call_keys import (
+from app.idl import BaseType
+from app.method_kinds import changes_something
+from app.rpc.call import Call
+from app.rpc.dialects import methods_of
+from app.rpc.errors import Unavailable
+from app.rpc.processor import Processor, Reply
+from app.runtime.call_keys import (
     CALL_KEY_CHARACTERS_MAX,
     AlreadyConcluded,
     CallKey,
@@ -21,13 +27,7 @@ from app.call_keys import (
     answering,
     message_hash,
 )
-from app.deferral import Given, NotDeferrable, Start, Taken, giving, taking
-from app.idl import BaseType
-from app.method_kinds import changes_something
-from app.rpc.call import Call
-from app.rpc.dialects import methods_of
-from app.rpc.errors import Unavailable
-from app.rpc.processor import Processor, Reply
+from app.runtime.suspension import NotSuspendable, Result, Start, Suspended, recording, resuming
 from app.structs import METHODS, MetaException, Method
 from app.wire import ApplicationError, ApplicationErrorType, Codec, Message, MessageType
 
@@ -50,13 +50,13 @@ class KeyReused(ApplicationError):
 class Deferred(NamedTuple):
     """A call whose unit of work is still to be run.
 
-    start   has it run and be told what it gave. Raises what the store raises at once
+    start   has it run and hands over its result. Raises what the store raises at once
     finish  the reply; None when the call has to be processed in a thread, because it was made before or because it
             failed and that has to be kept
     """
 
     start: Start
-    finish: Callable[[Given], Reply | None]
+    finish: Callable[[Result], Reply | None]
 
 
 class RepeatableProcessor:
@@ -103,7 +103,7 @@ class RepeatableProcessor:
         return reply
 
     def begin(self, codec: Codec, message: Message, call: Call) -> "Reply | Deferred | None":
-        """Answer `message` without waiting for anything, as far as that goes (`app.deferral`).
+        """Answer `message` without waiting for anything, as far as that goes (`app.runtime.suspension`).
 
         The reply, where none of the database is needed; a call that has begun; None when it has to be processed in a
         thread, and nothing has happened then. Raises as `process`.
@@ -117,17 +117,17 @@ class RepeatableProcessor:
             # Whether the call was made before is seen by its unit of work, which is not run then.
             key = self._key(codec, message, call, call.key)
         try:
-            with taking(), answering(key):
+            with recording(), answering(key):
                 return _unless_it_failed(self._processor.process(codec, message, call), key)
-        except Taken as taken:
-            return Deferred(taken.start, partial(self._finish, codec, message, call, key))
-        except NotDeferrable:
+        except Suspended as suspended:
+            return Deferred(suspended.start, partial(self._finish, codec, message, call, key))
+        except NotSuspendable:
             return None
 
-    def _finish(self, codec: Codec, message: Message, call: Call, key: CallKey | None, given: Given) -> Reply | None:
-        if isinstance(given.failure, AlreadyConcluded):
+    def _finish(self, codec: Codec, message: Message, call: Call, key: CallKey | None, result: Result) -> Reply | None:
+        if isinstance(result.failure, AlreadyConcluded):
             return None
-        with giving(given), answering(key):
+        with resuming(result), answering(key):
             return _unless_it_failed(self._processor.process(codec, message, call), key)
 
     def _key(self, codec: Codec, message: Message, call: Call, text: str) -> CallKey:

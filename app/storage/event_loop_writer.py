@@ -22,7 +22,7 @@ from sqlalchemy import text
 from app.clock import Clock
 from app.metastore.ports import OutcomeUnknown, StoreUnavailable
 from app.storage.engines import PLANS_KEPT_SECONDS
-from app.storage.jobs import Failure, Job, Later, Outcome, Success, given_by
+from app.storage.jobs import Failure, Job, Later, Outcome, Success, result_of
 from app.storage.txn_group_statements import LOCK_CATALOG, Rows, Statement
 from app.storage.txn_groups import GroupJob, NeedsDatabase, TxnGroup
 from app.txn.ports import TxnWork
@@ -295,7 +295,7 @@ def _tell(jobs: Sequence[Job], outcomes: Sequence[Outcome | None]) -> list[Job]:
             continue
         assert isinstance(job.outcome, Later)
         try:
-            job.outcome.done(given_by(job, outcome))
+            job.outcome.done(result_of(job, outcome))
         except Exception:
             _log.exception("an outcome could not be told")
     return left

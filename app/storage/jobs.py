@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple, TypeAlias
 
-from app.call_keys import CallKey
-from app.deferral import Deliver, Done, Given
+from app.runtime.call_keys import CallKey
+from app.runtime.suspension import Deliver, Done, Result
 from app.storage.snapshot import SqlTransaction
 
 _log = logging.getLogger(__name__)
@@ -43,15 +43,15 @@ Outcome: TypeAlias = Success | Failure
 
 def tell(jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
     """Give the callers their outcomes, those who are told by the same `deliver` together."""
-    later: dict[Deliver, list[tuple[Done, Given]]] = {}
+    later: dict[Deliver, list[tuple[Done, Result]]] = {}
     for job, outcome in zip(jobs, outcomes, strict=True):
-        given = given_by(job, outcome)
+        result = result_of(job, outcome)
         if isinstance(job.outcome, Later):
-            later.setdefault(job.outcome.deliver, []).append((job.outcome.done, given))
-        elif given.failure is not None:
-            job.outcome.set_exception(given.failure)
+            later.setdefault(job.outcome.deliver, []).append((job.outcome.done, result))
+        elif result.failure is not None:
+            job.outcome.set_exception(result.failure)
         else:
-            job.outcome.set_result(given.value)
+            job.outcome.set_result(result.value)
     for deliver, told in later.items():
         try:
             deliver(told)
@@ -60,10 +60,10 @@ def tell(jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
             _log.warning("%s outcomes could not be told", len(told), exc_info=True)
 
 
-def given_by(job: Job, outcome: Outcome) -> Given:
+def result_of(job: Job, outcome: Outcome) -> Result:
     """What the caller is told. A call that succeeded has had its change from now on."""
     if isinstance(outcome, Failure):
-        return Given(None, outcome.reason)
+        return Result(None, outcome.reason)
     if job.key is not None:
         job.key.is_concluded = True
-    return Given(outcome.value)
+    return Result(outcome.value)

@@ -14,8 +14,8 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from app.call_keys import KeptValue
 from app.limits import Limits
+from app.runtime.call_keys import KeptValue
 from app.structs import ENUMS, STRUCTS
 from app.structs.base import Struct, ThriftException
 from app.txn.compaction import Compaction, CompactionDetails, CompactionState

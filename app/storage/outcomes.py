@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 
-from app.call_keys import AlreadyConcluded, CallKey, KeptAnswer, Outcome
+from app.runtime.call_keys import AlreadyConcluded, CallKey, KeptAnswer, Outcome
 from app.storage.kept_values import KEPT_BYTES_MAX, packed, packed_value, unpacked, unpacked_value
 from app.storage.repository import Repository
 from app.storage.schema import OUTCOMES

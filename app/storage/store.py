@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from sqlalchemy import URL, Engine, select
 
-from app.call_keys import CallKey, KeptAnswer, Outcome, answering
 from app.clock import Clock
-from app.deferral import given_now
 from app.limits import Limits
 from app.metastore.fencing import fenced
 from app.metastore.ports import EventId, Snapshot, StoredEvent, StoreUnavailable, Transaction
+from app.runtime.call_keys import CallKey, KeptAnswer, Outcome, answering
+from app.runtime.suspension import resumed_result
 from app.storage.engines import CONNECT_SECONDS_MAX, parse_url, reading_engine, watching_connection, writing_engine
 from app.storage.errors import MYSQL_KINDS, Retryable, detail_of, is_worth_another_try, translated
 from app.storage.events import change_headers
@@ -78,7 +78,7 @@ class SqlStore:
 
     def read(self, work: Callable[[Snapshot], T]) -> T:
         """See `ports.Store.read`. A list in the result keeps the connection until it is closed."""
-        given_now()  # a call that reads as well cannot be deferred
+        resumed_result()  # a call that reads as well cannot be suspended
         return self._on_a_working_connection(lambda: self._read_once(work))
 
     def write(self, work: Callable[[Transaction], T]) -> T:

@@ -18,8 +18,8 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeAlias, TypeVar, cast
 
 from sqlalchemy import Executable
 
-from app.call_keys import AlreadyConcluded, CallKey
 from app.clock import Clock
+from app.runtime.call_keys import AlreadyConcluded, CallKey
 from app.storage.errors import is_storable
 from app.storage.filter_sql import bound_list, bound_pairs
 from app.storage.outcomes import outcome_row

@@ -15,10 +15,10 @@ from typing import Any, Final, TypeVar, cast
 from sqlalchemy import Connection, Engine, update
 from sqlalchemy.exc import DBAPIError
 
-from app.call_keys import CallKey, current_call_key, recalled_value
 from app.clock import Clock
-from app.deferral import Deliver, Done, given_now, is_taking, take
 from app.metastore.ports import EventId, OutcomeUnknown, StoreUnavailable
+from app.runtime.call_keys import CallKey, current_call_key, recalled_value
+from app.runtime.suspension import Deliver, Done, is_recording, resumed_result, suspend
 from app.storage.errors import Retryable, detail_of, is_disconnect, is_worth_another_try, may_have_committed, translated
 from app.storage.event_loop_writer import EventLoopWriter, Pipeline
 from app.storage.jobs import Failure, Job, Later, Outcome, Success, tell
@@ -60,11 +60,11 @@ class Writer:
         Within the repetition of a call that made its change before, that change's result is returned and nothing run.
         """
         assert threading.current_thread() is not self._thread, "a unit of work cannot wait for another one"
-        if is_taking() and isinstance(work, TxnWork):
-            take(partial(self._start, work, current_call_key()))
-        given = given_now()
-        if given is not None:
-            return cast(T, given.get())
+        if is_recording() and isinstance(work, TxnWork):
+            suspend(partial(self._start, work, current_call_key()))
+        result = resumed_result()
+        if result is not None:
+            return cast(T, result.get())
         recalled = recalled_value()
         if recalled is not None:
             return cast(T, recalled.value)

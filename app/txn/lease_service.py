@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.call_keys import answering
+from app.runtime.call_keys import answering
 from app.structs import (
     ExceedsMaxLeaseTimeException,
     InvalidArgumentsException,

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from app.metastore.fencing import presenting
 from app.metastore.ports import Event
+from app.runtime.presented_lease import presenting
 from app.structs import InvalidOperationException, LeaseObject
 from app.txn.lease_service import LeaseService
 from app.txn.lease_settings import LeaseSettings

@@ -5,12 +5,12 @@ import re
 
 import pytest
 
-from app.deferral import Given, given_now, is_taking, take
 from app.gateway.identity import Identity
 from app.gateway.refusals import Refused
 from app.limits import Limits
 from app.metastore.ports import StoreUnavailable
 from app.rpc import RepeatableProcessor, Reply, Unavailable
+from app.runtime.suspension import Result, is_recording, resumed_result, suspend
 from app.wire import MessageType
 from tests.gateway.serving import PATIENCE_SECONDS, Anybody, post, read_all, read_response, running
 
@@ -34,10 +34,10 @@ class Store:
         return self.begun.get(timeout=PATIENCE_SECONDS)
 
     def commit(self, value: object = GRANTED) -> None:
-        self.next()(Given(value))
+        self.next()(Result(value))
 
     def fail(self, failure: BaseException) -> None:
-        self.next()(Given(None, failure))
+        self.next()(Result(None, failure))
 
 
 class Metastore:
@@ -50,10 +50,10 @@ class Metastore:
     def process(self, codec, message, call) -> Reply:
         if message.name != "lock":
             return Reply(MessageType.REPLY, b"{}", "ok")
-        if is_taking():
+        if is_recording():
             self.calls.append(call)
-            take(self.store.start)
-        given = given_now()
+            suspend(self.store.start)
+        given = resumed_result()
         if given is None:
             return Reply(MessageType.REPLY, b'{"thread":{"i32":1}}', "ok")
         try:
@@ -131,7 +131,7 @@ def test_a_stopping_server_answers_what_has_begun(store, metastore):
         commit = store.next()
         server.server.stop()
         assert silent.recv(1) == b""
-        commit(Given(GRANTED))
+        commit(Result(GRANTED))
         status, headers, body = read_response(connection)
         assert (status, headers["connection"], body) == (200, "close", LOCKED)
     assert len(metastore.calls) == 1
@@ -145,7 +145,7 @@ def test_what_was_done_for_a_client_that_has_gone_is_logged(store, metastore):
         with server.connect() as other:
             other.sendall(post(READ))
             assert read_response(other)[2] == READ_ANSWER
-        commit(Given(GRANTED))
+        commit(Result(GRANTED))
         server.stop()
         assert [line["outcome"] for line in lines_of(server, "lock")] == ["ok"]
         assert server.metrics.calls_in_flight == 0
@@ -195,7 +195,7 @@ def test_too_many_calls_are_refused_and_not_made(store, metastore):
         second.sendall(post(LOCK))
         status, _, body = read_response(second)
         assert (status, b"calls_per_user_max" in body) == (503, True)
-        commit(Given(GRANTED))
+        commit(Result(GRANTED))
         assert read_response(first)[2] == LOCKED
         second.sendall(post(LOCK))
         store.commit()

@@ -7,8 +7,8 @@ from typing import Any, Final, Protocol
 from app.client import MetastoreClient
 from app.clock import SystemClock
 from app.limits import Limits
-from app.metastore.fencing import presenting
 from app.metastore.ports import Event
+from app.runtime.presented_lease import presenting
 from app.storage import open_store
 from app.structs import Database, LeaseObject
 from app.txn.lease_service import LeaseService, MustWait

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from app.metastore.fencing import fenced, presenting
+from app.metastore.fencing import fenced
 from app.metastore.ports import Event, OutcomeUnknown, StoreUnavailable
+from app.runtime.presented_lease import presenting
 from app.structs import InvalidOperationException, LeaseAlreadyExistsException, LeaseObject, ThriftException
 from app.txn.lease_service import LeaseService, MustWait
 from app.txn.lease_settings import LeaseSettings

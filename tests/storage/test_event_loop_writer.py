@@ -10,11 +10,11 @@ import psycopg
 import pytest
 from sqlalchemy import select
 
-from app.call_keys import AlreadyConcluded, CallKey, answering
 from app.clock import ManualClock
-from app.deferral import Given, NotDeferrable, Taken, giving, taking
 from app.limits import Limits
 from app.metastore.ports import OutcomeUnknown, StoreUnavailable
+from app.runtime.call_keys import AlreadyConcluded, CallKey, answering
+from app.runtime.suspension import NotSuspendable, Result, Suspended, recording, resuming
 from app.storage import SqlStore, migrate, open_store
 from app.storage.engines import parse_url, writing_engine
 from app.storage.schema import METADATA
@@ -75,9 +75,9 @@ def new_store(url: str, limits: Limits | None = None) -> SqlStore:
 def begin(call: Callable[[], Any], key: CallKey | None = None) -> Awaitable[Any]:
     """A call as the gateway makes it; it has begun when this returns."""
     loop = asyncio.get_running_loop()
-    told: asyncio.Future[Given] = loop.create_future()
+    told: asyncio.Future[Result] = loop.create_future()
 
-    def tell(given: Given) -> None:
+    def tell(given: Result) -> None:
         if not told.done():
             told.set_result(given)
 
@@ -86,15 +86,15 @@ def begin(call: Callable[[], Any], key: CallKey | None = None) -> Awaitable[Any]
 
     async def finish() -> Any:
         given = await asyncio.wait_for(told, PATIENCE_SECONDS)
-        with giving(given), answering(key):
+        with resuming(given), answering(key):
             return call()
 
     try:
-        with taking(), answering(key):
+        with recording(), answering(key):
             call()
         raise AssertionError("the call has no unit of work")
-    except Taken as taken:
-        taken.start(tell, deliver)
+    except Suspended as suspended:
+        suspended.start(tell, deliver)
     return asyncio.ensure_future(finish())
 
 
@@ -362,7 +362,7 @@ def test_another_event_loop_gets_a_connection_of_its_own(store: SqlStore) -> Non
 def test_units_of_work_of_other_kinds_are_not_taken(store: SqlStore) -> None:
     async def run() -> None:
         await connected(store)
-        with pytest.raises(NotDeferrable):
+        with pytest.raises(NotSuspendable):
             begin(lambda: store.write(lambda transaction: None))
 
     asyncio.run(run())

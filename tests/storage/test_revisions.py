@@ -12,10 +12,10 @@ from sqlalchemy.dialects.mysql import LONGBLOB, LONGTEXT
 
 import app.storage
 import app.storage.partial_indexes  # part of the schema
-from app.call_keys import AlreadyConcluded, CallKey, KeptAnswer, Outcome
 from app.clock import ManualClock
 from app.limits import Limits
 from app.metastore.ports import StoreError, StoreUnavailable
+from app.runtime.call_keys import AlreadyConcluded, CallKey, KeptAnswer, Outcome
 from app.storage import migrate, open_store
 from app.storage.schema import METADATA, REVISION
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from app.call_keys import AlreadyConcluded, CallKey
 from app.clock import ManualClock
+from app.runtime.call_keys import AlreadyConcluded, CallKey
 from app.storage.engines import parse_url, writing_engine
 from app.storage.jobs import Failure, Job, Success
 from app.storage.revisions import migrate_engine

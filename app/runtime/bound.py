@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class During(AbstractContextManager[None], Generic[T]):
+class bound(AbstractContextManager[None], Generic[T]):
     """Sets `variable` inside the block, and what it was before behind it.
 
     A class, because a generator takes three times as long, and every call enters several of these.

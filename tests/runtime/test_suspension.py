@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from app.deferral import Done, Given, NotDeferrable, given_now, giving, taking
 from app.limits import Limits
 from app.main import DEFERRED, Metastore, build_metastore
 from app.metastore.ports import StoreUnavailable
 from app.rpc import Call, Deferred, Dialect, RepeatableProcessor, Reply, Unavailable
+from app.runtime.suspension import Done, NotSuspendable, Result, recording, resumed_result, resuming
 from app.settings import load_settings
 from app.structs import (
     METHODS,
@@ -66,11 +66,11 @@ def begun(metastore: Metastore, sent: Message, key: str | None = None) -> Reply 
     return metastore.processor.begin(TJSON, sent, call(key))
 
 
-def given(*calls: Deferred) -> list[Given]:
+def given(*calls: Deferred) -> list[Result]:
     """What the units of work of these calls gave."""
-    told: queue.SimpleQueue[Given] = queue.SimpleQueue()
+    told: queue.SimpleQueue[Result] = queue.SimpleQueue()
 
-    def deliver(outcomes: Sequence[tuple[Done, Given]]) -> None:
+    def deliver(outcomes: Sequence[tuple[Done, Result]]) -> None:
         for done, outcome in outcomes:
             done(outcome)
 
@@ -136,7 +136,7 @@ def test_a_closed_store_takes_nothing(metastore: Metastore) -> None:
     with pytest.raises(StoreUnavailable) as raised:
         given(one)
     with pytest.raises(Unavailable):
-        one.finish(Given(None, raised.value))
+        one.finish(Result(None, raised.value))
 
 
 def test_listeners_that_are_gone_leave_the_others_alone(metastore: Metastore) -> None:
@@ -144,7 +144,7 @@ def test_listeners_that_are_gone_leave_the_others_alone(metastore: Metastore) ->
     assert isinstance(gone, Deferred)
     assert isinstance(other, Deferred)
 
-    def deliver(outcomes: Sequence[tuple[Done, Given]]) -> None:
+    def deliver(outcomes: Sequence[tuple[Done, Result]]) -> None:
         raise RuntimeError("Event loop is closed")
 
     gone.start(lambda outcome: None, deliver)
@@ -152,9 +152,9 @@ def test_listeners_that_are_gone_leave_the_others_alone(metastore: Metastore) ->
 
 
 def test_reading_cannot_be_deferred() -> None:
-    with taking(), pytest.raises(NotDeferrable):
-        given_now()
-    with giving(Given(7)):
-        found = given_now()
-    assert found == Given(7)
-    assert given_now() is None
+    with recording(), pytest.raises(NotSuspendable):
+        resumed_result()
+    with resuming(Result(7)):
+        found = resumed_result()
+    assert found == Result(7)
+    assert resumed_result() is None

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from app.during import During
+from app.runtime.bound import bound
 
 CALL_KEY_CHARACTERS_MAX = 128
 
@@ -107,6 +107,6 @@ def recalled_value() -> KeptValue | None:
     return key.recalled
 
 
-def answering(key: CallKey | None) -> During[CallKey | None]:
+def answering(key: CallKey | None) -> bound[CallKey | None]:
     """Units of work inside belong to the call with `key`; with None to no call, as preparations and repairs do."""
-    return During(_current, key)
+    return bound(_current, key)

@@ -1,0 +1,66 @@
+"""What steers a call without being an argument is set and obeyed by the modules listed here, and by no others."""
+
+import ast
+from pathlib import Path
+
+import app.runtime as runtime
+
+ROOM = Path(runtime.__file__).parent
+APP = ROOM.parent
+
+# The modules of a package that import each of them. Gateway and storage jobs only name the types.
+USERS = {
+    "suspension": {"rpc.repeatable", "storage.writer", "storage.store", "storage.jobs", "gateway.call_answers"},
+    "call_keys": {
+        "rpc.repeatable",
+        "rpc.processor",
+        "storage.writer",
+        "storage.store",
+        "storage.jobs",
+        "storage.txn_groups",
+        "storage.outcomes",
+        "storage.kept_values",
+        "metastore.directory_moves",
+        "metastore.partition_additions",
+        "txn.lease_service",
+    },
+    "presented_lease": {"handlers.presented_lease", "metastore.fencing"},
+    "bound": set(),
+}
+
+
+def modules() -> dict[str, ast.Module]:
+    """Every module outside the room, by its name in the package."""
+    paths = (path for path in APP.rglob("*.py") if path.parent != ROOM)
+    return {".".join(path.relative_to(APP).with_suffix("").parts): ast.parse(path.read_text("utf-8")) for path in paths}
+
+
+def imported(tree: ast.Module) -> set[str]:
+    """The modules of the room that a module imports."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == runtime.__name__:
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.removeprefix(f"{runtime.__name__}."))
+        elif isinstance(node, ast.Import):
+            found |= {alias.name.removeprefix(f"{runtime.__name__}.") for alias in node.names}
+    return found & set(USERS)
+
+
+def test_each_is_imported_by_the_modules_listed() -> None:
+    by_module = {name: imported(tree) for name, tree in modules().items()}
+    for steering, users in USERS.items():
+        assert {name for name, found in by_module.items() if steering in found} == users, steering
+
+
+def test_only_this_room_defines_context_variables() -> None:
+    def names(tree: ast.Module) -> set[str]:
+        return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+    assert [name for name, tree in modules().items() if "ContextVar" in names(tree)] == []
+
+
+def test_steering_modules_are_listed() -> None:
+    defining = {path.stem for path in ROOM.glob("*.py") if "ContextVar" in path.read_text("utf-8")}
+    assert defining <= set(USERS)
