@@ -19,6 +19,7 @@ class Limits:
     inflation_ratio_max: int = 300
     decoded_bytes_max: int = 1024 * 1024 * 1024
     decoded_bytes_per_user_max: int = 512 * 1024 * 1024
+    decoded_bytes_per_address_max: int = 768 * 1024 * 1024
     uploads_max: int = 200
     uploads_per_user_max: int = 50
     uploads_per_address_max: int = 100
@@ -41,10 +42,14 @@ class Limits:
     password_checks_per_address_max: int = 100
     calls_in_flight_max: int = 1_000
     calls_per_user_max: int = 200
+    calls_per_address_max: int = 500
     threads_per_user_max: int = 24
+    threads_per_address_max: int = 28
     streams_per_user_max: int = 12
+    streams_per_address_max: int = 50
     waiting_calls_max: int = 1_000
     waiting_calls_per_user_max: int = 250
+    waiting_calls_per_address_max: int = 500
     write_queue_max: int = 10_000
     lock_components_max: int = 10_000
     partitions_per_request_max: int = 1_000_000

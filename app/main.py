@@ -230,7 +230,7 @@ def _around(limits: Limits) -> Around:
 def translated(error: Exception) -> Exception:
     """What storage, file systems and seals raise, as the peer is to see it; the rest are bugs and stay as they are."""
     if isinstance(error, StoreUnavailable):
-        return Unavailable(str(error), error.detail)
+        return Unavailable(str(error), error.detail, error.limit)
     if isinstance(error, (StoreFailure, SealingError)):
         return Failed(str(error))
     if isinstance(error, (StoreError, FileSystemError)):

@@ -1,4 +1,7 @@
-"""Counts what is shared out: how much of it there is, and how much of it one user or one address may hold."""
+"""Counts what is shared out: how much of it there is, and how much of it one user or one address may hold.
+
+Everything that callers compete for has a total, a share for each user and a share for each address.
+"""
 
 from typing import NamedTuple
 
@@ -12,6 +15,21 @@ class Bound(NamedTuple):
     value: int
 
 
+class Holder(NamedTuple):
+    """Who holds a share. None has no share of its own: an address that many use, such as a proxy's, is not limited."""
+
+    user: str | None
+    address: str | None
+
+
+NO_HOLDER = Holder(None, None)
+
+
+def bound_of(limits: Limits, name: str) -> Bound:
+    """The limit of that name."""
+    return Bound(name, getattr(limits, name))
+
+
 def part(bound: Bound, total: Bound) -> Bound:
     """`bound`, cut to three quarters of `total`, so that one holder never has everything."""
     return Bound(bound.name, max(1, min(bound.value, total.value * 3 // 4)))
@@ -20,49 +38,46 @@ def part(bound: Bound, total: Bound) -> Bound:
 def body_memory(limits: Limits) -> "Shares":
     """The memory for bodies and messages, by user and address."""
     return Shares(
-        Bound("body_memory_bytes_max", limits.body_memory_bytes_max),
-        Bound("body_memory_bytes_per_user_max", limits.body_memory_bytes_per_user_max),
-        Bound("body_memory_bytes_per_address_max", limits.body_memory_bytes_per_address_max),
+        bound_of(limits, "body_memory_bytes_max"),
+        bound_of(limits, "body_memory_bytes_per_user_max"),
+        bound_of(limits, "body_memory_bytes_per_address_max"),
     )
 
 
 class Shares:
-    """Amounts out of a total. A holder of each kind, such as a user or an address, has a bound of its own.
+    """Amounts out of a total, in parts that one user and one address may hold. Used from one thread."""
 
-    `take` and `give_back` name one holder of each kind, in the order of `each`; None is a holder without a bound.
-    Used from one thread.
-    """
-
-    def __init__(self, total: Bound, *each: Bound) -> None:
+    def __init__(self, total: Bound, per_user: Bound, per_address: Bound) -> None:
         self._total = total
-        self._each = tuple(part(bound, total) for bound in each)
-        self._held: tuple[dict[str, int], ...] = tuple({} for _ in each)
+        # In the order of a Holder.
+        self._each = (part(per_user, total), part(per_address, total))
+        self._held: tuple[dict[str, int], dict[str, int]] = ({}, {})
         self.taken = 0
 
-    def take(self, amount: int, *holders: str | None) -> Bound | None:
+    def take(self, amount: int, holder: Holder) -> Bound | None:
         """Take the amount; or take nothing, and return the bound that is in the way."""
         assert amount > 0
         if self.taken + amount > self._total.value:
             return self._total
-        for bound, held, holder in zip(self._each, self._held, holders, strict=True):
-            if holder is not None and held.get(holder, 0) + amount > bound.value:
+        for bound, held, name in zip(self._each, self._held, holder, strict=True):
+            if name is not None and held.get(name, 0) + amount > bound.value:
                 return bound
         self.taken += amount
-        for held, holder in zip(self._held, holders, strict=True):
-            if holder is not None:
-                held[holder] = held.get(holder, 0) + amount
+        for held, name in zip(self._held, holder, strict=True):
+            if name is not None:
+                held[name] = held.get(name, 0) + amount
         return None
 
-    def give_back(self, amount: int, *holders: str | None) -> None:
-        """End what `take` began, with the same holders; parts of an amount may go back one by one."""
+    def give_back(self, amount: int, holder: Holder) -> None:
+        """End what `take` began, with the same holder; parts of an amount may go back one by one."""
         assert 0 <= amount <= self.taken
         self.taken -= amount
-        for held, holder in zip(self._held, holders, strict=True):
-            if holder is None:
+        for held, name in zip(self._held, holder, strict=True):
+            if name is None:
                 continue
-            left = held.get(holder, 0) - amount
+            left = held.get(name, 0) - amount
             assert left >= 0
             if left:
-                held[holder] = left
+                held[name] = left
             else:
-                held.pop(holder, None)
+                held.pop(name, None)

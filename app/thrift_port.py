@@ -18,6 +18,7 @@ from app.gateway.identity import Authenticator, RequestHead
 from app.gateway.refusals import NOT_TRIED, ClientGone, Refusals, Refused
 from app.limits import Limits
 from app.rpc.call import Dialect
+from app.rpc.errors import Unavailable
 from app.settings import Settings
 from app.wire import Codecs
 
@@ -76,7 +77,7 @@ class ThriftPort:
         await self._server.stop()
 
     def _failure_of(self, error: Exception) -> BridgeError | None:
-        if isinstance(error, Refused) and error.limit:
+        if isinstance(error, (Refused, Unavailable)) and error.limit:
             self._refusals.note(error.limit)
         return failure_of(error)
 

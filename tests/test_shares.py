@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from app.shares import Bound, Shares, part
+from app.shares import Bound, Holder, Shares, part
 
 USERS = st.sampled_from(["ann", "bob", "cid"])
 ADDRESSES = st.sampled_from(["10.0.0.1", "10.0.0.2", None])
@@ -28,7 +28,7 @@ class Sharing(RuleBasedStateMachine):
             "per_user": self.held(1, user) + amount <= PER_USER.value,
             "per_address": address is None or self.held(2, address) + amount <= PER_ADDRESS.value,
         }
-        in_the_way = self.shares.take(amount, user, address)
+        in_the_way = self.shares.take(amount, Holder(user, address))
         if in_the_way is None:
             assert all(fits.values())
             self.taken.append((amount, user, address))
@@ -40,8 +40,8 @@ class Sharing(RuleBasedStateMachine):
     def give_back(self, data) -> None:
         amount, user, address = self.taken.pop(data.draw(st.integers(0, len(self.taken) - 1)))
         part_first = data.draw(st.integers(0, amount))
-        self.shares.give_back(part_first, user, address)
-        self.shares.give_back(amount - part_first, user, address)
+        self.shares.give_back(part_first, Holder(user, address))
+        self.shares.give_back(amount - part_first, Holder(user, address))
 
     @invariant()
     def the_total_is_what_was_taken(self) -> None:
@@ -65,9 +65,9 @@ def test_one_holder_never_has_everything(total: int, wanted: int):
 
 
 def test_what_was_not_taken_cannot_be_given_back():
-    shares = Shares(TOTAL, PER_USER)
-    shares.take(2, "ann")
+    shares = Shares(TOTAL, PER_USER, PER_ADDRESS)
+    shares.take(2, Holder("ann", None))
     with pytest.raises(AssertionError):
-        shares.give_back(3, "ann")
+        shares.give_back(3, Holder("ann", None))
     with pytest.raises(AssertionError):
-        shares.give_back(1, "bob")
+        shares.give_back(1, Holder("bob", None))

@@ -18,7 +18,7 @@ from app.bridge.peer_accounts import Ends
 from app.bridge.relay import Reply
 from app.bridge.sasl import SaslPolicy
 from app.bridge.serving import Serving
-from app.bridge.session import Session
+from app.bridge.session import Session, share_address
 from app.connections import Silence
 from app.wire import ApplicationErrorType, LimitExceeded, ProtocolError
 
@@ -66,6 +66,7 @@ class ClientConnection(asyncio.Protocol):
         peer = transport.get_extra_info("peername")
         self._session.address = f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else str(peer or "")
         self._host = peer[0] if isinstance(peer, tuple) else ""
+        self._session.share_address = share_address(self._host)
         if not self._server.welcome(self, self._host):
             self._transport.abort()
             return

@@ -154,6 +154,7 @@ class ProcessorRelay:
             request_id=request_id,
             client_address=session.address,
             deadline=asyncio.get_running_loop().time() + self._call_seconds_max,
+            share_address=session.share_address,
         )
         before, after = codec.envelope(message.name, MessageType.REPLY, message.seqid)
 
@@ -165,7 +166,7 @@ class ProcessorRelay:
         try:
             return await self._answers.answer(codec, message, call, wrap, session.until_gone)
         except Unavailable as error:
-            raise NotTried(f"the metastore is not available: {error}") from error
+            raise self._failure_of(error) or NotTried(f"the metastore is not available: {error}") from error
         except ApplicationError:
             raise
         except Exception as error:

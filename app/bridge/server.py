@@ -8,15 +8,16 @@ from typing import NamedTuple
 
 import structlog
 
-from app.addresses import is_loopback, share_of
+from app.addresses import is_loopback
 from app.bridge.admission import Admission
 from app.bridge.client_connection import ClientConnection
 from app.bridge.metrics import BridgeMetrics
 from app.bridge.relay import Relay
 from app.bridge.serving import CallRecords, Connection, Meter, ServerOptions
+from app.bridge.session import share_address
 from app.connections import Connections
 from app.limits import Limits
-from app.shares import Bound, Shares, body_memory
+from app.shares import Bound, Holder, Shares, body_memory
 from app.wire import Codecs, make_codecs
 
 BACKLOG = 2048
@@ -113,7 +114,7 @@ class BridgeServer:
 
     def welcome(self, connection: Connection, host: str) -> bool:
         """Whether one more may stay, which comes from `host`."""
-        if self._all_gone is not None or not self._counted.enter(connection, _share(host)):
+        if self._all_gone is not None or not self._counted.enter(connection, share_address(host)):
             return False
         self._connections.add(connection)
         return True
@@ -125,7 +126,7 @@ class BridgeServer:
             self._memory.give_back(*before)
         if not size:
             return None
-        arriving = _Arriving(size, user, _share(host))
+        arriving = _Arriving(size, Holder(user, share_address(host)))
         bound = self._memory.take(*arriving)
         if bound is None:
             self._arriving[connection] = arriving
@@ -143,13 +144,7 @@ class _Arriving(NamedTuple):
     """What `Shares` counts of a message on its way in."""
 
     size: int
-    user: str
-    address: str | None
-
-
-def _share(host: str) -> str | None:
-    """Whose share of the connections and the memory; all users of this machine have the same address."""
-    return None if is_loopback(host) else share_of(host)
+    holder: Holder
 
 
 async def serve_until_told(server: BridgeServer, on_listening: Callable[[int], None]) -> None:

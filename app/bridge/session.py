@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass, field
 
+from app.addresses import is_loopback, share_of
 from app.bridge.sasl import Credentials
 
 
@@ -10,10 +11,12 @@ from app.bridge.sasl import Credentials
 class Session:
     """`user` and `groups` as `set_ugi` named them, unproven; `credentials` as SASL PLAIN brought them.
 
+    `share_address` is whose share of an address the client uses, None on the machine itself, which users share.
     `gone` is set when the client has closed its side of the connection, or it is lost.
     """
 
     address: str = ""
+    share_address: str | None = None
     user: str = ""
     groups: tuple[str, ...] = ()
     credentials: Credentials | None = None
@@ -28,3 +31,8 @@ class Session:
     def shown_user(self) -> str:
         """Who the log says is calling."""
         return self.credentials.user if self.credentials is not None else self.user
+
+
+def share_address(host: str) -> str | None:
+    """Whose share of an address a client from `host` uses; all users of this machine have the same address."""
+    return None if is_loopback(host) else share_of(host)

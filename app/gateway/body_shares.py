@@ -4,7 +4,7 @@ from types import TracebackType
 
 from app.gateway.refusals import overloaded
 from app.limits import Limits
-from app.shares import Bound, Shares, body_memory
+from app.shares import Bound, Holder, Shares, body_memory, bound_of
 
 # So much of every body is not counted, so that small calls get in whatever others send.
 UNCOUNTED_BYTES = 64 * 1024
@@ -16,25 +16,24 @@ class BodyShares:
     def __init__(self, limits: Limits) -> None:
         self.memory = body_memory(limits)
         self.uploads = Shares(
-            Bound("uploads_max", limits.uploads_max),
-            Bound("uploads_per_user_max", limits.uploads_per_user_max),
-            Bound("uploads_per_address_max", limits.uploads_per_address_max),
+            bound_of(limits, "uploads_max"),
+            bound_of(limits, "uploads_per_user_max"),
+            bound_of(limits, "uploads_per_address_max"),
         )
 
-    def of(self, user: str, address: str | None) -> "BodyShare":
-        """What one request of the user takes, given back at the end of a `with`."""
-        return BodyShare(self, user, address)
+    def of(self, holder: Holder) -> "BodyShare":
+        """What one request of the holder's takes, given back at the end of a `with`."""
+        return BodyShare(self, holder)
 
 
 class BodyShare:
     """The memory of one request's body."""
 
-    __slots__ = ("_address", "_held", "_is_upload", "_shares", "_uncounted", "_user")
+    __slots__ = ("_held", "_holder", "_is_upload", "_shares", "_uncounted")
 
-    def __init__(self, shares: BodyShares, user: str, address: str | None) -> None:
+    def __init__(self, shares: BodyShares, holder: Holder) -> None:
         self._shares = shares
-        self._user = user
-        self._address = address
+        self._holder = holder
         self._uncounted = UNCOUNTED_BYTES
         self._held = 0
         self._is_upload = False
@@ -47,15 +46,15 @@ class BodyShare:
         if not amount:
             return
         if is_upload and not self._is_upload:
-            self._check(self._shares.uploads.take(1, self._user, self._address), "large bodies on their way")
+            self._check(self._shares.uploads.take(1, self._holder), "large bodies on their way")
             self._is_upload = True
-        self._check(self._shares.memory.take(amount, self._user, self._address), "large bodies in memory")
+        self._check(self._shares.memory.take(amount, self._holder), "large bodies in memory")
         self._held += amount
 
     def has_arrived(self) -> None:
         """The body is not on its way any more."""
         if self._is_upload:
-            self._shares.uploads.give_back(1, self._user, self._address)
+            self._shares.uploads.give_back(1, self._holder)
             self._is_upload = False
 
     def __enter__(self) -> "BodyShare":
@@ -66,7 +65,7 @@ class BodyShare:
     ) -> None:
         self.has_arrived()
         if self._held:
-            self._shares.memory.give_back(self._held, self._user, self._address)
+            self._shares.memory.give_back(self._held, self._holder)
             self._held = 0
 
     def _check(self, bound: Bound | None, what: str) -> None:

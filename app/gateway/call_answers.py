@@ -14,6 +14,7 @@ from app.rpc.processor import MessageProcessor, Reply
 from app.rpc.releases import Releases
 from app.rpc.repeatable import Deferred, RepeatableProcessor
 from app.runtime.suspension import Deliver, Done, Result, Start
+from app.shares import Holder
 from app.wire import Codec, Message
 
 # What is larger would hold the event loop up.
@@ -68,7 +69,7 @@ class CallAnswers:
             return Answered(reply)
         return await self._waiting.answer(
             call,
-            lambda call: self._runner.run(call.principal, partial(self._processor.process, codec, message, call), wrap),
+            lambda call: self._runner.run(call.holder, partial(self._processor.process, codec, message, call), wrap),
             until_gone,
         )
 
@@ -88,8 +89,8 @@ class CallAnswers:
         if not isinstance(deferred, Deferred):
             return deferred
         loop = asyncio.get_running_loop()
-        self._runner.admit(call.principal)
-        ending = _Ending(self._runner, call.principal, deferred, loop.create_future())
+        self._runner.admit(call.holder)
+        ending = _Ending(self._runner, call.holder, deferred, loop.create_future())
         ending.timer = loop.call_later(self._call_seconds_max, ending.give_up, self._call_seconds_max)
         if not self._starting:
             # Those that came with the same look at the sockets are started together, and committed together.
@@ -128,11 +129,11 @@ class CallAnswers:
 class _Ending:
     """What ends a call that has begun: what its unit of work gave, or that it took too long."""
 
-    __slots__ = ("_deferred", "_runner", "_user", "reply", "timer")
+    __slots__ = ("_deferred", "_holder", "_runner", "reply", "timer")
 
-    def __init__(self, runner: CallRunner, user: str, deferred: Deferred, reply: Begun) -> None:
+    def __init__(self, runner: CallRunner, holder: Holder, deferred: Deferred, reply: Begun) -> None:
         self._runner = runner
-        self._user = user
+        self._holder = holder
         self._deferred = deferred
         self.reply = reply
         self.timer: asyncio.TimerHandle | None = None
@@ -151,7 +152,7 @@ class _Ending:
         self._end()
 
     def _end(self) -> None:
-        self._runner.leave(self._user)
+        self._runner.leave(self._holder)
         if self.timer is not None:
             self.timer.cancel()
 

@@ -11,7 +11,7 @@ from app.gateway.streaming import ReplyStream
 from app.gateway.worker_threads import WorkerThreads
 from app.limits import Limits
 from app.rpc.processor import Reply
-from app.shares import Bound, Shares
+from app.shares import Bound, Holder, Shares, bound_of
 
 # Users share these, a few each: that many are never busy at the same time.
 GATES = 64
@@ -32,41 +32,47 @@ class Answered:
 
 
 class CallRunner:
-    """Bounded: calls in flight, calls of one user, long replies on their way. Used from the loop's thread."""
+    """Bounded: calls in flight and long replies on their way, in all, of one user and of one address.
+
+    Used from the loop's thread.
+    """
 
     def __init__(
         self, limits: Limits, metrics: Metrics, *, threads: int, streams_max: int, call_seconds_max: float
     ) -> None:
         self._metrics = metrics
-        self._threads = WorkerThreads(threads, limits.threads_per_user_max)
+        self._threads = WorkerThreads(threads, limits.threads_per_user_max, limits.threads_per_address_max)
         self._call_seconds_max = call_seconds_max
         self._calls = Shares(
-            Bound("calls_in_flight_max", limits.calls_in_flight_max),
-            Bound("calls_per_user_max", limits.calls_per_user_max),
+            bound_of(limits, "calls_in_flight_max"),
+            bound_of(limits, "calls_per_user_max"),
+            bound_of(limits, "calls_per_address_max"),
         )
         # Chunks are made by threads that have given back their places, and make Python wait as much as others.
         self._gates = [threading.Semaphore(MADE_AT_ONCE) for _ in range(GATES)]
         self._streams = Shares(
-            Bound("streams_max", streams_max), Bound("streams_per_user_max", limits.streams_per_user_max)
+            Bound("streams_max", streams_max),
+            bound_of(limits, "streams_per_user_max"),
+            bound_of(limits, "streams_per_address_max"),
         )
 
-    async def run(self, user: str, work: Work, wrap: Wrap) -> Answered:
+    async def run(self, holder: Holder, work: Work, wrap: Wrap) -> Answered:
         """Run `work` in a thread. Raises what it raises, and Refused (503) when too much is going on.
 
         A call that takes longer than call_seconds_max is given up: the client gets 503 while the thread goes on, so
         a change may still take effect, as with any lost connection.
         """
-        self.admit(user)
+        self.admit(holder)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Answered] = loop.create_future()
 
         def job() -> None:
             try:
-                self._run_job(user, work, wrap, loop, future)
+                self._run_job(holder, work, wrap, loop, future)
             finally:
-                loop.call_soon_threadsafe(self.leave, user)
+                loop.call_soon_threadsafe(self.leave, holder)
 
-        self._threads.submit(job, user)
+        self._threads.submit(job, holder)
         try:
             async with asyncio.timeout(self._call_seconds_max):
                 return await future
@@ -76,19 +82,24 @@ class CallRunner:
     def close(self) -> None:
         self._threads.close()
 
-    def admit(self, user: str) -> None:
+    def admit(self, holder: Holder) -> None:
         """Count a call, which `leave` ends; one that needs no thread counts all the same. Raises Refused (503)."""
-        bound = self._calls.take(1, user)
+        bound = self._calls.take(1, holder)
         if bound is not None:
             raise overloaded(f"There are too many calls in flight ({bound.name}); try again", bound.name)
         self._metrics.calls_in_flight += 1
 
-    def leave(self, user: str) -> None:
+    def leave(self, holder: Holder) -> None:
         self._metrics.calls_in_flight -= 1
-        self._calls.give_back(1, user)
+        self._calls.give_back(1, holder)
 
     def _run_job(
-        self, user: str, work: Work, wrap: Wrap, loop: asyncio.AbstractEventLoop, future: "asyncio.Future[Answered]"
+        self,
+        holder: Holder,
+        work: Work,
+        wrap: Wrap,
+        loop: asyncio.AbstractEventLoop,
+        future: "asyncio.Future[Answered]",
     ) -> None:
         """In the worker thread. A long reply is pumped by the thread that made it: its snapshot may need that."""
         try:
@@ -101,19 +112,19 @@ class CallRunner:
         if reply.payload is None or isinstance(reply.payload, bytes):
             loop.call_soon_threadsafe(_deliver, future, Answered(reply))
             return
-        gate = self._gates[hash(user) % GATES]
+        gate = self._gates[hash(holder.user) % GATES]
         stream = ReplyStream(iter(wrap(reply.payload)), loop, gate)
-        loop.call_soon_threadsafe(self._deliver_stream, user, future, Answered(replace(reply, payload=None), stream))
+        loop.call_soon_threadsafe(self._deliver_stream, holder, future, Answered(replace(reply, payload=None), stream))
         with self._threads.lent():
             stream.pump()
-        loop.call_soon_threadsafe(self._stream_ended, user, stream)
+        loop.call_soon_threadsafe(self._stream_ended, holder, stream)
 
-    def _deliver_stream(self, user: str, future: "asyncio.Future[Answered]", answered: Answered) -> None:
+    def _deliver_stream(self, holder: Holder, future: "asyncio.Future[Answered]", answered: Answered) -> None:
         assert answered.stream is not None
         if future.done():
             answered.stream.cancel()
             return
-        bound = self._streams.take(1, user)
+        bound = self._streams.take(1, holder)
         if bound is None:
             answered.stream.is_counted = True
             self._metrics.streams_in_flight += 1
@@ -125,9 +136,9 @@ class CallRunner:
         refused = Refused(503, text, headers=((b"retry-after", b"1"),), reason="overload", limit=bound.name)
         future.set_exception(refused)
 
-    def _stream_ended(self, user: str, stream: ReplyStream) -> None:
+    def _stream_ended(self, holder: Holder, stream: ReplyStream) -> None:
         if stream.is_counted:
-            self._streams.give_back(1, user)
+            self._streams.give_back(1, holder)
             self._metrics.streams_in_flight -= 1
 
 

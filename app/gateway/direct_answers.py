@@ -156,7 +156,10 @@ class DirectAnswers:
 
     def _begin(self, request: "_Request", dialect: Dialect, deliver: Deliver) -> bytes | Later | None:
         identity = request.identity
-        call = requested_call(identity, dialect, request.head.headers, request.id, self._call_seconds_max)
+        share_address = self.proxies.share_of(identity.address)
+        call = requested_call(
+            identity, share_address, dialect, request.head.headers, request.id, self._call_seconds_max
+        )
         reply = self._calls.begin(request.codec, request.message, call)
         if reply is None:
             return None

@@ -34,6 +34,7 @@ from app.rpc.errors import Unavailable
 from app.rpc.processor import MessageProcessor
 from app.rpc.releases import Releases
 from app.rpc.repeatable import KeyReused
+from app.shares import Holder
 from app.wire import (
     ApplicationError,
     ApplicationErrorType,
@@ -123,7 +124,7 @@ class Endpoint:
                 await self._other_method(exchange)
         except Refused as refused:
             exchange.outcome = refused.reason
-            self._note(exchange, refused)
+            self._note(exchange, refused.limit)
             await self._refuse(exchange, refused)
         except ClientGone:
             exchange.outcome = "client_gone"
@@ -168,11 +169,18 @@ class Endpoint:
             self._metrics.authentication_refused(refused.reason)
             raise
         exchange.identity = identity
-        with self.bodies.of(identity.user, identity.address) as share:
-            await self._answer_body(exchange, receive, dialect, identity, share)
+        holder = Holder(identity.user, self._proxies.share_of(identity.address))
+        with self.bodies.of(holder) as share:
+            await self._answer_body(exchange, receive, dialect, identity, holder, share)
 
     async def _answer_body(
-        self, exchange: Exchange, receive: Receive, dialect: Dialect, identity: Identity, share: BodyShare
+        self,
+        exchange: Exchange,
+        receive: Receive,
+        dialect: Dialect,
+        identity: Identity,
+        holder: Holder,
+        share: BodyShare,
     ) -> None:
         """Read the body and answer it; until then it is counted."""
         body = await self._body(exchange, receive, share)
@@ -191,7 +199,9 @@ class Endpoint:
         del body
         exchange.method = message.name
         if not await self._answer_from_cache(exchange, codec, message, dialect):
-            call = requested_call(identity, dialect, exchange.headers, exchange.request_id, self._call_seconds_max)
+            call = requested_call(
+                identity, holder.address, dialect, exchange.headers, exchange.request_id, self._call_seconds_max
+            )
             await self._answer(exchange, codec, message, call)
 
     async def _body(self, exchange: Exchange, receive: Receive, share: BodyShare) -> bytes:
@@ -247,6 +257,7 @@ class Endpoint:
         except Unavailable as error:
             said = {"problem": str(error), "detail": error.detail}
             _log.warning("call not possible", method=message.name, request=call.request_id, **said)
+            self._note(exchange, error.limit)
             await self._failed(exchange, codec, message, 503, f"The metastore is not available: {error}", "unavailable")
             return
         except KeyReused as error:
@@ -257,7 +268,7 @@ class Endpoint:
             await self._send_whole(exchange, codec, message, MessageType.EXCEPTION, _encoded(codec, error))
             return
         except Refused as refused:
-            self._note(exchange, refused)
+            self._note(exchange, refused.limit)
             await self._failed(
                 exchange, codec, message, refused.status, refused.text, refused.reason, headers=refused.headers
             )
@@ -336,11 +347,11 @@ class Endpoint:
         body = _exception_body(codec, message.name, message.seqid, ApplicationError(text, kind))
         await exchange.respond(status, self._content_types[codec.name], body, headers)
 
-    def _note(self, exchange: Exchange, refused: Refused) -> None:
-        if refused.limit:
+    def _note(self, exchange: Exchange, limit: str) -> None:
+        if limit:
             identity = exchange.identity
             user, address = ("", exchange.head.address) if identity is None else (identity.user, identity.address)
-            self._refusals.note(refused.limit, user=user, address=address)
+            self._refusals.note(limit, user=user, address=address)
 
     async def _refuse(self, exchange: Exchange, refused: Refused) -> None:
         """Answer a request whose message was not looked at; with an application exception if it is TJSON.

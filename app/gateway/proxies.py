@@ -11,6 +11,7 @@ from functools import lru_cache
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any, Final
 
+from app.addresses import share_of
 from app.gateway.identity import HeaderList, ProxyTrust, RequestHead
 
 # In the scope of a request whose connection has the certificate that trusted proxies need.
@@ -65,6 +66,13 @@ class Proxies:
         self._certificate_names = None if certificate_names is None else {name.lower() for name in certificate_names}
         self._forwarded_header = forwarded_header.lower().encode()
         self._client_behind = lru_cache(maxsize=1024)(self._client_of)
+
+    def share_of(self, address: str) -> str | None:
+        """Whose share of an address a request from there uses; None for a proxy, since many call from its address.
+
+        A client's address that a proxy named is never a proxy's.
+        """
+        return None if self._has_any and self._all.contain(address) else share_of(address)
 
     def has_certificate(self, transport: BaseTransport) -> bool:
         """Whether the other end of a new connection has shown the certificate that trusted proxies need."""

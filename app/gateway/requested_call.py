@@ -12,9 +12,17 @@ LEASE_HEADER: Final = b"x-hms-lease-id"
 
 
 def requested_call(
-    identity: Identity, dialect: Dialect, headers: Mapping[bytes, bytes], request_id: bytes, seconds_max: float
+    identity: Identity,
+    share_address: str | None,
+    dialect: Dialect,
+    headers: Mapping[bytes, bytes],
+    request_id: bytes,
+    seconds_max: float,
 ) -> Call:
-    """`headers` in lower case. For the event loop's thread: the deadline is on its clock."""
+    """`headers` in lower case; `share_address` as `Proxies.share_of` gives it.
+
+    For the event loop's thread: the deadline is on its clock.
+    """
     return Call(
         principal=identity.user,
         dialect=dialect,
@@ -23,6 +31,7 @@ def requested_call(
         deadline=asyncio.get_running_loop().time() + seconds_max,
         lease=_text(headers.get(LEASE_HEADER)),
         key=_text(headers.get(KEY_HEADER)),
+        share_address=share_address,
     )
 
 

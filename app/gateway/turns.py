@@ -1,14 +1,16 @@
-"""Whose job a free thread takes: users take turns, and none of them has all the threads.
+"""Whose job a free thread takes: users take turns, and neither one of them nor one address has all the threads.
 
-A user holds at most `each` places. The last quarter of the places goes only to users who have none, so that several
-greedy ones together leave some as well. A user whose jobs have kept a processor busy gets `busy` places: more threads
-would make nothing faster, since only one of them runs Python at a time, and all others would wait for them. How busy
-jobs are is known when they end, so a user begins with FIRST_PLACES, gets one more with each job that took little, and
-loses half of them with each that took long.
+A user holds at most three quarters of the places. The last quarter goes only to users who have none, so that several
+greedy ones together leave some as well; and the last eighth, one place at least, is for other addresses. A user whose
+jobs have kept a processor busy gets `busy` places: more threads would make nothing faster, since only one of them runs
+Python at a time, and all others would wait for them. How busy jobs are is known when they end, so a user begins with
+FIRST_PLACES, gets one more with each job that took little, and loses half of them with each that took long.
 """
 
 from collections import OrderedDict, deque
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
+
+from app.shares import Holder
 
 T = TypeVar("T")
 
@@ -32,35 +34,44 @@ class _Used(NamedTuple):
     places: int
 
 
+_Lanes: TypeAlias = OrderedDict[str | None, deque[T]]
+
+
 class Turns(Generic[T]):
     """Pure bookkeeping; the caller holds a lock and passes the time."""
 
-    def __init__(self, places: int, each: int, busy: int) -> None:
+    def __init__(self, places: int, per_user: int, per_address: int, busy: int) -> None:
         self._places = places
-        self._each = max(1, min(each, places * 3 // 4))
+        self._each = max(1, min(per_user, places * 3 // 4))
+        self._each_address = max(1, min(per_address, places - max(1, places // 8)))
         self._busy = min(busy, self._each)
         self._kept_free = places // 4
         self._taken = 0
         self._holding: dict[str, int] = {}
-        self._waiting: OrderedDict[str, deque[T]] = OrderedDict()
+        self._of_address: dict[str, int] = {}
+        # A user's jobs by address: those from one that has its share do not hold up the others.
+        self._waiting: OrderedDict[str, _Lanes[T]] = OrderedDict()
         self._used: dict[str, _Used] = {}
 
-    def ask(self, user: str, job: T, now: float) -> bool:
+    def ask(self, holder: Holder, job: T, now: float) -> bool:
         """Whether the job has a place and may run now; else it waits for its turn."""
-        if user not in self._waiting and self._may_take(user, now):
-            self._take(user)
+        user, address = holder.user or "", holder.address
+        lanes = self._waiting.get(user)
+        if (lanes is None or address not in lanes) and self._may_take(user, address, now):
+            self._take(user, address)
             return True
-        self._waiting.setdefault(user, deque()).append(job)
+        if lanes is None:
+            lanes = self._waiting[user] = OrderedDict()
+        lanes.setdefault(address, deque()).append(job)
         return False
 
-    def end(self, user: str, seconds: float, now: float) -> list[T]:
-        """One place of the user is free, after a job that used so much processor time; the jobs that may run now."""
+    def end(self, holder: Holder, seconds: float, now: float) -> list[T]:
+        """One place of the holder is free, after a job that used so much processor time; the jobs that may run now."""
+        user, address = holder.user or "", holder.address
         self._taken -= 1
-        left = self._holding[user] - 1
-        if left:
-            self._holding[user] = left
-        else:
-            del self._holding[user]
+        _decrease(self._holding, user)
+        if address is not None:
+            _decrease(self._of_address, address)
         self._count(user, seconds, now)
         if not self._waiting:
             return []
@@ -72,31 +83,39 @@ class Turns(Generic[T]):
         has_more = True
         while has_more:
             has_more = False
-            for user in [user for user in self._waiting if self._may_take(user, now)]:
-                if self._may_take(user, now):
-                    chosen.append(self._pop(user))
-                    has_more = True
+            for user in list(self._waiting):
+                for address in self._waiting[user]:
+                    if self._may_take(user, address, now):
+                        chosen.append(self._pop(user, address))
+                        has_more = True
+                        break
         return chosen
 
-    def _pop(self, user: str) -> T:
-        self._take(user)
-        jobs = self._waiting[user]
+    def _pop(self, user: str, address: str | None) -> T:
+        self._take(user, address)
+        lanes = self._waiting[user]
+        jobs = lanes[address]
         job = jobs.popleft()
         # Others come first now.
+        lanes.move_to_end(address)
         self._waiting.move_to_end(user)
         if not jobs:
+            del lanes[address]
+        if not lanes:
             del self._waiting[user]
         return job
 
-    def _take(self, user: str) -> None:
+    def _take(self, user: str, address: str | None) -> None:
         self._taken += 1
         self._holding[user] = self._holding.get(user, 0) + 1
+        if address is not None:
+            self._of_address[address] = self._of_address.get(address, 0) + 1
 
-    def _may_take(self, user: str, now: float) -> bool:
+    def _may_take(self, user: str, address: str | None, now: float) -> bool:
         holding, free = self._holding.get(user, 0), self._places - self._taken
-        if not holding:
-            return free > 0
-        return free > self._kept_free and holding < self._allowed(user, now)
+        if not free or (address is not None and self._of_address.get(address, 0) >= self._each_address):
+            return False
+        return not holding or (free > self._kept_free and holding < self._allowed(user, now))
 
     def _allowed(self, user: str, now: float) -> int:
         return self._busy if self._is_busy(user, now) else self._places_of(user)
@@ -121,3 +140,9 @@ class Turns(Generic[T]):
     def _places_of(self, user: str) -> int:
         used = self._used.get(user)
         return min(self._each, FIRST_PLACES) if used is None else used.places
+
+
+def _decrease(counts: dict[str, int], name: str) -> None:
+    counts[name] -= 1
+    if not counts[name]:
+        del counts[name]

@@ -13,7 +13,7 @@ from app.gateway.refusals import ClientGone, overloaded
 from app.limits import Limits
 from app.rpc.call import Call, Waiting
 from app.rpc.releases import Releases
-from app.shares import Bound, Shares
+from app.shares import Holder, Shares, bound_of
 
 T = TypeVar("T")
 
@@ -26,8 +26,9 @@ class WaitingCalls:
     def __init__(self, limits: Limits, metrics: Metrics, releases: Releases) -> None:
         self._metrics = metrics
         self._places = Shares(
-            Bound("waiting_calls_max", limits.waiting_calls_max),
-            Bound("waiting_calls_per_user_max", limits.waiting_calls_per_user_max),
+            bound_of(limits, "waiting_calls_max"),
+            bound_of(limits, "waiting_calls_per_user_max"),
+            bound_of(limits, "waiting_calls_per_address_max"),
         )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._pauses: set[asyncio.Event] = set()
@@ -64,7 +65,7 @@ class WaitingCalls:
     ) -> T:
         self._loop = asyncio.get_running_loop()
         started = self._loop.time()
-        await self._take_place(call.principal, waiting)
+        await self._take_place(call.holder, waiting)
         gone = asyncio.ensure_future(until_gone())
         self._metrics.calls_waiting += 1
         try:
@@ -78,11 +79,11 @@ class WaitingCalls:
                     waiting = further
         finally:
             self._metrics.calls_waiting -= 1
-            self._places.give_back(1, call.principal)
+            self._places.give_back(1, call.holder)
             gone.cancel()
 
-    async def _take_place(self, user: str, waiting: Waiting) -> None:
-        bound = self._places.take(1, user)
+    async def _take_place(self, holder: Holder, waiting: Waiting) -> None:
+        bound = self._places.take(1, holder)
         if bound is not None:
             await self._abandon(waiting)
             raise overloaded(f"There are too many calls waiting ({bound.name}); try again", bound.name)

@@ -1,4 +1,7 @@
-"""The threads that answer calls, shared out among users. One that waits for a slow client is replaced meanwhile."""
+"""The threads that answer calls, shared out among users and addresses.
+
+One that waits for a slow client is replaced meanwhile.
+"""
 
 import queue
 import threading
@@ -10,6 +13,7 @@ from typing import NamedTuple
 import structlog
 
 from app.gateway.turns import Turns
+from app.shares import NO_HOLDER, Holder
 
 CLOSING_SECONDS_MAX = 1.0
 # Threads of a user whose calls keep a processor busy. The event loop waits for each that wants to run Python.
@@ -19,29 +23,32 @@ Job = Callable[[], None]
 _log = structlog.get_logger("hms_gateway.threads")
 
 
-class _UsersJob(NamedTuple):
-    user: str
+class _HeldJob(NamedTuple):
+    holder: Holder
     run: Job
 
 
 class _Place(threading.local):
     """What the thread does with its place among the threads."""
 
-    user: str | None = None
+    holder: Holder | None = None
     cpu_started: float = 0.0
 
 
 class WorkerThreads:
-    """Runs jobs on up to `threads_max` threads, `each_max` of them for one user; they are started when first needed.
+    """Runs jobs on up to `threads_max` threads, a part of them for one user and for one address.
 
-    The standard pool costs more than twice as much per job, cannot lend a thread out, and knows no users.
+    They are started when first needed. The standard pool costs more than twice as much per job, cannot lend a thread
+    out, and knows no users.
     """
 
-    def __init__(self, threads_max: int, each_max: int | None = None) -> None:
+    def __init__(self, threads_max: int, per_user: int | None = None, per_address: int | None = None) -> None:
         self._threads_max = threads_max
-        self._turns: Turns[_UsersJob] = Turns(threads_max, each_max or threads_max, BUSY_THREADS)
+        self._turns: Turns[_HeldJob] = Turns(
+            threads_max, per_user or threads_max, per_address or threads_max, BUSY_THREADS
+        )
         # What has a place and waits for a thread to take it.
-        self._jobs: queue.SimpleQueue[_UsersJob | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[_HeldJob | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._threads: set[threading.Thread] = set()
         self._lent = 0
@@ -49,11 +56,11 @@ class WorkerThreads:
         self._idle = threading.Semaphore(0)
         self._place = _Place()
 
-    def submit(self, job: Job, user: str = "") -> None:
-        """Run `job` when it is the user's turn; it must not raise."""
-        asked = _UsersJob(user, job)
+    def submit(self, job: Job, holder: Holder = NO_HOLDER) -> None:
+        """Run `job` when it is the holder's turn; it must not raise."""
+        asked = _HeldJob(holder, job)
         with self._lock:
-            may_run = self._turns.ask(user, asked, time.monotonic())
+            may_run = self._turns.ask(holder, asked, time.monotonic())
         if may_run:
             self._hand(asked)
 
@@ -81,7 +88,7 @@ class WorkerThreads:
         for thread in threads:
             thread.join(timeout=max(0.0, end - time.monotonic()))
 
-    def _hand(self, job: _UsersJob) -> None:
+    def _hand(self, job: _HeldJob) -> None:
         self._jobs.put(job)
         if not self._idle.acquire(blocking=False):
             self._start_thread()
@@ -108,7 +115,7 @@ class WorkerThreads:
         with self._lock:
             self._threads.discard(threading.current_thread())
 
-    def _run_jobs(self, job: _UsersJob) -> bool:
+    def _run_jobs(self, job: _HeldJob) -> bool:
         """Run it and those that may follow; False when this thread is one too many, because another took its place."""
         while True:
             self._run_job(job)
@@ -124,19 +131,19 @@ class WorkerThreads:
             self._hand(other)
         return is_wanted
 
-    def _run_job(self, job: _UsersJob) -> None:
-        self._place.user = job.user
+    def _run_job(self, job: _HeldJob) -> None:
+        self._place.holder = job.holder
         self._place.cpu_started = time.thread_time()
         try:
             job.run()
         except BaseException:
             _log.exception("a job of the worker threads failed")
 
-    def _give_place_back(self) -> list[_UsersJob]:
+    def _give_place_back(self) -> list[_HeldJob]:
         """The jobs that may run instead; none when the place was given back before."""
-        user, self._place.user = self._place.user, None
-        if user is None:
+        holder, self._place.holder = self._place.holder, None
+        if holder is None:
             return []
         used_seconds = time.thread_time() - self._place.cpu_started
         with self._lock:
-            return self._turns.end(user, used_seconds, time.monotonic())
+            return self._turns.end(holder, used_seconds, time.monotonic())

@@ -68,11 +68,13 @@ class StoreUnavailable(StoreError):
     """The database cannot be reached; nothing was changed. The caller may try again later (HTTP 503).
 
     `detail` is what the driver said. It names hosts and accounts, so it is for the operator and not for callers.
+    `limit` is the name of the limit that is in the way, if one is.
     """
 
-    def __init__(self, text: str, detail: str = "") -> None:
+    def __init__(self, text: str, detail: str = "", limit: str = "") -> None:
         super().__init__(text)
         self.detail = detail
+        self.limit = limit
 
 
 class StoreFailure(StoreError):

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
 
+from app.shares import Holder
+
 T = TypeVar("T")
 
 
@@ -21,6 +23,7 @@ class Call:
 
     `lease` is the id of a lease that the caller presents, as it was sent. `key` is what the caller marks a call with
     that it may repeat; the change is made once for each key (design D11).
+    `share_address` is whose share of an address the call uses (`app.shares`), None where addresses are not limited.
     A call that is answered again after Waiting has waited so long by now, and is resumed with what that carried.
     """
 
@@ -34,6 +37,12 @@ class Call:
     key: str | None = None
     waited_seconds: float = 0.0
     resume: object = None
+    share_address: str | None = None
+
+    @property
+    def holder(self) -> Holder:
+        """Who holds what the call takes of the gateway."""
+        return Holder(self.principal, self.share_address)
 
 
 @dataclass(frozen=True, slots=True)

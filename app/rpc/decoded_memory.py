@@ -1,4 +1,4 @@
-"""The memory that decoded messages take, shared out among users. Small messages always get in."""
+"""The memory that decoded messages take, shared out among users and addresses. Small messages always get in."""
 
 import threading
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from app.limits import Limits
 from app.rpc.errors import Unavailable
-from app.shares import Bound, Shares
+from app.shares import Holder, Shares, bound_of, part
 from app.structs import Method
 from app.wire import Codec, LimitExceeded
 
@@ -18,14 +18,17 @@ class DecodedMemory:
     """Safe to use from several threads."""
 
     def __init__(self, limits: Limits) -> None:
-        total = Bound("decoded_bytes_max", limits.decoded_bytes_max)
-        self._each = Bound("decoded_bytes_per_user_max", limits.decoded_bytes_per_user_max)
-        self._shares = Shares(total, self._each)
+        total = bound_of(limits, "decoded_bytes_max")
+        per_user = bound_of(limits, "decoded_bytes_per_user_max")
+        per_address = bound_of(limits, "decoded_bytes_per_address_max")
+        # What is larger could never be taken.
+        self._each = min(part(per_user, total), part(per_address, total), key=lambda bound: bound.value)
+        self._shares = Shares(total, per_user, per_address)
         self._lock = threading.Lock()
 
     @contextmanager
-    def held(self, codec: Codec, method: Method, payload: bytes, user: str) -> Iterator[None]:
-        """Inside, the memory of the decoded arguments is counted for the user.
+    def held(self, codec: Codec, method: Method, payload: bytes, holder: Holder) -> Iterator[None]:
+        """Inside, the memory of the decoded arguments is counted for the holder.
 
         Raises LimitExceeded for a message that one user may never send, Unavailable while others are in the way, and
         ProtocolError.
@@ -37,15 +40,16 @@ class DecodedMemory:
         size = len(payload) + codec.decoded_bytes(method.arguments, payload, self._each.value)
         if size > self._each.value:
             raise LimitExceeded(self._each.name, self._each.value, method.name)
-        self._take(size, user)
+        self._take(size, holder)
         try:
             yield
         finally:
             with self._lock:
-                self._shares.give_back(size, user)
+                self._shares.give_back(size, holder)
 
-    def _take(self, size: int, user: str) -> None:
+    def _take(self, size: int, holder: Holder) -> None:
         with self._lock:
-            bound = self._shares.take(size, user)
+            bound = self._shares.take(size, holder)
         if bound is not None:
-            raise Unavailable(f"too many large messages are being worked on; try again, or raise {bound.name}")
+            text = f"too many large messages are being worked on; try again, or raise {bound.name}"
+            raise Unavailable(text, limit=bound.name)

@@ -88,7 +88,7 @@ class Processor:
         arguments = None
         try:
             bound = self._find(message, call.dialect)
-            with self._memory.held(codec, bound.method, message.payload, call.principal):
+            with self._memory.held(codec, bound.method, message.payload, call.holder):
                 arguments = _decoded(codec, bound.method, message.payload)
                 result, outcome, is_uncacheable, is_final = self._invoke(bound, call, arguments)
             if message.type is MessageType.ONEWAY or bound.method.oneway:

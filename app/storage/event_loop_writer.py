@@ -109,7 +109,8 @@ class EventLoopWriter:
             self._connect(loop)
             return False
         if len(self._waiting) >= self._waiting_max:
-            raise StoreUnavailable(f"more than {self._waiting_max} writes are waiting (limit write_queue_max)")
+            text = f"more than {self._waiting_max} writes are waiting (limit write_queue_max)"
+            raise StoreUnavailable(text, limit="write_queue_max")
         self._waiting.append(job)
         if self._batch is None and len(self._waiting) == 1:
             # Those that are started by the same turn of the loop are committed together.

@@ -82,7 +82,8 @@ class Writer:
             if self._is_closed:
                 raise StoreUnavailable("the store is closed")
             if self._jobs.qsize() >= self._waiting_max:
-                raise StoreUnavailable(f"more than {self._waiting_max} writes are waiting (limit write_queue_max)")
+                text = f"more than {self._waiting_max} writes are waiting (limit write_queue_max)"
+                raise StoreUnavailable(text, limit="write_queue_max")
             self._jobs.put(job)
 
     def close(self) -> None:

@@ -14,7 +14,9 @@ from app.wire import Codec, MessageType
 from app.wire.binary import ApacheCodec
 from app.wire.tjson_codec import TJsonCodec
 
-LIMITS = Limits(decoded_bytes_max=60_000_000, decoded_bytes_per_user_max=30_000_000)
+LIMITS = Limits(
+    decoded_bytes_max=60_000_000, decoded_bytes_per_user_max=30_000_000, decoded_bytes_per_address_max=30_000_000
+)
 
 
 @pytest.fixture
@@ -56,13 +58,16 @@ def test_the_messages_of_a_user_are_counted_together_and_given_back(metastore: M
     def decode_between_others(self: Codec, *arguments: object) -> object:
         if not outcomes:
             outcomes.append("the first is being decoded")
-            with pytest.raises(Unavailable, match="raise decoded_bytes_per_user_max"):
+            with pytest.raises(Unavailable, match="raise decoded_bytes_per_user_max") as refused:
                 metastore.processor.process(codec, message, Call("ann"))
+            assert refused.value.limit == "decoded_bytes_per_user_max"
+            with pytest.raises(Unavailable, match="raise decoded_bytes_per_address_max"):
+                metastore.processor.process(codec, message, Call("bob", share_address="192.0.2.1"))
             outcomes.append(metastore.processor.process(codec, message, Call("bob")).outcome)
         return decode(self, *arguments)  # type: ignore[arg-type]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(codec), "decode", decode_between_others)
-        outcomes.append(metastore.processor.process(codec, message, Call("ann")).outcome)
+        outcomes.append(metastore.processor.process(codec, message, Call("ann", share_address="192.0.2.1")).outcome)
     outcomes.append(metastore.processor.process(codec, message, Call("ann")).outcome)
     assert outcomes == ["the first is being decoded", *["MetaException"] * 3]

@@ -147,8 +147,10 @@ class Running:
         """What the access log holds once the server has stopped."""
         return [json.loads(line) for line in self.log.getvalue().splitlines()]
 
-    def connect(self) -> socket.socket:
-        connection = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_SECONDS)
+    def connect(self, source: str = "127.0.0.1") -> socket.socket:
+        """A connection from `source`, any address of 127.0.0.0/8."""
+        address = ("127.0.0.1", self.port)
+        connection = socket.create_connection(address, timeout=PATIENCE_SECONDS, source_address=(source, 0))
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
 

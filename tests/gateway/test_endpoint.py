@@ -252,7 +252,8 @@ def test_one_user_cannot_take_all_calls(client):
 
 
 def test_an_unavailable_store_is_503_in_words_that_no_client_takes_for_a_lost_connection(client):
-    with running(CannedProcessor(get_all_databases=Unavailable("the database does not answer"))) as server:
+    unavailable = Unavailable("the database does not answer", limit="write_queue_max")
+    with running(CannedProcessor(get_all_databases=unavailable)) as server:
         reply = client.post(server.url, content=CALL)
         assert (reply.status_code, reply.headers["retry-after"]) == (503, "1")
         name, seqid, text, type = exception(reply.content)
@@ -260,6 +261,7 @@ def test_an_unavailable_store_is_503_in_words_that_no_client_takes_for_a_lost_co
         assert not any(word in text for word in ("TTransport", "TProtocol", "JDO"))
         binary = client.post(server.url, content=binary_call())
         assert (binary.status_code, binary.headers["content-type"]) == (503, "text/plain; charset=utf-8")
+        assert server.metrics.limited == {"write_queue_max": 2}
 
 
 def test_an_unforeseen_error_is_500_that_shows_nothing_of_it(client):

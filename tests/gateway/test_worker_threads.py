@@ -3,6 +3,7 @@
 import threading
 
 from app.gateway.worker_threads import WorkerThreads
+from app.shares import Holder
 
 PATIENCE_SECONDS = 20
 
@@ -19,7 +20,7 @@ def test_jobs_run_in_parallel_up_to_the_bound():
         go.wait(PATIENCE_SECONDS)
 
     for number in range(10):
-        pool.submit(job, f"user {number % 5}")
+        pool.submit(job, Holder(f"user {number % 5}", None))
     for _ in range(4):
         assert started.acquire(timeout=PATIENCE_SECONDS)
     assert not started.acquire(timeout=0.02)
