@@ -17,13 +17,13 @@ from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 
-from app.limits import Limits
-from app.structs import METHODS
-from app.wire import MessageType, make_codecs
 from benchmarks.report import print_table
 from benchmarks.server import fill, peak_resident_bytes, resident_bytes
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import METHODS
+from hms_gateway.wire import MessageType, make_codecs
 from tests.bridge.bridge_process import BridgeProcess
-from tests.server import API_PATH, GatewayServer, basic, trusting
+from tests.support.server import API_PATH, GatewayServer, basic, trusting
 
 MIB = 1024 * 1024
 DATABASE, TABLE = "hmshttptestdatabase", "test_table"

@@ -17,13 +17,13 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from app.demo import load_demo
-from app.gateway import Server, ServerOptions, ensure_first_user
-from app.gateway.http_protocol import BoundedConfig, BoundedHttpProtocol
-from app.main import build, build_metastore
-from app.settings import Settings, load_settings
 from benchmarks.http import PASSWORD, REQUEST, bare_application, log_to_file
 from benchmarks.report import print_table
+from hms_gateway.composition.demo import load_demo
+from hms_gateway.composition.main import build, build_metastore
+from hms_gateway.gateway import Server, ServerOptions, ensure_first_user
+from hms_gateway.gateway.http_protocol import BoundedConfig, BoundedHttpProtocol
+from hms_gateway.runtime.settings import Settings, load_settings
 
 CONNECTIONS = 16
 

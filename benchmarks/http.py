@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from app.demo import load_demo
-from app.gateway import ensure_first_user, run
-from app.gateway.assembly import served_certificate
-from app.gateway.metrics import Metrics
-from app.main import build, build_metastore
-from app.settings import Settings, load_settings
 from benchmarks.load import Load, http_request, measure
 from benchmarks.report import print_table
+from hms_gateway.composition.demo import load_demo
+from hms_gateway.composition.main import build, build_metastore
+from hms_gateway.gateway import ensure_first_user, run
+from hms_gateway.gateway.assembly import served_certificate
+from hms_gateway.gateway.metrics import Metrics
+from hms_gateway.runtime.settings import Settings, load_settings
 
 PATH = "/gateway/default/hmshttpthrift/api/hms"
 PASSWORD = "benchmark"
@@ -196,7 +196,7 @@ def log_to_file(settings: Settings) -> None:
     """The access log is written as in operation, but not onto the terminal."""
     import sys
 
-    from app.logging import configure_logging
+    from hms_gateway.runtime.logging import configure_logging
 
     sys.stderr = (settings.data_dir / "log").open("w", encoding="utf-8")
     configure_logging()

@@ -7,16 +7,16 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 
-from app.clock import SystemClock
-from app.limits import Limits
-from app.storage import SqlStore, migrate, open_store
-from app.structs import LockState, LockType
-from app.txn.lock_service import LockCall, LockService, Wanted
-from app.txn.names import target
-from app.txn.ports import Client, LockFilter
-from app.txn.settings import TxnSettings
-from app.txn.transaction_service import TransactionService
 from benchmarks.report import median_seconds, print_table
+from hms_gateway.runtime.clock import SystemClock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.storage import SqlStore, migrate, open_store
+from hms_gateway.structs import LockState, LockType
+from hms_gateway.txn.ports.txn import Client, LockFilter
+from hms_gateway.txn.rules.names import target
+from hms_gateway.txn.services.locks import LockCall, LockService, Wanted
+from hms_gateway.txn.services.settings import TxnSettings
+from hms_gateway.txn.services.transactions import TransactionService
 
 CLIENTS = 64
 PAIRS = 6_400

@@ -18,19 +18,19 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from app.clock import SystemClock
-from app.idl import StructType
-from app.limits import Limits
-from app.metastore.partition_names import make_name
-from app.metastore.ports import NewPartition
-from app.storage import migrate, open_store
-from app.structs import AddPartitionsRequest, Database, FieldSchema, Partition, Table
-from app.wire.tjson import encode_value
 from benchmarks.report import print_table
 from benchmarks.server import descriptor, peak_resident_bytes, resident_bytes
-from tests.private_mariadb import MariadbUnavailable, PrivateMariadb
-from tests.private_postgres import PostgresUnavailable, PrivatePostgres
-from tests.server import API_PATH, GatewayServer, basic
+from hms_gateway.idl import StructType
+from hms_gateway.metastore.ports.store import NewPartition
+from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.runtime.clock import SystemClock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.storage import migrate, open_store
+from hms_gateway.structs import AddPartitionsRequest, Database, FieldSchema, Partition, Table
+from hms_gateway.wire.tjson import encode_value
+from tests.support.private_mariadb import MariadbUnavailable, PrivateMariadb
+from tests.support.private_postgres import PostgresUnavailable, PrivatePostgres
+from tests.support.server import API_PATH, GatewayServer, basic
 
 KEYS: Final = (("ds", "string"), ("hr", "int"), ("number", "bigint"), ("day", "date"))
 LOCATION: Final = "hdfs://namenode.example:9000/warehouse/sales.db/parts"

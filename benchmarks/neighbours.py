@@ -17,14 +17,14 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from time import perf_counter
 
-from app.gateway.tls import CERTIFICATE_NAME, KEY_NAME
-from app.gateway.users import add_user
 from benchmarks import noise as noisy
 from benchmarks.http import Serving
 from benchmarks.noise import LONG_LIST, SCENARIOS, SMALL_CALL, ask, connected
 from benchmarks.report import print_table
 from benchmarks.server import fill
-from tests.server import PASSWORD, USER, GatewayServer
+from hms_gateway.gateway.tls import CERTIFICATE_NAME, KEY_NAME
+from hms_gateway.gateway.users import add_user
+from tests.support.server import PASSWORD, USER, GatewayServer
 
 ADDRESS = "127.0.0.2"
 SETTLING_SECONDS = 0.5

@@ -16,7 +16,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator
 from multiprocessing.synchronize import Event
 
-from tests.server import API_PATH, trusting
+from tests.support.server import API_PATH, trusting
 
 MIB = 1 << 20
 LINK_BYTES_PER_SECOND = 125_000_000

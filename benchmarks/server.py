@@ -6,13 +6,13 @@ import tempfile
 from pathlib import Path
 from time import perf_counter
 
-from app.clock import SystemClock
-from app.limits import Limits
-from app.metastore.ports import NewPartition, StoredTable
-from app.storage import open_store
-from app.structs import Database, FieldSchema, Partition, SerDeInfo, SkewedInfo, StorageDescriptor, Table
 from benchmarks.report import print_table
-from tests.server import GatewayServer, basic
+from hms_gateway.metastore.ports.store import NewPartition, StoredTable
+from hms_gateway.runtime.clock import SystemClock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.storage import open_store
+from hms_gateway.structs import Database, FieldSchema, Partition, SerDeInfo, SkewedInfo, StorageDescriptor, Table
+from tests.support.server import GatewayServer, basic
 
 COLUMNS = 20
 BATCH = 5_000

@@ -18,8 +18,8 @@ import psycopg
 from benchmarks.report import print_table
 from tests.bridge.bridge_process import BridgeProcess
 from tests.oracle.peer import RealMetastore
-from tests.server import GatewayServer, free_port, migrate
 from tests.spark.spark_session import SparkSessionProcess
+from tests.support.server import GatewayServer, free_port, migrate
 
 TABLES = 10
 DDL_OF_A_TABLE = (

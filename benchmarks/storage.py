@@ -15,14 +15,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from time import perf_counter
 
-from app.clock import SystemClock
-from app.limits import Limits
-from app.metastore.filters import bind, parse_filter
-from app.metastore.partition_names import make_name
-from app.metastore.ports import Event, NewPartition, Selection, StoredTable, Transaction
-from app.storage import SqlStore, migrate, open_store
-from app.structs import Database, FieldSchema, Partition, SerDeInfo, SkewedInfo, StorageDescriptor, Table
 from benchmarks.report import median_seconds, print_table
+from hms_gateway.metastore.filters.binding import bind, parse_filter
+from hms_gateway.metastore.ports.store import Event, NewPartition, Selection, StoredTable, Transaction
+from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.runtime.clock import SystemClock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.storage import SqlStore, migrate, open_store
+from hms_gateway.structs import Database, FieldSchema, Partition, SerDeInfo, SkewedInfo, StorageDescriptor, Table
 
 COUNTS = (10, 100, 1_000, 10_000)
 KEYS = [("day", "string"), ("hour", "int")]

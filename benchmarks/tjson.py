@@ -9,10 +9,10 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from app.limits import Limits
-from app.structs import METHODS, FieldSchema, Order, Partition, SerDeInfo, SkewedInfo, StorageDescriptor
-from app.wire import make_codecs
-from tests.apache import ApacheTJson
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import METHODS, FieldSchema, Order, Partition, SerDeInfo, SkewedInfo, StorageDescriptor
+from hms_gateway.wire import make_codecs
+from tests.support.apache import ApacheTJson
 
 COUNT = 1_000
 CHUNK = 100

@@ -10,8 +10,8 @@ import hypothesis
 import psycopg
 import pytest
 
-from tests.private_mariadb import MariadbUnavailable, PrivateMariadb
-from tests.private_postgres import PostgresUnavailable, PrivatePostgres
+from tests.support.private_mariadb import MariadbUnavailable, PrivateMariadb
+from tests.support.private_postgres import PostgresUnavailable, PrivatePostgres
 
 _database_numbers = itertools.count(1)
 

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from app.structs import IDL, METHODS
+from hms_gateway.structs import IDL, METHODS
 from tools.method_proofs import proofs
 from tools.methods_doc import answering_classes, methods_path, methods_text, named_proofs, source_root
 from tools.settings_doc import operations_path, with_tables

@@ -7,10 +7,10 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-import app.handlers
-from app.idl.signatures import exception_names, signature
-from app.rpc.method_versions import OWN_SERVICES, dialects_of
-from app.structs import IDL, METHODS, Method
+import hms_gateway.handlers
+from hms_gateway.idl.signatures import exception_names, signature
+from hms_gateway.rpc.method_versions import OWN_SERVICES, dialects_of
+from hms_gateway.structs import IDL, METHODS, Method
 
 _OPENING = """\
 # Methods
@@ -76,10 +76,10 @@ def named_proofs(text: str) -> dict[str, str]:
 
 
 def answering_classes() -> dict[str, type]:
-    """The handler class that answers each method, by method name: the classes of `app.handlers`, as they stand."""
+    """The handler class that answers each method, by method name: the classes of `hms_gateway.handlers`, as they stand."""
     modules = (
-        importlib.import_module(f"{app.handlers.__name__}.{module.name}")
-        for module in pkgutil.iter_modules(app.handlers.__path__)
+        importlib.import_module(f"{hms_gateway.handlers.__name__}.{module.name}")
+        for module in pkgutil.iter_modules(hms_gateway.handlers.__path__)
     )
     return {
         name: handler

@@ -5,8 +5,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from app.limits import Limits
-from app.settings import ENVIRONMENT_PREFIX, described_settings
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.settings import ENVIRONMENT_PREFIX, described_settings
 
 _SETTINGS = "<!-- settings: python -m tools settings -->"
 _LIMITS = "<!-- limits: python -m tools settings -->"

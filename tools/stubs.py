@@ -1,22 +1,22 @@
-"""Writes `app/structs/__init__.pyi`, so that type checkers and editors know the classes made from the IDL."""
+"""Writes `app/hms_gateway/structs/__init__.pyi`, so that type checkers and editors know the classes made from the IDL."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
-import app.structs
-from app.idl import BaseType, EnumType, Idl, ListType, MapType, SetType, StructDef, StructKind, StructType, Type
+import hms_gateway.structs
+from hms_gateway.idl import BaseType, EnumType, Idl, ListType, MapType, SetType, StructDef, StructKind, StructType, Type
 
 _HEADER = """\
 # Written by `python -m tools stubs` from schema/hive_metastore.thrift; do not edit.
 from enum import IntEnum
 
-from app.idl import Idl
-from app.structs.base import Struct as Struct
-from app.structs.base import ThriftException as ThriftException
-from app.structs.build import Method as Method
-from app.structs.build import StructClass
-from app.structs.encoded import Encoded as Encoded
-from app.structs.encoded import EncodedList as EncodedList
+from hms_gateway.idl import Idl
+from hms_gateway.structs.base import Struct as Struct
+from hms_gateway.structs.base import ThriftException as ThriftException
+from hms_gateway.structs.build import Method as Method
+from hms_gateway.structs.build import StructClass
+from hms_gateway.structs.encoded import Encoded as Encoded
+from hms_gateway.structs.encoded import EncodedList as EncodedList
 
 IDL: Idl
 STRUCTS: dict[str, StructClass]
@@ -33,7 +33,7 @@ _BASE_TYPES = {
 
 def stub_path() -> Path:
     """Where the stub lies: beside the package's `__init__.py`."""
-    return Path(app.structs.__file__).with_name("__init__.pyi")
+    return Path(hms_gateway.structs.__file__).with_name("__init__.pyi")
 
 
 def stub_text(idl: Idl) -> str:

@@ -6,7 +6,7 @@ from time import perf_counter
 from typing import Any, NamedTuple, Self
 
 from benchmarks.peer.speech import Binary, Speech
-from tests.server import trusting
+from tests.support.server import trusting
 
 RECEIVE_BYTES = 1 << 18
 TIMEOUT_SECONDS = 900.0

@@ -11,12 +11,12 @@ from typing import Final, NamedTuple
 
 import psycopg
 
-from app.clock import SystemClock
-from app.metastore.ports import NewPartition
-from app.storage import open_store
-from app.structs import Database, FieldSchema, Partition, SerDeInfo, SkewedInfo, StorageDescriptor, Table
 from benchmarks.peer.caller import Caller
 from benchmarks.peer.speech import LIMITS
+from hms_gateway.metastore.ports.store import NewPartition
+from hms_gateway.runtime.clock import SystemClock
+from hms_gateway.storage import open_store
+from hms_gateway.structs import Database, FieldSchema, Partition, SerDeInfo, SkewedInfo, StorageDescriptor, Table
 
 DATABASE: Final = "bench"
 OTHER_DATABASES: Final = tuple(f"other_{number}" for number in range(10))

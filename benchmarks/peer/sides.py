@@ -15,7 +15,7 @@ from benchmarks.peer.speech import Binary, Speech, Tjson
 from benchmarks.peer.usage import cpu_seconds, resident_bytes
 from tests.bridge.bridge_process import BridgeProcess
 from tests.oracle.peer import RealMetastore
-from tests.server import API_PATH, GatewayServer, basic, free_port, migrate
+from tests.support.server import API_PATH, GatewayServer, basic, free_port, migrate
 
 THEIRS: Final = "theirs"
 OURS: Final = "ours"

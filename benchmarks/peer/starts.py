@@ -10,7 +10,7 @@ from time import perf_counter
 from benchmarks.peer.caller import Address, Caller
 from benchmarks.peer.sides import OURS, SQLITE, THEIRS, Bench, Side
 from benchmarks.peer.usage import resident_bytes
-from tests.server import GatewayServer, free_port
+from tests.support.server import GatewayServer, free_port
 
 START_SECONDS_MAX = 120
 SETTLE_SECONDS = 1.0

@@ -4,7 +4,13 @@ from collections.abc import Iterator, Sequence
 from time import perf_counter
 from typing import Any
 
-from app.structs import (
+from benchmarks.peer.caller import Caller, Prepared
+from benchmarks.peer.content import DATABASE
+from benchmarks.peer.load import MakeScript, Script, Step
+from benchmarks.peer.measuring import Loaded, Operation, Single, Steps
+from benchmarks.peer.sides import Side
+from benchmarks.peer.speech import ID, FillId, Speech
+from hms_gateway.structs import (
     CommitTxnRequest,
     LockComponent,
     LockLevel,
@@ -14,12 +20,6 @@ from app.structs import (
     ShowLocksRequest,
     UnlockRequest,
 )
-from benchmarks.peer.caller import Caller, Prepared
-from benchmarks.peer.content import DATABASE
-from benchmarks.peer.load import MakeScript, Script, Step
-from benchmarks.peer.measuring import Loaded, Operation, Single, Steps
-from benchmarks.peer.sides import Side
-from benchmarks.peer.speech import ID, FillId, Speech
 
 OPEN = OpenTxnRequest(1, "bench", "localhost")
 HELD, HELD_EACH = 10_000, 100

@@ -5,9 +5,9 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from app.gateway.assembly import build_authenticator, build_proxies
-from app.gateway.users import add_user
-from app.settings import load_settings
+from hms_gateway.gateway.assembly import build_authenticator, build_proxies
+from hms_gateway.gateway.users import add_user
+from hms_gateway.runtime.settings import load_settings
 from tests.gateway.serving import CALL, DATABASES, CannedProcessor, FakeCache, Running, post, read_response, running
 
 PASSWORDS = {"admin": "admin's password", "bob": "bob's password"}

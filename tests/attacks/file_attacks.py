@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from app.main import Metastore
-from app.rpc.call import Dialect
-from app.structs import (
+from hms_gateway.composition.main import Metastore
+from hms_gateway.rpc.call import Dialect
+from hms_gateway.structs import (
     Database,
     DropPartitionsRequest,
     Index,
@@ -22,8 +22,8 @@ from app.structs import (
     Table,
     ThriftException,
 )
-from tests.catalog import columns, new_table
 from tests.handlers.peers import Peer
+from tests.support.catalog import columns, new_table
 
 KEYS = columns("p string")
 EXTERNAL = {"EXTERNAL": "TRUE"}

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.attacks.messages import AttackMessage, messages
-from tests.server import API_PATH, METASTORE_PATH, GatewayServer, basic, free_port
+from tests.support.server import API_PATH, METASTORE_PATH, GatewayServer, basic, free_port
 
 ANSWER_SECONDS_MAX = 20.0
 PROBE_SECONDS = 0.02

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from app.limits import Limits
-from app.structs import METHODS
-from app.wire import Codec, MessageType, make_codecs
-from tests.faker import Faker
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import METHODS
+from hms_gateway.wire import Codec, MessageType, make_codecs
 from tests.handlers.bad_values import HALF_PAIR, template, variants
+from tests.support.faker import Faker
 
 _CODECS: Final = make_codecs(Limits())
 _ENCODINGS: Final[dict[str, Codec]] = {"tjson": _CODECS.tjson, "binary": _CODECS.binary, "compact": _CODECS.compact}

@@ -5,14 +5,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from app.limits import Limits
-from app.main import Metastore, build_metastore
-from app.rpc import Call
-from app.rpc.call import Dialect
-from app.rpc.dialects import methods_of
-from app.settings import Settings
-from app.wire import MessageType
-from app.wire.errors import TApplicationException
+from hms_gateway.composition.main import Metastore, build_metastore
+from hms_gateway.rpc import Call
+from hms_gateway.rpc.call import Dialect
+from hms_gateway.rpc.dialects import methods_of
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.settings import Settings
+from hms_gateway.wire import MessageType
+from hms_gateway.wire.errors import TApplicationException
 from tests.handlers.bad_catalog import fill
 
 

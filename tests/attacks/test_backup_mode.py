@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.gateway.serving import CALL
-from tests.server import GatewayServer
+from tests.support.server import GatewayServer
 
 COMMAND = Path(sys.executable).with_name("hms-gateway")
 

@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from tests.certificates import days_from, der_of, expires_of, shown_by, write_certificate
 from tests.gateway.serving import CALL, until
-from tests.server import API_PATH, GatewayServer, basic
+from tests.support.certificates import days_from, der_of, expires_of, shown_by, write_certificate
+from tests.support.server import API_PATH, GatewayServer, basic
 
 pytestmark = pytest.mark.slow
 

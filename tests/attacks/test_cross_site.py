@@ -2,10 +2,10 @@
 
 import pytest
 
-from app.demo import ORIGINS
+from hms_gateway.composition.demo import ORIGINS
 from tests.attacks.edge import basic, edge
 from tests.gateway.serving import CALL, PATH, post
-from tests.server import GatewayServer
+from tests.support.server import GatewayServer
 
 GOOD, EVIL = "https://good.example", "https://evil.example"
 PATHS = [PATH, f"{PATH}/", "/metastore", f"{PATH}?doAs=bob", f"http://localhost{PATH}"]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from app.data_folder import is_open_to_all, make_data_folder
-from tests.server import GatewayServer
+from hms_gateway.runtime.data_folder import is_open_to_all, make_data_folder
+from tests.support.server import GatewayServer
 
 COMMAND = Path(sys.executable).with_name("hms-gateway")
 

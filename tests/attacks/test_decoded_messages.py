@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from app.limits import Limits
-from app.main import Metastore, build_metastore
-from app.rpc import Call, Unavailable
-from app.settings import Settings
-from app.structs import METHODS, Partition
-from app.wire import Codec, MessageType
-from app.wire.binary import ApacheCodec
-from app.wire.tjson_codec import TJsonCodec
+from hms_gateway.composition.main import Metastore, build_metastore
+from hms_gateway.rpc import Call, Unavailable
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.settings import Settings
+from hms_gateway.structs import METHODS, Partition
+from hms_gateway.wire import Codec, MessageType
+from hms_gateway.wire.binary import ApacheCodec
+from hms_gateway.wire.tjson_codec import TJsonCodec
 
 LIMITS = Limits(
     decoded_bytes_max=60_000_000, decoded_bytes_per_user_max=30_000_000, decoded_bytes_per_address_max=30_000_000

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from app.main import DATABASE_FILE, Metastore, build_metastore
-from app.settings import Settings
-from app.structs import Database
+from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
+from hms_gateway.runtime.settings import Settings
+from hms_gateway.structs import Database
 from tests.attacks.file_attacks import (
     ATTACKS,
     Attack,
@@ -29,7 +29,7 @@ from tests.attacks.file_attacks import (
     table_renamed_into,
     table_truncated,
 )
-from tests.catalog import empty_database, new_table
+from tests.support.catalog import empty_database, new_table
 
 SWAPS = 150
 ATTEMPTS_MAX = 12
@@ -51,7 +51,7 @@ SOME = (
 def lookups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "steps":
         for name in ("has_openat2", "has_renameat2"):
-            monkeypatch.setattr(f"app.files.handles.{name}", lambda: False)
+            monkeypatch.setattr(f"hms_gateway.files.handles.{name}", lambda: False)
     return str(request.param)
 
 

@@ -6,9 +6,9 @@ import logging
 import pytest
 import structlog
 
-from app.logging import configure_logging
+from hms_gateway.runtime.logging import configure_logging
 from tests.gateway.test_access_log import lines, record
-from tests.test_logging import restored  # noqa: F401
+from tests.runtime.test_logging import restored  # noqa: F401
 
 FORGED = "2026-11-22T11:00:00.000000Z [info] user=admin"
 ENDS = ["\n", "\r", "\u2028", "\x85", "\x1b[2K\x1b[1G"]
@@ -18,7 +18,7 @@ ENDS = ["\n", "\r", "\u2028", "\x85", "\x1b[2K\x1b[1G"]
 def test_a_text_of_a_caller_begins_no_line(end):
     stream = io.StringIO()
     configure_logging(log_format="text", stream=stream)
-    logging.getLogger("app.metastore").warning("Kept %s: it is outside", f"file:/x{end}{FORGED}")
+    logging.getLogger("hms_gateway.metastore").warning("Kept %s: it is outside", f"file:/x{end}{FORGED}")
     structlog.get_logger("hms_gateway").warning("refused", user=f"é{end}{FORGED}")
     first, second = stream.getvalue().removesuffix("\n").split("\n")
     assert FORGED in first

@@ -9,7 +9,7 @@ from tests.attacks.edge import basic as with_password
 from tests.attacks.edge import edge
 from tests.gateway.serving import CALL
 from tests.interop.private_nginx import nginx
-from tests.server import API_PATH, GatewayServer, basic, trusting
+from tests.support.server import API_PATH, GatewayServer, basic, trusting
 
 FORGED = ("X-Forwarded-For: 203.0.113.66", "Forwarded: for=203.0.113.66", "X-Real-IP: 203.0.113.66")
 

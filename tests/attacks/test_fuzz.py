@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.attacks.fuzzer import Fuzzer, attacked_gateway
-from tests.server import free_port
+from tests.support.server import free_port
 
 MESSAGES = 3_000
 # The reply cache, compiled statements and free memory between blocks; 3,000 messages had left 30 MiB more each time.

@@ -2,7 +2,7 @@
 
 import contextlib
 
-from app.limits import Limits
+from hms_gateway.runtime.limits import Limits
 from tests.gateway.serving import ANSWER, CALL, Anybody, post, read_response, running, until
 
 MIB = 1024 * 1024

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import pytest
 
-from app.gateway import inflation, request_body
-from app.gateway.body_shares import UNCOUNTED_BYTES
-from app.limits import Limits
+from hms_gateway.gateway import inflation, request_body
+from hms_gateway.gateway.body_shares import UNCOUNTED_BYTES
+from hms_gateway.runtime.limits import Limits
 from tests.gateway.serving import ANSWER, CALL, post, read_response, running
 
 MIB = 1024 * 1024

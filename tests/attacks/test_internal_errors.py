@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from app.gateway.metrics import Metrics
-from app.gateway.metrics_text import metrics_text
-from app.main import Metastore
-from app.metastore.ports import OutcomeUnknown, StoreFailure
-from app.structs import (
+from hms_gateway.composition.main import Metastore
+from hms_gateway.gateway.metrics import Metrics
+from hms_gateway.gateway.metrics_text import metrics_text
+from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreFailure
+from hms_gateway.structs import (
     AbortTxnRequest,
     CommitTxnRequest,
     FireEventRequest,

@@ -6,8 +6,8 @@ The C code that decodes keeps Python's lock to the end of a message.
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from app.rpc.processor import DECODED_ALONE_BYTES
-from app.wire.binary import ApacheCodec
+from hms_gateway.rpc.processor import DECODED_ALONE_BYTES
+from hms_gateway.wire.binary import ApacheCodec
 from tests.attacks.processor_calls import answered, open_metastore
 
 LARGE = "x" * DECODED_ALONE_BYTES

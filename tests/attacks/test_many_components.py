@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from app.main import Metastore
-from app.rpc import Call, Deferred, RepeatableProcessor
-from app.structs import METHODS, LockComponent, LockRequest, ShowLocksRequest
-from app.wire import Message, MessageType
+from hms_gateway.composition.main import Metastore
+from hms_gateway.rpc import Call, Deferred, RepeatableProcessor
+from hms_gateway.structs import METHODS, LockComponent, LockRequest, ShowLocksRequest
+from hms_gateway.wire import Message, MessageType
 from tests.attacks.processor_calls import answered, open_metastore
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.structs import (
+from hms_gateway.structs import (
     FieldSchema,
     HiveObjectPrivilege,
     HiveObjectRef,
@@ -21,7 +21,7 @@ from app.structs import (
 from tests.attacks.processor_calls import answered
 from tests.attacks.test_work_is_linear import is_linear
 from tests.attacks.work import Watched, open_watched_metastore
-from tests.catalog import new_table
+from tests.support.catalog import new_table
 
 SIZES = (50, 100, 200)
 

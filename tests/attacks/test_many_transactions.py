@@ -2,8 +2,8 @@
 
 import threading
 
-from app.storage import txn_state
-from app.structs import AbortTxnsRequest
+from hms_gateway.storage.txn import state as txn_state
+from hms_gateway.structs import AbortTxnsRequest
 from tests.attacks.processor_calls import answered, open_metastore
 
 

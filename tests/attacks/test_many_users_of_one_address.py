@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
-from app.gateway.identity import Identity
-from app.gateway.proxies import Proxies
-from app.limits import Limits
-from app.rpc.call import Waiting
+from hms_gateway.gateway.identity import Identity
+from hms_gateway.gateway.proxies import Proxies
+from hms_gateway.rpc.call import Waiting
+from hms_gateway.runtime.limits import Limits
 from tests.gateway.serving import CALL, DATABASES, CannedProcessor, Running, post, read_response, running, until
 
 ELSEWHERE = "127.0.0.2"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from app.main import Metastore, build_metastore
-from app.rpc import Call
-from app.settings import Settings
-from app.wire import ProtocolError
+from hms_gateway.composition.main import Metastore, build_metastore
+from hms_gateway.rpc import Call
+from hms_gateway.runtime.settings import Settings
+from hms_gateway.wire import ProtocolError
 from tests.attacks.messages import AttackMessage, messages
 
 MESSAGES = 1_500

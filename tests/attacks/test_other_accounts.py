@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from app.structs import Database
+from hms_gateway.structs import Database
 from tests.bridge.bridge_process import BridgeProcess, connected
 from tests.bridge.thrift_bytes import call
-from tests.server import GatewayServer, free_port
+from tests.support.server import GatewayServer, free_port
 
 # Becomes another account, which may not even be able to read Python, then sends and receives.
 CLIENT = """

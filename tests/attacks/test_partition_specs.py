@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from app.main import DATABASE_FILE, Metastore, build_metastore
-from app.rpc.call import Dialect
-from app.settings import Settings
-from app.structs import (
+from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
+from hms_gateway.rpc.call import Dialect
+from hms_gateway.runtime.settings import Settings
+from hms_gateway.structs import (
     Database,
     MetaException,
     PartitionSpec,
@@ -16,8 +16,8 @@ from app.structs import (
     PartitionWithoutSD,
     StorageDescriptor,
 )
-from tests.catalog import columns, empty_database, new_table
 from tests.handlers.peers import Peer
+from tests.support.catalog import columns, empty_database, new_table
 
 RELATIVE_TO_NOTHING = [None, "", "file:", "file://"]
 

@@ -9,7 +9,7 @@ import pytest
 import trustme
 
 from tests.gateway.serving import CALL
-from tests.server import API_PATH, GatewayServer, basic, trusting
+from tests.support.server import API_PATH, GatewayServer, basic, trusting
 
 NAMED = {"SM_USER": "ann"}
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.main import Metastore
+from hms_gateway.composition.main import Metastore
 from tests.attacks.processor_calls import answered, open_metastore
 
 KEY = "hive.metastore.partition.name.whitelist.pattern"

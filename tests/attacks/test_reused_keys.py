@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.gateway.users import add_user
-from app.structs import CommitTxnRequest, Database, OpenTxnRequest
-from app.wire import Codec
+from hms_gateway.gateway.users import add_user
+from hms_gateway.structs import CommitTxnRequest, Database, OpenTxnRequest
+from hms_gateway.wire import Codec
 from tests.bridge.thrift_bytes import CODECS, call
-from tests.server import GatewayServer, basic
+from tests.support.server import GatewayServer, basic
 
 PASSWORD = "a password of bob"
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from app.gateway.tls import ensure_certificate, server_context
-from app.limits import Limits
+from hms_gateway.gateway.tls import ensure_certificate, server_context
+from hms_gateway.runtime.limits import Limits
 from tests.gateway.serving import ANSWER, CALL, CannedProcessor, post, read_response, running, until
-from tests.server import GatewayServer
+from tests.support.server import GatewayServer
 
 # The first bytes of a record that holds a ClientHello.
 HALF_A_HELLO = b"\x16\x03\x01\x02\x00\x01"

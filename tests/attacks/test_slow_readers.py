@@ -2,7 +2,7 @@
 
 import contextlib
 
-from app.limits import Limits
+from hms_gateway.runtime.limits import Limits
 from tests.gateway.serving import CALL, Anybody, CannedProcessor, post, read_response, running, until
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from app.storage.integrity import CHECKED_AT_START_BYTES
+from hms_gateway.storage.dialects.integrity import CHECKED_AT_START_BYTES
 from tests.gateway.serving import until
-from tests.server import GatewayServer
+from tests.support.server import GatewayServer
 
 COMMAND = Path(sys.executable).with_name("hms-gateway")
 
@@ -107,7 +107,7 @@ def test_all_problems_are_named_at_once_and_nothing_is_made(tmp_path):
 
 def test_folders_that_are_not_written_need_not_be_writable(tmp_path, server_database):
     """Everything lies elsewhere: such a gateway has started before and still does."""
-    from tests.server import migrate
+    from tests.support.server import migrate
 
     with GatewayServer(tmp_path / "first"):
         pass
@@ -119,7 +119,7 @@ def test_folders_that_are_not_written_need_not_be_writable(tmp_path, server_data
         "tls_key": str(first / "key.pem"),
         "warehouse_dir": f"file:{tmp_path}/warehouse",
     }
-    from app.cli.start_checks import start_problems
-    from app.settings import load_settings
+    from hms_gateway.cli.operations.start_checks import start_problems
+    from hms_gateway.runtime.settings import load_settings
 
     assert start_problems(load_settings(data_dir=Path("/proc"), database_url=server_database, **settings)) == []

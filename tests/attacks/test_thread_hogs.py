@@ -3,7 +3,7 @@
 import contextlib
 import threading
 
-from app.limits import Limits
+from hms_gateway.runtime.limits import Limits
 from tests.gateway.serving import CALL, DATABASES, Anybody, CannedProcessor, post, read_response, running, until
 
 QUIET_CALL = b'[1,"get_table",1,1,{}]'

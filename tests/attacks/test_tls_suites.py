@@ -4,8 +4,8 @@ import ssl
 
 import pytest
 
-from tests.certificates import anyone, shown_by, write_certificate
 from tests.gateway.serving import running
+from tests.support.certificates import anyone, shown_by, write_certificate
 
 WITHOUT_AEAD = (
     "ECDHE-ECDSA-AES128-SHA256",
@@ -20,7 +20,7 @@ WITHOUT_AEAD = (
 
 @pytest.fixture(scope="module", params=[False, True], ids=["EC", "RSA"])
 def server(request, tmp_path_factory):
-    from app.gateway.tls import server_context
+    from hms_gateway.gateway.tls import server_context
 
     folder = tmp_path_factory.mktemp("suites")
     write_certificate(folder / "certificate", folder / "key", is_rsa=request.param)

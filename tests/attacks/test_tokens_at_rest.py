@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from app.main import Metastore, build_metastore
-from app.rpc import Call
-from app.rpc.processor import Reply
-from app.settings import Settings
-from app.structs import METHODS
+from hms_gateway.composition.main import Metastore, build_metastore
+from hms_gateway.rpc import Call
+from hms_gateway.rpc.processor import Reply
+from hms_gateway.runtime.settings import Settings
+from hms_gateway.structs import METHODS
 
 TOKEN, MASTER_KEY = "c2VjcmV0LXRva2Vu", "bWFzdGVyLWtleS1vZi1hbGw="
 CALLS = {

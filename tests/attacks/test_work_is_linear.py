@@ -12,13 +12,13 @@ from typing import Any, NamedTuple, TypeVar
 
 import pytest
 
-from app.main import Metastore
-from app.rpc import Call
-from app.rpc.call import Dialect
-from app.rpc.dialects import methods_of
-from app.structs import Method
-from app.wire import MessageType
-from app.wire.errors import ApplicationError
+from hms_gateway.composition.main import Metastore
+from hms_gateway.rpc import Call
+from hms_gateway.rpc.call import Dialect
+from hms_gateway.rpc.dialects import methods_of
+from hms_gateway.structs import Method
+from hms_gateway.wire import MessageType
+from hms_gateway.wire.errors import ApplicationError
 from tests.attacks.argument_texts import PREFIXES, SHAPES, list_places, long_text, places
 from tests.attacks.work import Watched, Work, open_watched_metastore
 from tests.handlers.test_bad_input import forgetful, meant

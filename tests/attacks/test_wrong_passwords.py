@@ -5,11 +5,11 @@ import threading
 
 import pytest
 
-from app.gateway.authentication import BasicAuthenticator
-from app.gateway.identity import RequestHead
-from app.gateway.refusals import Refused
-from app.gateway.user_file import UserFile
-from app.limits import Limits
+from hms_gateway.gateway.authentication import BasicAuthenticator
+from hms_gateway.gateway.identity import RequestHead
+from hms_gateway.gateway.refusals import Refused
+from hms_gateway.gateway.user_file import UserFile
+from hms_gateway.runtime.limits import Limits
 from tests.gateway.test_authentication import Bench, basic
 
 NAT, ELSEWHERE = "192.0.2.1", "198.51.100.7"

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, NamedTuple
 
-from app.main import Metastore
+from hms_gateway.composition.main import Metastore
 from tests.attacks.processor_calls import open_metastore
 
 

@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from app.structs import METHODS, LockResponse, LockState, OpenTxnsResponse
-from app.wire import MessageType
 from benchmarks.peer.speech import CODECS, Binary, CallFailed, Reply, Speech, Tjson
+from hms_gateway.structs import METHODS, LockResponse, LockState, OpenTxnsResponse
+from hms_gateway.wire import MessageType
 
 TJSON = Tjson("/path", "Basic nobody")
 NAMES = [f"name={number:03}" for number in range(300)]

@@ -14,9 +14,9 @@ from thrift.Thrift import TApplicationException, TMessageType
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
-from app.structs import METHODS, Method
-from tests.apache import ApacheBinary
-from tests.server import GatewayServer, free_port
+from hms_gateway.structs import METHODS, Method
+from tests.support.apache import ApacheBinary
+from tests.support.server import GatewayServer, free_port
 
 STOP_SECONDS_MAX = 20
 START_ATTEMPTS_MAX = 1500

@@ -8,10 +8,10 @@ import pytest
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TSaslClientTransport
 
-from app.gateway.users import add_user
-from app.structs import Database, LeaseObject, MetaException
+from hms_gateway.gateway.users import add_user
+from hms_gateway.structs import Database, LeaseObject, MetaException
 from tests.bridge.bridge_process import ApacheClient, BridgeProcess, connected
-from tests.server import GatewayServer
+from tests.support.server import GatewayServer
 
 RULE = {"proxy_users.admin.users": ["alice", "al ice&x=ü"], "administrators": ["alice"]}
 

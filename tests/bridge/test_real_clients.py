@@ -13,7 +13,7 @@ import pytest
 from thrift.Thrift import TApplicationException
 from thrift.transport.TTransport import TBufferedTransport, TFramedTransport, TTransportException
 
-from app.structs import (
+from hms_gateway.structs import (
     METHODS,
     Database,
     FieldSchema,
@@ -24,9 +24,9 @@ from app.structs import (
     StorageDescriptor,
     Table,
 )
-from tests.apache import ApacheBinary, ApacheCompact
 from tests.bridge.bridge_process import BridgeProcess, OldBinary, connected
-from tests.server import GatewayServer
+from tests.support.apache import ApacheBinary, ApacheCompact
+from tests.support.server import GatewayServer
 
 DEMO = "hmshttptestdatabase"
 

@@ -6,14 +6,14 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
-from app.bridge.metrics import BridgeMetrics
-from app.bridge.running import BridgeSettings, make_bridge
-from app.bridge.sasl import Credentials
-from app.bridge.server import BridgeServer
-from app.bridge.serving import ServerOptions
-from app.limits import Limits
-from app.structs import METHODS
-from app.wire import Codec, MessageType, TApplicationException, make_codecs
+from hms_gateway.bridge.server.metrics import BridgeMetrics
+from hms_gateway.bridge.server.running import BridgeSettings, make_bridge
+from hms_gateway.bridge.server.server import BridgeServer
+from hms_gateway.bridge.server.serving import ServerOptions
+from hms_gateway.bridge.thrift.sasl import Credentials
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import METHODS
+from hms_gateway.wire import Codec, MessageType, TApplicationException, make_codecs
 
 CODECS = make_codecs(Limits())
 BINARY, COMPACT = CODECS.binary, CODECS.compact

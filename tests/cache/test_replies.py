@@ -3,11 +3,11 @@ import threading
 
 import pytest
 
-from app.cache import ReplyCache
-from app.cache.scopes import is_cacheable, scopes_read
-from app.limits import Limits
-from app.metastore.ports import Event, EventId, StoredEvent
-from app.structs import METHODS, GetTableRequest
+from hms_gateway.cache import ReplyCache
+from hms_gateway.cache.scopes import is_cacheable, scopes_read
+from hms_gateway.metastore.ports.store import Event, EventId, StoredEvent
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import METHODS, GetTableRequest
 
 
 class Log:

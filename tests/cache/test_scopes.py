@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.cache.scopes import scopes_changed, scopes_read
-from app.metastore.ports import Event, EventId, StoredEvent
-from app.structs import METHODS
+from hms_gateway.cache.scopes import scopes_changed, scopes_read
+from hms_gateway.metastore.ports.store import Event, EventId, StoredEvent
+from hms_gateway.structs import METHODS
 
 
 @pytest.mark.parametrize("method", ["get_fields", "get_schema"])

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 import pytest
 from click.testing import CliRunner, Result
 
-from app.cli.application import application
-from app.client import MetastoreClient
-from app.gateway.users import add_user
-from tests.server import PASSWORD, USER, GatewayServer
+from hms_gateway.cli.application import application
+from hms_gateway.client.metastore_client import MetastoreClient
+from hms_gateway.gateway.users import add_user
+from tests.support.server import PASSWORD, USER, GatewayServer
 
 OTHER_USER = "ann"
 

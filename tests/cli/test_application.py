@@ -7,8 +7,8 @@ from importlib import metadata
 import pytest
 from click.testing import CliRunner
 
-from app.cli.application import application
-from app.structs import METHODS
+from hms_gateway.cli.application import application
+from hms_gateway.structs import METHODS
 
 runner = CliRunner()
 
@@ -77,9 +77,9 @@ def test_help_imports_nothing_heavy():
     code = (
         "import sys\n"
         "from click.testing import CliRunner\n"
-        "from app.cli.application import application\n"
+        "from hms_gateway.cli.application import application\n"
         "CliRunner().invoke(application, ['serve', '--help'])\n"
-        "heavy = {'sqlalchemy', 'httpx', 'uvicorn', 'alembic', 'app.structs', 'pydantic_settings'}\n"
+        "heavy = {'sqlalchemy', 'httpx', 'uvicorn', 'alembic', 'hms_gateway.structs', 'pydantic_settings'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)

@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.client import MetastoreClient
-from app.structs import Database, Partition
-from tests.catalog import columns, new_table
-from tests.server import GatewayServer, trusting
+from hms_gateway.client.metastore_client import MetastoreClient
+from hms_gateway.structs import Database, Partition
+from tests.support.catalog import columns, new_table
+from tests.support.server import GatewayServer, trusting
 
 WAIT_SECONDS_MAX = 20
 EXTERNAL = {"EXTERNAL": "TRUE"}

@@ -6,8 +6,8 @@ import pytest
 
 from tests.comparison.servers import Metastore
 from tests.oracle.peer import PeerUnavailable, RealMetastore
-from tests.private_postgres import PrivatePostgres
-from tests.server import GatewayServer, migrate
+from tests.support.private_postgres import PrivatePostgres
+from tests.support.server import GatewayServer, migrate
 
 
 @pytest.fixture(scope="session")

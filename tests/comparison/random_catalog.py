@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from app.metastore.partition_names import make_name
-from app.structs import (
+from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.structs import (
     AddPartitionsRequest,
     DropPartitionsRequest,
     EnvironmentContext,

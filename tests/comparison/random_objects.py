@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from app.structs import (
+from hms_gateway.structs import (
     AddForeignKeyRequest,
     AddPrimaryKeyRequest,
     ColumnStatisticsData,

@@ -8,13 +8,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from app.limits import Limits
-from app.structs import METHODS, AbortTxnRequest, Database, OpenTxnRequest, ShowLocksRequest, TxnState, UnlockRequest
-from app.wire import make_codecs
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import (
+    METHODS,
+    AbortTxnRequest,
+    Database,
+    OpenTxnRequest,
+    ShowLocksRequest,
+    TxnState,
+    UnlockRequest,
+)
+from hms_gateway.wire import make_codecs
 from tests.comparison.ids import Ids, lock
 from tests.comparison.replies import NotAsDeclared, Reply, Surroundings, read_arguments, read_reply
 from tests.oracle.peer import RealMetastore
-from tests.server import API_PATH, GatewayServer, basic, trusting
+from tests.support.server import API_PATH, GatewayServer, basic, trusting
 
 TJSON = make_codecs(Limits()).tjson
 CALL = 1

@@ -14,7 +14,7 @@ import pytest
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport.THttpClient import THttpClient
 
-from tests.server import API_PATH, METASTORE_PATH, GatewayServer, basic, trusting
+from tests.support.server import API_PATH, METASTORE_PATH, GatewayServer, basic, trusting
 
 IDLS = Path(__file__).parent / "idl"
 

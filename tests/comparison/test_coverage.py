@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from functools import cache
 
-from app.idl import StructType
-from app.rpc.method_versions import dialects_of
-from app.structs import METHODS
+from hms_gateway.idl import StructType
+from hms_gateway.rpc.method_versions import dialects_of
+from hms_gateway.structs import METHODS
 from tests.comparison import corpus
 from tests.comparison.unreached import unreached
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from app.structs import METHODS
+from hms_gateway.structs import METHODS
 from tests.comparison.differences import DIFFERENCES
 from tests.comparison.document import FILE, text
 from tests.comparison.uncompared_differences import UNCOMPARED

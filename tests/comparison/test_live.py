@@ -7,7 +7,7 @@ import pytest
 from tests.comparison import corpus
 from tests.comparison.comparing import Comparison, Finding
 from tests.comparison.servers import Metastore, ask_both
-from tests.server import GatewayServer
+from tests.support.server import GatewayServer
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 

@@ -48,7 +48,7 @@ UNCOMPARED: tuple[Uncompared, ...] = (
         "totalSize and COLUMN_STATS_ACCURATE are as they were sent.",
         "A location must not name a directory to which nothing was moved, and nothing was counted that could make "
         "statistics wrong. `manage` does as Hive.",
-        "tests/metastore/test_alter_table.py::test_a_rename_on_an_ignored_file_system_leaves_location_and_statistics",
+        "tests/metastore/tables/test_alter.py::test_a_rename_on_an_ignored_file_system_leaves_location_and_statistics",
     ),
     Uncompared(
         "mark DO_NOT_UPDATE_STATS of partitions",
@@ -56,7 +56,7 @@ UNCOMPARED: tuple[Uncompared, ...] = (
         "4 takes the parameter away and counts no files; 2.3 keeps it and counts them.",
         "As 2.3, for every caller. In an environment context it has its effect.",
         "A parameter that was sent must not be lost.",
-        "tests/metastore/test_partition_additions.py::test_the_mark_of_tables_means_nothing_in_a_partition",
+        "tests/metastore/partitions/test_additions.py::test_the_mark_of_tables_means_nothing_in_a_partition",
     ),
     Uncompared(
         "ids sent with new tables",
@@ -80,7 +80,7 @@ UNCOMPARED: tuple[Uncompared, ...] = (
         "Not known; the protocol has whole seconds.",
         "end_utc is rounded down: the lease is held until its exact end, which may be up to 0.99 s later.",
         "Its holder must not believe that it lasts longer than it does, nor lose a part of what was granted.",
-        "tests/txn/test_lease_service.py::test_an_end_is_shown_rounded_down_and_held_to_the_millisecond",
+        "tests/txn/services/test_leases.py::test_an_end_is_shown_rounded_down_and_held_to_the_millisecond",
     ),
     Uncompared(
         "silent transactions and locks",
@@ -89,7 +89,7 @@ UNCOMPARED: tuple[Uncompared, ...] = (
         "Every 30 seconds, or as often as `txn_timeout_seconds` when that is shorter; what a call has to wait for is "
         "looked at by the call itself.",
         "They are shown as open for a shorter time.",
-        "tests/test_main.py::test_transactions_are_looked_at_as_often_as_they_end",
+        "tests/composition/test_main.py::test_transactions_are_looked_at_as_often_as_they_end",
     ),
     Uncompared(
         "locations outside the warehouse",
@@ -105,7 +105,7 @@ UNCOMPARED: tuple[Uncompared, ...] = (
         "there; their directories are not made, moved, deleted or counted, so they have no `numFiles` and "
         "`totalSize`. Symbolic links below a root are not followed.",
         "Who may change the catalog may not change every file of the account that the gateway runs under.",
-        "tests/metastore/test_placement.py::test_what_is_owned_is_refused_outside_and_what_is_not_is_recorded",
+        "tests/metastore/directories/test_placement.py::test_what_is_owned_is_refused_outside_and_what_is_not_is_recorded",
     ),
     Uncompared(
         "special characters in names of databases and tables",

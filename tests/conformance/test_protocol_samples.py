@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.limits import Limits
-from app.structs import (
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import (
     METHODS,
     Database,
     FieldSchema,
@@ -16,7 +16,7 @@ from app.structs import (
     StorageDescriptor,
     Table,
 )
-from app.wire import MessageType, make_codecs
+from hms_gateway.wire import MessageType, make_codecs
 
 SAMPLES = Path(__file__).with_name("samples")
 CODECS = make_codecs(Limits())

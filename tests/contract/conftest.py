@@ -8,12 +8,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from app.clock import ManualClock
-from app.limits import Limits
-from app.storage import SqlStore, migrate, open_store
-from app.storage.schema import METADATA
-from tests.private_mariadb import PrivateMariadb
-from tests.private_postgres import PrivatePostgres
+from hms_gateway.runtime.clock import ManualClock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.storage import SqlStore, migrate, open_store
+from hms_gateway.storage.schema.catalog import METADATA
+from tests.support.private_mariadb import PrivateMariadb
+from tests.support.private_postgres import PrivatePostgres
 
 
 @pytest.fixture(scope="session")

@@ -5,13 +5,22 @@ from typing import Any
 
 import msgspec
 
-from app.idl import StructType
-from app.metastore.filters import BoundFilter, bind, parse_filter
-from app.metastore.partition_names import make_name
-from app.metastore.ports import NewPartition, Selection, StoredTable, Transaction
-from app.storage import SqlStore
-from app.structs import Database, EncodedList, FieldSchema, Partition, SerDeInfo, SkewedInfo, StorageDescriptor, Table
-from app.wire.tjson import decode_value
+from hms_gateway.idl import StructType
+from hms_gateway.metastore.filters.binding import BoundFilter, bind, parse_filter
+from hms_gateway.metastore.ports.store import NewPartition, Selection, StoredTable, Transaction
+from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.storage import SqlStore
+from hms_gateway.structs import (
+    Database,
+    EncodedList,
+    FieldSchema,
+    Partition,
+    SerDeInfo,
+    SkewedInfo,
+    StorageDescriptor,
+    Table,
+)
+from hms_gateway.wire.tjson import decode_value
 
 TABLE_LOCATION = "file:/warehouse/sales.db/orders"
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from app.metastore.ports import StoredTable, UnstorableText
-from app.metastore.statistics_ports import ConstraintColumn, ConstraintKind
-from app.storage import SqlStore
-from app.structs import (
+from hms_gateway.metastore.ports.constraints import ConstraintColumn, ConstraintKind
+from hms_gateway.metastore.ports.store import StoredTable, UnstorableText
+from hms_gateway.storage import SqlStore
+from hms_gateway.structs import (
     SQLCheckConstraint,
     SQLDefaultConstraint,
     SQLForeignKey,

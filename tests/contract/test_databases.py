@@ -2,10 +2,10 @@
 
 import pytest
 
-from app.metastore.patterns import parse_pattern
-from app.metastore.ports import DuplicateKey, Selection, UnstorableText
-from app.storage import SqlStore
-from app.structs import Database, PrincipalType
+from hms_gateway.metastore.ports.store import DuplicateKey, Selection, UnstorableText
+from hms_gateway.metastore.vocabulary.patterns import parse_pattern
+from hms_gateway.storage import SqlStore
+from hms_gateway.structs import Database, PrincipalType
 from tests.contract.objects import create, database, names, table
 
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from app.clock import ManualClock
-from app.metastore.registry_ports import ChangeCounts, Execution
-from app.storage import SqlStore
-from app.structs import (
+from hms_gateway.metastore.ports.registry import ChangeCounts, Execution
+from hms_gateway.runtime.clock import ManualClock
+from hms_gateway.storage import SqlStore
+from hms_gateway.structs import (
     Database,
     FieldSchema,
     ISchema,

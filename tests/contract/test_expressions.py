@@ -4,17 +4,17 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.clock import ManualClock
-from app.files import Directories
-from app.metastore.partition_names import make_name
-from app.metastore.partition_tables import TableName
-from app.metastore.partitions import PartitionService
-from app.metastore.settings import MetastoreSettings
-from app.storage import SqlStore
-from app.structs import DropPartitionsExpr, FieldSchema, MetaException, Partition, RequestPartsSpec
-from tests.catalog import to_tjson
+from hms_gateway.files import Directories
+from hms_gateway.metastore.partitions.service import PartitionService
+from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
+from hms_gateway.runtime.clock import ManualClock
+from hms_gateway.storage import SqlStore
+from hms_gateway.structs import DropPartitionsExpr, FieldSchema, MetaException, Partition, RequestPartsSpec
 from tests.contract.objects import create, read_structs, table
 from tests.metastore.recorded_expressions import KEYS, PARTITIONS, VALUES, recorded
+from tests.support.catalog import to_tjson
 
 EXPRESSIONS = 150
 ORDERS = TableName("sales", "orders")

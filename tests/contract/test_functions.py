@@ -2,10 +2,10 @@
 
 import pytest
 
-from app.metastore.patterns import parse_pattern
-from app.metastore.ports import DatabaseId, DuplicateKey, UnstorableText
-from app.storage import SqlStore
-from app.structs import Function, FunctionType, PrincipalType, ResourceType, ResourceUri
+from hms_gateway.metastore.ports.store import DatabaseId, DuplicateKey, UnstorableText
+from hms_gateway.metastore.vocabulary.patterns import parse_pattern
+from hms_gateway.storage import SqlStore
+from hms_gateway.structs import Function, FunctionType, PrincipalType, ResourceType, ResourceUri
 from tests.contract.objects import database
 
 WHOLE = Function(

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from app.metastore.ports import DuplicateKey, UnstorableText
-from app.metastore.statistics_ports import Grant, GrantObject, Principal
-from app.storage import SqlStore
-from app.structs import HiveObjectType, PrincipalType, Role, RolePrincipalGrant
+from hms_gateway.metastore.ports.access import Grant, GrantObject, Principal
+from hms_gateway.metastore.ports.store import DuplicateKey, UnstorableText
+from hms_gateway.storage import SqlStore
+from hms_gateway.structs import HiveObjectType, PrincipalType, Role, RolePrincipalGrant
 from tests.contract.objects import create
 
 ANNA, STAFF = Principal("anna", PrincipalType.USER), Principal("staff", PrincipalType.GROUP)

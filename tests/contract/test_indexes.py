@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.metastore.ports import DuplicateKey, TableId, UnstorableText
-from app.storage import SqlStore
-from app.structs import Index
+from hms_gateway.metastore.ports.store import DuplicateKey, TableId, UnstorableText
+from hms_gateway.storage import SqlStore
+from hms_gateway.structs import Index
 from tests.contract.objects import create, descriptor, get, table
 
 WHOLE = Index("i1", "a.Handler", "sales", "orders", 5, 6, "sales__orders_i1__", descriptor(), {"k": '\0"'}, True)

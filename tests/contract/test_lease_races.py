@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from app.structs import LeaseObject
-from app.txn.lease_service import LeaseService, MustWait
-from app.txn.lease_settings import LeaseSettings
-from app.txn.names import Target
+from hms_gateway.structs import LeaseObject
+from hms_gateway.txn.rules.names import Target
+from hms_gateway.txn.services.lease_settings import LeaseSettings
+from hms_gateway.txn.services.leases import LeaseService, MustWait
 
 THREADS = 16
 GRANTS_EACH = 12

@@ -4,16 +4,16 @@ import re
 
 import pytest
 
-from app.metastore.ports import Event
-from app.runtime.presented_lease import presenting
-from app.structs import InvalidOperationException, LeaseObject
-from app.txn.lease_service import LeaseService
-from app.txn.lease_settings import LeaseSettings
-from app.txn.leases import Claim, Held, LeaseId, LeaseType, Waiter, containers
-from app.txn.names import Target
+from hms_gateway.metastore.ports.store import Event
+from hms_gateway.runtime.presented_lease import presenting
+from hms_gateway.structs import InvalidOperationException, LeaseObject
+from hms_gateway.txn.rules.leases import Claim, Held, LeaseId, LeaseType, Waiter, containers
+from hms_gateway.txn.rules.names import Target
+from hms_gateway.txn.services.lease_settings import LeaseSettings
+from hms_gateway.txn.services.leases import LeaseService
 from tests.txn.lease_memory import MemoryLeases
 from tests.txn.lease_scenario import Scenario
-from tests.txn.test_lease_service import SCENARIOS
+from tests.txn.services.test_leases import SCENARIOS
 
 S, X = LeaseType.SHARED, LeaseType.EXCLUSIVE
 HOUR = 3_600_000

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from app.limits import Limits
-from app.storage import SqlStore
-from app.structs import METHODS, LockState, LockType, ShowLocksResponse
-from app.txn.lock_service import LockCall, LockService, Wanted
-from app.txn.locks import TxnId
-from app.txn.names import Target
-from app.txn.ports import Client, LockFilter, Snapshot
-from app.txn.settings import TxnSettings
-from app.txn.transaction_service import TransactionService
-from app.wire import Codec, make_codecs
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.storage import SqlStore
+from hms_gateway.structs import METHODS, LockState, LockType, ShowLocksResponse
+from hms_gateway.txn.ports.txn import Client, LockFilter, Snapshot
+from hms_gateway.txn.rules.locks import TxnId
+from hms_gateway.txn.rules.names import Target
+from hms_gateway.txn.services.locks import LockCall, LockService, Wanted
+from hms_gateway.txn.services.settings import TxnSettings
+from hms_gateway.txn.services.transactions import TransactionService
+from hms_gateway.wire import Codec, make_codecs
 from tests.txn.lock_elements import elements
 
 CODECS = make_codecs(Limits())

@@ -7,12 +7,12 @@ import msgspec
 import pytest
 from sqlalchemy import event
 
-from app.metastore.partition_tables import names_of
-from app.metastore.ports import NewPartition, Selection, StoredTable, StoreUnavailable, Transaction
-from app.storage import SqlStore
-from app.storage.store import READ_CONNECTIONS_MAX
-from app.structs import EncodedList
-from app.structs.encoded import EncodedTexts
+from hms_gateway.metastore.ports.store import NewPartition, Selection, StoredTable, StoreUnavailable, Transaction
+from hms_gateway.metastore.selection.partitions import names_of
+from hms_gateway.storage import SqlStore
+from hms_gateway.storage.writing.store import READ_CONNECTIONS_MAX
+from hms_gateway.structs import EncodedList
+from hms_gateway.structs.encoded import EncodedTexts
 from tests.contract.objects import bound, create, descriptor, get, names, partition, read_structs, read_tjson, table
 
 LONG = 1_250
@@ -223,7 +223,7 @@ def test_renaming_and_cascading_touch_no_partition_row(store: SqlStore) -> None:
 @pytest.fixture
 def long_names(monkeypatch: pytest.MonkeyPatch, long_table: StoredTable) -> StoredTable:
     """The table with as many partitions as make a list of names a long one."""
-    monkeypatch.setattr("app.storage.partitions.NAMES_AT_ONCE", 1_000)
+    monkeypatch.setattr("hms_gateway.storage.partitions.reads.NAMES_AT_ONCE", 1_000)
     return long_table
 
 

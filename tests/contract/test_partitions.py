@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from app.metastore.ports import DuplicateKey, NewPartition, Selection, StoredPartition, UnstorableText
-from app.storage import SqlStore
-from app.structs import (
+from hms_gateway.metastore.ports.store import DuplicateKey, NewPartition, Selection, StoredPartition, UnstorableText
+from hms_gateway.storage import SqlStore
+from hms_gateway.structs import (
     FieldSchema,
     FileMetadata,
     Partition,

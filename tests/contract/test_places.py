@@ -5,12 +5,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from app.files import Directories
-from app.metastore.known_places import Candidate, KnownPlaces
-from app.metastore.place_ports import PartitionsBelow, PlaceReads
-from app.metastore.ports import StoredTable, Transaction
-from app.storage import SqlStore
-from app.structs import Database
+from hms_gateway.files import Directories
+from hms_gateway.metastore.directories.known_places import Candidate, KnownPlaces
+from hms_gateway.metastore.ports.places import PartitionsBelow, PlaceReads
+from hms_gateway.metastore.ports.store import StoredTable, Transaction
+from hms_gateway.storage import SqlStore
+from hms_gateway.structs import Database
 from tests.contract.objects import TABLE_LOCATION, create, database, descriptor, partition, table
 
 T = TypeVar("T")

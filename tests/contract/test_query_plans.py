@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, create_engine, event
 
-from app.limits import DEFAULT_LIMITS
-from app.metastore.partition_tables import matching_filter, matching_partial
-from app.metastore.ports import Selection, StoredTable
-from app.storage import SqlStore, migrate
-from app.structs import FieldSchema
+from hms_gateway.metastore.ports.store import Selection, StoredTable
+from hms_gateway.metastore.selection.partitions import matching_filter, matching_partial
+from hms_gateway.runtime.limits import DEFAULT_LIMITS
+from hms_gateway.storage import SqlStore, migrate
+from hms_gateway.structs import FieldSchema
 from tests.contract.objects import create, names, table
 
 KEYS = [FieldSchema("ds", "string"), FieldSchema("hr", "int"), FieldSchema("number", "int"), FieldSchema("day", "date")]

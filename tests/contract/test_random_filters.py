@@ -11,18 +11,19 @@ from typing import TypeAlias
 
 import pytest
 
-from app.clock import ManualClock
-from app.files import Directories
-from app.limits import DEFAULT_LIMITS
-from app.metastore.partition_names import make_name
-from app.metastore.partition_projections import Projection
-from app.metastore.partition_reads import PartitionList
-from app.metastore.partition_tables import TableName, matching_filter, matching_partial
-from app.metastore.partitions import PartitionService
-from app.metastore.ports import Snapshot, StoredTable
-from app.metastore.settings import MetastoreSettings
-from app.storage import SqlStore
-from app.structs import (
+from hms_gateway.files import Directories
+from hms_gateway.metastore.partitions.projections import Projection
+from hms_gateway.metastore.partitions.reads import PartitionList
+from hms_gateway.metastore.partitions.service import PartitionService
+from hms_gateway.metastore.ports.store import Snapshot, StoredTable
+from hms_gateway.metastore.selection.partitions import matching_filter, matching_partial
+from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
+from hms_gateway.runtime.clock import ManualClock
+from hms_gateway.runtime.limits import DEFAULT_LIMITS
+from hms_gateway.storage import SqlStore
+from hms_gateway.structs import (
     DropPartitionsExpr,
     FieldSchema,
     GetPartitionsFilterSpec,
@@ -31,10 +32,10 @@ from app.structs import (
     PartitionValuesRequest,
     RequestPartsSpec,
 )
-from tests.catalog import to_tjson
 from tests.contract.filter_reference import DEFAULT_PARTITION, Key, Node, Refused, selected
 from tests.contract.objects import create, read_structs, table
 from tests.contract.random_filters import TYPES, FilterMaker, RandomTable, parts, random_table
+from tests.support.catalog import to_tjson
 
 FILTERS = int(os.environ.get("HMS_RANDOM_FILTERS", "1500"))
 FIRST_SEED = int(os.environ.get("HMS_RANDOM_FILTERS_SEED", "0"))
@@ -95,7 +96,7 @@ def explanation(store: SqlStore, of: StoredTable, drawn: RandomTable, wrong: Nod
 @pytest.mark.slow
 def test_filters_select_what_plain_python_selects(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
     # Some of the small tables are treated as SQLite's large ones are.
-    monkeypatch.setattr("app.storage.partitions.LOOKED_AT_MAX", 20)
+    monkeypatch.setattr("hms_gateway.storage.partitions.reads.LOOKED_AT_MAX", 20)
     for seed in range(FIRST_SEED, FIRST_SEED + max(1, FILTERS // FILTERS_PER_TABLE)):
         source = random.Random(seed)
         drawn = random_table(source)

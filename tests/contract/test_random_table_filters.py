@@ -10,9 +10,9 @@ from typing import Final
 
 import pytest
 
-from app.metastore.filters import FilterError, parse_table_filter
-from app.metastore.ports import Transaction
-from app.storage import SqlStore
+from hms_gateway.metastore.filters.binding import FilterError, parse_table_filter
+from hms_gateway.metastore.ports.store import Transaction
+from hms_gateway.storage import SqlStore
 from tests.contract.filter_reference import (
     OPERATORS,
     Between,

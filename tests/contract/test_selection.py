@@ -6,11 +6,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.metastore.filters import BoundFilter, FilterError, ValueClass, bind, evaluate, parse_filter
-from app.metastore.partition_names import canonical_value, make_name
-from app.metastore.ports import Selection, StoredTable, StoreError, UnstorableText
-from app.storage import SqlStore
-from app.structs import FieldSchema
+from hms_gateway.metastore.filters.binding import BoundFilter, FilterError, ValueClass, bind, evaluate, parse_filter
+from hms_gateway.metastore.ports.store import Selection, StoredTable, StoreError, UnstorableText
+from hms_gateway.metastore.vocabulary.partition_names import canonical_value, make_name
+from hms_gateway.storage import SqlStore
+from hms_gateway.structs import FieldSchema
 from tests.contract.objects import bound, create, names, table
 
 KEYS = [("s", "string"), ("n", "int"), ("d", "date"), ("m", "decimal(10,2)"), ("b", "boolean"), ("o", "binary")]

@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.metastore.ports import DuplicateKey, UnstorableText
-from app.storage import SqlStore
-from app.structs import FieldSchema, Type
+from hms_gateway.metastore.ports.store import DuplicateKey, UnstorableText
+from hms_gateway.storage import SqlStore
+from hms_gateway.structs import FieldSchema, Type
 from tests.contract.objects import create
 
 ODD = '\0"\\☃\ud800'

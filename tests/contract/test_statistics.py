@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from app.metastore.ports import Selection, StoredTable, UnstorableText
-from app.metastore.statistics_ports import ColumnFigures
-from app.storage import SqlStore
-from app.structs import (
+from hms_gateway.metastore.ports.statistics import ColumnFigures
+from hms_gateway.metastore.ports.store import Selection, StoredTable, UnstorableText
+from hms_gateway.storage import SqlStore
+from hms_gateway.structs import (
     ColumnStatisticsData_v4,
     Decimal,
     DecimalColumnStatsData_v4,

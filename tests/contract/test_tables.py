@@ -2,11 +2,11 @@
 
 import pytest
 
-from app.metastore.filters import parse_table_filter
-from app.metastore.patterns import parse_pattern
-from app.metastore.ports import DuplicateKey, Selection, UnstorableText
-from app.storage import SqlStore
-from app.structs import (
+from hms_gateway.metastore.filters.binding import parse_table_filter
+from hms_gateway.metastore.ports.store import DuplicateKey, Selection, UnstorableText
+from hms_gateway.metastore.vocabulary.patterns import parse_pattern
+from hms_gateway.storage import SqlStore
+from hms_gateway.structs import (
     CreationMetadata,
     FieldSchema,
     Order,

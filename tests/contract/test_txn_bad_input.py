@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import psycopg
 import pytest
 
-from app.main import Metastore, build_metastore
-from app.rpc import Call
-from app.settings import load_settings
-from app.storage import migrate
-from app.structs import (
+from hms_gateway.composition.main import Metastore, build_metastore
+from hms_gateway.rpc import Call
+from hms_gateway.runtime.settings import load_settings
+from hms_gateway.storage import migrate
+from hms_gateway.structs import (
     METHODS,
     AbortCompactionRequest,
     AbortTxnRequest,
@@ -42,8 +42,8 @@ from app.structs import (
     ThriftException,
     UnlockRequest,
 )
-from app.wire import Message, MessageType, TApplicationException
-from tests.private_postgres import PrivatePostgres
+from hms_gateway.wire import Message, MessageType, TApplicationException
+from tests.support.private_postgres import PrivatePostgres
 
 MIN, MAX = -(2**63), 2**63 - 1
 # None of them was ever given.

@@ -1,12 +1,12 @@
 """What get_open_txns and get_open_txns_info tell is what is stored about transactions, on every database."""
 
-from app.storage import SqlStore
-from app.structs import TxnInfo, TxnState, TxnType
-from app.txn.lock_service import LockService
-from app.txn.ports import Client, Snapshot
-from app.txn.settings import TxnSettings
-from app.txn.transaction_service import TransactionService
-from app.txn.transactions import State, Txn, Unfinished
+from hms_gateway.storage import SqlStore
+from hms_gateway.structs import TxnInfo, TxnState, TxnType
+from hms_gateway.txn.ports.txn import Client, Snapshot
+from hms_gateway.txn.rules.transactions import State, Txn, Unfinished
+from hms_gateway.txn.services.locks import LockService
+from hms_gateway.txn.services.settings import TxnSettings
+from hms_gateway.txn.services.transactions import TransactionService
 
 
 def info(txn: Txn) -> TxnInfo:

@@ -9,21 +9,21 @@ import msgspec
 import pytest
 from sqlalchemy import create_engine, select
 
-from app.metastore.ports import Selection, StoredPartition
-from app.storage import SqlStore
-from app.storage.txn_schema import COMPLETED_COMPONENTS, REBUILDS, TXN_COMPONENTS, TXN_WRITE_IDS, WRITE_SETS
-from app.structs import CompactionType, LockType
-from app.txn.compaction import CompactionDetails, CompactionFilter
-from app.txn.compaction_service import CompactionService
-from app.txn.lock_service import LockCall, LockService, Wanted
-from app.txn.locks import TxnId
-from app.txn.names import Target
-from app.txn.ports import Client, LockFilter
-from app.txn.rebuild_service import RebuildService
-from app.txn.settings import TxnSettings
-from app.txn.transaction_service import TransactionService
-from app.txn.transactions import Operation
-from app.txn.write_id_service import WriteIdService
+from hms_gateway.metastore.ports.store import Selection, StoredPartition
+from hms_gateway.storage import SqlStore
+from hms_gateway.storage.schema.txn import COMPLETED_COMPONENTS, REBUILDS, TXN_COMPONENTS, TXN_WRITE_IDS, WRITE_SETS
+from hms_gateway.structs import CompactionType, LockType
+from hms_gateway.txn.ports.txn import Client, LockFilter
+from hms_gateway.txn.rules.compaction import CompactionDetails, CompactionFilter
+from hms_gateway.txn.rules.locks import TxnId
+from hms_gateway.txn.rules.names import Target
+from hms_gateway.txn.rules.transactions import Operation
+from hms_gateway.txn.services.compaction import CompactionService
+from hms_gateway.txn.services.locks import LockCall, LockService, Wanted
+from hms_gateway.txn.services.rebuild import RebuildService
+from hms_gateway.txn.services.settings import TxnSettings
+from hms_gateway.txn.services.transactions import TransactionService
+from hms_gateway.txn.services.write_ids import WriteIdService
 from tests.contract.objects import create, database, get, partition, table
 
 CLIENT = Client("tester", "host", "test")

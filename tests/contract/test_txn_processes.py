@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from app.clock import SystemClock
-from app.limits import Limits
-from app.storage import open_store
+from hms_gateway.runtime.clock import SystemClock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.storage import open_store
 from tests.txn.scenario import World
 
 PROCESSES, THREADS, ROUNDS = 4, 4, 5

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import create_engine, text
 
-from app.clock import ManualClock
-from app.storage import SqlStore
+from hms_gateway.runtime.clock import ManualClock
+from hms_gateway.storage import SqlStore
 from tests.txn.scenario import World
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from app.clock import ManualClock
-from app.limits import Limits
-from app.metastore.ports import DuplicateKey, Event, Selection, Snapshot, StoreUnavailable, Transaction
-from app.storage import SqlStore, open_store
+from hms_gateway.metastore.ports.store import DuplicateKey, Event, Selection, Snapshot, StoreUnavailable, Transaction
+from hms_gateway.runtime.clock import ManualClock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.storage import SqlStore, open_store
 from tests.contract.objects import create, database, get, names, partition, table
 
 EVENT = Event("X", "sales", None, "{}")

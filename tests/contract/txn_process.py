@@ -5,17 +5,17 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
-from app.clock import SystemClock
-from app.limits import Limits
-from app.storage import open_store
-from app.structs import LockState, LockType, ThriftException
-from app.txn.lock_service import LockCall, LockService, Wanted
-from app.txn.locks import NO_TXN, TxnId
-from app.txn.ports import Client
-from app.txn.settings import TxnSettings
-from app.txn.transaction_service import TransactionService
-from app.txn.transactions import Operation
-from app.txn.write_id_service import WriteIdService
+from hms_gateway.runtime.clock import SystemClock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.storage import open_store
+from hms_gateway.structs import LockState, LockType, ThriftException
+from hms_gateway.txn.ports.txn import Client
+from hms_gateway.txn.rules.locks import NO_TXN, TxnId
+from hms_gateway.txn.rules.transactions import Operation
+from hms_gateway.txn.services.locks import LockCall, LockService, Wanted
+from hms_gateway.txn.services.settings import TxnSettings
+from hms_gateway.txn.services.transactions import TransactionService
+from hms_gateway.txn.services.write_ids import WriteIdService
 from tests.txn.scenario import place_of
 
 WHO = Client("u", "h", "a")

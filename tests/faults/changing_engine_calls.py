@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from app.structs import (
+from hms_gateway.structs import (
     AlterISchemaRequest,
     CreationMetadata,
     FieldSchema,

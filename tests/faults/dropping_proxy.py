@@ -7,7 +7,7 @@ from enum import Enum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
 
-from tests.server import GatewayServer
+from tests.support.server import GatewayServer
 
 
 class Loss(Enum):

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from app.client import ClientError, MetastoreClient
-from app.clock import SystemClock
-from app.files import Directories
-from app.limits import Limits
-from app.metastore.directory_removal import DirectoryRemoval, UnknownDirectory
-from app.metastore.known_places import KnownPlaces
-from app.metastore.unknown_directories import UnknownDirectories
-from app.storage import SqlStore, open_store
-from app.structs import Database, Partition
-from tests.catalog import columns, new_table
-from tests.server import GatewayServer, trusting
+from hms_gateway.client.metastore_client import ClientError, MetastoreClient
+from hms_gateway.files import Directories
+from hms_gateway.metastore.directories.known_places import KnownPlaces
+from hms_gateway.metastore.directories.removal import DirectoryRemoval, UnknownDirectory
+from hms_gateway.metastore.directories.unknown import UnknownDirectories
+from hms_gateway.runtime.clock import SystemClock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.storage import SqlStore, open_store
+from hms_gateway.structs import Database, Partition
+from tests.support.catalog import columns, new_table
+from tests.support.server import GatewayServer, trusting
 
 SECONDS_MAX = 60
 CREATORS = 2

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.structs import (
+from hms_gateway.structs import (
     Database,
     FieldSchema,
     NotificationEventRequest,
@@ -23,7 +23,7 @@ from app.structs import (
     Table,
 )
 from tests.bridge.bridge_process import ApacheClient, BridgeProcess, connected
-from tests.server import GatewayServer, migrate
+from tests.support.server import GatewayServer, migrate
 
 CLIENTS = 4
 KILLS = 4

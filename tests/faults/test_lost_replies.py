@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import pytest
 
-from app.method_kinds import changes_something
-from app.structs import METHODS, NotificationEventRequest, ShowCompactRequest, ShowLocksRequest
+from hms_gateway.rpc.method_kinds import changes_something
+from hms_gateway.structs import METHODS, NotificationEventRequest, ShowCompactRequest, ShowLocksRequest
 from tests.bridge.bridge_process import ApacheClient, BridgeProcess, connected
 from tests.faults.changing_calls import ROWS, World
 from tests.faults.dropping_proxy import DroppingProxy, Loss
-from tests.server import API_PATH, GatewayServer
+from tests.support.server import API_PATH, GatewayServer
 
 # What differs between two runs by its nature: ids and times.
 _NUMBER = re.compile(r"\d+")

@@ -8,8 +8,8 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from app.files import Directories, FilePolicy
-from app.metastore.ports import DirectoryNotMade, FileSystemError
+from hms_gateway.files import Directories, FilePolicy
+from hms_gateway.metastore.ports.store import DirectoryNotMade, FileSystemError
 
 NO_FILE_SYSTEM = 'Got exception: org.apache.hadoop.fs.UnsupportedFileSystemException No FileSystem for scheme "{}"'
 MANAGED = {"memory": FilePolicy.MANAGE}

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-import app
-from app.files import Protected, RootRefused, check_roots, program_folders
-from app.main import directories
-from app.settings import Settings, SettingsError
+import hms_gateway
+from hms_gateway.composition.main import directories
+from hms_gateway.files import Protected, RootRefused, check_roots, program_folders
+from hms_gateway.runtime.settings import Settings, SettingsError
 
 
 @pytest.mark.parametrize(
@@ -21,9 +21,9 @@ from app.settings import Settings, SettingsError
         "file:{data_dir}/../data",
         "file:{above}",
         "file:{link}",
-        f"file:{Path(app.__file__).parent}",
-        f"file:{Path(app.__file__).parent}/idl",
-        f"file:{Path(app.__file__).parent.parent}",
+        f"file:{Path(hms_gateway.__file__).parent}",
+        f"file:{Path(hms_gateway.__file__).parent}/idl",
+        f"file:{Path(hms_gateway.__file__).parent.parent}",
         f"file:{sys.prefix}",
         f"file:{sysconfig.get_paths()['purelib']}/somewhere",
         f"file:{sysconfig.get_paths()['stdlib']}",

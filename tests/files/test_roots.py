@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from app.files import Directories, FilePolicy
-from app.files.handles import REACHING, has_openat2, open_below, open_top
-from app.files.local import LocalDirectories
-from app.metastore.ports import FileSystemError, Reach
+from hms_gateway.files import Directories, FilePolicy
+from hms_gateway.files.handles import REACHING, has_openat2, open_below, open_top
+from hms_gateway.files.local import LocalDirectories
+from hms_gateway.metastore.ports.store import FileSystemError, Reach
 
 
 @pytest.fixture(params=["kernel", "steps"], autouse=True)
 def lookups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "steps":
         for name in ("has_openat2", "has_renameat2"):
-            monkeypatch.setattr(f"app.files.handles.{name}", lambda: False)
+            monkeypatch.setattr(f"hms_gateway.files.handles.{name}", lambda: False)
     elif not has_openat2():
         pytest.skip("this kernel has no openat2")
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from app.files import Directories
-from app.metastore.place_ports import Tree
-from app.metastore.ports import FileSystemError
+from hms_gateway.files import Directories
+from hms_gateway.metastore.ports.places import Tree
+from hms_gateway.metastore.ports.store import FileSystemError
 
 
 @pytest.fixture

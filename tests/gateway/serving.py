@@ -12,17 +12,17 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from app.gateway.access_log import AccessLog
-from app.gateway.application import Gateway
-from app.gateway.cors import CrossOrigin
-from app.gateway.endpoint import Endpoint
-from app.gateway.identity import Identity
-from app.gateway.metrics import Metrics
-from app.gateway.open_files import bounded_connections
-from app.gateway.server import Server, ServerOptions
-from app.limits import Limits
-from app.rpc.processor import Reply
-from app.wire import ApplicationError, ApplicationErrorType, MessageType, make_codecs
+from hms_gateway.gateway.access_log import AccessLog
+from hms_gateway.gateway.application import Gateway
+from hms_gateway.gateway.cors import CrossOrigin
+from hms_gateway.gateway.endpoint import Endpoint
+from hms_gateway.gateway.identity import Identity
+from hms_gateway.gateway.metrics import Metrics
+from hms_gateway.gateway.open_files import bounded_connections
+from hms_gateway.gateway.server import Server, ServerOptions
+from hms_gateway.rpc.processor import Reply
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.wire import ApplicationError, ApplicationErrorType, MessageType, make_codecs
 
 PATH = "/gateway/default/hmshttpthrift/api/hms"
 CALL = b'[1,"get_all_databases",1,1,{}]'
@@ -55,7 +55,7 @@ class CannedProcessor:
 
 
 def _struct(error):
-    from app.wire.errors import TApplicationException
+    from hms_gateway.wire.errors import TApplicationException
 
     return TApplicationException(error.message, int(error.type))
 

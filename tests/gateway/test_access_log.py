@@ -6,7 +6,7 @@ import json
 
 import httpx
 
-from app.gateway.access_log import AccessLog, AccessRecord
+from hms_gateway.gateway.access_log import AccessLog, AccessRecord
 from tests.gateway.serving import ANSWER, CALL, running
 
 RECORD = AccessRecord(0.25, b"id-1", 1.5, "get_table", "änn", 10, 20, "ok", 200, "127.0.0.1", True)

@@ -1,6 +1,6 @@
 """The bookkeeping of failed attempts, on a clock that stands still until told."""
 
-from app.gateway.attempts import DELAY_SECONDS_MAX, FREE_FAILURES, SOURCES_MAX, WAIT_SECONDS_MAX, FailedAttempts
+from hms_gateway.gateway.attempts import DELAY_SECONDS_MAX, FREE_FAILURES, SOURCES_MAX, WAIT_SECONDS_MAX, FailedAttempts
 
 SOURCE = ("ann", "10.0.0.1")
 

@@ -6,11 +6,11 @@ import os
 
 import pytest
 
-from app.gateway.authentication import BasicAuthenticator, VerifiedHeaders
-from app.gateway.identity import RequestHead
-from app.gateway.refusals import Refused
-from app.gateway.user_file import UserFile
-from app.gateway.users import hash_password
+from hms_gateway.gateway.authentication import BasicAuthenticator, VerifiedHeaders
+from hms_gateway.gateway.identity import RequestHead
+from hms_gateway.gateway.refusals import Refused
+from hms_gateway.gateway.user_file import UserFile
+from hms_gateway.gateway.users import hash_password
 
 
 class Clock:
@@ -174,7 +174,9 @@ def test_a_password_changed_while_its_hash_is_computed_is_not_remembered(bench):
 def test_calls_with_a_remembered_password_look_once_a_second_at_most(bench, monkeypatch):
     bench.ask(basic("ann", "right"))
     looks = []
-    monkeypatch.setattr("app.gateway.user_file.file_version", lambda path: looks.append(path) or bench.file._version)
+    monkeypatch.setattr(
+        "hms_gateway.gateway.user_file.file_version", lambda path: looks.append(path) or bench.file._version
+    )
     bench.clock.now += 2
     for _ in range(100):
         bench.ask(basic("ann", "right"))

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.gateway.der import CertificateFields, certificate_fields
-from tests.certificates import der_of, write_certificate
+from hms_gateway.gateway.der import CertificateFields, certificate_fields
+from tests.support.certificates import der_of, write_certificate
 
 
 @pytest.mark.parametrize("year", [1960, 1999, 2026, 2049, 2050, 2120])

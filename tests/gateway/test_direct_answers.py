@@ -7,16 +7,16 @@ import threading
 
 import pytest
 
-from app.gateway.call_answers import CallAnswers
-from app.gateway.direct_answers import DirectAnswers
-from app.gateway.identity import RequestHead
-from app.gateway.metrics import Metrics
-from app.gateway.proxies import Proxies
-from app.gateway.refusals import Refused
-from app.limits import Limits
-from app.rpc.call import Dialect
-from app.rpc.releases import Releases
-from app.wire import make_codecs
+from hms_gateway.gateway.call_answers import CallAnswers
+from hms_gateway.gateway.direct_answers import DirectAnswers
+from hms_gateway.gateway.identity import RequestHead
+from hms_gateway.gateway.metrics import Metrics
+from hms_gateway.gateway.proxies import Proxies
+from hms_gateway.gateway.refusals import Refused
+from hms_gateway.rpc.call import Dialect
+from hms_gateway.rpc.releases import Releases
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.wire import make_codecs
 from tests.gateway.serving import (
     ANSWER,
     CALL,

@@ -5,13 +5,13 @@ import re
 
 import pytest
 
-from app.gateway.identity import Identity
-from app.gateway.refusals import Refused
-from app.limits import Limits
-from app.metastore.ports import StoreUnavailable
-from app.rpc import RepeatableProcessor, Reply, Unavailable
-from app.runtime.suspension import Result, is_recording, resumed_result, suspend
-from app.wire import MessageType
+from hms_gateway.gateway.identity import Identity
+from hms_gateway.gateway.refusals import Refused
+from hms_gateway.metastore.ports.store import StoreUnavailable
+from hms_gateway.rpc import RepeatableProcessor, Reply, Unavailable
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.suspension import Result, is_recording, resumed_result, suspend
+from hms_gateway.wire import MessageType
 from tests.gateway.serving import PATIENCE_SECONDS, Anybody, post, read_all, read_response, running
 
 LOCK = b'[1,"lock",1,7,{}]'

@@ -7,12 +7,12 @@ import threading
 import httpx
 import pytest
 
-from app.gateway.proxies import Proxies
-from app.gateway.refusals import Refused
-from app.limits import Limits
-from app.rpc.call import Dialect
-from app.rpc.errors import Unavailable
-from app.wire import MessageType, make_codecs
+from hms_gateway.gateway.proxies import Proxies
+from hms_gateway.gateway.refusals import Refused
+from hms_gateway.rpc.call import Dialect
+from hms_gateway.rpc.errors import Unavailable
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.wire import MessageType, make_codecs
 from tests.gateway.serving import (
     ANSWER,
     CALL,

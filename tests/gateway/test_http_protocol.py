@@ -5,16 +5,16 @@ import gc
 import io
 from weakref import ref
 
-from app.gateway.access_log import AccessLog
-from app.gateway.application import Gateway
-from app.gateway.cors import CrossOrigin
-from app.gateway.endpoint import Endpoint
-from app.gateway.http_protocol import BoundedHttpProtocol
-from app.gateway.metrics import Metrics
-from app.gateway.open_files import bounded_connections
-from app.gateway.server import Server, ServerOptions
-from app.limits import Limits
-from app.wire import make_codecs
+from hms_gateway.gateway.access_log import AccessLog
+from hms_gateway.gateway.application import Gateway
+from hms_gateway.gateway.cors import CrossOrigin
+from hms_gateway.gateway.endpoint import Endpoint
+from hms_gateway.gateway.http_protocol import BoundedHttpProtocol
+from hms_gateway.gateway.metrics import Metrics
+from hms_gateway.gateway.open_files import bounded_connections
+from hms_gateway.gateway.server import Server, ServerOptions
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.wire import make_codecs
 from tests.gateway.serving import ANSWER, CALL, DATABASES, PATH, Anybody, CannedProcessor, FakeCache, post
 
 KNOWN = {("tjson", "2.3", "get_all_databases", b"{}"): DATABASES}

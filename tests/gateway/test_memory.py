@@ -26,8 +26,8 @@ def said_by(code: str) -> list[float]:
 def test_what_hashing_passwords_takes_is_given_back() -> None:
     (more,) = said_by("""
 from concurrent.futures import ThreadPoolExecutor
-from app.gateway.memory import keep_little_free_memory, return_free_memory
-from app.gateway.users import hash_password
+from hms_gateway.gateway.memory import keep_little_free_memory, return_free_memory
+from hms_gateway.gateway.users import hash_password
 hash_password('as a first start does')
 keep_little_free_memory()
 return_free_memory()
@@ -40,7 +40,7 @@ print(resident_mib() - before)
 
 def test_free_pages_between_blocks_that_stay_are_given_back() -> None:
     kept, left = said_by("""
-from app.gateway.memory import keep_little_free_memory, return_free_memory
+from hms_gateway.gateway.memory import keep_little_free_memory, return_free_memory
 keep_little_free_memory()
 before = resident_mib()
 blocks = [bytes(10_000) for _ in range(6_000)]
@@ -58,7 +58,7 @@ def test_what_one_thread_freed_is_of_use_to_the_next() -> None:
     """Threads take turns. Each frees what it took but for the last block, which keeps the rest from going back."""
     (grown,) = said_by("""
 import threading
-from app.gateway.memory import keep_little_free_memory
+from hms_gateway.gateway.memory import keep_little_free_memory
 keep_little_free_memory()
 before, staying, turns, end = resident_mib(), [], threading.Lock(), threading.Barrier(17)
 def work():

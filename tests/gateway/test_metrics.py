@@ -2,8 +2,8 @@
 
 import httpx
 
-from app.gateway.metrics import Metrics
-from app.gateway.metrics_text import metrics_text
+from hms_gateway.gateway.metrics import Metrics
+from hms_gateway.gateway.metrics_text import metrics_text
 from tests.gateway.serving import CALL, running
 
 

@@ -3,8 +3,8 @@
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from app.gateway.password_queue import Check, PasswordQueue
-from app.shares import Bound
+from hms_gateway.gateway.password_queue import Check, PasswordQueue
+from hms_gateway.runtime.shares import Bound
 
 TOTAL, EACH = 12, 5
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.gateway.proxies import Networks, Proxies, element_address, node_address
+from hms_gateway.gateway.proxies import Networks, Proxies, element_address, node_address
 
 PROXY, NGINX, STRANGER = "10.0.0.5", "10.9.0.1", "192.0.2.9"
 

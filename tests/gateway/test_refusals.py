@@ -2,9 +2,9 @@
 
 from structlog.testing import capture_logs
 
-from app.gateway.metrics import Metrics
-from app.gateway.metrics_text import metrics_text
-from app.gateway.refusals import LOG_EVERY_SECONDS, Refusals
+from hms_gateway.gateway.metrics import Metrics
+from hms_gateway.gateway.metrics_text import metrics_text
+from hms_gateway.gateway.refusals import LOG_EVERY_SECONDS, Refusals
 
 
 def test_all_are_counted_and_a_line_says_how_many_were_left_out():

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from app.gateway.body_shares import UNCOUNTED_BYTES
-from app.gateway.request_body import Freeing
-from app.limits import Limits
+from hms_gateway.gateway.body_shares import UNCOUNTED_BYTES
+from hms_gateway.gateway.request_body import Freeing
+from hms_gateway.runtime.limits import Limits
 from tests.gateway.serving import ANSWER, CALL, CannedProcessor, parse_head, post, read_response, running, until
 
 

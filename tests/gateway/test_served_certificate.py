@@ -8,13 +8,13 @@ import threading
 
 import pytest
 
-from app.clock import ManualClock
-from app.gateway.metrics import Metrics
-from app.gateway.metrics_text import metrics_text
-from app.gateway.served_certificate import ServedCertificate
-from app.gateway.tls import CertificateError, CertificateFiles, certificate_fingerprint, ensure_certificate
-from app.logging import configure_logging
-from tests.certificates import days_from, der_of, expires_of, write_certificate
+from hms_gateway.gateway.metrics import Metrics
+from hms_gateway.gateway.metrics_text import metrics_text
+from hms_gateway.gateway.served_certificate import ServedCertificate
+from hms_gateway.gateway.tls import CertificateError, CertificateFiles, certificate_fingerprint, ensure_certificate
+from hms_gateway.runtime.clock import ManualClock
+from hms_gateway.runtime.logging import configure_logging
+from tests.support.certificates import days_from, der_of, expires_of, write_certificate
 
 DAY = 86_400
 EXPIRES = "hms_gateway_certificate_expires_timestamp_seconds"

@@ -8,8 +8,8 @@ import threading
 import httpx
 import pytest
 
-from app.gateway.tls import ensure_certificate, server_context
-from app.limits import Limits
+from hms_gateway.gateway.tls import ensure_certificate, server_context
+from hms_gateway.runtime.limits import Limits
 from tests.gateway.serving import (
     ANSWER,
     CALL,
@@ -23,7 +23,7 @@ from tests.gateway.serving import (
     running,
     until,
 )
-from tests.server import trusting
+from tests.support.server import trusting
 
 
 def test_stopping_finishes_the_call_in_flight_and_says_not_ready_meanwhile():

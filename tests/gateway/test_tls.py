@@ -7,9 +7,9 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from app.gateway.tls import CertificateError, certificate_fingerprint, ensure_certificate, server_context
-from tests.certificates import der_of, shown_by
+from hms_gateway.gateway.tls import CertificateError, certificate_fingerprint, ensure_certificate, server_context
 from tests.gateway.serving import running
+from tests.support.certificates import der_of, shown_by
 
 
 def test_a_first_start_makes_a_private_p256_certificate_for_this_host(tmp_path):
@@ -33,7 +33,7 @@ def test_later_starts_use_it_again(tmp_path):
 
 
 def test_a_certificate_that_expires_soon_or_is_broken_is_made_anew(tmp_path, monkeypatch):
-    monkeypatch.setattr("app.gateway.self_signed.VALID_DAYS", 20)
+    monkeypatch.setattr("hms_gateway.gateway.self_signed.VALID_DAYS", 20)
     first = fingerprint(tmp_path)
     monkeypatch.undo()
     certificate = ensure_certificate(tmp_path).certificate

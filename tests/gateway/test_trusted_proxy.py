@@ -5,10 +5,10 @@ import base64
 
 import pytest
 
-from app.gateway.identity import Identity, RequestHead
-from app.gateway.proxies import Networks, Proxies
-from app.gateway.refusals import Refused
-from app.gateway.trusted_proxy import ImpersonationRule, TrustedProxyAuthenticator, UserSource
+from hms_gateway.gateway.identity import Identity, RequestHead
+from hms_gateway.gateway.proxies import Networks, Proxies
+from hms_gateway.gateway.refusals import Refused
+from hms_gateway.gateway.trusted_proxy import ImpersonationRule, TrustedProxyAuthenticator, UserSource
 
 PROXY, STRANGER = "10.1.2.3", "192.0.2.9"
 SECRET = "correct-horse-battery"

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from app.gateway.turns import FIRST_PLACES, LITTLE_SECONDS, REMEMBERED_MAX, Turns
-from app.shares import Holder
+from hms_gateway.gateway.turns import FIRST_PLACES, LITTLE_SECONDS, REMEMBERED_MAX, Turns
+from hms_gateway.runtime.shares import Holder
 
 PLACES, EACH, PER_ADDRESS, BUSY = 8, 5, 6, 2
 USERS = st.sampled_from(["ann", "bob", "cid", "dot", "eve"])

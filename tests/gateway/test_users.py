@@ -5,7 +5,7 @@ import os
 import bcrypt
 import pytest
 
-from app.gateway.users import (
+from hms_gateway.gateway.users import (
     UserFileError,
     add_user,
     hash_password,

@@ -2,10 +2,10 @@
 
 import threading
 
-from app.gateway.waiting import WaitingCalls
-from app.limits import Limits
-from app.rpc.call import Waiting
-from app.rpc.releases import Releases
+from hms_gateway.gateway.waiting import WaitingCalls
+from hms_gateway.rpc.call import Waiting
+from hms_gateway.rpc.releases import Releases
+from hms_gateway.runtime.limits import Limits
 from tests.gateway.serving import (
     ANSWER,
     CALL,

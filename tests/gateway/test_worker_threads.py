@@ -2,8 +2,8 @@
 
 import threading
 
-from app.gateway.worker_threads import WorkerThreads
-from app.shares import Holder
+from hms_gateway.gateway.worker_threads import WorkerThreads
+from hms_gateway.runtime.shares import Holder
 
 PATIENCE_SECONDS = 20
 

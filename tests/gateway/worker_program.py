@@ -4,14 +4,14 @@ import os
 import sys
 from pathlib import Path
 
-from app.gateway.application import Gateway
-from app.gateway.assembly import build_gateway
-from app.gateway.metrics import Metrics
-from app.gateway.running import run
-from app.limits import Limits
-from app.logging import configure_logging
-from app.settings import Settings, load_settings
-from app.wire import make_codecs
+from hms_gateway.gateway.application import Gateway
+from hms_gateway.gateway.assembly import build_gateway
+from hms_gateway.gateway.metrics import Metrics
+from hms_gateway.gateway.running import run
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.logging import configure_logging
+from hms_gateway.runtime.settings import Settings, load_settings
+from hms_gateway.wire import make_codecs
 from tests.gateway.serving import Anybody, CannedProcessor
 
 

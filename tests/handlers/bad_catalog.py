@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from app.main import Metastore
-from app.rpc import Call
-from app.rpc.call import Dialect
-from app.rpc.dialects import methods_of
-from app.structs import (
+from hms_gateway.composition.main import Metastore
+from hms_gateway.rpc import Call
+from hms_gateway.rpc.call import Dialect
+from hms_gateway.rpc.dialects import methods_of
+from hms_gateway.structs import (
     AddPrimaryKeyRequest,
     AllocateTableWriteIdsRequest,
     ColumnStatistics,
@@ -56,8 +56,8 @@ from app.structs import (
     WMResourcePlan,
     WMTrigger,
 )
-from app.wire import MessageType
-from tests.catalog import columns, new_table
+from hms_gateway.wire import MessageType
+from tests.support.catalog import columns, new_table
 
 
 def statistics(part_name: str | None) -> ColumnStatistics:

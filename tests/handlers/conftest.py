@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from app.main import DATABASE_FILE, Metastore
-from app.rpc.call import Dialect
-from tests.catalog import Catalog, empty_database, open_catalog
+from hms_gateway.composition.main import DATABASE_FILE, Metastore
+from hms_gateway.rpc.call import Dialect
 from tests.handlers.peers import Peer, metastore_in
+from tests.support.catalog import Catalog, empty_database, open_catalog
 
 
 @pytest.fixture

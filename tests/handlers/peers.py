@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from app.main import Metastore, build_metastore
-from app.rpc import Call
-from app.rpc.call import Dialect
-from app.rpc.dialects import methods_of
-from app.rpc.processor import Reply
-from app.settings import Settings
-from app.wire import Codec, MessageType
+from hms_gateway.composition.main import Metastore, build_metastore
+from hms_gateway.rpc import Call
+from hms_gateway.rpc.call import Dialect
+from hms_gateway.rpc.dialects import methods_of
+from hms_gateway.rpc.processor import Reply
+from hms_gateway.runtime.settings import Settings
+from hms_gateway.wire import Codec, MessageType
 
 
 class Peer:

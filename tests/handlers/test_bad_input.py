@@ -11,15 +11,15 @@ from typing import Any, TypeVar
 
 import pytest
 
-from app.idl import Field
-from app.main import Metastore, build_metastore
-from app.rpc import Call
-from app.rpc.call import Dialect
-from app.rpc.dialects import methods_of
-from app.settings import Settings
-from app.storage import migrate
-from app.structs import METHODS, Method
-from app.wire import MessageType
+from hms_gateway.composition.main import Metastore, build_metastore
+from hms_gateway.idl import Field
+from hms_gateway.rpc import Call
+from hms_gateway.rpc.call import Dialect
+from hms_gateway.rpc.dialects import methods_of
+from hms_gateway.runtime.settings import Settings
+from hms_gateway.storage import migrate
+from hms_gateway.structs import METHODS, Method
+from hms_gateway.wire import MessageType
 from tests.handlers.bad_catalog import MEANT, REFUSED, fill
 from tests.handlers.bad_values import HALF_PAIR, template, variants
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from app.handlers.bounded_texts import LIMIT_OF_FIELD, BoundedTexts
-from app.idl import BaseType
-from app.limits import Limits
-from app.rpc.call import Dialect
-from app.rpc.dialects import methods_of
-from app.structs import IDL, METHODS, DropPartitionsExpr, DropPartitionsRequest, MetaException, RequestPartsSpec
+from hms_gateway.handlers.bounded_texts import LIMIT_OF_FIELD, BoundedTexts
+from hms_gateway.idl import BaseType
+from hms_gateway.rpc.call import Dialect
+from hms_gateway.rpc.dialects import methods_of
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import IDL, METHODS, DropPartitionsExpr, DropPartitionsRequest, MetaException, RequestPartsSpec
 
 TEXTS = BoundedTexts(Limits(pattern_bytes_max=4, pattern_alternatives_max=2, filter_bytes_max=8))
 # Kept as they are and shown again, and never read.

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from app.handlers.catalogs import Catalogs
-from app.rpc.call import Call
-from app.structs import (
+from hms_gateway.handlers.catalogs import Catalogs
+from hms_gateway.rpc.call import Call
+from hms_gateway.structs import (
     AlreadyExistsException,
     AlterCatalogRequest,
     Catalog,

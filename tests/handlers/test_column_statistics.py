@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from app.handlers.column_statistics import ColumnStatisticsMethods
-from app.handlers.partitions import Partitions
-from app.handlers.statistics_shapes import received
-from app.handlers.tables import Tables
-from app.limits import Limits
-from app.main import Metastore
-from app.metastore.column_statistics import ColumnStatisticsService
-from app.rpc import Processor
-from app.rpc.call import Call, Dialect
-from app.structs import (
+from hms_gateway.composition.main import Metastore
+from hms_gateway.handlers.column_statistics import ColumnStatisticsMethods
+from hms_gateway.handlers.partitions import Partitions
+from hms_gateway.handlers.statistics_shapes import received
+from hms_gateway.handlers.tables import Tables
+from hms_gateway.metastore.statistics.column_statistics import ColumnStatisticsService
+from hms_gateway.rpc import Processor
+from hms_gateway.rpc.call import Call, Dialect
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import (
     METHODS,
     AddPartitionsRequest,
     AggrStats,
@@ -49,10 +49,10 @@ from app.structs import (
     Timestamp,
     TimestampColumnStatsData,
 )
-from app.wire import ProtocolError, make_codecs
-from tests.catalog import Catalog, columns, new_table, to_tjson
+from hms_gateway.wire import ProtocolError, make_codecs
 from tests.handlers.peers import Peer
 from tests.metastore.statistics_world import P, T, longs, make_service, partitions, refusal, statistics
+from tests.support.catalog import Catalog, columns, new_table, to_tjson
 
 CALL = Call("tester")
 NEWER = Call("tester", dialect=Dialect.HIVE_4)

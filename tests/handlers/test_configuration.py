@@ -2,11 +2,11 @@
 
 import pytest
 
-from app.handlers.configuration import Configuration
-from app.limits import Limits
-from app.metastore.settings import MetastoreSettings
-from app.rpc.call import Call
-from app.structs import ConfigValSecurityException, MetaException
+from hms_gateway.handlers.configuration import Configuration
+from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
+from hms_gateway.rpc.call import Call
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import ConfigValSecurityException, MetaException
 
 CALL = Call("tester")
 

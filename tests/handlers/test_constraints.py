@@ -2,10 +2,10 @@
 
 import pytest
 
-from app.handlers.constraints import Constraints
-from app.metastore.constraints import ConstraintService
-from app.rpc.call import Call, Dialect
-from app.structs import (
+from hms_gateway.handlers.constraints import Constraints
+from hms_gateway.metastore.tables.constraints import ConstraintService
+from hms_gateway.rpc.call import Call, Dialect
+from hms_gateway.structs import (
     AddCheckConstraintRequest,
     AddDefaultConstraintRequest,
     AddForeignKeyRequest,
@@ -29,8 +29,8 @@ from app.structs import (
     SQLUniqueConstraint,
     UniqueConstraintsRequest,
 )
-from tests.catalog import Catalog, new_table, to_tjson
 from tests.metastore.statistics_world import refusal
+from tests.support.catalog import Catalog, new_table, to_tjson
 
 CALL = Call("tester")
 NEWER = Call("tester", dialect=Dialect.HIVE_4)

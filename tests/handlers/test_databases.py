@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from app.handlers.databases import Databases
-from app.rpc.call import Call, Dialect
-from app.structs import (
+from hms_gateway.handlers.databases import Databases
+from hms_gateway.rpc.call import Call, Dialect
+from hms_gateway.structs import (
     AlterDatabaseRequest,
     AsyncOperationResp,
     CreateDatabaseRequest,
@@ -19,7 +19,7 @@ from app.structs import (
     NoSuchObjectException,
     ThriftException,
 )
-from tests.catalog import NOW, Catalog
+from tests.support.catalog import NOW, Catalog
 
 CALL = Call("tester")
 NEWER = Call("tester", dialect=Dialect.HIVE_4)

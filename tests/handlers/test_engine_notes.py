@@ -2,12 +2,12 @@
 
 import pytest
 
-from app.clock import ManualClock
-from app.main import Metastore
-from app.metastore.engine_notes import EngineNoteService
-from app.metastore.scheduled_queries import ScheduledQueryService
-from app.metastore.settings import MetastoreSettings
-from app.structs import (
+from hms_gateway.composition.main import Metastore
+from hms_gateway.metastore.registry.engine_notes import EngineNoteService
+from hms_gateway.metastore.registry.scheduled_queries import ScheduledQueryService
+from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
+from hms_gateway.runtime.clock import ManualClock
+from hms_gateway.structs import (
     AlreadyExistsException,
     GetAllWriteEventInfoRequest,
     GetReplicationMetricsRequest,
@@ -32,8 +32,8 @@ from app.structs import (
     WriteNotificationLogBatchRequest,
     WriteNotificationLogRequest,
 )
-from tests.catalog import columns, new_table
 from tests.handlers.peers import Peer
+from tests.support.catalog import columns, new_table
 
 CREATE, ALTER, DROP = ScheduledQueryMaintenanceRequestType
 KEY = ScheduledQueryKey("nightly", "cluster")

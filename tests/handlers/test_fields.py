@@ -1,9 +1,9 @@
 """The Thrift methods on columns: all spellings give the same answer."""
 
-from app.handlers.fields import Fields
-from app.rpc.call import Call
-from app.structs import FieldSchema, GetFieldsRequest, GetSchemaRequest
-from tests.catalog import Catalog, columns, new_table
+from hms_gateway.handlers.fields import Fields
+from hms_gateway.rpc.call import Call
+from hms_gateway.structs import FieldSchema, GetFieldsRequest, GetSchemaRequest
+from tests.support.catalog import Catalog, columns, new_table
 
 CALL = Call("tester")
 

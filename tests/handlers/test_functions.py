@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from app.handlers.functions import Functions
-from app.rpc.call import Call, Dialect
-from app.structs import (
+from hms_gateway.handlers.functions import Functions
+from hms_gateway.rpc.call import Call, Dialect
+from hms_gateway.structs import (
     Function,
     GetAllFunctionsResponse,
     GetFunctionsRequest,
@@ -15,7 +15,7 @@ from app.structs import (
     NoSuchObjectException,
     ThriftException,
 )
-from tests.catalog import Catalog
+from tests.support.catalog import Catalog
 
 CALL = Call("tester")
 NEWER = Call("tester", dialect=Dialect.HIVE_4)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from app.handlers.indexes import Indexes
-from app.rpc.call import Call
-from app.structs import Index, MetaException, NoSuchObjectException
-from tests.catalog import Catalog, new_table
+from hms_gateway.handlers.indexes import Indexes
+from hms_gateway.rpc.call import Call
+from hms_gateway.structs import Index, MetaException, NoSuchObjectException
+from tests.support.catalog import Catalog, new_table
 
 CALL = Call("tester")
 

@@ -1,8 +1,8 @@
-"""The lease service over a whole metastore; its rules are tested with `app.txn.leases`."""
+"""The lease service over a whole metastore; its rules are tested with `hms_gateway.txn.rules.leases`."""
 
 import pytest
 
-from app.structs import InvalidArgumentsException, LeaseAlreadyExistsException, LeaseObject, MetaException
+from hms_gateway.structs import InvalidArgumentsException, LeaseAlreadyExistsException, LeaseObject, MetaException
 from tests.handlers.peers import Peer
 
 TABLE = LeaseObject("@hive#sales", "orders", None, "x")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.structs import (
+from hms_gateway.structs import (
     AddDynamicPartitions_v4,
     AllocateTableWriteIdsRequest,
     CommitTxnRequest,
@@ -21,9 +21,9 @@ from app.structs import (
     Table,
     UpdateTransactionalStatsRequest,
 )
-from app.txn.write_ids import ValidIds, ValidWriteIds, valid_txn_write_ids_text, valid_txns_text
-from tests.catalog import columns, new_table
+from hms_gateway.txn.rules.write_ids import ValidIds, ValidWriteIds, valid_txn_write_ids_text, valid_txns_text
 from tests.handlers.peers import Peer
+from tests.support.catalog import columns, new_table
 
 FRESH = Materialization(False, False)
 CHANGED = Materialization(True, False)

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from app.handlers.notifications import Notifications
-from app.limits import Limits
-from app.rpc.call import Call, Dialect
-from app.rpc.dialects import methods_of
-from app.structs import (
+from hms_gateway.handlers.notifications import Notifications
+from hms_gateway.rpc.call import Call, Dialect
+from hms_gateway.rpc.dialects import methods_of
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import (
     METHODS,
     CmRecycleRequest,
     Database,
@@ -30,8 +30,8 @@ from app.structs import (
     WriteNotificationLogBatchRequest,
     WriteNotificationLogRequest,
 )
-from app.wire import Codec, make_codecs
-from tests.catalog import NOW, Catalog, columns, new_table
+from hms_gateway.wire import Codec, make_codecs
+from tests.support.catalog import NOW, Catalog, columns, new_table
 
 CALL = Call("tester")
 NEWER = Call("tester", dialect=Dialect.HIVE_4)

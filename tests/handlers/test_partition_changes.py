@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from app.handlers.partition_changes import PartitionChanges
-from app.rpc.call import Call
-from app.structs import (
+from hms_gateway.handlers.partition_changes import PartitionChanges
+from hms_gateway.rpc.call import Call
+from hms_gateway.structs import (
     AddPartitionsRequest,
     AddPartitionsResult,
     AlterPartitionsRequest,

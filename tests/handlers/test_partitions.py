@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from app.handlers.partition_changes import PartitionChanges
-from app.handlers.partitions import Partitions
-from app.limits import Limits
-from app.rpc.binding import bind
-from app.rpc.call import Call, Dialect
-from app.structs import (
+from hms_gateway.handlers.partition_changes import PartitionChanges
+from hms_gateway.handlers.partitions import Partitions
+from hms_gateway.rpc.binding import bind
+from hms_gateway.rpc.call import Call, Dialect
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import (
     METHODS,
     FieldSchema,
     GetPartitionNamesPsRequest,
@@ -31,7 +31,7 @@ from app.structs import (
     PartitionValuesRequest,
     ThriftException,
 )
-from app.wire import make_codecs
+from hms_gateway.wire import make_codecs
 from tests.metastore.partition_world import SALES, World, partition_world, structs, values_of
 
 OLD, NEW = Call("nobody"), Call("nobody", dialect=Dialect.HIVE_4)

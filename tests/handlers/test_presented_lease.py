@@ -1,10 +1,10 @@
 import pytest
 
-from app.handlers.presented_lease import under_presented_lease
-from app.metastore.fencing import fenced
-from app.rpc.call import Call
-from app.rpc.dialects import Dialect, methods_of
-from app.structs import METHODS, EnvironmentContext, InvalidOperationException
+from hms_gateway.handlers.presented_lease import under_presented_lease
+from hms_gateway.metastore.changes.fencing import fenced
+from hms_gateway.rpc.call import Call
+from hms_gateway.rpc.dialects import Dialect, methods_of
+from hms_gateway.structs import METHODS, EnvironmentContext, InvalidOperationException
 
 
 def is_fenced(method_name, lease=None, **arguments):
@@ -50,7 +50,7 @@ def test_so_does_the_environment_context_of_every_method_that_has_one(name):
 
 def test_so_does_the_environment_context_of_a_request():
     request = METHODS["alter_table_req"].definition.arguments[0]
-    from app.structs import AlterTableRequest, DropPartitionsRequest
+    from hms_gateway.structs import AlterTableRequest, DropPartitionsRequest
 
     assert is_fenced("alter_table_req", **{request.name: AlterTableRequest(environmentContext=context("7"))})
     assert is_fenced("drop_partitions_req", req=DropPartitionsRequest(environmentContext=context("7")))

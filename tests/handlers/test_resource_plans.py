@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.structs import (
+from hms_gateway.structs import (
     AlreadyExistsException,
     InvalidObjectException,
     InvalidOperationException,

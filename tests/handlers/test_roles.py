@@ -2,13 +2,13 @@
 
 import pytest
 
-from app.handlers.partitions import Partitions
-from app.handlers.roles import Privileges, Roles
-from app.metastore.partition_tables import partitions_of
-from app.metastore.privileges import PrivilegeService
-from app.metastore.roles import RoleService
-from app.rpc.call import Call, Dialect
-from app.structs import (
+from hms_gateway.handlers.partitions import Partitions
+from hms_gateway.handlers.roles import Privileges, Roles
+from hms_gateway.metastore.access.grants import PrivilegeService
+from hms_gateway.metastore.access.roles import RoleService
+from hms_gateway.metastore.selection.partitions import partitions_of
+from hms_gateway.rpc.call import Call, Dialect
+from hms_gateway.structs import (
     GetPartitionsPsWithAuthRequest,
     GetPrincipalsInRoleRequest,
     GetRoleGrantsForPrincipalRequest,
@@ -26,8 +26,8 @@ from app.structs import (
     PrivilegeGrantInfo,
     Role,
 )
-from tests.catalog import Catalog, columns, new_table
 from tests.metastore.statistics_world import add_partitions, partitions, refusal
+from tests.support.catalog import Catalog, columns, new_table
 
 CALL = Call("tester")
 NEWER = Call("tester", dialect=Dialect.HIVE_4)

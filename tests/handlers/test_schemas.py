@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.structs import (
+from hms_gateway.structs import (
     AlreadyExistsException,
     AlterISchemaRequest,
     Database,

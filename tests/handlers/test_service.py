@@ -1,8 +1,8 @@
 """fb303 (semantics §2.1)."""
 
-from app.clock import ManualClock
-from app.handlers.service import Service
-from app.rpc.call import Call
+from hms_gateway.handlers.service import Service
+from hms_gateway.rpc.call import Call
+from hms_gateway.runtime.clock import ManualClock
 
 CALL = Call("tester")
 

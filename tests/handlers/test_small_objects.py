@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from app.handlers.file_metadata import FileMetadata
-from app.handlers.partition_marks import PartitionMarks
-from app.handlers.properties import Properties
-from app.handlers.tokens import Tokens
-from app.handlers.types import Types
-from app.metastore.properties import PropertyService
-from app.metastore.tokens import TokenService
-from app.metastore.types import TypeService
-from app.rpc.call import Call
-from app.sealing import Seal
-from app.structs import (
+from hms_gateway.handlers.file_metadata import FileMetadata
+from hms_gateway.handlers.partition_marks import PartitionMarks
+from hms_gateway.handlers.properties import Properties
+from hms_gateway.handlers.tokens import Tokens
+from hms_gateway.handlers.types import Types
+from hms_gateway.metastore.registry.properties import PropertyService
+from hms_gateway.metastore.registry.tokens import TokenService
+from hms_gateway.metastore.registry.types import TypeService
+from hms_gateway.rpc.call import Call
+from hms_gateway.runtime.sealing import Seal
+from hms_gateway.structs import (
     CacheFileMetadataRequest,
     CacheFileMetadataResult,
     ClearFileMetadataRequest,
@@ -33,7 +33,7 @@ from app.structs import (
     ThriftException,
     Type,
 )
-from tests.catalog import Catalog, columns, new_table
+from tests.support.catalog import Catalog, columns, new_table
 
 CALL = Call("tester")
 

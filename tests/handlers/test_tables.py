@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from app.handlers.tables import Tables
-from app.rpc.call import Call, Dialect
-from app.structs import (
+from hms_gateway.handlers.tables import Tables
+from hms_gateway.rpc.call import Call, Dialect
+from hms_gateway.structs import (
     AlterTableRequest,
     AlterTableResponse,
     AsyncOperationResp,
@@ -25,8 +25,8 @@ from app.structs import (
     ThriftException,
     TruncateTableRequest,
 )
-from tests.catalog import Catalog, columns, new_table
 from tests.handlers.peers import Peer
+from tests.support.catalog import Catalog, columns, new_table
 
 CALL = Call("tester")
 NEWER = Call("tester", dialect=Dialect.HIVE_4)

@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from app.handlers.compactions import Compactions
-from app.handlers.locks import Locks
-from app.handlers.transactions import Transactions
-from app.limits import Limits
-from app.metastore.commit_marks import CommitMarks
-from app.metastore.partition_tables import TableName
-from app.rpc import Processor
-from app.rpc.call import Call, Dialect
-from app.rpc.dialects import methods_of
-from app.structs import (
+from hms_gateway.handlers.compactions import Compactions
+from hms_gateway.handlers.locks import Locks
+from hms_gateway.handlers.transactions import Transactions
+from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.tables.commit_marks import CommitMarks
+from hms_gateway.rpc import Processor
+from hms_gateway.rpc.call import Call, Dialect
+from hms_gateway.rpc.dialects import methods_of
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import (
     AbortCompactionRequest,
     AbortTxnRequest,
     AbortTxnsRequest,
@@ -54,14 +54,14 @@ from app.structs import (
     TxnType,
     UnlockRequest,
 )
-from app.txn.compaction_service import CompactionService
-from app.txn.lock_service import LockService
-from app.txn.rebuild_service import RebuildService
-from app.txn.settings import TxnSettings
-from app.txn.transaction_service import TransactionService
-from app.txn.write_id_service import WriteIdService
-from app.wire import Message, MessageType, make_codecs
-from tests.catalog import Catalog, new_table, to_tjson
+from hms_gateway.txn.services.compaction import CompactionService
+from hms_gateway.txn.services.locks import LockService
+from hms_gateway.txn.services.rebuild import RebuildService
+from hms_gateway.txn.services.settings import TxnSettings
+from hms_gateway.txn.services.transactions import TransactionService
+from hms_gateway.txn.services.write_ids import WriteIdService
+from hms_gateway.wire import Message, MessageType, make_codecs
+from tests.support.catalog import Catalog, new_table, to_tjson
 
 
 class Peer:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.bridge.bridge_process import ApacheClient, BridgeProcess, connected
-from tests.server import GatewayServer
+from tests.support.server import GatewayServer
 
 pytest.importorskip("pyiceberg.catalog.hive", reason="no PyIceberg (requirements/spark.txt)")
 

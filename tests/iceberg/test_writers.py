@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.structs import ShowLocksRequest
+from hms_gateway.structs import ShowLocksRequest
 from tests.iceberg.test_catalog import SCHEMA, ids
 
 pytestmark = [pytest.mark.iceberg, pytest.mark.slow]

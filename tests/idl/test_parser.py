@@ -2,7 +2,17 @@ from pathlib import Path
 
 import pytest
 
-from app.idl import BaseType, EnumType, IdlError, ListType, MapType, Requiredness, StructKind, StructType, parse_file
+from hms_gateway.idl import (
+    BaseType,
+    EnumType,
+    IdlError,
+    ListType,
+    MapType,
+    Requiredness,
+    StructKind,
+    StructType,
+    parse_file,
+)
 
 
 def parse(tmp_path: Path, text: str, name: str = "main.thrift"):

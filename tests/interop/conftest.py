@@ -9,7 +9,7 @@ import pytest
 
 from tests.interop.long_table import LongTable, make_long_table
 from tests.interop.raw import catalog
-from tests.server import GatewayServer
+from tests.support.server import GatewayServer
 
 SCHEMA = Path(__file__).parents[2] / "schema" / "hive_metastore.thrift"
 NODE_FOLDER = Path(__file__).parent / "node"

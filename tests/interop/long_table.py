@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.server import GatewayServer
+from tests.support.server import GatewayServer
 
 PARTITIONS_PER_CALL = 1_000
 COLUMNS = [{"1": {"str": f"column_{number:02}"}, "2": {"str": "string"}} for number in range(8)]

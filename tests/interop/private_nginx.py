@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server import free_port, trusting
+from tests.support.server import free_port, trusting
 
 DEPLOY = Path(__file__).parents[2] / "deploy" / "nginx"
 STOP_SECONDS_MAX = 20

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tests.server import API_PATH, GatewayServer, basic, trusting
+from tests.support.server import API_PATH, GatewayServer, basic, trusting
 
 # Far above what any answer takes, far below what anybody would wait for.
 ANSWER_SECONDS_MAX = 20.0

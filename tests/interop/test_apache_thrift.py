@@ -15,7 +15,7 @@ from thrift.protocol.TJSONProtocol import TJSONProtocol
 from thrift.Thrift import TApplicationException
 from thrift.transport.THttpClient import THttpClient
 
-from tests.server import API_PATH, METASTORE_PATH, GatewayServer, basic, trusting
+from tests.support.server import API_PATH, METASTORE_PATH, GatewayServer, basic, trusting
 
 DEMO = "hmshttptestdatabase"
 PROTOCOLS = {"tjson": TJSONProtocol, "binary": TBinaryProtocol, "compact": TCompactProtocol}

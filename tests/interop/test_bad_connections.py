@@ -10,7 +10,7 @@ from itertools import chain, repeat
 import pytest
 
 from tests.interop.raw import answer_to, assert_readable, connected, post, request_head
-from tests.server import API_PATH, GatewayServer
+from tests.support.server import API_PATH, GatewayServer
 
 GOOD_CALL = b'[1,"get_databases",1,1,{"1":{"str":"default"}}]'
 GOOD_ANSWER = b'[1,"get_databases",2,1,{"0":{"lst":["str",1,"default"]}}]'

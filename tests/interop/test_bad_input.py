@@ -16,7 +16,7 @@ from thrift.Thrift import TMessageType, TType
 from thrift.transport.TTransport import TMemoryBuffer
 
 from tests.interop.raw import Answer, assert_readable, connected, post, read_answer, request_head
-from tests.server import GatewayServer
+from tests.support.server import GatewayServer
 
 UNKNOWN_METHOD, PROTOCOL_ERROR = 1, 7
 TEST_TABLE = '"1":{"str":"hmshttptestdatabase"},"2":{"str":"test_table"}'

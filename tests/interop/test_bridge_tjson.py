@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from thrift.Thrift import TApplicationException
 
-from app.structs import (
+from hms_gateway.structs import (
     AlreadyExistsException,
     CheckLockRequest,
     ColumnStatistics,
@@ -48,7 +48,7 @@ from app.structs import (
 )
 from tests.bridge.bridge_process import ApacheClient, BridgeProcess, connected
 from tests.oracle.peer import PeerUnavailable, RealMetastore
-from tests.server import GatewayServer
+from tests.support.server import GatewayServer
 
 HIVE = pytest.param("hive", marks=pytest.mark.java)
 DATABASE = "through_tjson"

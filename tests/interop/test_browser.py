@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.interop.page_server import PageServer, find_chromium, opened_in_chromium, opened_in_jsdom
-from tests.server import API_PATH, GatewayServer
+from tests.support.server import API_PATH, GatewayServer
 
 BROWSER_FOLDER = Path(__file__).parent / "browser"
 SCRIPT = (BROWSER_FOLDER / "scenarios.js").read_text()

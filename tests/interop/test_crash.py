@@ -5,7 +5,7 @@ import json
 import threading
 from pathlib import Path
 
-from tests.server import API_PATH, GatewayServer, basic
+from tests.support.server import API_PATH, GatewayServer, basic
 
 WRITERS = 4
 ANSWERS_BEFORE_THE_END = 100

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.server import GatewayServer
+from tests.support.server import GatewayServer
 
 DOCUMENTED_HEADER = "Content-Type: application/vnd.apache.thrift.json"
 ASK_DATABASES = '[1,"get_databases",1,1,{"1":{"str":"default*"}}]'

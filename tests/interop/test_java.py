@@ -13,7 +13,7 @@ import trustme
 
 from tests.faults.dropping_proxy import DroppingProxy, Loss
 from tests.oracle.peer import PeerUnavailable, prepared_folder
-from tests.server import GatewayServer
+from tests.support.server import GatewayServer
 
 JAVA_FOLDER = Path(__file__).parent / "java"
 SCENARIOS = re.findall(r"^    public void (\w+)\(\)", (JAVA_FOLDER / "HttpScenarios.java").read_text(), re.MULTILINE)

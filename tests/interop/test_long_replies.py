@@ -10,11 +10,11 @@ import pytest
 from thrift.Thrift import TMessageType
 from thrift.transport.THttpClient import THttpClient
 
-from app.structs import METHODS
-from tests.apache import ApacheBinary, ApacheCompact, ApacheTJson
+from hms_gateway.structs import METHODS
 from tests.interop.long_table import COLUMNS, LongTable
 from tests.interop.raw import connected, read_answer, request_head
-from tests.server import API_PATH, GatewayServer, basic, trusting
+from tests.support.apache import ApacheBinary, ApacheCompact, ApacheTJson
+from tests.support.server import API_PATH, GatewayServer, basic, trusting
 
 PIECE_BYTES = 16 * 1024
 

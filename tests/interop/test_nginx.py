@@ -10,7 +10,7 @@ import pytest
 
 from tests.interop.long_table import LongTable
 from tests.interop.private_nginx import nginx
-from tests.server import API_PATH, GatewayServer, basic, free_port, trusting
+from tests.support.server import API_PATH, GatewayServer, basic, free_port, trusting
 
 DEMO = "hmshttptestdatabase"
 

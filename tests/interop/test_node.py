@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.interop.long_table import LongTable
-from tests.server import API_PATH, GatewayServer
+from tests.support.server import API_PATH, GatewayServer
 
 NODE_FOLDER = Path(__file__).parent / "node"
 SCENARIOS = re.findall(r"^async function (\w+)\(settings", (NODE_FOLDER / "scenarios.js").read_text(), re.MULTILINE)

@@ -12,8 +12,8 @@ import pytest
 
 from tests.bridge.bridge_process import BridgeProcess, connected
 from tests.interop.page_server import PageServer, find_chromium, opened_in_chromium
-from tests.readme import PORT, README, block, commands, prepare, run
-from tests.server import GatewayServer, free_port
+from tests.support.readme import PORT, README, block, commands, prepare, run
+from tests.support.server import GatewayServer, free_port
 
 PAGE_SECONDS_MAX = 60
 DEMO = "hmshttptestdatabase"

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.private_mariadb import DURABLE, PrivateMariadb
-from tests.private_postgres import PrivatePostgres
-from tests.server import API_PATH, GatewayServer, basic, migrate
+from tests.support.private_mariadb import DURABLE, PrivateMariadb
+from tests.support.private_postgres import PrivatePostgres
+from tests.support.server import API_PATH, GatewayServer, basic, migrate
 
 ROUNDS = 1_000
 WRITERS = 4

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.interop.private_nginx import nginx
-from tests.server import API_PATH, GatewayServer, basic, migrate, trusting
+from tests.support.server import API_PATH, GatewayServer, basic, migrate, trusting
 
 CLIENTS = 4
 CALLS_AFTER_MIN = 50

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.private_kdc import KdcUnavailable, PrivateKdc
-from tests.server import GatewayServer
+from tests.support.private_kdc import KdcUnavailable, PrivateKdc
+from tests.support.server import GatewayServer
 
 SERVICE = "HTTP/localhost"
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from app.client import MetastoreClient, NotAuthorized, TicketAuth
-from app.kerberos import ServiceTickets
-from app.structs import LeaseObject
+from hms_gateway.client.metastore_client import MetastoreClient, NotAuthorized, TicketAuth
+from hms_gateway.runtime.kerberos import ServiceTickets
+from hms_gateway.structs import LeaseObject
 from tests.bridge.bridge_process import BridgeProcess, connected
 from tests.kerberos.conftest import SERVICE, LogIn
-from tests.private_kdc import PrivateKdc
-from tests.server import API_PATH, GatewayServer, ServerDidNotStart, basic, trusting
+from tests.support.private_kdc import PrivateKdc
+from tests.support.server import API_PATH, GatewayServer, ServerDidNotStart, basic, trusting
 
 pytestmark = pytest.mark.kerberos
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.storage import migrate
+from hms_gateway.storage import migrate
 
 
 @pytest.fixture(

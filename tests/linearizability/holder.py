@@ -7,9 +7,9 @@ refusals after which it ends.
 import sys
 from typing import Any
 
-from app.client import MetastoreClient
-from app.structs import EnvironmentContext, LeaseObject, ThriftException
-from tests.server import trusting
+from hms_gateway.client.metastore_client import MetastoreClient
+from hms_gateway.structs import EnvironmentContext, LeaseObject, ThriftException
+from tests.support.server import trusting
 
 
 def main(url: str, user: str, password: str, presents: str, seconds: str, refusals_max: str) -> None:

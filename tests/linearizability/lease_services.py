@@ -4,17 +4,17 @@ import time
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
-from app.client import MetastoreClient
-from app.clock import SystemClock
-from app.limits import Limits
-from app.metastore.ports import Event
-from app.runtime.presented_lease import presenting
-from app.storage import open_store
-from app.structs import Database, LeaseObject
-from app.txn.lease_service import LeaseService, MustWait
-from app.txn.lease_settings import LeaseSettings
-from app.txn.leases import Ticket
-from tests.server import trusting
+from hms_gateway.client.metastore_client import MetastoreClient
+from hms_gateway.metastore.ports.store import Event
+from hms_gateway.runtime.clock import SystemClock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.presented_lease import presenting
+from hms_gateway.storage import open_store
+from hms_gateway.structs import Database, LeaseObject
+from hms_gateway.txn.rules.leases import Ticket
+from hms_gateway.txn.services.lease_settings import LeaseSettings
+from hms_gateway.txn.services.leases import LeaseService, MustWait
+from tests.support.server import trusting
 
 ADMIN: Final = "admin"
 # How long a place among those who wait is kept; no client is away for so long.

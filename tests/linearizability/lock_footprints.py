@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.structs import LockType
+from hms_gateway.structs import LockType
 from tests.linearizability.history import Call, answered
 from tests.simulation.exclusion import Claim, exclude
 

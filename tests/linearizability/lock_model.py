@@ -1,6 +1,6 @@
 """Transactions, locks and write ids of one world as a state machine over values: what each call may answer in a state.
 
-It says the same as `app.txn` and shares nothing with it: rules of semantics §5.4 to §5.9 and §5.11, without time-outs,
+It says the same as `hms_gateway.txn` and shares nothing with it: rules of semantics §5.4 to §5.9 and §5.11, without time-outs,
 as histories are shorter than those. What the rules leave open, such as which of two deadlocks is ended first, leads to
 several states.
 """
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from app.structs import LockType
+from hms_gateway.structs import LockType
 from tests.linearizability.history import Call, Failure, answered
 from tests.linearizability.lock_footprints import Footprints
 from tests.simulation.exclusion import Claim, Place, exclude

@@ -21,8 +21,8 @@ from typing import Any, Final
 
 from sqlalchemy import select
 
-from app.storage import writer
-from app.storage.schema import CATALOG
+from hms_gateway.storage.schema.catalog import CATALOG
+from hms_gateway.storage.writing import writer
 from tests.linearizability.history import Journal
 from tests.linearizability.lease_clients import LeaseClient, TenureClient
 from tests.linearizability.lease_services import StoreLeases, open_leases

@@ -6,12 +6,12 @@ from typing import Any, Final, Protocol, TypeVar
 
 import httpx
 
-from app.client import ClientError, MetastoreClient
-from app.clock import SystemClock
-from app.limits import Limits
-from app.metastore.ports import OutcomeUnknown, StoreUnavailable
-from app.storage import SqlStore, open_store
-from app.structs import (
+from hms_gateway.client.metastore_client import ClientError, MetastoreClient
+from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreUnavailable
+from hms_gateway.runtime.clock import SystemClock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.storage import SqlStore, open_store
+from hms_gateway.structs import (
     AbortTxnRequest,
     AddDynamicPartitions,
     AllocateTableWriteIdsRequest,
@@ -31,15 +31,15 @@ from app.structs import (
     TxnState,
     UnlockRequest,
 )
-from app.txn.expiry import Expiry
-from app.txn.lock_service import LockCall, LockService, Wanted
-from app.txn.locks import TxnId
-from app.txn.names import Target
-from app.txn.ports import Client, LockFilter
-from app.txn.settings import TxnSettings
-from app.txn.transaction_service import TransactionService
-from app.txn.transactions import Operation, Write
-from app.txn.write_id_service import WriteIdService
+from hms_gateway.txn.ports.txn import Client, LockFilter
+from hms_gateway.txn.rules.locks import TxnId
+from hms_gateway.txn.rules.names import Target
+from hms_gateway.txn.rules.transactions import Operation, Write
+from hms_gateway.txn.services.expiry import Expiry
+from hms_gateway.txn.services.locks import LockCall, LockService, Wanted
+from hms_gateway.txn.services.settings import TxnSettings
+from hms_gateway.txn.services.transactions import TransactionService
+from hms_gateway.txn.services.write_ids import WriteIdService
 from tests.linearizability.history import NotMade, Unknown
 
 T = TypeVar("T")

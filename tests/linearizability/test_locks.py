@@ -22,9 +22,9 @@ from tests.linearizability.playing import (
     start,
     wait_for_journals,
 )
-from tests.private_mariadb import DURABLE, PrivateMariadb
-from tests.private_postgres import PrivatePostgres
-from tests.server import GatewayServer, migrate
+from tests.support.private_mariadb import DURABLE, PrivateMariadb
+from tests.support.private_postgres import PrivatePostgres
+from tests.support.server import GatewayServer, migrate
 
 pytestmark = pytest.mark.slow
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from app.structs import TxnAbortedException
+from hms_gateway.structs import TxnAbortedException
 from tests.linearizability.playing import MARIADB_WHEN_MORE_IS_ASKED, ROOT
 from tests.linearizability.services import GatewayServices
-from tests.server import GatewayServer, migrate
+from tests.support.server import GatewayServer, migrate
 
 pytestmark = pytest.mark.slow
 

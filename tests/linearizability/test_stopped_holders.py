@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from app.client import MetastoreClient
-from app.structs import LeaseObject
-from tests.catalog import new_table
+from hms_gateway.client.metastore_client import MetastoreClient
+from hms_gateway.structs import LeaseObject
 from tests.linearizability.playing import MARIADB_WHEN_MORE_IS_ASKED, ROOT
-from tests.server import GatewayServer, migrate, trusting
+from tests.support.catalog import new_table
+from tests.support.server import GatewayServer, migrate, trusting
 
 pytestmark = pytest.mark.slow
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.catalog import Catalog, open_catalog
+from tests.support.catalog import Catalog, open_catalog
 
 
 @pytest.fixture

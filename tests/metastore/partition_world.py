@@ -9,17 +9,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from app.clock import ManualClock
-from app.files import Directories
-from app.idl import StructType
-from app.limits import Limits
-from app.metastore.partition_reads import PartitionList
-from app.metastore.partition_tables import TableName
-from app.metastore.partitions import PartitionService
-from app.metastore.ports import Store, StoredTable
-from app.metastore.settings import MetastoreSettings
-from app.storage import open_store
-from app.structs import (
+from hms_gateway.files import Directories
+from hms_gateway.idl import StructType
+from hms_gateway.metastore.partitions.reads import PartitionList
+from hms_gateway.metastore.partitions.service import PartitionService
+from hms_gateway.metastore.ports.store import Store, StoredTable
+from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
+from hms_gateway.runtime.clock import ManualClock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.storage import open_store
+from hms_gateway.structs import (
     Database,
     FieldSchema,
     Partition,
@@ -29,7 +29,7 @@ from app.structs import (
     Struct,
     Table,
 )
-from app.wire import tjson
+from hms_gateway.wire import tjson
 
 NOW = 1_700_000_000
 SALES = TableName("shop", "sales")

@@ -5,7 +5,7 @@ from base64 import b64decode
 from pathlib import Path
 from typing import NamedTuple
 
-from app.metastore.partition_names import parse_name
+from hms_gateway.metastore.vocabulary.partition_names import parse_name
 
 KEYS = (
     ("ds", "string"), ("hr", "int"), ("n", "bigint"), ("d", "date"), ("m", "decimal(10,2)"), ("x", "double"),

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from app.metastore.column_statistics import ColumnStatisticsService
-from app.metastore.partition_tables import TableName
-from app.metastore.partitions import PartitionService
-from app.structs import (
+from hms_gateway.metastore.partitions.service import PartitionService
+from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.statistics.column_statistics import ColumnStatisticsService
+from hms_gateway.structs import (
     ColumnStatistics_v4,
     ColumnStatisticsData_v4,
     ColumnStatisticsDesc,
@@ -18,7 +18,7 @@ from app.structs import (
     StringColumnStatsData_v4,
     ThriftException,
 )
-from tests.catalog import Catalog, columns, new_table, to_tjson
+from tests.support.catalog import Catalog, columns, new_table, to_tjson
 
 T = TableName("default", "t")
 P = TableName("default", "p")

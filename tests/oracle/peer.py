@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
-from app.structs import HiveObjectRef, HiveObjectType, PrincipalType
+from hms_gateway.structs import HiveObjectRef, HiveObjectType, PrincipalType
 from tests.bridge.bridge_process import connected
-from tests.server import free_port
+from tests.support.server import free_port
 
 SCRIPTS = Path(__file__).parent
 PREPARE_SECONDS_MAX = 300

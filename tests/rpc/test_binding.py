@@ -1,8 +1,8 @@
 import pytest
 
-from app.rpc.binding import BindingError, bind
-from app.rpc.call import Call
-from app.structs import METHODS
+from hms_gateway.rpc.binding import BindingError, bind
+from hms_gateway.rpc.call import Call
+from hms_gateway.structs import METHODS
 
 KNOWN = {name: METHODS[name] for name in ("get_table", "get_partitions", "shutdown")}
 CALL = Call("alice")

@@ -4,11 +4,11 @@ import weakref
 
 import pytest
 
-from app.limits import Limits
-from app.rpc import Call, Dialect, Processor, Unavailable
-from app.rpc.call import Uncacheable
-from app.rpc.processor import whole_or_chunks
-from app.structs import (
+from hms_gateway.rpc import Call, Dialect, Processor, Unavailable
+from hms_gateway.rpc.call import Uncacheable
+from hms_gateway.rpc.processor import whole_or_chunks
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import (
     METHODS,
     GetTableResult,
     InvalidObjectException,
@@ -17,7 +17,7 @@ from app.structs import (
     Partition,
     Table,
 )
-from app.wire import ApplicationError, MessageType, make_codecs
+from hms_gateway.wire import ApplicationError, MessageType, make_codecs
 
 TJSON = make_codecs(Limits()).tjson
 BINARY = make_codecs(Limits()).binary

@@ -4,16 +4,16 @@ import threading
 import pytest
 from sqlalchemy import update
 
-from app.clock import ManualClock
-from app.limits import Limits
-from app.main import translated
-from app.metastore.ports import DuplicateKey, FileSystemError, OutcomeUnknown, StoreUnavailable
-from app.rpc import Call, Dialect, KeyReused, Processor, RepeatableProcessor, Unavailable
-from app.storage import open_store
-from app.storage.schema import OUTCOMES
-from app.structs import METHODS, AlreadyExistsException, Database, MetaException, TxnAbortedException
-from app.txn.errors import Refused
-from app.wire import MessageType, make_codecs
+from hms_gateway.composition.main import translated
+from hms_gateway.metastore.ports.store import DuplicateKey, FileSystemError, OutcomeUnknown, StoreUnavailable
+from hms_gateway.rpc import Call, Dialect, KeyReused, Processor, RepeatableProcessor, Unavailable
+from hms_gateway.runtime.clock import ManualClock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.storage import open_store
+from hms_gateway.storage.schema.catalog import OUTCOMES
+from hms_gateway.structs import METHODS, AlreadyExistsException, Database, MetaException, TxnAbortedException
+from hms_gateway.txn.rules.errors import Refused
+from hms_gateway.wire import MessageType, make_codecs
 
 CODECS = make_codecs(Limits())
 CLOCK = ManualClock()

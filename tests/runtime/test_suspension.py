@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from app.limits import Limits
-from app.main import DEFERRED, Metastore, build_metastore
-from app.metastore.ports import StoreUnavailable
-from app.rpc import Call, Deferred, Dialect, RepeatableProcessor, Reply, Unavailable
-from app.runtime.suspension import Done, NotSuspendable, Result, recording, resumed_result, resuming
-from app.settings import load_settings
-from app.structs import (
+from hms_gateway.composition.main import DEFERRED, Metastore, build_metastore
+from hms_gateway.metastore.ports.store import StoreUnavailable
+from hms_gateway.rpc import Call, Deferred, Dialect, RepeatableProcessor, Reply, Unavailable
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.settings import load_settings
+from hms_gateway.runtime.suspension import Done, NotSuspendable, Result, recording, resumed_result, resuming
+from hms_gateway.structs import (
     METHODS,
     CheckLockRequest,
     CommitTxnKeyValue,
@@ -26,7 +26,7 @@ from app.structs import (
     OpenTxnRequest,
     UnlockRequest,
 )
-from app.wire import Message, MessageType, make_codecs
+from hms_gateway.wire import Message, MessageType, make_codecs
 
 TJSON = make_codecs(Limits()).tjson
 OPEN = OpenTxnRequest(1, "who", "host")

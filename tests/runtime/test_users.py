@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-import app.runtime as runtime
+import hms_gateway.runtime as runtime
 
 ROOM = Path(runtime.__file__).parent
 APP = ROOM.parent

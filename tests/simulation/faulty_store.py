@@ -5,7 +5,7 @@ from contextlib import suppress
 from random import Random
 from typing import Any, Protocol, TypeVar
 
-from app.metastore.ports import OutcomeUnknown, StoreUnavailable
+from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreUnavailable
 
 T = TypeVar("T")
 

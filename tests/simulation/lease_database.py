@@ -5,7 +5,7 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from app.metastore.ports import Event, EventId
+from hms_gateway.metastore.ports.store import Event, EventId
 from tests.txn.lease_memory import MemoryLeases
 
 T = TypeVar("T")

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from app.metastore.fencing import fenced
-from app.metastore.ports import Event, OutcomeUnknown, StoreUnavailable
-from app.runtime.presented_lease import presenting
-from app.structs import InvalidOperationException, LeaseAlreadyExistsException, LeaseObject, ThriftException
-from app.txn.lease_service import LeaseService, MustWait
-from app.txn.lease_settings import LeaseSettings
+from hms_gateway.metastore.changes.fencing import fenced
+from hms_gateway.metastore.ports.store import Event, OutcomeUnknown, StoreUnavailable
+from hms_gateway.runtime.presented_lease import presenting
+from hms_gateway.structs import InvalidOperationException, LeaseAlreadyExistsException, LeaseObject, ThriftException
+from hms_gateway.txn.services.lease_settings import LeaseSettings
+from hms_gateway.txn.services.leases import LeaseService, MustWait
 from tests.linearizability.lease_model import Claim, Place, clash, contains
 from tests.simulation.faulty_store import FaultyStore
 from tests.simulation.lease_database import LeaseDatabase

@@ -5,10 +5,13 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from app.structs import NoSuchTxnException
-from app.txn import lock_service, locks, transaction_service, write_id_service
-from app.txn.locks import Lock, LockId, TxnId
-from app.txn.transactions import State, Txn
+from hms_gateway.structs import NoSuchTxnException
+from hms_gateway.txn.rules import locks
+from hms_gateway.txn.rules.locks import Lock, LockId, TxnId
+from hms_gateway.txn.rules.transactions import State, Txn
+from hms_gateway.txn.services import locks as lock_service
+from hms_gateway.txn.services import transactions as transaction_service
+from hms_gateway.txn.services import write_ids as write_id_service
 from tests.simulation.faulty_store import FaultyStore
 from tests.simulation.txn_memory import MemoryStore, MemoryTxns
 

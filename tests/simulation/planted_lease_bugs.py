@@ -5,9 +5,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from app.metastore import fencing
-from app.txn import lease_service, leases
-from app.txn.leases import Claim, Held, LeaseType
+from hms_gateway.metastore.changes import fencing
+from hms_gateway.txn.rules import leases
+from hms_gateway.txn.rules.leases import Claim, Held, LeaseType
+from hms_gateway.txn.services import leases as lease_service
 from tests.simulation import faulty_store
 from tests.simulation.lease_database import LeaseDatabase
 from tests.txn.lease_memory import MemoryLeases

@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from app.structs import LeaseObject
-from app.txn.lease_service import LeaseService
-from app.txn.lease_settings import LeaseSettings
+from hms_gateway.structs import LeaseObject
+from hms_gateway.txn.services.lease_settings import LeaseSettings
+from hms_gateway.txn.services.leases import LeaseService
 from tests.simulation.lease_database import LeaseDatabase
 from tests.simulation.lease_simulation import LeaseSimulation
 from tests.simulation.planted_lease_bugs import BUGS

@@ -1,16 +1,16 @@
-"""`app.txn.ports` in memory: what storage does, as plainly as it can be said, for millions of simulated calls."""
+"""`hms_gateway.txn.ports.txn` in memory: what storage does, as plainly as it can be said, for millions of simulated calls."""
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import TypeVar
 
-from app.structs import LockType, TxnType
-from app.txn.compaction import Compaction, CompactionFilter
-from app.txn.locks import NO_TXN, Lock, LockId, TxnId
-from app.txn.names import Target
-from app.txn.ports import Client, LockFilter, Rebuild, ShownLock
-from app.txn.transactions import CommittedWrite, State, Txn, Unfinished, Write
+from hms_gateway.structs import LockType, TxnType
+from hms_gateway.txn.ports.txn import Client, LockFilter, Rebuild, ShownLock
+from hms_gateway.txn.rules.compaction import Compaction, CompactionFilter
+from hms_gateway.txn.rules.locks import NO_TXN, Lock, LockId, TxnId
+from hms_gateway.txn.rules.names import Target
+from hms_gateway.txn.rules.transactions import CommittedWrite, State, Txn, Unfinished, Write
 from tests.txn.lock_elements import ElementList, elements
 
 T = TypeVar("T")

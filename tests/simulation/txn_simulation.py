@@ -11,17 +11,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-from app.metastore.ports import OutcomeUnknown, StoreUnavailable
-from app.structs import LockState, LockType, ThriftException
-from app.txn.expiry import Expiry
-from app.txn.lock_service import TIMED_OUT, LockCall, LockService, Wanted
-from app.txn.locks import Lock, LockId, TxnId
-from app.txn.names import Target
-from app.txn.ports import Client, LockFilter, ShownLock
-from app.txn.settings import TxnSettings
-from app.txn.transaction_service import TransactionService
-from app.txn.transactions import Operation, State, Txn, Write
-from app.txn.write_id_service import WriteIdService
+from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreUnavailable
+from hms_gateway.structs import LockState, LockType, ThriftException
+from hms_gateway.txn.ports.txn import Client, LockFilter, ShownLock
+from hms_gateway.txn.rules.locks import Lock, LockId, TxnId
+from hms_gateway.txn.rules.names import Target
+from hms_gateway.txn.rules.transactions import Operation, State, Txn, Write
+from hms_gateway.txn.services.expiry import Expiry
+from hms_gateway.txn.services.locks import TIMED_OUT, LockCall, LockService, Wanted
+from hms_gateway.txn.services.settings import TxnSettings
+from hms_gateway.txn.services.transactions import TransactionService
+from hms_gateway.txn.services.write_ids import WriteIdService
 from tests.simulation.exclusion import exclude
 from tests.simulation.faulty_store import FaultyStore
 from tests.simulation.txn_memory import MemoryStore

@@ -10,10 +10,10 @@ import pytest
 
 from tests.bridge.bridge_process import BridgeProcess
 from tests.oracle.peer import PeerUnavailable, RealMetastore
-from tests.server import GatewayServer
 from tests.spark.catalog_content import ThriftPort
 from tests.spark.scenario_run import Place
 from tests.spark.spark_session import SparkSessionProcess, why_not
+from tests.support.server import GatewayServer
 
 LOG_CHARACTERS_SHOWN = 3_000
 

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from tests.bridge.bridge_process import connected
-from tests.readme import block, prepare, run
+from tests.support.readme import block, prepare, run
 
 pytestmark = pytest.mark.slow
 

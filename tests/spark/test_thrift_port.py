@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.server import GatewayServer, free_port
 from tests.spark.spark_session import SparkSessionProcess, why_not
+from tests.support.server import GatewayServer, free_port
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -12,21 +12,21 @@ import pytest
 import trustme
 from sqlalchemy import insert, make_url, select
 
-from app.clock import SystemClock
-from app.limits import Limits
-from app.metastore.ports import Event, StoreError, StoreUnavailable, Transaction, UnstorableText
-from app.storage import SqlStore, migrate, open_store
-from app.storage.column_types import DATABASE_CHARACTERS, NAME_CHARACTERS, TABLE_CHARACTERS
-from app.storage.paged_rows import PagedRows
-from app.storage.revisions import revision_of
-from app.storage.schema import KEY_COLUMNS, NAME_BYTES_MAX, TYPES
-from app.storage.txn_schema import LOCKS, TABLE_WRITE_IDS
-from app.storage.txn_state import object_columns
-from app.structs import Type
-from app.txn.names import Target
-from tests.private_mariadb import MariadbUnavailable, PrivateMariadb
-from tests.server import free_port
-from tests.storage.test_version_watch import asked
+from hms_gateway.metastore.ports.store import Event, StoreError, StoreUnavailable, Transaction, UnstorableText
+from hms_gateway.runtime.clock import SystemClock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.storage import SqlStore, migrate, open_store
+from hms_gateway.storage.migrations.revisions import revision_of
+from hms_gateway.storage.schema.catalog import KEY_COLUMNS, NAME_BYTES_MAX, TYPES
+from hms_gateway.storage.schema.column_types import DATABASE_CHARACTERS, NAME_CHARACTERS, TABLE_CHARACTERS
+from hms_gateway.storage.schema.txn import LOCKS, TABLE_WRITE_IDS
+from hms_gateway.storage.sql.paged_rows import PagedRows
+from hms_gateway.storage.txn.state import object_columns
+from hms_gateway.structs import Type
+from hms_gateway.txn.rules.names import Target
+from tests.storage.dialects.test_version_watch import asked
+from tests.support.private_mariadb import MariadbUnavailable, PrivateMariadb
+from tests.support.server import free_port
 
 pytestmark = pytest.mark.mariadb
 
@@ -150,7 +150,7 @@ def test_a_text_without_room_is_refused_and_changes_nothing(store: SqlStore) -> 
 def test_rows_come_once_and_in_order_however_many_a_page_has(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch, limit: int | None
 ) -> None:
-    monkeypatch.setattr("app.storage.paged_rows.PAGE_ROWS", 7)
+    monkeypatch.setattr("hms_gateway.storage.sql.paged_rows.PAGE_ROWS", 7)
     names = [f"{number:05}" for number in range(0, 420, 2)]
     execute(store, insert(TYPES), [{"name": name} for name in names])
 
@@ -253,7 +253,7 @@ def test_a_process_that_hangs_in_a_unit_of_work_loses_the_lock(
     fresh_mariadb_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     migrate(fresh_mariadb_database)
-    monkeypatch.setattr("app.storage.engines.STUCK_SECONDS_MAX", 1)
+    monkeypatch.setattr("hms_gateway.storage.dialects.engines.STUCK_SECONDS_MAX", 1)
     hanging, other = opened(fresh_mariadb_database), opened(fresh_mariadb_database)
     begun, may_go_on = threading.Event(), threading.Event()
 
@@ -369,13 +369,13 @@ def test_a_url_without_a_database_is_refused(mariadb_server: PrivateMariadb) -> 
 
 
 def test_a_missing_driver_is_told_how_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.storage.engines.find_spec", lambda name: None)
+    monkeypatch.setattr("hms_gateway.storage.dialects.engines.find_spec", lambda name: None)
     with pytest.raises(StoreError, match=r"pip install 'hms-gateway\[mysql\]'"):
         opened("mariadb+pymysql://root@localhost/x")
 
 
 def test_a_server_that_is_too_old_is_refused(fresh_mariadb_database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.storage.mysql_engines.OLDEST_MARIADB", (99, 1))
+    monkeypatch.setattr("hms_gateway.storage.dialects.mysql_engines.OLDEST_MARIADB", (99, 1))
     with pytest.raises(StoreError, match=r"MariaDB 1\d[.\d]+ is too old: 99\.1 or newer is needed"):
         migrate(fresh_mariadb_database)
 

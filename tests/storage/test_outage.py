@@ -9,13 +9,13 @@ import pytest
 from sqlalchemy import create_engine
 from sqlalchemy.exc import OperationalError
 
-from app.clock import ManualClock
-from app.limits import Limits
-from app.metastore.ports import Event, OutcomeUnknown, StoreError, StoreUnavailable, Transaction
-from app.storage import SqlStore, migrate, open_store
-from app.storage.writer import _Batch
-from tests.private_mariadb import DURABLE, PrivateMariadb
-from tests.private_postgres import PrivatePostgres
+from hms_gateway.metastore.ports.store import Event, OutcomeUnknown, StoreError, StoreUnavailable, Transaction
+from hms_gateway.runtime.clock import ManualClock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.storage import SqlStore, migrate, open_store
+from hms_gateway.storage.writing.writer import _Batch
+from tests.support.private_mariadb import DURABLE, PrivateMariadb
+from tests.support.private_postgres import PrivatePostgres
 
 Server: TypeAlias = PrivatePostgres | PrivateMariadb
 
@@ -153,7 +153,7 @@ def raise_state(transaction: Any, state: str) -> None:
 
 def test_a_lock_that_is_never_given_back_is_an_answer(server_database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     migrate(server_database)
-    monkeypatch.setattr("app.storage.engines.BUSY_SECONDS_MAX", 0.05)
+    monkeypatch.setattr("hms_gateway.storage.dialects.engines.BUSY_SECONDS_MAX", 0.05)
     store = open_store(server_database, ManualClock(), Limits())
     engine = create_engine(server_database)
     with engine.connect() as other:
@@ -177,7 +177,7 @@ def test_a_statement_that_fails_says_nothing_of_its_text(store: SqlStore) -> Non
 
 
 def test_a_locked_sqlite_file_is_said_to_be_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.storage.engines.BUSY_SECONDS_MAX", 0)
+    monkeypatch.setattr("hms_gateway.storage.dialects.engines.BUSY_SECONDS_MAX", 0)
     url = f"sqlite:///{tmp_path / 'catalog.sqlite'}"
     store = open_store(url, ManualClock(), Limits())
     engine = create_engine(url, connect_args={"isolation_level": None})

@@ -4,10 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from app.clock import ManualClock
-from app.limits import Limits
-from app.metastore.ports import Event
-from app.storage import open_store
+from hms_gateway.metastore.ports.store import Event
+from hms_gateway.runtime.clock import ManualClock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.storage import open_store
 
 ROOT = Path(__file__).resolve().parents[2]
 

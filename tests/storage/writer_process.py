@@ -2,10 +2,10 @@
 
 import sys
 
-from app.clock import SystemClock
-from app.limits import Limits
-from app.metastore.ports import Event
-from app.storage import open_store
+from hms_gateway.metastore.ports.store import Event
+from hms_gateway.runtime.clock import SystemClock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.storage import open_store
 
 
 def main(url: str, count: int) -> None:

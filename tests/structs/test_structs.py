@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app import structs
+from hms_gateway import structs
 from tools.stubs import stub_path, stub_text
 
 

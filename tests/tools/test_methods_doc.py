@@ -1,8 +1,8 @@
 """The generated files are up to date, and what they are made from is consistent."""
 
-from app.idl.signatures import exception_names, signature
-from app.rpc.method_versions import ONLY_2_3, SINCE_3_1, SINCE_4, dialects_of
-from app.structs import IDL, METHODS
+from hms_gateway.idl.signatures import exception_names, signature
+from hms_gateway.rpc.method_versions import ONLY_2_3, SINCE_3_1, SINCE_4, dialects_of
+from hms_gateway.structs import IDL, METHODS
 from tools.method_proofs import proofs
 from tools.methods_doc import (
     answering_classes,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.settings import OTHER_VARIABLES, Settings, load_settings
+from hms_gateway.runtime.settings import OTHER_VARIABLES, Settings, load_settings
 from tools.settings_doc import operations_path, with_tables
 
 ROOT = Path(__file__).resolve().parents[2]

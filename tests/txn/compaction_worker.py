@@ -7,10 +7,10 @@ import json
 import sys
 from dataclasses import asdict
 
-from app.client import MetastoreClient
-from app.rpc.call import Dialect
-from app.rpc.dialects import methods_of
-from app.structs import (
+from hms_gateway.client.metastore_client import MetastoreClient
+from hms_gateway.rpc.call import Dialect
+from hms_gateway.rpc.dialects import methods_of
+from hms_gateway.structs import (
     AbortTxnRequest,
     CommitTxnRequest,
     CompactionInfoStruct,
@@ -21,8 +21,8 @@ from app.structs import (
     ShowCompactRequest,
     TxnType,
 )
-from app.txn.write_ids import ValidIds, ids_with_bits
-from tests.server import trusting
+from hms_gateway.txn.rules.write_ids import ValidIds, ids_with_bits
+from tests.support.server import trusting
 
 WORKER = "worker-1"
 

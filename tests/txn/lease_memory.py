@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from app.clock import ManualClock
-from app.txn.leases import LeaseId, Ticket, Waiter, containers
+from hms_gateway.runtime.clock import ManualClock
+from hms_gateway.txn.rules.leases import LeaseId, Ticket, Waiter, containers
 
 
 class MemoryLeases:

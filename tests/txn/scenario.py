@@ -14,18 +14,18 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from app.structs import LockState, LockType, ShowLocksResponseElement, ThriftException, TxnType
-from app.txn.compaction_service import CompactionService
-from app.txn.expiry import Expiry
-from app.txn.lock_service import LockAnswer, LockCall, LockService, Wanted
-from app.txn.locks import TxnId
-from app.txn.names import Target, target
-from app.txn.ports import Client, LockFilter, Store
-from app.txn.settings import TxnSettings
-from app.txn.transaction_service import TransactionService
-from app.txn.transactions import Operation, Write
-from app.txn.write_id_service import WriteIdService
-from app.txn.write_ids import valid_txns_text
+from hms_gateway.structs import LockState, LockType, ShowLocksResponseElement, ThriftException, TxnType
+from hms_gateway.txn.ports.txn import Client, LockFilter, Store
+from hms_gateway.txn.rules.locks import TxnId
+from hms_gateway.txn.rules.names import Target, target
+from hms_gateway.txn.rules.transactions import Operation, Write
+from hms_gateway.txn.rules.write_ids import valid_txns_text
+from hms_gateway.txn.services.compaction import CompactionService
+from hms_gateway.txn.services.expiry import Expiry
+from hms_gateway.txn.services.locks import LockAnswer, LockCall, LockService, Wanted
+from hms_gateway.txn.services.settings import TxnSettings
+from hms_gateway.txn.services.transactions import TransactionService
+from hms_gateway.txn.services.write_ids import WriteIdService
 
 CLIENT = Client("tester", "host", "test")
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from app.client import MetastoreClient
-from app.rpc.call import Dialect
-from app.rpc.dialects import methods_of
-from app.structs import (
+from hms_gateway.client.metastore_client import MetastoreClient
+from hms_gateway.rpc.call import Dialect
+from hms_gateway.rpc.dialects import methods_of
+from hms_gateway.structs import (
     AbortTxnRequest,
     AddDynamicPartitions_v4,
     AllocateTableWriteIdsRequest,
@@ -27,7 +27,7 @@ from app.structs import (
     OpenTxnRequest,
     ShowCompactRequest,
 )
-from tests.server import METASTORE_PATH, GatewayServer, trusting
+from tests.support.server import METASTORE_PATH, GatewayServer, trusting
 
 ROOT = Path(__file__).resolve().parents[2]
 

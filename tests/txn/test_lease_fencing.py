@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from app.client import MetastoreClient
-from app.structs import (
+from hms_gateway.client.metastore_client import MetastoreClient
+from hms_gateway.structs import (
     EnvironmentContext,
     InvalidOperationException,
     LeaseAlreadyExistsException,
     LeaseObject,
     MetaException,
 )
-from tests.catalog import columns, new_table
-from tests.server import GatewayServer, trusting
+from tests.support.catalog import columns, new_table
+from tests.support.server import GatewayServer, trusting
 
 PATIENCE_SECONDS = 60
 ROOT = Path(__file__).resolve().parents[2]

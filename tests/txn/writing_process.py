@@ -5,9 +5,9 @@ Arguments: URL, user, password, seconds of the lease, number of refusals after w
 
 import sys
 
-from app.client import MetastoreClient
-from app.structs import LeaseObject, MetaException, ThriftException
-from tests.server import trusting
+from hms_gateway.client.metastore_client import MetastoreClient
+from hms_gateway.structs import LeaseObject, MetaException, ThriftException
+from tests.support.server import trusting
 
 
 def main(url: str, user: str, password: str, seconds: str, refusals_max: str) -> None:

@@ -2,10 +2,10 @@ import struct
 
 import pytest
 
-from app.limits import Limits
-from app.structs import METHODS, FieldSchema, Partition, SkewedInfo, StorageDescriptor
-from app.wire import ApplicationErrorType, LimitExceeded, MessageType, ProtocolError, make_codecs
-from tests.apache import ApacheBinary
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import METHODS, FieldSchema, Partition, SkewedInfo, StorageDescriptor
+from hms_gateway.wire import ApplicationErrorType, LimitExceeded, MessageType, ProtocolError, make_codecs
+from tests.support.apache import ApacheBinary
 
 CODECS = make_codecs(Limits())
 BINARY, COMPACT = CODECS.binary, CODECS.compact

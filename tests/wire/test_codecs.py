@@ -1,7 +1,7 @@
 import pytest
 
-from app.limits import Limits
-from app.wire import MessageType, NotThrift, make_codecs
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.wire import MessageType, NotThrift, make_codecs
 
 CODECS = make_codecs(Limits())
 

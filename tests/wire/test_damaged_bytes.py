@@ -4,12 +4,12 @@ import random
 
 import pytest
 
-from app.limits import Limits
-from app.structs import METHODS, STRUCTS
-from app.wire import MessageType, ProtocolError, make_codecs
-from app.wire.tjson_scan import scan_struct
-from tests.apache import ApacheTJson
-from tests.faker import Faker
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import METHODS, STRUCTS
+from hms_gateway.wire import MessageType, ProtocolError, make_codecs
+from hms_gateway.wire.tjson_scan import scan_struct
+from tests.support.apache import ApacheTJson
+from tests.support.faker import Faker
 
 LIMITS = Limits()
 CODECS = make_codecs(LIMITS)

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from app.limits import Limits
-from app.structs import METHODS, FieldSchema, Partition, SkewedInfo, StorageDescriptor, Struct, Table
-from app.wire import ProtocolError, make_codecs
-from app.wire.decoded_size import STRUCT_BYTES, TooManyStructs, structs_in
-from tests.faker import Faker
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import METHODS, FieldSchema, Partition, SkewedInfo, StorageDescriptor, Struct, Table
+from hms_gateway.wire import ProtocolError, make_codecs
+from hms_gateway.wire.decoded_size import STRUCT_BYTES, TooManyStructs, structs_in
+from tests.support.faker import Faker
 
 CODECS = make_codecs(Limits())
 ADDED = METHODS["add_partitions"].arguments

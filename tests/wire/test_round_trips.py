@@ -2,11 +2,11 @@
 
 import pytest
 
-from app.limits import Limits
-from app.structs import METHODS, STRUCTS
-from app.wire import TApplicationException, make_codecs, tjson
-from tests.apache import ApacheBinary, ApacheCompact, ApacheTJson
-from tests.faker import Faker
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import METHODS, STRUCTS
+from hms_gateway.wire import TApplicationException, make_codecs, tjson
+from tests.support.apache import ApacheBinary, ApacheCompact, ApacheTJson
+from tests.support.faker import Faker
 
 CODECS = make_codecs(Limits())
 CLASSES = [
@@ -42,7 +42,7 @@ def test_tjson_reads_what_apache_writes():
     "name", ["Database", "Partition", "ColumnStatistics", "LockRequest", "PrivilegeBag", "Function"]
 )
 def test_the_scanner_is_not_needed_for_what_we_write(name, monkeypatch):
-    monkeypatch.setattr("app.wire.tjson_codec.scan_struct", lambda *_: pytest.fail("the fast path gave up"))
+    monkeypatch.setattr("hms_gateway.wire.tjson_codec.scan_struct", lambda *_: pytest.fail("the fast path gave up"))
     for seed in range(20):
         value = Faker(seed, list_keys=False, depth=6).struct(STRUCTS[name])
         assert CODECS.tjson.decode(STRUCTS[name], CODECS.tjson.encode(value)) == value

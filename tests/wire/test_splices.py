@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from app.limits import Limits
-from app.structs import (
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import (
     METHODS,
     FieldSchema,
     GetTableResult,
@@ -19,7 +19,7 @@ from app.structs import (
     StorageDescriptor,
     Table,
 )
-from app.wire import make_codecs
+from hms_gateway.wire import make_codecs
 
 CODECS = make_codecs(Limits())
 PARTITIONS = [Partition([str(number)], sd=StorageDescriptor([FieldSchema("a", "int")])) for number in range(5)]

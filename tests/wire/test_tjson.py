@@ -1,8 +1,8 @@
 import pytest
 
-from app.idl import BaseType, EnumType, ListType, MapType, SetType, StructType
-from app.structs import FieldSchema, StorageDescriptor
-from app.wire import ProtocolError, tjson
+from hms_gateway.idl import BaseType, EnumType, ListType, MapType, SetType, StructType
+from hms_gateway.structs import FieldSchema, StorageDescriptor
+from hms_gateway.wire import ProtocolError, tjson
 
 STRING = BaseType.STRING
 

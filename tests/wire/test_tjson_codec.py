@@ -2,8 +2,8 @@ import math
 
 import pytest
 
-from app.limits import Limits
-from app.structs import (
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import (
     METHODS,
     AddPartitionsRequest,
     ColumnStatisticsData,
@@ -18,7 +18,14 @@ from app.structs import (
     StorageDescriptor,
     Table,
 )
-from app.wire import ApplicationErrorType, LimitExceeded, MessageType, ProtocolError, TApplicationException, make_codecs
+from hms_gateway.wire import (
+    ApplicationErrorType,
+    LimitExceeded,
+    MessageType,
+    ProtocolError,
+    TApplicationException,
+    make_codecs,
+)
 
 TJSON = make_codecs(Limits()).tjson
 GET_TABLE = METHODS["get_table"].arguments

@@ -1,10 +1,10 @@
 import pytest
 
-from app.idl import BaseType, ListType, MapType, SetType, StructType
-from app.limits import Limits
-from app.structs import FieldSchema
-from app.wire import LimitExceeded, ProtocolError
-from app.wire.tjson_scan import scan_struct, scan_value
+from hms_gateway.idl import BaseType, ListType, MapType, SetType, StructType
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import FieldSchema
+from hms_gateway.wire import LimitExceeded, ProtocolError
+from hms_gateway.wire.tjson_scan import scan_struct, scan_value
 
 STRINGS = ListType(BaseType.STRING)
 

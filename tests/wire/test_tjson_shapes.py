@@ -2,9 +2,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from app.idl import BaseType, ListType, MapType
-from app.structs import METHODS, STRUCTS, FieldSchema, SkewedInfo, Table
-from app.wire.tjson_shapes import Mismatch, shape_of_struct, shape_of_type
+from hms_gateway.idl import BaseType, ListType, MapType
+from hms_gateway.structs import METHODS, STRUCTS, FieldSchema, SkewedInfo, Table
+from hms_gateway.wire.tjson_shapes import Mismatch, shape_of_struct, shape_of_type
 
 
 def test_a_shape_is_made_once_also_by_threads_at_the_same_time():

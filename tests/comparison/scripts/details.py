@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from app.structs import (
+from hms_gateway.structs import (
     AddForeignKeyRequest,
     AddPartitionsRequest,
     AddPrimaryKeyRequest,
@@ -24,7 +24,7 @@ from app.structs import (
     StorageDescriptor,
     Table,
 )
-from app.structs import FieldSchema as Column
+from hms_gateway.structs import FieldSchema as Column
 from tests.comparison.objects import SOME_KEYS, Columns, database, descriptor, external, partition, table, view
 from tests.comparison.servers import Step, call
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
-from app.structs import (
+from hms_gateway.structs import (
     AddForeignKeyRequest,
     AddPartitionsRequest,
     AddPrimaryKeyRequest,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from app.structs import PartitionListComposingSpec, PartitionSpec, PartitionSpecWithSharedSD, PartitionWithoutSD
+from hms_gateway.structs import PartitionListComposingSpec, PartitionSpec, PartitionSpecWithSharedSD, PartitionWithoutSD
 from tests.comparison.objects import SOME_KEYS, database, descriptor, partition, table
 from tests.comparison.servers import Step, call
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from app.structs import (
+from hms_gateway.structs import (
     AbortTxnRequest,
     AbortTxnsRequest,
     AddDynamicPartitions,

@@ -1,5 +1,0 @@
-"""A cache of encoded replies that is never stale."""
-
-from app.cache.replies import ChangeFeed, ReplyCache, ReplyKey
-
-__all__ = ["ChangeFeed", "ReplyCache", "ReplyKey"]

@@ -1,0 +1,223 @@
+"""Posts messages to the gateway or another MS-HMSHTTP server, and decides what a failure means (clients §13).
+
+A call that changes something carries a key, under which our gateway stores the outcome together with the change
+(design D11): sent again with the same key, it is answered and not done again. What happens when an answer fails to
+come depends on two questions: may the call have been sent, and may it be sent again?
+
+    not sent                        tried again for a while, then the client's connection is closed: it may repeat
+    sent, reading or keyed          tried again for a while
+        then reading                the client's connection is closed: it may repeat
+        then changing               an exception that clients do not repeat on
+    sent, changing without a key    that exception at once
+"""
+
+import asyncio
+import uuid
+from base64 import b64encode
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from functools import lru_cache
+from urllib.parse import quote, urlsplit
+
+import structlog
+
+from hms_gateway.bridge.relays.relay import Reply
+from hms_gateway.bridge.relays.transcoding import Encoding
+from hms_gateway.bridge.relays.upstream import Answer, NotTrusted, TooSlow, UpstreamError
+from hms_gateway.bridge.relays.upstream_pool import UpstreamPool
+from hms_gateway.bridge.thrift.errors import CallFailed, NotTried, ReplyBroken
+from hms_gateway.bridge.thrift.messages import ThriftMessage
+from hms_gateway.bridge.thrift.sasl import Credentials
+from hms_gateway.bridge.thrift.session import Session
+from hms_gateway.rpc.method_kinds import changes_something
+from hms_gateway.runtime.kerberos import KerberosError, ServiceTickets
+
+# Replies of changing methods are held up to this size, so that one that breaks off can be asked for again.
+CHANGING_REPLY_BYTES_MAX = 64 * 1024 * 1024
+ERROR_TEXT_BYTES_MAX = 64 * 1024
+SHOWN_CHARACTERS_MAX = 300
+PAUSE_SECONDS_FIRST = 0.05
+PAUSE_SECONDS_MAX = 1.0
+# What proxies and servers say when nobody took care of the request, or nobody knows.
+NOBODY_ANSWERED = (502, 503, 504)
+
+_log = structlog.get_logger("hms_gateway.bridge")
+
+
+@dataclass(frozen=True, slots=True)
+class RelayOptions:
+    """`tickets` log in where there are no `credentials`.
+
+    `keeps_keys` says that the far side answers a repeated key from memory; then changing calls are repeated too.
+    `patience_seconds` is how long a far side that is away is waited for. `acts_for_users` sends the user of
+    `set_ugi` as `doAs`. `reply_bytes_max` bounds what has to be held whole: framed and transcoded replies.
+    """
+
+    url: str
+    credentials: Credentials | None = None
+    tickets: ServiceTickets | None = None
+    keeps_keys: bool = True
+    acts_for_users: bool = False
+    call_seconds_max: float = 600.0
+    patience_seconds: float = 5.0
+    reply_bytes_max: int = 256 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class _Attempts:
+    """What the attempts of one call have come to. `give_up_at` is on the loop's clock."""
+
+    key: str | None
+    give_up_at: float
+    may_have_happened: bool = False
+    count: int = 0
+    pause_seconds: float = PAUSE_SECONDS_FIRST
+
+
+class HttpsRelay:
+    """The relay of the bridge."""
+
+    def __init__(self, pool: UpstreamPool, encoding: Encoding, options: RelayOptions) -> None:
+        self._pool = pool
+        self._encoding = encoding
+        self._options = options
+        self._url = urlsplit(options.url)
+        self._loop = asyncio.get_running_loop()
+        self._head = lru_cache(maxsize=1024)(self._make_head)
+        self._nobody = "a bridge without a password" if options.tickets is None else "the bridge's Kerberos ticket"
+
+    async def call(self, message: ThriftMessage, session: Session) -> Reply | None:
+        """As `Relay.call`."""
+        is_changing = changes_something(message.name)
+        attempts = _Attempts(
+            key=uuid.uuid4().hex if is_changing else None,
+            give_up_at=self._loop.time() + self._options.patience_seconds,
+        )
+        body = await self._encoding.request(message)
+        while True:
+            try:
+                answer = await self._attempt(message, session, body, attempts)
+                return await self._reply(answer, message, session)
+            except NotTrusted as error:
+                raise CallFailed(str(error), "not_trusted") from error
+            except TooSlow as error:
+                raise CallFailed(f"{self._shown_url} gave {error}; the call may still happen", "too_slow") from error
+            except UpstreamError as error:
+                attempts.may_have_happened |= error.was_sent
+                await self._pause_or_give_up(attempts, is_changing, error)
+
+    @property
+    def open_connections(self) -> int:
+        """To the far side."""
+        return self._pool.open_connections
+
+    async def close(self) -> None:
+        """As `Relay.close`."""
+        self._pool.close()
+
+    async def _attempt(self, message: ThriftMessage, session: Session, body: bytes, attempts: _Attempts) -> Answer:
+        """One POST; its answer, as far as it has to be complete. Raises UpstreamError, CallFailed."""
+        attempts.count += 1
+        is_repeatable = attempts.key is None or self._options.keeps_keys
+        credentials = session.credentials or self._options.credentials
+        head = self._head(credentials, session.user if self._options.acts_for_users else "")
+        if credentials is None and self._options.tickets is not None:
+            head += await self._ticket(self._options.tickets)
+        key = b"" if attempts.key is None else b"idempotency-key: %b\r\n" % attempts.key.encode()
+        head = b"%bcontent-length: %d\r\n%b\r\n" % (head, len(body), key)
+        connection = await self._pool.acquire(must_be_fresh=not is_repeatable)
+        answer = await connection.request(head, body, self._options.call_seconds_max)
+        if answer.status in NOBODY_ANSWERED:
+            text = await self._problem(answer)
+            raise UpstreamError(text, was_sent=not answer.is_not_tried)
+        if answer.status != 200:
+            raise self._refusal(answer.status, await self._problem(answer), credentials)
+        if attempts.key is not None and answer.body is None:
+            await answer.held(CHANGING_REPLY_BYTES_MAX)
+        return answer
+
+    async def _ticket(self, tickets: ServiceTickets) -> bytes:
+        """The header of one attempt. In a thread, since it may have to ask the KDC. Raises CallFailed."""
+        try:
+            authorization = await self._loop.run_in_executor(None, tickets.authorization)
+        except KerberosError as error:
+            raise CallFailed(f"the bridge has {error}", "unauthorized") from error
+        return f"authorization: {authorization}\r\n".encode()
+
+    async def _pause_or_give_up(self, attempts: _Attempts, is_changing: bool, error: UpstreamError) -> None:
+        may_repeat = not attempts.may_have_happened or not is_changing or self._options.keeps_keys
+        now = self._loop.time()
+        # A kept connection that turns out to be dead says nothing about the server: once more, whatever the time is.
+        if may_repeat and (attempts.count == 1 or now < attempts.give_up_at):
+            _log.info("call tried again", problem=str(error), attempt=attempts.count)
+            if attempts.count > 1 or not error.was_sent:
+                await asyncio.sleep(min(attempts.pause_seconds, max(attempts.give_up_at - now, 0)))
+                attempts.pause_seconds = min(attempts.pause_seconds * 2, PAUSE_SECONDS_MAX)
+            return
+        if attempts.may_have_happened and is_changing:
+            text = f"{self._shown_url} did not answer ({error}). The call may have taken effect, or not"
+            raise CallFailed(text, "unknown_outcome") from error
+        raise NotTried(f"{self._shown_url} cannot be reached: {error}") from error
+
+    async def _reply(self, answer: Answer, message: ThriftMessage, session: Session) -> Reply | None:
+        """Raises UpstreamError while nothing of the reply has been handed on, CallFailed."""
+        if message.is_oneway:
+            await answer.whole(ERROR_TEXT_BYTES_MAX)
+            return None
+        must_be_whole = self._encoding.needs_whole or (session.needs_length and answer.length is None)
+        if must_be_whole and await answer.whole(self._options.reply_bytes_max) is None:
+            raise CallFailed(f"the reply is over the limit of {self._options.reply_bytes_max} bytes", "too_large")
+        if answer.body is not None:
+            body, outcome = await self._encoding.reply(message, answer.body, answer.content_type)
+            return Reply(body, outcome=outcome, request_id=answer.request_id)
+        try:
+            outcome = self._encoding.outcome(message, answer.beginning(), answer.content_type)
+        except CallFailed:
+            answer.abandon()
+            raise
+        return Reply(None, _passed_on(answer), answer.length, outcome, answer.request_id)
+
+    async def _problem(self, answer: Answer) -> str:
+        """What an answer that is no reply says, in one line."""
+        body = await answer.whole(ERROR_TEXT_BYTES_MAX) or b""
+        said = self._encoding.problem(body)
+        if said is None:
+            said = "" if body.lstrip()[:1] == b"<" else body.decode("utf-8", "replace").strip()[:SHOWN_CHARACTERS_MAX]
+        return f"HTTP {answer.status}{': ' if said else ''}{said}"
+
+    def _refusal(self, status: int, text: str, credentials: Credentials | None) -> CallFailed:
+        if status in (401, 403, 429):
+            who = f"user {credentials.user}" if credentials else self._nobody
+            return CallFailed(f"{self._shown_url} does not accept {who}: {text}", "unauthorized")
+        return CallFailed(f"{self._shown_url} answers {text}", f"http_{status}")
+
+    @property
+    def _shown_url(self) -> str:
+        """Without what may be secret in it."""
+        return f"{self._url.scheme}://{self._url.hostname}:{self._url.port or ''}{self._url.path}"
+
+    def _make_head(self, credentials: Credentials | None, acts_for: str) -> bytes:
+        """Request line and the headers that are the same for every call of one user."""
+        target = self._url.path or "/"
+        query = "&".join(part for part in (self._url.query, f"doAs={quote(acts_for, '')}" if acts_for else "") if part)
+        target += f"?{query}" if query else ""
+        lines = [
+            f"POST {target} HTTP/1.1",
+            f"host: {self._url.netloc.rpartition('@')[2]}",
+            f"content-type: {self._encoding.content_type}",
+            "user-agent: hms-gateway-bridge",
+        ]
+        if credentials is not None:
+            token = b64encode(f"{credentials.user}:{credentials.password}".encode()).decode()
+            lines.append(f"authorization: Basic {token}")
+        return ("\r\n".join(lines) + "\r\n").encode()
+
+
+async def _passed_on(answer: Answer) -> AsyncGenerator[bytes, None]:
+    try:
+        async with aclosing(answer.chunks()) as chunks:
+            async for chunk in chunks:
+                yield chunk
+    except UpstreamError as error:
+        raise ReplyBroken(str(error)) from error

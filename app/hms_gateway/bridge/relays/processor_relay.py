@@ -1,0 +1,213 @@
+"""Answers the Thrift port of the gateway's own process: no HTTP, straight to the processor in a worker thread.
+
+Threads, streaming and the reply cache belong to the gateway; what is needed of them here is written down as ports, and
+whoever puts the process together hands them in.
+"""
+
+import asyncio
+import uuid
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import aclosing
+from typing import Any, Protocol
+
+import structlog
+
+from hms_gateway.bridge.relays.relay import Reply
+from hms_gateway.bridge.thrift.errors import BridgeError, CallFailed, NotTried, ReplyBroken
+from hms_gateway.bridge.thrift.exception_replies import application_exception, codec_of
+from hms_gateway.bridge.thrift.messages import ThriftMessage
+from hms_gateway.bridge.thrift.session import Session
+from hms_gateway.rpc.call import Call, Dialect
+from hms_gateway.rpc.errors import Unavailable
+from hms_gateway.rpc.processor import Reply as ProcessorReply
+from hms_gateway.wire import ApplicationError, Codec, Codecs, Message, MessageType
+
+ANONYMOUS = "anonymous"
+
+_log = structlog.get_logger("hms_gateway.bridge")
+
+
+class Stream(Protocol):
+    """A long reply that a thread is making."""
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The chunks in order. Raises when the reply cannot be finished."""
+
+    def cancel(self) -> None:
+        """Nobody wants the rest."""
+
+
+class Ran(Protocol):
+    """What became of a call; the payload of a long reply is in `stream`."""
+
+    @property
+    def reply(self) -> ProcessorReply: ...
+
+    @property
+    def stream(self) -> Stream | None: ...
+
+
+class Answers(Protocol):
+    """Answers calls in worker threads, so many at once as the gateway allows."""
+
+    async def answer(
+        self,
+        codec: Codec,
+        message: Message,
+        call: Call,
+        wrap: Callable[[Iterator[bytes]], Iterator[bytes]],
+        until_gone: Callable[[], Awaitable[None]],
+    ) -> Ran: ...
+
+
+class Cache(Protocol):
+    """Replies that are known and current, by the key (codec, dialect, method, encoded arguments)."""
+
+    def lookup(self, key: Any) -> Any: ...
+
+    def ticket(self) -> int: ...
+
+    def remember(self, key: Any, arguments: Any, payload: bytes, ticket: int) -> None: ...
+
+
+async def user_as_named(session: Session) -> str:
+    """Whoever `set_ugi` said, as a Thrift metastore without authentication takes it."""
+    return session.user or ANONYMOUS
+
+
+class ProcessorRelay:
+    """A relay into the metastore of the same process.
+
+    `identify` gives the principal of a session and raises CallFailed for one that may not call. `failure_of` says what
+    an exception of `answers` means for a Thrift client, None for a bug.
+    """
+
+    def __init__(
+        self,
+        answers: Answers,
+        codecs: Codecs,
+        *,
+        dialect: Dialect = Dialect.HIVE_2_3,
+        cache: Cache | None = None,
+        identify: Callable[[Session], Awaitable[str]] = user_as_named,
+        failure_of: Callable[[Exception], BridgeError | None] = lambda error: None,
+        call_seconds_max: float = 600.0,
+        reply_bytes_max: int = 256 * 1024 * 1024,
+    ) -> None:
+        self._answers = answers
+        self._codecs = codecs
+        self._dialect = dialect
+        self._cache = cache
+        self._identify = identify
+        self._failure_of = failure_of
+        self._call_seconds_max = call_seconds_max
+        self._reply_bytes_max = reply_bytes_max
+
+    async def call(self, message: ThriftMessage, session: Session) -> Reply | None:
+        """As `Relay.call`."""
+        user = await self._identify(session)
+        codec = codec_of(self._codecs, message.protocol)
+        call = Message(message.name, message.type, message.seqid, message.body[message.payload_begin :])
+        key = (codec.name, self._dialect.value, message.name, call.payload)
+        known = await self._known(key, message)
+        if known is not None:
+            return Reply(_enclosed(codec, message, MessageType.REPLY, known), cached=True)
+        ticket = 0 if self._cache is None else self._cache.ticket()
+        request_id = uuid.uuid4().hex
+        try:
+            ran = await self._run(codec, call, user, session, request_id)
+        except ApplicationError as error:
+            body = application_exception(codec, message.name, message.seqid, error.message, error.type)
+            return None if message.is_oneway else Reply(body, outcome=error.type.name, request_id=request_id)
+        if ran.stream is not None:
+            return await self._long_reply(ran.stream, session, request_id)
+        reply = ran.reply
+        if reply.payload is None:
+            return None
+        assert isinstance(reply.payload, bytes)
+        if self._cache is not None and reply.outcome == "ok" and reply.type is MessageType.REPLY:
+            self._cache.remember(key, reply.arguments, reply.payload, ticket)
+        body = _enclosed(codec, message, reply.type, reply.payload)
+        return Reply(body, outcome=reply.outcome, request_id=request_id)
+
+    async def close(self) -> None:
+        """Threads and cache are the gateway's."""
+
+    async def _known(self, key: Any, message: ThriftMessage) -> bytes | None:
+        if self._cache is None or message.is_oneway:
+            return None
+        try:
+            found = self._cache.lookup(key)
+            if found is not None and not isinstance(found, bytes):
+                found = await found
+        except Exception as error:
+            # The call itself will tell the client what is wrong with the database.
+            _log.warning("reply cache not usable", problem=repr(error))
+            return None
+        return found if isinstance(found, bytes) else None
+
+    async def _run(self, codec: Codec, message: Message, user: str, session: Session, request_id: str) -> Ran:
+        call = Call(
+            principal=user,
+            groups=session.groups,
+            dialect=self._dialect,
+            request_id=request_id,
+            client_address=session.address,
+            deadline=asyncio.get_running_loop().time() + self._call_seconds_max,
+            share_address=session.share_address,
+        )
+        before, after = codec.envelope(message.name, MessageType.REPLY, message.seqid)
+
+        def wrap(chunks: Iterator[bytes]) -> Iterator[bytes]:
+            yield before
+            yield from chunks
+            yield after
+
+        try:
+            return await self._answers.answer(codec, message, call, wrap, session.until_gone)
+        except Unavailable as error:
+            raise self._failure_of(error) or NotTried(f"the metastore is not available: {error}") from error
+        except ApplicationError:
+            raise
+        except Exception as error:
+            failure = self._failure_of(error)
+            if failure is not None:
+                raise failure from error
+            _log.exception("call failed", method=message.name, request=request_id)
+            raise CallFailed(f"Internal error processing {message.name}", "internal_error") from error
+
+    async def _long_reply(self, stream: Stream, session: Session, request_id: str) -> Reply:
+        chunks = _passed_on(stream)
+        if not session.needs_length:
+            return Reply(chunks=chunks, request_id=request_id)
+        parts, size = [], 0
+        async with aclosing(chunks):
+            try:
+                async for chunk in chunks:
+                    parts.append(chunk)
+                    size += len(chunk)
+                    if size > self._reply_bytes_max:
+                        text = f"the reply is over the limit of {self._reply_bytes_max} bytes"
+                        raise CallFailed(text, "too_large")
+            except ReplyBroken as error:
+                raise CallFailed(str(error), "reply_broken") from error
+        return Reply(b"".join(parts), request_id=request_id)
+
+
+async def _passed_on(stream: Stream) -> AsyncGenerator[bytes, None]:
+    is_finished = False
+    try:
+        async for chunk in stream.chunks():
+            yield chunk
+        is_finished = True
+    except Exception as error:
+        _log.exception("reply not finished")
+        raise ReplyBroken("the reply could not be finished") from error
+    finally:
+        if not is_finished:
+            stream.cancel()
+
+
+def _enclosed(codec: Codec, message: ThriftMessage, type: MessageType, payload: bytes) -> bytes:
+    before, after = codec.envelope(message.name, type, message.seqid)
+    return before + payload + after

@@ -1,0 +1,38 @@
+"""How a message gets its reply: the contract between the TCP side and whatever answers."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import Protocol
+
+from hms_gateway.bridge.thrift.messages import ThriftMessage
+from hms_gateway.bridge.thrift.session import Session
+
+
+@dataclass(slots=True)
+class Reply:
+    """The answer to one call as a whole message: `body`, or `chunks` of a long one with its `length` if known.
+
+    `outcome` and `request_id` are for the log; `request_id` is the far side's. `cached` replies came
+    out of this process's cache.
+    """
+
+    body: bytes | None = None
+    chunks: AsyncGenerator[bytes, None] | None = None
+    length: int | None = None
+    outcome: str = "ok"
+    request_id: str = ""
+    cached: bool = False
+
+
+class Relay(Protocol):
+    """Answers messages. One serves all connections; each connection waits for its reply before the next call."""
+
+    async def call(self, message: ThriftMessage, session: Session) -> Reply | None:
+        """The reply to `message`, None when nothing is to be answered (oneway).
+
+        With `session.needs_length` a reply in chunks has a length. Chunks are iterated to their end or closed
+        (`aclose`); iterating raises ReplyBroken. Raises NotTried, CallFailed.
+        """
+
+    async def close(self) -> None:
+        """Give back connections and threads; no call is in flight any more."""

@@ -1,0 +1,409 @@
+"""HTTP/1.1 over kept connections to one server: just as much of a client as the bridge's calls need.
+
+A general HTTP client costs more per call than everything else here together. Answers that are long are handed on while
+they arrive; when nobody takes them, nothing more is read from the server.
+"""
+
+import asyncio
+import contextlib
+import ssl
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import httptools
+
+from hms_gateway.runtime.file_versions import FileVersion, file_version
+
+# An answer up to this size is waited for as a whole.
+HELD_BYTES_MAX = 256 * 1024
+# Of an answer that is being handed on, so much may wait before the server is made to wait.
+QUEUED_BYTES_MAX = 1024 * 1024
+HEADER_BYTES_MAX = 64 * 1024
+PEEKED_PARTS = 8
+# A connection that has been idle for longer may be closed by the server in the very moment a request is sent.
+FRESH_SECONDS = 2.0
+
+
+class UpstreamError(Exception):
+    """No answer. `was_sent` tells whether anything of the request may have reached the server."""
+
+    def __init__(self, text: str, *, was_sent: bool) -> None:
+        super().__init__(text)
+        self.was_sent = was_sent
+
+
+class NotTrusted(UpstreamError):
+    """The server's certificate is not accepted: trying again is no use."""
+
+
+class TooSlow(UpstreamError):
+    """No answer in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where to connect. `tls` None is plain HTTP."""
+
+    host: str
+    port: int
+    tls: ssl.SSLContext | None
+
+    @classmethod
+    def of(cls, url: str, tls: ssl.SSLContext | None) -> "Origin":
+        """The server of `url`. Raises ValueError."""
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"{url!r} is no http:// or https:// address")
+        is_secure = parts.scheme == "https"
+        return cls(parts.hostname, parts.port or (443 if is_secure else 80), tls if is_secure else None)
+
+
+class ResumingContext(ssl.SSLContext):
+    """Client side of TLS that takes up the last session again, which saves most of a handshake.
+
+    asyncio has no way to hand a session to a connection, but it asks the context for the TLS object. Then it also looks
+    whether the file of trusted certificates has changed, since a gateway renews its own.
+    """
+
+    last_session: ssl.SSLSession | None = None
+    _trusted_file: str | None = None
+    _version: FileVersion | None = None
+    _successor: "ResumingContext | None" = None
+
+    def trust(self, file: str) -> None:
+        """Trust the certificates in the file, and those of later ones in its place. Raises OSError."""
+        self._trusted_file, self._version = file, file_version(file)
+        self.load_verify_locations(cafile=file)
+
+    def _look(self, file: str) -> None:
+        """What cannot be read leaves the certificates before: the server's is checked in any case."""
+        version = file_version(file)
+        if version != self._version:
+            self._version = version
+            with contextlib.suppress(OSError):
+                self._successor = client_tls(file)
+
+    def wrap_bio(
+        self,
+        incoming: ssl.MemoryBIO,
+        outgoing: ssl.MemoryBIO,
+        server_side: bool = False,
+        server_hostname: str | bytes | None = None,
+        session: ssl.SSLSession | None = None,
+    ) -> ssl.SSLObject:
+        if self._trusted_file is not None:
+            self._look(self._trusted_file)
+        if self._successor is not None:
+            return self._successor.wrap_bio(incoming, outgoing, server_side, server_hostname, session)
+        return super().wrap_bio(incoming, outgoing, server_side, server_hostname, session or self.last_session)
+
+
+def client_tls(cacert: str | None = None, *, is_insecure: bool = False) -> ResumingContext:
+    """TLS that checks the server against the system's authorities or those in the file `cacert`, or not at all.
+
+    Raises OSError (ssl.SSLError among them) when the file is not readable.
+    """
+    context = ResumingContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    if is_insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    elif cacert is None:
+        context.load_default_certs()
+    else:
+        context.trust(cacert)
+    return context
+
+
+class Answer:
+    """One HTTP answer. `body` when all of it is there; else it comes by `chunks`, and `length` if it is known."""
+
+    __slots__ = ("_connection", "body", "content_type", "is_not_tried", "length", "request_id", "status")
+
+    def __init__(self, connection: "UpstreamConnection", status: int, headers: dict[bytes, bytes]) -> None:
+        self._connection = connection
+        self.status = status
+        self.content_type = headers.get(b"content-type", b"").decode("latin-1")
+        self.request_id = headers.get(b"x-request-id", b"").decode("latin-1")
+        self.is_not_tried = headers.get(b"x-call-outcome", b"") == b"not-tried"
+        length = headers.get(b"content-length", b"")
+        self.length = int(length) if length.isdigit() else None
+        self.body: bytes | None = None
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """The body as it arrives; closing the iterator early closes the connection. Raises UpstreamError."""
+        if self.body is not None:
+            yield self.body
+            return
+        try:
+            while chunk := await self._connection.next_chunk():
+                yield chunk
+        finally:
+            self._connection.finish_answer()
+
+    def beginning(self) -> bytes:
+        """The first bytes of the body; not fewer than a message's header has, unless it is shorter."""
+        return self.body if self.body is not None else self._connection.peek()
+
+    async def whole(self, bytes_max: int) -> bytes | None:
+        """The body, None when it is longer than `bytes_max`. Raises UpstreamError."""
+        if self.body is None:
+            parts, size = [], 0
+            async with aclosing(self.chunks()) as chunks:
+                async for chunk in chunks:
+                    parts.append(chunk)
+                    size += len(chunk)
+                    if size > bytes_max:
+                        return None
+            self.body = b"".join(parts)
+        return self.body
+
+    async def held(self, bytes_max: int) -> None:
+        """Wait until all of the body is there, or more than `bytes_max` of it. Raises UpstreamError."""
+        await self._connection.hold(self, bytes_max)
+
+    def abandon(self) -> None:
+        """Nobody wants the rest: a connection with an unread answer is closed."""
+        if self.body is None:
+            self._connection.abort()
+
+
+class UpstreamConnection(asyncio.Protocol):
+    """One connection; one request at a time."""
+
+    def __init__(self, give_back: Callable[["UpstreamConnection"], None]) -> None:
+        self._give_back = give_back
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._parser: Any = None
+        self._headers: dict[bytes, bytes] = {}
+        self._header_bytes = 0
+        self._parts: deque[bytes] = deque()
+        self._held = 0
+        self._answer: Answer | None = None
+        self._future: asyncio.Future[Answer] | None = None
+        self._arrived: asyncio.Future[None] | None = None
+        self._seconds_max = 0.0
+        self._is_whole = False
+        self._ends_with_connection = False
+        self._may_stay_open = False
+        self._is_session_known = False
+        self._is_reading = True
+        self._is_returned = True
+        self._failure: Exception | None = None
+        self.is_closed = False
+        self.is_new = True
+        self.idle_since = 0.0
+
+    # What the pool and the answer use.
+
+    def is_usable(self) -> bool:
+        return not self.is_closed and self._transport is not None and not self._transport.is_closing()
+
+    def is_fresh(self) -> bool:
+        """Whether the server can hardly have closed it unnoticed."""
+        return self.is_new or self._loop.time() - self.idle_since < FRESH_SECONDS
+
+    async def request(self, head: bytes, body: bytes, seconds_max: float) -> Answer:
+        """Send one request, wait for its answer or the beginning of a long one. Raises UpstreamError, TooSlow."""
+        transport = self._transport
+        if transport is None or not self.is_usable():
+            raise UpstreamError("the connection is closed", was_sent=False)
+        self._parser = httptools.HttpResponseParser(self)
+        self._headers, self._header_bytes, self._held = {}, 0, 0
+        self._answer, self._is_whole, self._is_returned, self._seconds_max = None, False, False, seconds_max
+        future: asyncio.Future[Answer] = self._loop.create_future()
+        self._future = future
+        timer = self._loop.call_later(seconds_max, self._too_slow, seconds_max)
+        try:
+            if len(body) < HELD_BYTES_MAX:
+                transport.write(head + body)
+            else:
+                transport.write(head)
+                transport.write(body)
+            return await future
+        except asyncio.CancelledError:
+            self.abort()
+            raise
+        finally:
+            timer.cancel()
+
+    async def next_chunk(self) -> bytes:
+        """More of a long answer, b"" at its end. Raises UpstreamError."""
+        while not self._parts:
+            if self._is_whole:
+                return b""
+            if self._failure is not None or self.is_closed:
+                raise UpstreamError(f"the answer ended early: {self._failure or 'connection closed'}", was_sent=True)
+            self._resume_reading()
+            self._arrived = self._loop.create_future()
+            timer = self._loop.call_later(self._seconds_max, self._too_slow, self._seconds_max)
+            try:
+                await self._arrived
+            finally:
+                timer.cancel()
+        chunk = self._parts.popleft()
+        self._held -= len(chunk)
+        if self._held < QUEUED_BYTES_MAX // 2:
+            self._resume_reading()
+        return chunk
+
+    def peek(self) -> bytes:
+        """The beginning of what arrived and was not taken yet; the first piece alone may be very short."""
+        return b"".join(islice(self._parts, PEEKED_PARTS))
+
+    async def hold(self, answer: Answer, bytes_max: int) -> None:
+        """Let the answer arrive without taking it, up to `bytes_max`. Raises UpstreamError."""
+        parts: list[bytes] = []
+        size = 0
+        while size <= bytes_max:
+            chunk = await self.next_chunk()
+            if not chunk:
+                answer.body = b"".join(parts)
+                self.finish_answer()
+                return
+            parts.append(chunk)
+            size += len(chunk)
+        self._parts.extendleft(reversed(parts))
+        self._held += size
+
+    def finish_answer(self) -> None:
+        """The answer has been taken, or will not be."""
+        if not self._is_whole or self._parts:
+            self.abort()
+        elif not self._is_returned:
+            self._hand_back()
+
+    def abort(self) -> None:
+        self.is_closed = True
+        if self._transport is not None:
+            self._transport.abort()
+
+    def close(self) -> None:
+        self.is_closed = True
+        if self._transport is not None:
+            self._transport.close()
+
+    # asyncio's protocol.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self._parser is None or self._is_whole:
+            # Nothing was asked: whatever the server says, its next answer could not be told from this.
+            self.abort()
+            return
+        self.is_new = False
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            self._fail(UpstreamError(f"the server's answer is not HTTP: {error}", was_sent=True))
+            return
+        self._deliver()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.is_closed = True
+        if self._ends_with_connection and error is None and self._failure is None:
+            self._is_whole = True
+            self._deliver()
+            self._wake()
+        elif not self._is_whole:
+            reason = f": {error}" if error else ""
+            self._fail(self._failure or UpstreamError(f"the server closed the connection{reason}", was_sent=True))
+        self._give_back(self)
+
+    # The parser's callbacks.
+
+    def on_message_begin(self) -> None:
+        self._headers = {}
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._header_bytes += len(name) + len(value)
+        if self._header_bytes > HEADER_BYTES_MAX:
+            raise ValueError("the headers of the answer are too long")
+        self._headers[name.lower()] = value
+
+    def on_headers_complete(self) -> None:
+        if self._is_whole:
+            raise ValueError("two answers to one request")
+        status = self._parser.get_status_code()
+        if status >= 200:
+            self._answer = Answer(self, status, self._headers)
+            is_delimited = b"content-length" in self._headers or b"transfer-encoding" in self._headers
+            self._ends_with_connection = not is_delimited and status != 204
+
+    def on_body(self, chunk: bytes) -> None:
+        self._parts.append(chunk)
+        self._held += len(chunk)
+
+    def on_message_complete(self) -> None:
+        # 100 Continue is a message of its own to the parser.
+        self._is_whole = self._answer is not None
+        self._ends_with_connection = False
+        # Only right here does the parser know.
+        self._may_stay_open = self._parser.should_keep_alive()
+
+    # Inside.
+
+    def _deliver(self) -> None:
+        answer, future = self._answer, self._future
+        if answer is None:
+            return
+        if future is None or future.done():
+            self._wake()
+        elif self._is_whole:
+            parts = self._parts
+            answer.body = parts[0] if len(parts) == 1 else b"".join(parts)
+            parts.clear()
+            future.set_result(answer)
+            self._hand_back()
+        elif self._held > HELD_BYTES_MAX:
+            future.set_result(answer)
+        if self._held > QUEUED_BYTES_MAX and self._is_reading and self._transport is not None:
+            self._is_reading = False
+            self._transport.pause_reading()
+
+    def _hand_back(self) -> None:
+        """Ready for the next request, or done with."""
+        self._is_returned = True
+        self.idle_since = self._loop.time()
+        self._future = None
+        if self.is_closed or not self._may_stay_open:
+            self.close()
+        else:
+            self._remember_session()
+            self._give_back(self)
+
+    def _remember_session(self) -> None:
+        """Tickets of TLS 1.3 come with the first data, not with the handshake."""
+        assert self._transport is not None
+        tls = self._transport.get_extra_info("ssl_object")
+        if tls is not None and not self._is_session_known and isinstance(tls.context, ResumingContext):
+            self._is_session_known = True
+            tls.context.last_session = tls.session
+
+    def _resume_reading(self) -> None:
+        if not self._is_reading and self._transport is not None and not self.is_closed:
+            self._is_reading = True
+            self._transport.resume_reading()
+
+    def _too_slow(self, seconds: float) -> None:
+        self._fail(TooSlow(f"no answer within {seconds:g} seconds", was_sent=True))
+
+    def _fail(self, error: Exception) -> None:
+        self._failure = error
+        self.abort()
+        if self._future is not None and not self._future.done():
+            self._future.set_exception(error)
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._arrived is not None and not self._arrived.done():
+            self._arrived.set_result(None)

@@ -1,0 +1,137 @@
+"""Puts a bridge together and runs it: what `hms-gateway bridge` does."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+import structlog
+import uvloop
+
+from hms_gateway.bridge.relays.greeting import find_problem
+from hms_gateway.bridge.relays.https_relay import HttpsRelay, RelayOptions
+from hms_gateway.bridge.relays.transcoding import Tjson, Unchanged
+from hms_gateway.bridge.relays.upstream import Origin, client_tls
+from hms_gateway.bridge.relays.upstream_pool import UpstreamPool
+from hms_gateway.bridge.server.call_log import CallLog
+from hms_gateway.bridge.server.metrics import BridgeMetrics
+from hms_gateway.bridge.server.server import BridgeServer, serve_until_told
+from hms_gateway.bridge.server.serving import ServerOptions
+from hms_gateway.bridge.server.side_port import SidePort
+from hms_gateway.bridge.thrift.sasl import Credentials
+from hms_gateway.runtime.kerberos import ServiceTickets
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.wire import make_codecs
+
+_OPEN_TO = {
+    "machine": "--open: every account of this machine",
+    "network": "--allow-remote: every client that reaches this address",
+}
+_log = structlog.get_logger("hms_gateway.bridge")
+
+
+@dataclass(frozen=True, slots=True)
+class BridgeSettings:
+    """All that can be set. `keeps_keys` None decides by the encoding: our gateway keeps them, others do not.
+
+    `negotiates` logs in with Kerberos tickets instead of `credentials`.
+    """
+
+    url: str
+    server: ServerOptions = field(default_factory=ServerOptions)
+    credentials: Credentials | None = None
+    negotiates: bool = False
+    cacert: Path | None = None
+    is_insecure: bool = False
+    encoding: Literal["binary", "tjson"] = "binary"
+    keeps_keys: bool | None = None
+    acts_for_users: bool = False
+    side_host: str = "127.0.0.1"
+    side_port: int | None = 9084
+    upstream_connections_max: int = 100
+    call_seconds_max: float = 600.0
+    patience_seconds: float = 5.0
+    logs_calls: bool = True
+    limits: Limits = field(default_factory=Limits)
+
+
+def run_bridge(settings: BridgeSettings, on_listening: Callable[[int, int | None], None]) -> None:
+    """Run until SIGTERM or SIGINT. `on_listening` gets the Thrift port and the side port.
+
+    Raises ValueError for settings that cannot be, OSError when a port or the certificate cannot be had, KerberosError.
+    """
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_run(settings, on_listening))
+
+
+async def _run(settings: BridgeSettings, on_listening: Callable[[int, int | None], None]) -> None:
+    call_log = CallLog() if settings.logs_calls else None
+    metrics = BridgeMetrics()
+    server = make_bridge(settings, metrics, call_log)
+    side = SidePort({"/healthz": lambda: b"ok\n", "/metrics": metrics.text})
+    greeting: asyncio.Task[None] | None = None
+
+    def listening(port: int) -> None:
+        nonlocal greeting
+        on_listening(port, side_port)
+        if settings.server.lets_in in _OPEN_TO:
+            text = f"{_OPEN_TO[settings.server.lets_in]} may call without a password, and does so with the bridge's own"
+            _log.warning(text, address=f"{settings.server.host}:{port}")
+        if settings.credentials is not None or settings.negotiates:
+            greeting = asyncio.create_task(_greet(server))
+
+    try:
+        side_port = None
+        if settings.side_port is not None:
+            with _named(f"http://{settings.side_host}:{settings.side_port} for /healthz cannot be listened on"):
+                side_port = await side.start(settings.side_host, settings.side_port)
+        with _named(f"thrift://{settings.server.host}:{settings.server.port} cannot be listened on"):
+            await serve_until_told(server, listening)
+    finally:
+        if greeting is not None:
+            greeting.cancel()
+        await side.stop()
+        if call_log is not None:
+            call_log.close()
+
+
+async def _greet(server: BridgeServer) -> None:
+    problem = await find_problem(server.relay, server.codecs)
+    if problem is None:
+        _log.info("the gateway answers")
+    else:
+        _log.warning("the gateway cannot be used", problem=problem)
+
+
+@contextlib.contextmanager
+def _named(problem: str) -> Iterator[None]:
+    """Say of an OSError what could not be done."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(f"{problem}: {error}") from error
+
+
+def make_bridge(settings: BridgeSettings, metrics: BridgeMetrics, call_log: CallLog | None) -> BridgeServer:
+    """A bridge that is not listening yet. Inside a running loop. Raises ValueError, OSError, KerberosError."""
+    codecs = make_codecs(settings.limits)
+    with _named(f"certificate {settings.cacert} cannot be read"):
+        tls = client_tls(None if settings.cacert is None else str(settings.cacert), is_insecure=settings.is_insecure)
+    pool = UpstreamPool(Origin.of(settings.url, tls), settings.upstream_connections_max)
+    is_binary = settings.encoding == "binary"
+    options = RelayOptions(
+        url=settings.url,
+        credentials=settings.credentials,
+        tickets=ServiceTickets(urlsplit(settings.url).hostname or "") if settings.negotiates else None,
+        keeps_keys=is_binary if settings.keeps_keys is None else settings.keeps_keys,
+        acts_for_users=settings.acts_for_users,
+        call_seconds_max=settings.call_seconds_max,
+        patience_seconds=settings.patience_seconds,
+        reply_bytes_max=settings.limits.body_bytes_max,
+    )
+    relay = HttpsRelay(pool, Unchanged() if is_binary else Tjson(codecs), options)
+    metrics.watch("upstream_connections", "Connections to the gateway", lambda: relay.open_connections)
+    return BridgeServer(relay, settings.server, settings.limits, codecs=codecs, metrics=metrics, call_log=call_log)

@@ -1,0 +1,38 @@
+"""What the bridge knows of one client connection."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from hms_gateway.bridge.thrift.sasl import Credentials
+from hms_gateway.runtime.addresses import is_loopback, share_of
+
+
+@dataclass(slots=True)
+class Session:
+    """`user` and `groups` as `set_ugi` named them, unproven; `credentials` as SASL PLAIN brought them.
+
+    `share_address` is whose share of an address the client uses, None on the machine itself, which users share.
+    `gone` is set when the client has closed its side of the connection, or it is lost.
+    """
+
+    address: str = ""
+    share_address: str | None = None
+    user: str = ""
+    groups: tuple[str, ...] = ()
+    credentials: Credentials | None = None
+    needs_length: bool = False
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def until_gone(self) -> None:
+        """Returns when the connection is lost."""
+        await self.gone.wait()
+
+    @property
+    def shown_user(self) -> str:
+        """Who the log says is calling."""
+        return self.credentials.user if self.credentials is not None else self.user
+
+
+def share_address(host: str) -> str | None:
+    """Whose share of an address a client from `host` uses; all users of this machine have the same address."""
+    return None if is_loopback(host) else share_of(host)

@@ -1,0 +1,174 @@
+"""Learns from a database that only a query can tell about whether anything was committed.
+
+One question serves every lookup that was waiting when it was put; a lookup that arrives while it runs waits for the
+next one, because the running one may have looked before a change that the lookup must see. The question is put on a
+connection of its own and its answer is awaited by the event loop: a thread for each would cost more than the question.
+Only when the answer is that something happened, or there is no such connection, a thread reads the changes.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol, TypeAlias
+
+import structlog
+
+from hms_gateway.metastore.ports.store import EventId, StoredEvent
+
+ANSWER_SECONDS_MAX: Final = 5.0
+
+Done: TypeAlias = Callable[[Exception | None], None]
+"""Called once: with None when every change committed before the question is applied, else with what went wrong."""
+
+_log = structlog.get_logger("hms_gateway.cache")
+
+
+class VersionWatch(Protocol):
+    """A connection that asks for the newest event's id without waiting. After an error it is of no more use."""
+
+    @property
+    def sees_lasting_only(self) -> bool:
+        """Whether what it tells of is never lost again. Else it may be, in a crash, and the connection is lost then."""
+
+    def fileno(self) -> int:
+        """The socket, readable when there may be an answer."""
+
+    def ask(self) -> None:
+        """Send the question. Raises StoreUnavailable."""
+
+    def answer(self) -> EventId | None:
+        """The answer as far as it has arrived, None before. Raises StoreUnavailable."""
+
+    def close(self) -> None:
+        """Give the connection back."""
+
+
+class QueriedFeed(Protocol):
+    def version_watch(self) -> VersionWatch | None:
+        """A new watch, None where there is no such thing. Connects, so it takes time. Raises StoreUnavailable."""
+
+    def version(self) -> EventId:
+        """See `replies.ChangeFeed`."""
+
+    def changes_since(self, event_id: EventId) -> Sequence[StoredEvent]:
+        """See `replies.ChangeFeed`."""
+
+
+class Freshness:
+    """`version` is the newest event that was applied, `apply` takes the ones after it. For the event loop's thread.
+
+    `restart` is called with the newest event where those that were applied may be lost.
+    """
+
+    def __init__(
+        self,
+        feed: QueriedFeed,
+        version: Callable[[], EventId],
+        apply: Callable[[Sequence[StoredEvent]], None],
+        restart: Callable[[EventId], None],
+    ) -> None:
+        self._feed = feed
+        self._version = version
+        self._apply = apply
+        self._restart = restart
+        self._is_in_doubt = False
+        self._watch: VersionWatch | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._has_no_watch = False
+        # Who waits for the question that was put, and who for the next one.
+        self._asked: list[Done] = []
+        self._next: list[Done] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._reading: asyncio.Task[None] | None = None
+
+    def refresh(self, done: Done) -> None:
+        """Apply every event that was committed before this was called, then call `done`; never at once."""
+        self._next.append(done)
+        if not self._asked:
+            self._ask()
+
+    def close(self) -> None:
+        """Give the connection back; nobody may be waiting any more."""
+        self._drop_watch()
+
+    def _ask(self) -> None:
+        self._asked, self._next = self._next, []
+        if self._watch is not None and self._loop is not None:
+            try:
+                self._watch.ask()
+                self._timer = self._loop.call_later(ANSWER_SECONDS_MAX, self._answer_is_late)
+                return
+            except Exception as error:
+                self._lose_watch(error)
+        self._read_in_thread()
+
+    def _readable(self) -> None:
+        if self._watch is None:
+            return
+        try:
+            version = self._watch.answer()
+        except Exception as error:
+            self._lose_watch(error)
+            if self._timer is not None:
+                self._stop_timer()
+                self._read_in_thread()
+            return
+        if version is None or self._timer is None:
+            return
+        self._stop_timer()
+        if version == self._version():
+            self._finish(None)
+        else:
+            self._read_in_thread()
+
+    def _answer_is_late(self) -> None:
+        self._timer = None
+        self._lose_watch(TimeoutError(f"no answer within {ANSWER_SECONDS_MAX:g} seconds"))
+        self._read_in_thread()
+
+    def _read_in_thread(self) -> None:
+        # The loop itself keeps only weak references to its tasks.
+        self._reading = asyncio.get_running_loop().create_task(self._read_changes())
+
+    async def _read_changes(self) -> None:
+        try:
+            if self._watch is None and not self._has_no_watch:
+                self._keep_watch(await asyncio.to_thread(self._feed.version_watch))
+            if self._is_in_doubt:
+                self._restart(await asyncio.to_thread(self._feed.version))
+                self._is_in_doubt = False
+            self._apply(await asyncio.to_thread(self._feed.changes_since, self._version()))
+        except Exception as error:
+            self._finish(error)
+        else:
+            self._finish(None)
+
+    def _finish(self, error: Exception | None) -> None:
+        asked, self._asked = self._asked, []
+        for done in asked:
+            done(error)
+        # One of those may have begun the next question.
+        if self._next and not self._asked:
+            self._ask()
+
+    def _keep_watch(self, watch: VersionWatch | None) -> None:
+        self._has_no_watch = watch is None
+        if watch is not None:
+            self._watch = watch
+            self._loop = asyncio.get_running_loop()
+            self._loop.add_reader(watch.fileno(), self._readable)
+
+    def _lose_watch(self, error: Exception) -> None:
+        _log.warning("the connection that watches for changes is lost", problem=repr(error))
+        self._drop_watch()
+
+    def _drop_watch(self) -> None:
+        watch, self._watch = self._watch, None
+        if watch is not None and self._loop is not None:
+            self._is_in_doubt = self._is_in_doubt or not watch.sees_lasting_only
+            self._loop.remove_reader(watch.fileno())
+            watch.close()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

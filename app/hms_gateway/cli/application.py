@@ -1,0 +1,292 @@
+"""Commands and options. What a command does is in a module of its own, imported when the command runs."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hms_gateway.cli.calls.target_options import FILE, password_stdin_option, target_of, target_options
+from hms_gateway.cli.coordination.lease_group import leases
+from hms_gateway.cli.coordination.lock_group import locks
+from hms_gateway.cli.operations.bridge_command import bridge
+from hms_gateway.cli.terminal.groups import Group
+from hms_gateway.cli.terminal.importing import uncollected
+from hms_gateway.cli.terminal.output import fail
+from hms_gateway.cli.terminal.signals import ignore_hang_up
+
+if TYPE_CHECKING:
+    from hms_gateway.runtime.settings import Settings
+
+_EXAMPLES = """\b
+Examples:
+  hms-gateway serve                                data in ./var, https://localhost:30443
+  hms-gateway serve --demo                         with a sample table to look at
+  hms-gateway user add alice                       asks for the password
+  hms-gateway call -k get_all_databases            asks for admin's password
+  hms-gateway call -k get_table sales orders
+  hms-gateway call --explain create_table          what the method takes
+  hms-gateway locks show --blocking                who holds up whom
+"""
+_SERVE_EXAMPLES = """\b
+Examples:
+  hms-gateway serve --data-dir /srv/hms --host 0.0.0.0
+  hms-gateway serve --database postgresql+psycopg://hms@db.example.org/hms --workers 4
+  hms-gateway serve --config /etc/hms-gateway/hms-gateway.toml
+"""
+_MIGRATE_EXAMPLES = """\b
+Example:
+  hms-gateway migrate --database postgresql+psycopg://hms@db.example.org/hms
+"""
+_BACKUP_EXAMPLES = """\b
+Example:
+  hms-gateway backup --data-dir /srv/hms /backup/hms-$(date +%F).db
+"""
+_CHECK_EXAMPLES = """\b
+Examples:
+  hms-gateway check --data-dir /srv/hms/var
+  hms-gateway check --data-dir /srv/hms/var --remove
+  hms-gateway check --config /etc/hms-gateway/hms-gateway.toml --json > report.json
+"""
+_USER_EXAMPLES = """\b
+Examples:
+  hms-gateway user add alice                       asks for the password
+  hms-gateway user add alice --password-stdin < password
+  hms-gateway user add admin                       a new password, when it got lost
+"""
+_CALL_EXAMPLES = """\b
+A word is the next argument, or name=value. Structs, lists and maps are JSON
+with the field names that --explain shows; @file reads them from a file, - from
+standard input.
+
+\b
+Examples:
+  hms-gateway call get_partition_names sales orders max_parts=10
+  hms-gateway call create_database '{"name": "sales", "description": "sold"}'
+  hms-gateway call get_table_req dbName=sales tblName=orders
+  hms-gateway call --json get_table sales orders > orders.json
+  hms-gateway call create_table @orders.json
+"""
+
+config_option = click.option(
+    "--config",
+    envvar="HMS_GATEWAY_CONFIG",
+    show_envvar=True,
+    type=FILE,
+    help="TOML file with settings.",
+    metavar="FILE",
+)
+data_dir_option = click.option(
+    "--data-dir", type=FILE, metavar="FOLDER", help="Folder of database, certificate and users. [default: var]"
+)
+database_option = click.option(
+    "--database", metavar="URL", help="SQLAlchemy URL of the database; unset is SQLite in the data folder."
+)
+name_argument = click.argument("name", help="Name of the user.")
+
+
+@click.group(
+    cls=Group,
+    epilog=_EXAMPLES,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110, "show_default": True},
+)
+@click.version_option(package_name="hms-gateway", message="hms-gateway %(version)s", help="Show the version and leave.")
+def application() -> None:
+    """A Hive Metastore you install with pip and call over HTTPS."""
+
+
+@application.command(epilog=_SERVE_EXAMPLES)
+@config_option
+@click.option("--host", help="Address to listen on, 0.0.0.0 to be reached from elsewhere. [default: 127.0.0.1]")
+@click.option("--port", type=int, help="Port to listen on, 0 takes a free one. [default: 30443]")
+@data_dir_option
+@database_option
+@click.option(
+    "--demo", is_flag=True, help="Load the protocol document's sample table; web pages served by localhost may call."
+)
+@click.option(
+    "--thrift-port", type=int, help="Also serve Thrift over TCP to this machine, for PySpark and PyIceberg: 9083."
+)
+@click.option(
+    "--thrift-open",
+    is_flag=True,
+    default=None,
+    help="Let every account of this machine use the Thrift port, not only the one that runs the gateway.",
+)
+@click.option("--workers", type=int, help="Server processes; on SQLite one is fastest. [default: 1]")
+@click.option("--tls/--no-tls", default=None, help="HTTPS, or HTTP that anybody can read. [default: tls]")
+@click.option(
+    "--tls-certificate", type=FILE, metavar="FILE", help="PEM certificate chain; unset makes one on the first start."
+)
+@click.option("--tls-key", type=FILE, metavar="FILE", help="PEM private key of --tls-certificate.")
+@click.option("--log-level", help="debug, info, warning or error. [default: info]")
+def serve(config: Path | None, database: str | None, demo: bool, **given: Any) -> None:
+    """Run a gateway until it is told to stop (Ctrl-C or SIGTERM).
+
+    The first start makes a certificate and the user admin, and prints admin's password once. Every setting can also
+    stand in the file of --config or in the environment as HMS_GATEWAY_NAME; an option here wins over both.
+    """
+    ignore_hang_up()
+    settings = _settings(config, database_url=database, **given)
+    with uncollected():
+        from hms_gateway.cli.operations.serving import run_server
+
+    run_server(settings, config, demo=demo)
+
+
+@application.command(epilog=_MIGRATE_EXAMPLES)
+@config_option
+@data_dir_option
+@database_option
+def migrate(config: Path | None, data_dir: Path | None, database: str | None) -> None:
+    """Make or change the tables of the database as this version needs them.
+
+    On SQLite `serve` does it itself; other databases want this command before the first start of every version. It does
+    no harm when there is nothing to do.
+    """
+    settings = _settings(config, data_dir=data_dir, database_url=database)
+    from hms_gateway.cli.operations.migrating import run_migration
+
+    run_migration(settings)
+
+
+@application.command(epilog=_BACKUP_EXAMPLES)
+@click.argument("file", type=FILE, help="A file that does not exist yet.")
+@config_option
+@data_dir_option
+@database_option
+def backup(file: Path, config: Path | None, data_dir: Path | None, database: str | None) -> None:
+    """Copy the embedded database into FILE, while a gateway uses it or not.
+
+    The copy is one consistent state, checked, and its mode is the database's. For other databases it names the command
+    that backs them up.
+    """
+    settings = _settings(config, data_dir=data_dir, database_url=database)
+    from hms_gateway.cli.operations.backing_up import run_backup
+
+    run_backup(settings, file)
+
+
+@application.command(epilog=_CHECK_EXAMPLES)
+@config_option
+@data_dir_option
+@database_option
+@click.option("--remove", is_flag=True, help="Remove directories without a row that hold no files.")
+@click.option("--remove-with-files", is_flag=True, help="Remove them with the files they hold. Look at the list first.")
+@click.option(
+    "--older-than",
+    type=click.FloatRange(min=0),
+    default=600,
+    metavar="SECONDS",
+    help="Leave out directories without a row in which something changed since: they may get their row yet.",
+)
+@click.option("--json", "as_json", is_flag=True, help="JSON on a terminal too.")
+def check(
+    config: Path | None,
+    data_dir: Path | None,
+    database: str | None,
+    remove: bool,
+    remove_with_files: bool,
+    older_than: float,
+    as_json: bool,
+) -> None:
+    """Compare the catalog with the directories, while a gateway runs or not.
+
+    Finds directories that look like those of databases, tables and partitions and have no row, as a gateway leaves
+    that was killed; managed tables and partitions whose directory is missing; what lies outside the roots; moves that
+    did not end; damage of an embedded database. One line for each on a terminal, one JSON object for each otherwise.
+    The exit status is 0 when nothing is left, 1 when something is, 2 when the check was not possible.
+    """
+    settings = _settings(config, data_dir=data_dir, database_url=database)
+    from hms_gateway.cli.operations.checking import CheckOptions, run_check
+
+    run_check(settings, CheckOptions(remove or remove_with_files, remove_with_files, older_than, as_json))
+
+
+# Negative numbers are arguments, not options.
+@application.command(epilog=_CALL_EXAMPLES, context_settings={"ignore_unknown_options": True})
+@click.argument("method", required=False, help="Name of the method.")
+@click.argument("arguments", nargs=-1, metavar="[ARGUMENT]...", help="Its arguments, see below.")
+@target_options
+@click.option("--json", "as_json", is_flag=True, help="JSON on a terminal too.")
+@click.option("--explain", is_flag=True, help="Show what METHOD takes, call nothing.")
+@click.option("--list", "show_list", is_flag=True, help="Show all methods, call nothing.")
+def call(
+    method: str | None, arguments: tuple[str, ...], as_json: bool, explain: bool, show_list: bool, **target: Any
+) -> None:
+    """Call one method of any metastore that speaks Thrift JSON over HTTP, and print the answer.
+
+    Tables on a terminal, JSON with the IDL's field names otherwise. The password comes from HMS_GATEWAY_PASSWORD,
+    --password-file or --password-stdin, or is asked for. The exit status is 1 when the metastore refuses, 2 when none
+    answers.
+    """
+    from hms_gateway.cli.calls import explaining
+
+    if show_list:
+        explaining.print_methods()
+    elif method is None:
+        fail("which method?", "hms-gateway call --list shows all of them, hms-gateway call --help how to call them")
+    elif explain:
+        explaining.print_explanation(method)
+    else:
+        explaining.find_method(method)
+        from hms_gateway.cli.calls import calling
+
+        calling.run_call(target_of(**target), method, arguments, as_plain_json=as_json)
+
+
+application.add_command(bridge)
+
+
+@application.group(cls=Group, epilog=_USER_EXAMPLES)
+def user() -> None:
+    """Who may call: the users in the gateway's password file."""
+
+
+@user.command("add")
+@name_argument
+@password_stdin_option
+@config_option
+@data_dir_option
+def add_user(name: str, password_stdin: bool, config: Path | None, data_dir: Path | None) -> None:
+    """Add a user, or give an existing one a new password.
+
+    Asks for the password twice, unless it comes from standard input. A running gateway lets the user in at once.
+    """
+    from hms_gateway.cli.operations.user_commands import add, new_password
+
+    settings = _settings(config, data_dir=data_dir)
+    add(settings.users_path, name, new_password(name, from_stdin=password_stdin))
+
+
+@user.command("remove")
+@name_argument
+@config_option
+@data_dir_option
+def remove_user(name: str, config: Path | None, data_dir: Path | None) -> None:
+    """Remove a user. A running gateway notices within a second."""
+    from hms_gateway.cli.operations.user_commands import remove
+
+    remove(_settings(config, data_dir=data_dir).users_path, name)
+
+
+@user.command("list")
+@config_option
+@data_dir_option
+def list_users(config: Path | None, data_dir: Path | None) -> None:
+    """Show the names of the users, one per line."""
+    from hms_gateway.cli.operations.user_commands import print_users
+
+    print_users(_settings(config, data_dir=data_dir).users_path)
+
+
+application.add_command(locks)
+application.add_command(leases)
+
+
+def _settings(config: Path | None, **given: Any) -> "Settings":
+    from hms_gateway.runtime.settings import SettingsError, load_settings
+
+    try:
+        return load_settings(config, **given)
+    except SettingsError as error:
+        fail(str(error), "hms-gateway serve --help and docs/operations.md name the settings")

@@ -1,0 +1,172 @@
+"""`hms-gateway call`: one call to any metastore over HTTPS."""
+
+import contextlib
+import os
+import ssl
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+from rich.status import Status
+
+from hms_gateway.cli.calls.arguments import ArgumentError, parse_arguments
+from hms_gateway.cli.calls.explaining import find_method
+from hms_gateway.cli.calls.plain_values import as_json
+from hms_gateway.cli.calls.rendering import print_value
+from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail, out
+from hms_gateway.client.metastore_client import ClientError, MetastoreClient, Progress, TicketAuth
+from hms_gateway.idl.signatures import signature
+from hms_gateway.rpc.call import Dialect
+from hms_gateway.rpc.dialects import methods_of
+from hms_gateway.runtime.kerberos import KerberosError, ServiceTickets
+from hms_gateway.structs import ThriftException
+from hms_gateway.wire import ApplicationError, ApplicationErrorType
+
+PASSWORD_VARIABLE = "HMS_GATEWAY_PASSWORD"
+PROGRESS_AFTER_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Whom to call, and as whom; without a password with Kerberos tickets."""
+
+    url: str
+    user: str
+    password: str | None
+    verify: bool | ssl.SSLContext
+    headers: dict[str, str]
+    timeout_seconds: float
+
+    @property
+    def dialect(self) -> Dialect:
+        """The last part of the URL's path tells: the gateway serves the shapes of Hive 4 at /metastore."""
+        path = self.url.partition("://")[2].partition("/")[2].partition("?")[0]
+        return Dialect.HIVE_4 if path.rstrip("/*") == "metastore" else Dialect.HIVE_2_3
+
+
+def find_password(user: str, file: Path | None, *, from_stdin: bool) -> str:
+    """From standard input, a file or the environment, else asked for. Never from the command line."""
+    if from_stdin:
+        return sys.stdin.readline().rstrip("\r\n")
+    if file is not None:
+        try:
+            return file.read_text(encoding="utf-8").partition("\n")[0].rstrip("\r")
+        except (OSError, UnicodeDecodeError) as error:
+            fail(f"password file {file} cannot be read: {error}")
+    if PASSWORD_VARIABLE in os.environ:
+        return os.environ[PASSWORD_VARIABLE]
+    if not sys.stdin.isatty():
+        fail("no password", f"set {PASSWORD_VARIABLE}, or use --password-file or --password-stdin")
+    password: str = click.prompt(f"Password of {user}", hide_input=True, err=True)
+    return password
+
+
+def find_ticket(url: str) -> str:
+    """Whose Kerberos tickets there are."""
+    try:
+        return ServiceTickets(urlsplit(url).hostname or "").user()
+    except KerberosError as error:
+        fail(str(error), "kinit gets a ticket")
+
+
+def find_trust(cacert: Path | None, *, insecure: bool) -> bool | ssl.SSLContext:
+    """What the server's certificate is checked against: the system's authorities, one file, or nothing."""
+    if insecure:
+        return False
+    if cacert is None:
+        return True
+    try:
+        return ssl.create_default_context(cafile=str(cacert))
+    except (OSError, ssl.SSLError) as error:
+        fail(f"certificate {cacert} cannot be read: {error}")
+
+
+def parse_headers(lines: Sequence[str]) -> dict[str, str]:
+    """`Name: value` lines by name."""
+    headers = {}
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if not colon or not name.strip():
+            fail(f"header {line!r} is not NAME: VALUE")
+        headers[name.strip()] = value.strip()
+    return headers
+
+
+def run_call(target: Target, name: str, words: Sequence[str], *, as_plain_json: bool) -> None:
+    """Call, print the answer; leaves with EXIT_REFUSED when the metastore refuses and EXIT_FAILED when none answers."""
+    method = methods_of(target.dialect)[find_method(name).name]
+    misspelt = next((word for word in words if word.startswith("--")), None)
+    if misspelt is not None:
+        fail(f"there is no option {misspelt}", "text that begins so is given as name=value")
+    try:
+        arguments = parse_arguments(method, words)
+    except ArgumentError as error:
+        fail(str(error), signature(method.definition))
+    value = _answer(target, name, arguments)
+    kind = method.definition.returns
+    if out.is_terminal and not as_plain_json:
+        print_value(out, kind, value)
+    elif kind is not None:
+        sys.stdout.write(as_json(kind, value) + "\n")
+
+
+def _answer(target: Target, name: str, arguments: dict[str, Any]) -> Any:
+    with connected(target) as client, show_progress(name) as on_progress:
+        return client.call(name, on_progress=on_progress, **arguments)
+
+
+@contextlib.contextmanager
+def connected(target: Target) -> Iterator[MetastoreClient]:
+    """A client; its errors end the command with EXIT_REFUSED when the metastore refuses, EXIT_FAILED without answer."""
+    try:
+        with _client(target) as client:
+            yield client
+    except ThriftException as error:
+        fail(f"{type(error).__name__}: {error.message or 'no message'}", exit_code=EXIT_REFUSED)
+    except ApplicationError as error:
+        is_unknown = error.type is ApplicationErrorType.UNKNOWN_METHOD
+        hint = f"the server at {target.url} does not know this method" if is_unknown else ""
+        fail(f"{error.type.name}: {error}", hint, exit_code=EXIT_REFUSED)
+    except ClientError as error:
+        fail(str(error), error.hint)
+
+
+def _client(target: Target) -> MetastoreClient:
+    return MetastoreClient(
+        target.url,
+        TicketAuth() if target.password is None else (target.user, target.password),
+        target.verify,
+        headers=target.headers,
+        timeout_seconds=target.timeout_seconds,
+        methods=methods_of(target.dialect),
+    )
+
+
+@contextlib.contextmanager
+def show_progress(name: str) -> Iterator[Progress]:
+    """Say on a terminal what is going on, as soon as the answer takes longer than people wait without wondering."""
+    status = Status(f"{name}: waiting", console=err)
+    started = time.monotonic()
+
+    def on_progress(received: int, total: int | None) -> None:
+        of_total = "" if total is None else f" of {total / 1e6:.1f}"
+        status.update(f"{name}: {received / 1e6:.1f}{of_total} MB received, {time.monotonic() - started:.0f} s")
+
+    timer = threading.Timer(PROGRESS_AFTER_SECONDS, status.start)
+    timer.daemon = True
+    if not err.is_terminal:
+        yield on_progress
+        return
+    timer.start()
+    try:
+        yield on_progress
+    finally:
+        timer.cancel()
+        timer.join()
+        status.stop()

@@ -1,0 +1,153 @@
+"""Values of IDL types as plain JSON with the IDL's field names, and back: what `call` reads and prints.
+
+Binary is base64; a map whose keys are no text has them as JSON text, because a JSON object knows nothing else.
+"""
+
+import base64
+import binascii
+import difflib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from hms_gateway.idl import BaseType, EnumType, ListType, MapType, SetType, StructType, Type
+from hms_gateway.structs import ENUMS, STRUCTS
+
+_INTEGER_BITS = {BaseType.I8: 8, BaseType.I16: 16, BaseType.I32: 32, BaseType.I64: 64}
+
+
+class PlainValueError(ValueError):
+    """A value does not fit its IDL type; the text names the place in it."""
+
+
+def to_plain(kind: Type, value: Any) -> Any:
+    """`value` in terms of JSON: structs and exceptions become objects of the fields that are set."""
+    if value is None:
+        return None
+    match kind:
+        case StructType(name):
+            fields = STRUCTS[name].definition.fields
+            pairs = ((field, getattr(value, field.name)) for field in fields)
+            return {field.name: to_plain(field.type, part) for field, part in pairs if part is not None}
+        case ListType(element):
+            return [to_plain(element, part) for part in value]
+        case SetType(element):
+            return sorted((to_plain(element, part) for part in value), key=str)
+        case MapType(key, element):
+            return {_key_text(key, name): to_plain(element, part) for name, part in value.items()}
+        case EnumType(name):
+            return _member_name(name, value)
+        case BaseType.BINARY:
+            return base64.b64encode(value).decode()
+        case _:
+            return value
+
+
+def from_plain(kind: Type, plain: Any, place: str) -> Any:
+    """The value of IDL type `kind` that `plain` (parsed JSON) stands for; `place` names it in errors.
+
+    Raises PlainValueError.
+    """
+    match kind:
+        case StructType(name):
+            return _struct(name, plain, place)
+        case ListType(element):
+            items = _of_type(plain, list, "a list", place)
+            return [from_plain(element, item, f"{place}[{index}]") for index, item in enumerate(items)]
+        case SetType(element):
+            return {from_plain(element, item, place) for item in _of_type(plain, list, "a list", place)}
+        case MapType(key, element):
+            pairs = _of_type(plain, dict, "an object", place).items()
+            return {_key(key, name, place): from_plain(element, part, f"{place}.{name}") for name, part in pairs}
+        case EnumType(name):
+            return _enum(name, plain, place)
+        case BaseType():
+            return _base(kind, plain, place)
+
+
+def as_json(kind: Type, value: Any) -> str:
+    """`value` as readable JSON text."""
+    return json.dumps(to_plain(kind, value), ensure_ascii=False, indent=2)
+
+
+def _struct(name: str, plain: Any, place: str) -> Any:
+    given: Mapping[str, Any] = _of_type(plain, dict, f"an object with the fields of {name}", place)
+    fields = {field.name: field for field in STRUCTS[name].definition.fields}
+    for unknown in given.keys() - fields.keys():
+        raise PlainValueError(f"{place}: {name} has no field {unknown!r}{did_you_mean(unknown, fields)}")
+    values = {
+        key: from_plain(fields[key].type, part, f"{place}.{key}") for key, part in given.items() if part is not None
+    }
+    return STRUCTS[name](**values)
+
+
+def did_you_mean(word: str, known: Any) -> str:
+    """`; did you mean x or y?`, or nothing when no known word is near."""
+    near = difflib.get_close_matches(word, list(known), n=3, cutoff=0.6)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+def _base(kind: BaseType, plain: Any, place: str) -> Any:
+    if kind in _INTEGER_BITS:
+        number = _of_type(plain, int, "a whole number", place)
+        bound = 1 << (_INTEGER_BITS[kind] - 1)
+        if not -bound <= number < bound:
+            raise PlainValueError(f"{place}: {number} does not fit in {kind.value}")
+        return number
+    if kind is BaseType.BOOL:
+        return _of_type(plain, bool, "true or false", place)
+    if kind is BaseType.DOUBLE:
+        return float(_of_type(plain, (int, float), "a number", place))
+    text = _of_type(plain, str, "text", place)
+    if kind is BaseType.STRING:
+        return _encodable(text, place)
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error as error:
+        raise PlainValueError(f"{place}: binary is written as base64: {error}") from error
+
+
+def _encodable(text: str, place: str) -> str:
+    """JSON can spell half a character, which no message can carry."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise PlainValueError(f"{place}: {text!r} is not text: {error.reason}") from error
+    return text
+
+
+def _of_type(plain: Any, types: Any, expected: str, place: str) -> Any:
+    is_misplaced_bool = isinstance(plain, bool) and types is not bool
+    if is_misplaced_bool or not isinstance(plain, types):
+        raise PlainValueError(f"{place}: expected {expected}, not {json.dumps(plain)[:80]}")
+    return plain
+
+
+def _enum(name: str, plain: Any, place: str) -> int:
+    members = ENUMS[name].__members__
+    if isinstance(plain, str) and plain in members:
+        return int(members[plain])
+    if isinstance(plain, int) and not isinstance(plain, bool):
+        return plain
+    raise PlainValueError(f"{place}: expected one of {', '.join(members)} or its number, not {json.dumps(plain)}")
+
+
+def _member_name(name: str, value: int) -> str | int:
+    """A number without a name stays one: servers newer than our IDL may send it."""
+    by_value = {int(member): key for key, member in ENUMS[name].__members__.items()}
+    return by_value.get(int(value), int(value))
+
+
+def _key_text(kind: Type, key: Any) -> str:
+    return key if kind is BaseType.STRING else json.dumps(to_plain(kind, key), ensure_ascii=False)
+
+
+def _key(kind: Type, text: str, place: str) -> Any:
+    if kind is BaseType.STRING:
+        return text
+    try:
+        plain = json.loads(text)
+    except ValueError as error:
+        raise PlainValueError(f"{place}: key {text!r} is not JSON") from error
+    key = from_plain(kind, plain, f"{place} key")
+    return tuple(key) if isinstance(key, list) else key

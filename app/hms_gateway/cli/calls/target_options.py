@@ -1,0 +1,101 @@
+"""The options that say whom to call and as whom, the same for every command that calls a metastore."""
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+if TYPE_CHECKING:
+    from hms_gateway.cli.calls.calling import Target
+
+DEFAULT_URL: Final = "https://localhost:30443/gateway/default/hmshttpthrift/api/hms"
+
+FILE: Final = click.Path(path_type=Path)
+SECONDS: Final = click.FloatRange(min=0, min_open=True)
+
+password_stdin_option = click.option(
+    "--password-stdin", is_flag=True, help="Read the password from standard input, first line."
+)
+_OPTIONS: Final = (
+    click.option(
+        "--url", envvar="HMS_GATEWAY_URL", show_envvar=True, default=DEFAULT_URL, help="Where the metastore is."
+    ),
+    click.option("--user", envvar="HMS_GATEWAY_USER", show_envvar=True, default="admin", help="User to log in as."),
+    password_stdin_option,
+    click.option(
+        "--password-file",
+        type=FILE,
+        metavar="FILE",
+        help="File whose first line is the password, instead of HMS_GATEWAY_PASSWORD.",
+    ),
+    click.option(
+        "--negotiate", is_flag=True, help="Log in with a Kerberos ticket, such as kinit gets, instead of a password."
+    ),
+    click.option("--insecure", "-k", is_flag=True, help="Take any certificate, as curl -k does."),
+    click.option("--cacert", type=FILE, metavar="FILE", help="PEM certificate to trust, such as var/certificate.pem."),
+    click.option("--header", "-H", multiple=True, metavar="'NAME: VALUE'", help="Header to send along."),
+    click.option("--timeout", type=SECONDS, default=600.0, help="Seconds to wait for the answer."),
+)
+
+
+def target_of(
+    *,
+    url: str,
+    user: str,
+    password_stdin: bool,
+    password_file: Path | None,
+    negotiate: bool,
+    insecure: bool,
+    cacert: Path | None,
+    header: tuple[str, ...],
+    timeout: float,
+) -> "Target":
+    """Whom the options name; asks for the password where nothing gives it."""
+    from hms_gateway.cli.calls import calling
+
+    if negotiate:
+        user, password = calling.find_ticket(url), None
+    else:
+        password = calling.find_password(user, password_file, from_stdin=password_stdin)
+    return calling.Target(
+        url=url,
+        user=user,
+        password=password,
+        verify=calling.find_trust(cacert, insecure=insecure),
+        headers=calling.parse_headers(header),
+        timeout_seconds=timeout,
+    )
+
+
+def check_words(given: Mapping[str, Any]) -> None:
+    """Ends the command when one of its words is no text: it could not be sent."""
+    from hms_gateway.cli.calls.arguments import is_text
+    from hms_gateway.cli.terminal.output import fail
+
+    for value in given.values():
+        for word in value if isinstance(value, tuple) else [value]:
+            if isinstance(word, str) and not is_text(word):
+                fail(f"{word!r} is not UTF-8")
+
+
+def target_options(command: Callable[..., None]) -> Callable[..., None]:
+    """`command` with the options added whose values `target_of` takes."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def with_target(command: Callable[..., None]) -> Callable[..., None]:
+    """`command` with these options added to its own; what they name becomes its first argument."""
+    names = inspect.signature(target_of).parameters
+
+    @functools.wraps(command)
+    def called(**given: Any) -> None:
+        check_words(given)
+        options = {name: given.pop(name) for name in names}
+        command(target_of(**options), **given)
+
+    return target_options(called)

@@ -1,0 +1,100 @@
+"""Runs a command for as long as a lock or lease is held, and keeps that alive meanwhile."""
+
+import contextlib
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import FrameType
+
+from hms_gateway.cli.terminal.output import err, fail
+from hms_gateway.client.metastore_client import ClientError
+from hms_gateway.structs import ThriftException
+
+STOP_SECONDS_MAX = 10.0
+
+
+class HoldingLost(Exception):
+    """What protected the command is gone, so the command was told to stop; the text says why."""
+
+
+def run_while_held(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    keep: Callable[[], None],
+    *,
+    every_seconds: float,
+    lost_after_seconds: float,
+) -> int:
+    """Run `command` and call `keep` now and then until it ends; its exit status, 128 and more for a signal.
+
+    An exception of the metastore from `keep` means that the hold is lost; when nobody answers it is lost after
+    `lost_after_seconds`. Raises HoldingLost.
+    """
+    try:
+        process = subprocess.Popen(command, env=dict(environment))
+    except OSError as error:
+        fail(f"{command[0]}: {error.strerror or error}")
+    with _passing_on(process):
+        try:
+            status = _watch(process, keep, every_seconds, lost_after_seconds)
+        except BaseException:
+            _stop(process)
+            raise
+    return 128 - status if status < 0 else status
+
+
+def _watch(
+    process: subprocess.Popen[bytes], keep: Callable[[], None], every_seconds: float, lost_after_seconds: float
+) -> int:
+    kept_at = time.monotonic()
+    while True:
+        # The command has the same terminal and decides itself what an interrupt means.
+        with contextlib.suppress(KeyboardInterrupt):
+            try:
+                return process.wait(every_seconds)
+            except subprocess.TimeoutExpired:
+                kept_at = _kept(keep, kept_at, lost_after_seconds - every_seconds)
+
+
+def _kept(keep: Callable[[], None], kept_at: float, silent_seconds_max: float) -> float:
+    """When it was last kept alive, after another try. Raises HoldingLost."""
+    asked_at = time.monotonic()
+    try:
+        keep()
+    except ThriftException as error:
+        raise HoldingLost(error.message or type(error).__name__) from error
+    except ClientError as error:
+        if time.monotonic() - kept_at >= silent_seconds_max:
+            raise HoldingLost(str(error)) from error
+        err.print(f"not kept alive, will try again: {error}", markup=False, highlight=False, soft_wrap=True)
+        return kept_at
+    return asked_at
+
+
+@contextlib.contextmanager
+def _passing_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """A signal to stop is for the command: what it was protected by is given back once it has ended.
+
+    What is ignored (SIGHUP under nohup) stays ignored, here as in the command.
+    """
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        process.send_signal(number)
+
+    passed_on = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, stop) for number in passed_on}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_SECONDS_MAX)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,111 @@
+"""What `hms-gateway leases` does."""
+
+import dataclasses
+import os
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from hms_gateway.cli.calls.calling import Target, connected
+from hms_gateway.cli.calls.objects import parse_object
+from hms_gateway.cli.calls.plain_values import as_json
+from hms_gateway.cli.coordination.holding import HoldingLost, run_while_held
+from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail
+from hms_gateway.client.lock_text import shown_text
+from hms_gateway.idl import ListType, StructType
+from hms_gateway.structs import Lease, LeaseObject
+
+LEASE_VARIABLE = "HMS_LEASE_ID"
+EVERYTHING = "*"
+
+_LEASES: Any = ListType(StructType("Lease"))
+_HEADER = ("Lease ID", "User", "Database", "Table", "Partition", "Type", "Start", "End")
+# Two extensions may fail before the lease is lost.
+_EXTENSIONS_PER_LEASE = 3
+
+
+def grab(
+    target: Target,
+    exclusive: Sequence[str],
+    shared: Sequence[str],
+    database: str,
+    seconds: int,
+    wait_seconds: int,
+    command: Sequence[str],
+) -> None:
+    """Print the lease's id, or run `command` under the lease and leave with its exit status."""
+    objects = [*_objects(exclusive, database, "x"), *_objects(shared, database, "s")]
+    if not objects:
+        fail("a lease of what?", "--exclusive OBJECT and --shared OBJECT name it")
+    with connected(target) as client:
+        lease_id: int = client.call("grab_lease", objects, seconds, wait_seconds)
+    if command:
+        raise click.exceptions.Exit(_run(target, lease_id, seconds, command))
+    print(lease_id)
+
+
+def show(target: Target, texts: Sequence[str], database: str, *, as_plain_json: bool) -> None:
+    with connected(target) as client:
+        found: list[Lease] = client.call("list_lease", _objects_or_all(texts, database))
+    lines = [_HEADER, *map(_cells, found)]
+    sys.stdout.write((as_json(_LEASES, found) if as_plain_json else "\n".join(map("\t".join, lines))) + "\n")
+
+
+def extend(
+    target: Target, lease_id: int, texts: Sequence[str], exclusive: Sequence[str], database: str, seconds: int
+) -> None:
+    objects = [*_objects(texts, database, "s"), *_objects(exclusive, database, "x")]
+    with connected(target) as client:
+        print(_time(client.call("extend_lease", lease_id, objects, seconds)))
+
+
+def drop(target: Target, lease_id: int, texts: Sequence[str], database: str) -> None:
+    with connected(target) as client:
+        client.call("drop_lease", lease_id, _objects(texts, database, "s"))
+
+
+def force_drop(target: Target, texts: Sequence[str], database: str) -> None:
+    with connected(target) as client:
+        client.call("force_drop_lease", _objects_or_all(texts, database))
+
+
+def _run(target: Target, lease_id: int, seconds: int, command: Sequence[str]) -> int:
+    """With a client of its own, which does not wait so long for an answer that the lease is lost meanwhile."""
+    every_seconds = seconds / _EXTENSIONS_PER_LEASE
+    impatient = dataclasses.replace(target, timeout_seconds=min(target.timeout_seconds, every_seconds))
+    with connected(impatient) as client:
+        try:
+            return run_while_held(
+                command,
+                {**os.environ, LEASE_VARIABLE: str(lease_id)},
+                lambda: client.call("extend_lease", lease_id, [], 0),
+                every_seconds=every_seconds,
+                lost_after_seconds=seconds,
+            )
+        except HoldingLost as error:
+            fail(f"the lease was lost, {command[0]} was told to stop: {error}", exit_code=EXIT_REFUSED)
+        finally:
+            client.call("drop_lease", lease_id, [])
+
+
+def _objects(texts: Sequence[str], database: str, lease_type: str) -> list[LeaseObject]:
+    return [LeaseObject(*parse_object(text, database), lease_type) for text in texts]
+
+
+def _objects_or_all(texts: Sequence[str], database: str) -> list[LeaseObject]:
+    """No objects mean all leases, which has to be said here: an empty variable of a script is no reason."""
+    return [] if list(texts) == [EVERYTHING] else _objects(texts, database, "s")
+
+
+def _cells(lease: Lease) -> tuple[str, ...]:
+    kind = "EXCLUSIVE" if lease.lease_type == "x" else "SHARED"
+    names = (shown_text(name) or "NULL" for name in (lease.db_name, lease.table_name, lease.partition_name))
+    times = (_time(lease.start_utc or 0), _time(lease.end_utc or 0))
+    return (str(lease.lease_id), shown_text(lease.user), *names, kind, *times)
+
+
+def _time(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

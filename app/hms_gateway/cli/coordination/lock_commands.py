@@ -1,0 +1,266 @@
+"""What `hms-gateway locks` does: statements become lock requests, locks become text."""
+
+import contextlib
+import dataclasses
+import os
+import socket
+import sys
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import click
+
+from hms_gateway.cli.calls.calling import Target, connected
+from hms_gateway.cli.calls.objects import parse_object
+from hms_gateway.cli.calls.plain_values import as_json
+from hms_gateway.cli.coordination.holding import HoldingLost, run_while_held
+from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail
+from hms_gateway.client.acquiring import (
+    SETTING_NAMES,
+    ConcurrencySettings,
+    LockAcquirer,
+    LockHolder,
+    LocksDenied,
+    PartitionKeys,
+    SettingError,
+)
+from hms_gateway.client.commands import CommandError, parse_command, parse_partition
+from hms_gateway.client.concurrency import (
+    HIVE_CODE,
+    HIVE_PAGE,
+    Command,
+    NeededLock,
+    NotAKey,
+    Operation,
+    Place,
+    in_key_order,
+    needed_locks,
+)
+from hms_gateway.client.lock_text import LockReason, explain_locks, show_blocking_locks, show_locks, show_locks_legacy
+from hms_gateway.idl import ListType, StructType
+from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.structs import BlockingLock, ShowLocksRequest, ShowLocksResponseElement
+
+LOCK_VARIABLE = "HMS_LOCK_ID"
+# hive.txn.timeout; what the metastore really has is not told.
+_LOST_AFTER_SECONDS = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class WantedLocks:
+    """What somebody wants to do: a statement, or an operation with its objects."""
+
+    statement: str | None
+    operation: str | None
+    on: Sequence[str]
+    reads: Sequence[str]
+    database: str
+    is_as_hive: bool
+
+    def locks_of(self, command: Command) -> list[NeededLock]:
+        """In the order in which they are taken."""
+        return needed_locks(command, HIVE_CODE if self.is_as_hive else HIVE_PAGE)
+
+    def command(self) -> Command:
+        """Ends the command line's command when the statement is none."""
+        if (self.statement is None) == (self.operation is None):
+            fail("give a statement, or --operation with --on and --reads")
+        if self.statement is None:
+            places = [[_place(text, self.database) for text in texts] for texts in (self.on, self.reads)]
+            return Command(_operation(self.operation or ""), tuple(places[0]), tuple(places[1]))
+        if self.on or self.reads:
+            fail("--on and --reads belong to --operation; a statement names its objects itself")
+        try:
+            return parse_command(self.statement, make_name, self.database)
+        except CommandError as error:
+            fail(f"{self.statement!r}: {error}")
+
+    @property
+    def text(self) -> str:
+        """As holders are shown."""
+        if self.statement is not None:
+            return self.statement
+        reading = f" < {' '.join(self.reads)}" if self.reads else ""
+        return f"{self.operation} {' '.join(self.on)}{reading}"
+
+
+def statement_and_command(words: Sequence[str], *, is_structured: bool) -> tuple[str | None, Sequence[str]]:
+    """The positional words: the statement, unless the request is structured, and the command to run."""
+    if is_structured or not words:
+        return None, words
+    return words[0], words[1:]
+
+
+def filter_of(table: str | None, partition: str | None, database: str | None) -> ShowLocksRequest:
+    """Which locks to show; names that are not given do not matter."""
+    if table is None:
+        if partition is not None:
+            fail("--partition needs --table")
+        return ShowLocksRequest(dbname=database)
+    place = parse_object(table, database or "default")
+    named = place.partition_name if partition is None else _partition_name(partition)
+    return ShowLocksRequest(dbname=place.db_name, tablename=place.table_name, partname=named)
+
+
+def explain(wanted: WantedLocks) -> None:
+    print(explain_locks(wanted.locks_of(wanted.command())))
+
+
+def acquire(
+    target: Target, wanted: WantedLocks, hiveconf: Sequence[str], command: Sequence[str], heartbeat_seconds: float
+) -> None:
+    """Print the lock id, or run `command` while the locks are held and leave with its exit status."""
+    settings = _settings(hiveconf)
+    as_written = wanted.command()
+    reason = LockReason(f"hms-gateway_{uuid.uuid4()}", as_written.operation in _EXPLICIT, wanted.text)
+    holder = LockHolder(target.user, socket.gethostname(), str(reason))
+    with connected(target) as client:
+        try:
+            ordered = in_key_order(as_written, PartitionKeys(client)) if settings.is_on else as_written
+            locks = wanted.locks_of(ordered)
+            _say(explain_locks(locks))
+            lock_id = LockAcquirer(client, settings, _pause).acquire(locks, holder)
+        except NotAKey as error:
+            fail(str(error))
+        except LocksDenied as error:
+            fail(str(error), "hms-gateway locks show tells who holds what", exit_code=EXIT_REFUSED)
+        if lock_id is None:
+            _say("nothing is locked: " + ("the command needs no locks" if settings.is_on else f"{_SWITCH} is false"))
+    if command:
+        raise click.exceptions.Exit(_run(target, settings, lock_id, command, heartbeat_seconds))
+    if lock_id is not None:
+        print(lock_id)
+
+
+def release(target: Target, lock_ids: Sequence[int]) -> None:
+    with connected(target) as client:
+        acquirer = LockAcquirer(client, ConcurrencySettings(unlock_retries=0), _pause)
+        for lock_id in lock_ids:
+            acquirer.release(lock_id)
+
+
+def show(
+    target: Target,
+    filter: ShowLocksRequest,
+    *,
+    is_legacy: bool,
+    is_extended: bool,
+    is_blocking: bool,
+    as_plain_json: bool,
+) -> None:
+    with connected(target) as client:
+        if is_blocking:
+            blocking: list[BlockingLock] = client.call("list_blocking_locks", filter)
+            _print(as_json(_BLOCKING, blocking) if as_plain_json else show_blocking_locks(blocking))
+            return
+        filter.isExtended = is_extended
+        shown: list[ShowLocksResponseElement] = client.call("show_locks", filter).locks or []
+    if as_plain_json:
+        _print(as_json(_SHOWN, shown))
+    elif is_legacy:
+        _print(show_locks_legacy(shown, is_extended=is_extended))
+    else:
+        _print(show_locks(shown))
+
+
+def force_release(target: Target, lock_ids: Sequence[int], reason: str | None) -> None:
+    released: list[ShowLocksResponseElement] = []
+    with connected(target) as client:
+        try:
+            for lock_id in lock_ids:
+                if all(one.lockid != lock_id for one in released):
+                    released += client.call("force_release_lock", lock_id, reason)
+        finally:
+            if released:
+                _print(show_locks(released))
+
+
+def _run(
+    target: Target,
+    settings: ConcurrencySettings,
+    lock_id: int | None,
+    command: Sequence[str],
+    heartbeat_seconds: float,
+) -> int:
+    """With a client of its own, which does not wait so long for an answer that the locks are lost meanwhile."""
+    impatient = dataclasses.replace(target, timeout_seconds=min(target.timeout_seconds, heartbeat_seconds))
+    with connected(impatient) as client, contextlib.ExitStack() as stack:
+        acquirer = LockAcquirer(client, settings, _pause)
+        environment = dict(os.environ)
+        keep: Callable[[], None] = _nothing
+        if lock_id is not None:
+            stack.callback(acquirer.release, lock_id)
+            environment[LOCK_VARIABLE] = str(lock_id)
+            keep = partial(acquirer.keep, lock_id)
+        try:
+            return run_while_held(
+                command, environment, keep, every_seconds=heartbeat_seconds, lost_after_seconds=_LOST_AFTER_SECONDS
+            )
+        except HoldingLost as error:
+            fail(f"the locks were lost, {command[0]} was told to stop: {error}", exit_code=EXIT_REFUSED)
+
+
+def _nothing() -> None:
+    """There is nothing to keep alive."""
+
+
+def _partition_name(text: str) -> str:
+    """`ds=1/hr=2` as it stands, or `ds='1', hr=2`."""
+    if not any(sign in text for sign in "'\","):
+        return text
+    try:
+        return parse_partition(text, make_name)
+    except CommandError as error:
+        fail(f"--partition {text!r}: {error}")
+
+
+def _settings(hiveconf: Sequence[str]) -> ConcurrencySettings:
+    given = dict(_setting(text) for text in hiveconf)
+    try:
+        return ConcurrencySettings.from_configuration(given)
+    except SettingError as error:
+        fail(str(error))
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or name.strip() not in SETTING_NAMES:
+        fail(f"--hiveconf {text!r}: unknown", f"known are {', '.join(SETTING_NAMES)}, each with =VALUE")
+    return name.strip(), value
+
+
+def _operation(text: str) -> Operation:
+    try:
+        return Operation(" ".join(text.lower().split()))
+    except ValueError:
+        fail(f"there is no operation {text!r}", f"known are {'; '.join(Operation)}")
+
+
+def _place(text: str, database: str) -> Place:
+    db_name, table_name, partition = parse_object(text, database)
+    names = (db_name.lower(), None if table_name is None else table_name.lower())
+    return Place(*names, tuple(partition.split("/")) if partition else ())
+
+
+def _pause(seconds: float) -> None:
+    _say(f"trying again in {seconds:g} s")
+    time.sleep(seconds)
+
+
+def _say(text: str) -> None:
+    err.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _print(text: str) -> None:
+    """As it stands: tabs are part of the form, and rich would replace them."""
+    sys.stdout.write(text + "\n" if text else "")
+
+
+_SWITCH = "hive.support.concurrency"
+_EXPLICIT = frozenset({Operation.LOCK_SHARED, Operation.LOCK_EXCLUSIVE})
+_SHOWN: Any = ListType(StructType("ShowLocksResponseElement"))
+_BLOCKING: Any = ListType(StructType("BlockingLock"))

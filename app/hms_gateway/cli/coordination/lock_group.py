@@ -1,0 +1,156 @@
+"""`hms-gateway locks …`: the commands and their options; what they do is in `lock_commands`."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from hms_gateway.cli.calls.target_options import with_target
+from hms_gateway.cli.terminal.groups import Group
+
+if TYPE_CHECKING:
+    from hms_gateway.cli.calls.calling import Target
+
+_EXAMPLES = """\b
+Examples:
+  hms-gateway locks explain "insert into t2(partition p2) select .. t1 partition p1"
+  hms-gateway locks acquire "alter table sales.orders add partition (ds='1')" -- ./load.sh
+  hms-gateway locks show --table sales.orders
+  hms-gateway locks show --blocking
+  hms-gateway locks force-release 42 --reason "its host is gone"
+"""
+_ACQUIRE_EXAMPLES = """\b
+The statement may be HiveQL or one of the short forms of Hive's page about
+locking. With --operation the request is structured instead: objects are
+database.table, database.table/partition, or database.* for a database.
+What follows -- is run while the locks are held; they are kept alive and
+released afterwards. Without it the locks stay until they are released or
+nobody has sent a heartbeat for the metastore's time-out.
+
+\b
+Examples:
+  hms-gateway locks acquire "drop table sales.orders"
+  hms-gateway locks acquire "insert overwrite table t select * from u" -- ./job.sh
+  hms-gateway locks acquire --operation insert --on sales.t/ds=1 --reads sales.u
+  hms-gateway locks acquire --hiveconf hive.lock.numretries=0 "drop table t"
+"""
+
+_WANTED: Final = (
+    click.option("--operation", help="What is done to the objects, such as 'insert' or 'add partition'."),
+    click.option("--on", multiple=True, metavar="OBJECT", help="An object that is changed; repeatable."),
+    click.option("--reads", multiple=True, metavar="OBJECT", help="An object that is read; repeatable."),
+    click.option("--database", default="default", metavar="NAME", help="Database of tables named without one."),
+    click.option(
+        "--as-hive",
+        "is_as_hive",
+        is_flag=True,
+        help="Lock what Hive's code locks, where that is not what Hive's page says.",
+    ),
+)
+lock_ids_argument = click.argument("lock_ids", nargs=-1, type=int, required=True, metavar="LOCK_ID...")
+
+
+def wanted_options(command: Callable[..., None]) -> Callable[..., None]:
+    """`command` with the options that are fields of `lock_commands.WantedLocks`."""
+    for option in reversed(_WANTED):
+        command = option(command)
+    return command
+
+
+@click.group(cls=Group, epilog=_EXAMPLES)
+def locks() -> None:
+    """Locks of Hive's concurrency model: which a command needs, who holds what, and freeing it."""
+
+
+@locks.command()
+@click.argument("statement", required=False)
+@wanted_options
+def explain(**wanted: Any) -> None:
+    """Show the locks that a command needs, as EXPLAIN LOCKS does; no metastore is asked."""
+    from hms_gateway.cli.coordination import lock_commands
+
+    lock_commands.explain(lock_commands.WantedLocks(**wanted))
+
+
+@locks.command(epilog=_ACQUIRE_EXAMPLES)
+@click.argument("words", nargs=-1, metavar="[STATEMENT] [-- COMMAND...]")
+@wanted_options
+@click.option(
+    "--hiveconf",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="hive.support.concurrency, hive.lock.numretries, hive.lock.sleep.between.retries or "
+    "hive.unlock.numretries; repeatable.",
+)
+@click.option(
+    "--heartbeat",
+    type=click.FloatRange(min=0.01),
+    default=60.0,
+    help="Seconds between heartbeats of a command, well below txn_timeout_seconds.",
+)
+@with_target
+def acquire(
+    target: "Target", words: tuple[str, ...], hiveconf: tuple[str, ...], heartbeat: float, **wanted: Any
+) -> None:
+    """Acquire the locks that a command needs, all or none, and print their id.
+
+    A request that would have to wait is denied, given up, and tried again after a pause (hive.lock.numretries,
+    hive.lock.sleep.between.retries). Leaves with 1 when it was denied as often as that.
+    """
+    from hms_gateway.cli.coordination import lock_commands
+
+    is_structured = wanted["operation"] is not None
+    statement, command = lock_commands.statement_and_command(words, is_structured=is_structured)
+    lock_commands.acquire(target, lock_commands.WantedLocks(statement, **wanted), hiveconf, command, heartbeat)
+
+
+@locks.command()
+@lock_ids_argument
+@with_target
+def release(target: "Target", lock_ids: tuple[int, ...]) -> None:
+    """Release locks by id. One that is not there any more is no error."""
+    from hms_gateway.cli.coordination import lock_commands
+
+    lock_commands.release(target, lock_ids)
+
+
+@locks.command()
+@click.option("--table", metavar="TABLE", help="Only locks on this table and its parts.")
+@click.option("--partition", metavar="NAME", help="Only on this partition: ds=1/hr=2, or ds='1', hr=2.")
+@click.option("--database", metavar="NAME", help="Only locks in this database.")
+@click.option("--legacy", is_flag=True, help="The form Hive prints without transactions.")
+@click.option("--extended", is_flag=True, help="The form without transactions, with query, time and statement.")
+@click.option("--blocking", is_flag=True, help="Only locks that others wait for: whose, since when, for whom.")
+@click.option("--json", "as_json", is_flag=True, help="JSON with the IDL's field names.")
+@with_target
+def show(
+    target: "Target",
+    table: str | None,
+    partition: str | None,
+    database: str | None,
+    legacy: bool,
+    extended: bool,
+    blocking: bool,
+    as_json: bool,
+) -> None:
+    """Show locks as SHOW LOCKS does: one per line, with tabs in between."""
+    from hms_gateway.cli.coordination import lock_commands
+
+    filter = lock_commands.filter_of(table, partition, database)
+    lock_commands.show(
+        target, filter, is_legacy=legacy or extended, is_extended=extended, is_blocking=blocking, as_plain_json=as_json
+    )
+
+
+@locks.command("force-release")
+@lock_ids_argument
+@click.option("--reason", help="What the holder of a transaction is told.")
+@with_target
+def force_release(target: "Target", lock_ids: tuple[int, ...], reason: str | None) -> None:
+    """Take locks away from whoever has them (administrators only), and show what was taken.
+
+    A transaction that loses a lock is aborted: it would go on writing without protection.
+    """
+    from hms_gateway.cli.coordination import lock_commands
+
+    lock_commands.force_release(target, lock_ids, reason)

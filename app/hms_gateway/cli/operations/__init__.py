@@ -1,0 +1,1 @@
+"""Commands of operators: serve, bridge, users, check, backup, migrate."""

@@ -1,0 +1,175 @@
+"""`hms-gateway bridge`: Thrift over TCP on this machine, HTTPS to a gateway."""
+
+import dataclasses
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hms_gateway.cli.calls.target_options import DEFAULT_URL, FILE, SECONDS
+from hms_gateway.cli.terminal.importing import uncollected
+from hms_gateway.cli.terminal.output import err, fail
+from hms_gateway.cli.terminal.signals import ignore_hang_up
+
+if TYPE_CHECKING:
+    from hms_gateway.bridge.thrift.sasl import Credentials
+
+PASSWORD_VARIABLE = "HMS_GATEWAY_PASSWORD"
+ENCODINGS = ("binary", "tjson")
+SASL_POLICIES = ("off", "allow", "require")
+LEVELS = ("debug", "info", "warning", "error")
+PORT = click.IntRange(0, 65_535)
+COUNT = click.IntRange(min=1)
+
+_EXAMPLES = """\b
+Examples:
+  hms-gateway bridge --cacert var/certificate.pem --password-file var/password
+  hms-gateway bridge --url https://hms.example.org/gateway/default/hmshttpthrift/api/hms --user spark
+  hms-gateway bridge --encoding tjson --url https://other.example.org/gateway/default/hms
+Clients then use thrift://127.0.0.1:9083.
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.option("--url", envvar="HMS_GATEWAY_URL", show_envvar=True, default=DEFAULT_URL, help="Where the gateway is.")
+@click.option("--host", default="127.0.0.1", help="Address to listen on; others than loopback want --allow-remote.")
+@click.option("--port", type=PORT, default=9083, help="Port to listen on, 0 takes a free one.")
+@click.option(
+    "--allow-remote", is_flag=True, help="Listen where others can reach it; they act with the bridge's password."
+)
+@click.option(
+    "--open",
+    "is_open",
+    is_flag=True,
+    help="Let every account of this machine in, not only the one that runs the bridge; they act with its password.",
+)
+@click.option(
+    "--user", envvar="HMS_GATEWAY_USER", show_envvar=True, default="admin", help="User of the gateway to log in as."
+)
+@click.option(
+    "--password-file",
+    type=FILE,
+    metavar="FILE",
+    help="File whose first line is the password, instead of HMS_GATEWAY_PASSWORD.",
+)
+@click.option(
+    "--negotiate", is_flag=True, help="Log in with Kerberos tickets instead of user and password; renewed by a keytab."
+)
+@click.option("--cacert", type=FILE, metavar="FILE", help="PEM certificate to trust, such as var/certificate.pem.")
+@click.option("--insecure", "-k", is_flag=True, help="Take any certificate, as curl -k does.")
+@click.option(
+    "--encoding",
+    default="binary",
+    help="binary passes messages on unchanged; tjson is for other MS-HMSHTTP servers.",
+)
+@click.option(
+    "--sasl",
+    default="off",
+    help="off, allow or require: clients bring user and password of their own (SASL PLAIN).",
+)
+@click.option("--do-as", is_flag=True, help="Call for the user a client says it is; see the setting proxy_users.")
+@click.option(
+    "--keys/--no-keys",
+    default=None,
+    help="Send a change again when its reply got lost; an hms-gateway makes it once, by its key. "
+    "[default: keys, with tjson no-keys]",
+)
+@click.option(
+    "--patience", type=click.FloatRange(min=0), default=5.0, help="Seconds to wait for a gateway that is away."
+)
+@click.option("--timeout", type=SECONDS, default=600.0, help="Seconds to wait for a reply.")
+@click.option("--connections", type=COUNT, default=100, help="Connections to the gateway, at most.")
+@click.option("--clients", type=COUNT, help="Connections of clients, at most. [default: 10000]")
+@click.option("--health-port", type=PORT, default=9084, help="Port of /healthz and /metrics, 0 takes a free one.")
+@click.option("--no-health", is_flag=True, help="No /healthz and /metrics.")
+@click.option("--call-log/--no-call-log", default=True, help="Write one line for each call.")
+@click.option("--log-level", default="info", help="debug, info, warning or error.")
+def bridge(
+    url: str,
+    host: str,
+    port: int,
+    allow_remote: bool,
+    is_open: bool,
+    user: str,
+    password_file: Path | None,
+    negotiate: bool,
+    cacert: Path | None,
+    insecure: bool,
+    encoding: str,
+    sasl: str,
+    do_as: bool,
+    keys: bool | None,
+    patience: float,
+    timeout: float,
+    connections: int,
+    clients: int | None,
+    health_port: int,
+    no_health: bool,
+    call_log: bool,
+    log_level: str,
+) -> None:
+    """Let PySpark, PyIceberg, Trino and Hive use a gateway: Thrift over TCP in, HTTPS out.
+
+    Runs until it is told to stop (Ctrl-C or SIGTERM). The password comes from HMS_GATEWAY_PASSWORD or --password-file.
+    Listens on this machine only, and lets in only processes of the account that runs it: its clients act with that
+    password.
+    """
+    ignore_hang_up()
+    with uncollected():
+        from hms_gateway.bridge.server.running import BridgeSettings, run_bridge
+        from hms_gateway.bridge.server.serving import ServerOptions
+        from hms_gateway.runtime.kerberos import KerberosError
+        from hms_gateway.runtime.limits import Limits
+        from hms_gateway.runtime.logging import configure_logging
+
+    if log_level not in LEVELS:
+        fail(f"--log-level is one of {', '.join(LEVELS)}")
+    if encoding not in ENCODINGS or sasl not in SASL_POLICIES:
+        fail(f"--encoding is one of {', '.join(ENCODINGS)}, --sasl one of {', '.join(SASL_POLICIES)}")
+    limits = Limits() if clients is None else dataclasses.replace(Limits(), connections_max=clients)
+    settings = BridgeSettings(
+        url=url,
+        server=ServerOptions(host, port, allow_remote, sasl, is_open=is_open),  # type: ignore[arg-type]
+        credentials=None if negotiate else _credentials(user, password_file, is_optional=sasl != "off"),
+        negotiates=negotiate,
+        cacert=cacert,
+        is_insecure=insecure,
+        encoding=encoding,  # type: ignore[arg-type]
+        keeps_keys=keys,
+        acts_for_users=do_as,
+        side_port=None if no_health else health_port,
+        upstream_connections_max=connections,
+        call_seconds_max=timeout,
+        patience_seconds=patience,
+        logs_calls=call_log,
+        limits=limits,
+    )
+    configure_logging(log_level)
+    try:
+        run_bridge(settings, lambda thrift_port, side_port: _announce(settings.server.host, thrift_port, side_port))
+    except (OSError, ValueError, KerberosError) as error:
+        fail(str(error))
+
+
+def _announce(host: str, port: int, side_port: int | None) -> None:
+    health = "" if side_port is None else f", health at http://127.0.0.1:{side_port}/healthz"
+    err.print(f"thrift://{host}:{port} is ready{health}", highlight=False, soft_wrap=True)
+    sys.stderr.flush()
+
+
+def _credentials(user: str, file: Path | None, *, is_optional: bool) -> "Credentials | None":
+    """The password is never on the command line, where everybody on the machine could read it."""
+    from hms_gateway.bridge.thrift.sasl import Credentials
+
+    if file is not None:
+        try:
+            return Credentials(user, file.read_text(encoding="utf-8").partition("\n")[0].rstrip("\r"))
+        except (OSError, UnicodeDecodeError) as error:
+            fail(f"password file {file} cannot be read: {error}")
+    if PASSWORD_VARIABLE in os.environ:
+        return Credentials(user, os.environ[PASSWORD_VARIABLE])
+    if not is_optional:
+        fail("no password", f"set {PASSWORD_VARIABLE}, or use --password-file")
+    return None

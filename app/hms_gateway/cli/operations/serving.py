@@ -1,0 +1,175 @@
+"""`hms-gateway serve`: make what a first start needs, say where the gateway is, and run it."""
+
+import errno
+import os
+import threading
+from pathlib import Path
+from typing import Any, NoReturn
+
+import msgspec
+import structlog
+
+from hms_gateway.cli.operations.start_checks import start_problems
+from hms_gateway.cli.terminal.output import fail, fail_all, fail_for_store, out
+from hms_gateway.composition.main import build, build_metastore, database_url, find_outside_places
+from hms_gateway.files import Protected, RootRefused, check_roots
+from hms_gateway.gateway.application import SecondaryListenerFailed
+from hms_gateway.gateway.assembly import FIRST_USER, certificate_files, ensure_first_user, given_password
+from hms_gateway.gateway.running import WorkerFailed, run
+from hms_gateway.gateway.tls import CertificateError
+from hms_gateway.gateway.users import UserFileError, verify_user
+from hms_gateway.metastore.ports.store import StoreError
+from hms_gateway.runtime.clock import SystemClock
+from hms_gateway.runtime.data_folder import is_open_to_all, make_data_folder
+from hms_gateway.runtime.kerberos import KerberosError
+from hms_gateway.runtime.logging import configure_logging
+from hms_gateway.runtime.settings import Settings, SettingsError
+from hms_gateway.storage import open_store
+from hms_gateway.structs import MetaException
+
+_AS_ROOT = (
+    "the gateway runs as root: a mistake in file_roots then reaches every file; run it under an account of its "
+    "own, the owner of data_dir and the roots (User= in systemd, USER in a container)"
+)
+_OPEN_DATA_FOLDER = (
+    "every account of this machine can write data_dir, and so put another password file in place of the gateway's; "
+    "take that right away (chmod o-w)"
+)
+
+CONTENT_TYPE = "application/vnd.apache.thrift.json"
+
+_log = structlog.get_logger("hms_gateway.cli")
+
+
+def run_server(settings: Settings, config: Path | None, *, demo: bool) -> None:
+    """Serve until stopped. What keeps the gateway from starting is a line on standard error each, exit code 2."""
+    configure_logging(settings.log_level, settings.log_format)
+    try:
+        problems = start_problems(settings)
+        if problems:
+            fail_all(problems)
+        if config is not None:
+            check_roots(settings.roots, [Protected(config, "the settings file")])
+        make_data_folder(settings.data_dir)
+        password = _first_password(settings)
+        if settings.workers > 1:
+            certificate_files(settings)
+        if demo:
+            settings = _load_demo(settings)
+        elif settings.workers > 1:
+            # Workers that cannot use the database would say so each for itself, and not in one line.
+            build_metastore(settings).store.close()
+        run(settings, build, on_listening=lambda addresses: _listening(settings, addresses, password))
+    except KerberosError as error:
+        fail(f"kerberos_keytab: {error}")
+    except (RootRefused, SettingsError) as error:
+        fail(str(error), "warehouse_dir and file_roots name folders for tables and nothing else")
+    except StoreError as error:
+        fail_for_store(error)
+    except MetaException as error:
+        # A first start makes the directory of the database `default`.
+        hint = "the settings warehouse_dir, file_roots and file_systems say where directories may be"
+        fail(f"the database default cannot be made: {error.message}", hint)
+    except (CertificateError, UserFileError, WorkerFailed, SecondaryListenerFailed) as error:
+        fail(str(error))
+    except OSError as error:
+        _fail_for(settings, error)
+
+
+def _first_password(settings: Settings) -> str | None:
+    """The password made for the first user, None when there was nothing to make or it was given.
+
+    Shown at once: should the rest of the start fail, the next one finds the user and says nothing any more.
+    """
+    had_users = settings.users_path.exists()
+    password = ensure_first_user(settings)
+    if password is not None:
+        _say(f"made the user {FIRST_USER} with the password {password} (shown only this once)")
+    elif had_users:
+        reset = f"hms-gateway user add {FIRST_USER} --data-dir {settings.data_dir}"
+        _check_users(settings)
+        _say(f"users are in {settings.users_path}; `{reset}` sets a new password")
+    else:
+        _say(f"made the user {FIRST_USER} with the password given in the settings")
+    return password
+
+
+def _check_users(settings: Settings) -> None:
+    """Raises UserFileError."""
+    given = given_password(settings)
+    if given is not None and not verify_user(settings.users_path, FIRST_USER, given):
+        _say(f"admin_password is for the first start: {FIRST_USER} has another password by now, or was removed")
+
+
+def _load_demo(settings: Settings) -> Settings:
+    """The settings to serve with. In a store of its own, closed again: with several workers the parent process must not
+    keep connections."""
+    from hms_gateway.composition.demo import DATABASE, ORIGINS, TABLE, load_demo
+
+    metastore = build_metastore(settings)
+    try:
+        if load_demo(metastore.store, metastore.events):
+            _say(f"loaded the demo table {DATABASE}.{TABLE}")
+    finally:
+        metastore.store.close()
+    return settings if settings.cors_origins else msgspec.structs.replace(settings, cors_origins=ORIGINS)
+
+
+def _listening(settings: Settings, addresses: list[tuple[Any, ...]], password: str | None) -> None:
+    _announce(settings, addresses, password)
+    threading.Thread(target=_warn_of_outside_places, args=[settings], name="outside places", daemon=True).start()
+
+
+def _warn_of_outside_places(settings: Settings) -> None:
+    """Once for all workers, and with a store of its own, which is closed again. No caller waits for it."""
+    try:
+        store = open_store(database_url(settings), SystemClock(), settings.limits, 1)
+        try:
+            found = find_outside_places(settings, store)
+        finally:
+            store.close()
+    except StoreError as error:
+        _log.warning("could not look for tables outside the roots", error=str(error))
+        return
+    if found:
+        _log.warning(str(found), see="hms-gateway check")
+
+
+def _announce(settings: Settings, addresses: list[tuple[Any, ...]], password: str | None) -> None:
+    """Without a password to put into it, curl asks for one, so that the line works in any case."""
+    scheme = "https" if settings.tls else "http"
+    host = "localhost" if settings.host in ("127.0.0.1", "::1", "0.0.0.0", "::", "") else settings.host
+    url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{addresses[0][1]}{settings.path}"
+    insecure = "-k " if settings.tls and settings.tls_certificate is None else ""
+    user = FIRST_USER if password is None else f"{FIRST_USER}:{password}"
+    if os.geteuid() == 0:
+        _log.warning(_AS_ROOT)
+    if is_open_to_all(settings.data_dir):
+        _log.warning(_OPEN_DATA_FOLDER, data_dir=str(settings.data_dir))
+    _say(f"listening on {url}")
+    if settings.thrift_port is not None:
+        _say(f"listening on thrift://{settings.thrift_host}:{settings.thrift_port}")
+        if settings.thrift_open and settings.thrift_sasl != "require":
+            _log.warning(
+                "thrift_open: every account of this machine may use the Thrift port, without a password and in any "
+                "user's name",
+                address=f"{settings.thrift_host}:{settings.thrift_port}",
+            )
+    _say(
+        f"try: curl {insecure}-u {user} --data '[1,\"get_all_databases\",1,1,{{}}]'"
+        f' -H "Content-Type: {CONTENT_TYPE}" {url}'
+    )
+
+
+def _say(text: str) -> None:
+    out.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def _fail_for(settings: Settings, error: OSError) -> NoReturn:
+    if error.filename is not None:
+        reason = "it is not a folder" if isinstance(error, FileExistsError) else error.strerror
+        fail(f"{error.filename}: {reason}", "--data-dir chooses another folder")
+    place = f"{settings.host}:{settings.port}"
+    if error.errno == errno.EADDRINUSE:
+        fail(f"{place} is in use by another program", "--port chooses another port, 0 takes a free one")
+    fail(f"cannot listen on {place}: {error.strerror or error}")

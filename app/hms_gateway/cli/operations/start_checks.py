@@ -1,0 +1,126 @@
+"""What would keep a gateway from serving, found before it starts: all of it at once, a line for each problem."""
+
+import os
+import re
+import resource
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from hms_gateway.composition.main import database_url
+from hms_gateway.gateway.assembly import service_keys
+from hms_gateway.gateway.tls import CERTIFICATE_NAME, CertificateError, server_context
+from hms_gateway.gateway.users import UserFileError, read_users
+from hms_gateway.runtime.kerberos import KerberosError
+from hms_gateway.runtime.settings import Settings
+from hms_gateway.storage.dialects.integrity import IntegrityCheck, sqlite_file
+
+# Besides the database: libraries, log, event loop, and connections enough to be of use.
+OTHER_FILES_MIN = 120
+# Database and write-ahead log, or a socket.
+FILES_PER_DATABASE_CONNECTION = 2
+_FILE_LOCATION = re.compile(r"(?:file:(?://)?)?(/.*)")
+
+_Check = Callable[[Settings], Iterator[str]]
+
+
+def start_problems(settings: Settings) -> list[str]:
+    """What is wrong, each with what to do about it."""
+    return [problem for check in _CHECKS for problem in check(settings)]
+
+
+def files_min(settings: Settings) -> int:
+    """How many files a process has to be allowed to open."""
+    return OTHER_FILES_MIN + FILES_PER_DATABASE_CONNECTION * settings.database_connections_max
+
+
+def _open_files(settings: Settings) -> Iterator[str]:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = files_min(settings)
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        yield (
+            f"the limit of open files is {hard}; a gateway needs {needed}, and one more for each connection of "
+            f"limits.connections_max ({settings.limits.connections_max}): raise it with ulimit -n or LimitNOFILE"
+        )
+
+
+def _folders(settings: Settings) -> Iterator[str]:
+    """Folders that are missing are made, so the nearest one above them has to let us write."""
+    used: dict[Path, list[str]] = {}
+    for name, folder in _written(settings):
+        used.setdefault(_nearest(folder), []).append(f"{name} {folder}")
+    for folder, names in used.items():
+        problem = _problem_of_folder(folder)
+        if problem is not None:
+            yield f"{folder}: {problem}, needed for {', '.join(names)}; choose another folder, or let the account write"
+
+
+def _written(settings: Settings) -> Iterator[tuple[str, Path]]:
+    """The folders a gateway with these settings writes into, by what says so."""
+    if settings.database_url is None or not settings.users_path.exists() or _makes_certificate(settings):
+        yield "data_dir", settings.data_dir
+    database = sqlite_file(database_url(settings))
+    if database is not None and database.parent != settings.data_dir.absolute():
+        yield "database_url", database.parent
+    location = _FILE_LOCATION.fullmatch(settings.warehouse_location)
+    if location is not None and settings.file_systems.get("file", "manage") == "manage":
+        yield "warehouse_dir", Path(location[1])
+
+
+def _makes_certificate(settings: Settings) -> bool:
+    return settings.tls and settings.tls_certificate is None and not (settings.data_dir / CERTIFICATE_NAME).exists()
+
+
+def _nearest(folder: Path) -> Path:
+    folder = folder.absolute()
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return folder
+
+
+def _problem_of_folder(folder: Path) -> str | None:
+    if not folder.is_dir():
+        return "it is not a folder"
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return None
+    except OSError as error:
+        return f"it cannot be written ({error.strerror})"
+
+
+def _database(settings: Settings) -> Iterator[str]:
+    file = sqlite_file(database_url(settings))
+    if file is None or not file.exists():
+        return
+    if not os.access(file, os.R_OK | os.W_OK):
+        yield f"database {file} cannot be written; give it to the account that runs the gateway"
+        return
+    check = IntegrityCheck(file)
+    damage = check.find_damage() if check.is_short() else None
+    if damage is not None:
+        yield f"database {file} is damaged ({damage}); restore a backup (docs/operations.md, Backup)"
+
+
+def _certificate(settings: Settings) -> Iterator[str]:
+    if settings.tls and settings.tls_certificate is not None and settings.tls_key is not None:
+        try:
+            server_context(settings.tls_certificate, settings.tls_key)
+        except CertificateError as error:
+            yield str(error)
+
+
+def _users(settings: Settings) -> Iterator[str]:
+    try:
+        read_users(settings.users_path)
+    except UserFileError as error:
+        yield str(error)
+
+
+def _keytab(settings: Settings) -> Iterator[str]:
+    try:
+        service_keys(settings)
+    except KerberosError as error:
+        yield f"kerberos_keytab: {error}"
+
+
+_CHECKS: tuple[_Check, ...] = (_open_files, _folders, _database, _certificate, _users, _keytab)

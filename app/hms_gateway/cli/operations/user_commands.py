@@ -1,0 +1,52 @@
+"""`hms-gateway user …`: who is in the password file."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from hms_gateway.cli.terminal.output import fail, out
+from hms_gateway.gateway.users import UserFileError, add_user, list_users, remove_user
+
+
+def new_password(name: str, *, from_stdin: bool) -> str:
+    """The password to set: the first line of standard input, or asked for twice. Never from the command line."""
+    if from_stdin:
+        return sys.stdin.readline().rstrip("\r\n")
+    if not sys.stdin.isatty():
+        fail("there is no terminal to ask for the password", "use --password-stdin")
+    password: str = click.prompt(f"New password of {name}", hide_input=True, confirmation_prompt=True)
+    return password
+
+
+def add(path: Path, name: str, password: str) -> None:
+    try:
+        is_new = add_user(path, name, password)
+    except UserFileError as error:
+        fail(str(error))
+    what = f"{name} added to {path}" if is_new else f"{name} has a new password in {path}"
+    out.print(what, soft_wrap=True, highlight=False, markup=False)
+
+
+def remove(path: Path, name: str) -> None:
+    try:
+        was_there = remove_user(path, name)
+    except UserFileError as error:
+        fail(str(error))
+    if not was_there:
+        fail(f"there is no user {name} in {path}")
+    out.print(f"{name} removed", highlight=False, markup=False)
+
+
+def print_users(path: Path) -> None:
+    if not path.exists():
+        fail(
+            f"there is no password file {path}",
+            "the first `hms-gateway serve` or `user add` with this --data-dir makes it",
+        )
+    try:
+        names = list_users(path)
+    except UserFileError as error:
+        fail(str(error))
+    for name in names:
+        out.print(name, highlight=False, markup=False)

@@ -1,0 +1,1 @@
+"""What programs that call a metastore import: the client, and locks by HiveQL statement."""

@@ -1,0 +1,386 @@
+"""Reads HiveQL statements, and the short forms of Hive's page about locking, as commands that need locks.
+
+Only what decides about locks is understood; the rest of a statement may be anything.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from hms_gateway.client.concurrency import Command, Operation, Place
+
+# Makes the name of a partition out of its keys and values.
+MakeName = Callable[[Sequence[str], Sequence[str]], str]
+
+_TOKEN: Final = re.compile(
+    r"""\s+ | --[^\n]*
+    | (?P<quoted>`(?:[^`]|``)*`)
+    | (?P<string>'(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*")
+    | (?P<word>[A-Za-z_0-9][A-Za-z_0-9]*)
+    | (?P<sign><=|>=|<>|!=|.)""",
+    re.VERBOSE | re.DOTALL,
+)
+# What may follow a table in a FROM clause and is no alias.
+_NO_ALIASES: Final = re.compile(
+    "WHERE|GROUP|ORDER|SORT|CLUSTER|DISTRIBUTE|HAVING|LIMIT|UNION|LATERAL|WINDOW|ON|JOIN|LEFT|RIGHT|INNER|FULL|CROSS"
+    "|INSERT|SELECT|TABLESAMPLE|PARTITION|,|"
+).fullmatch
+
+
+class CommandError(Exception):
+    """The text is no command, or none whose locks are known; the text of this says where it stops."""
+
+
+class _Token:
+    """`upper` is the word in capitals, the sign itself, or empty for names in quotes and strings."""
+
+    __slots__ = ("is_name", "is_string", "text", "upper")
+
+    def __init__(self, match: re.Match[str]) -> None:
+        kind, raw = match.lastgroup, match.group()
+        self.is_string = kind == "string"
+        self.is_name = kind in ("quoted", "word")
+        self.text = raw
+        if kind == "quoted":
+            self.text = raw[1:-1].replace("``", "`")
+        elif kind == "string":
+            self.text = re.sub(r"\\(.)", r"\1", raw[1:-1])
+        self.upper = raw.upper() if kind in ("word", "sign") else ""
+
+
+def parse_command(text: str, make_name: MakeName, default_db: str = "default") -> Command:
+    """The command that a statement is. Raises CommandError.
+
+    Understood are queries, INSERT, LOAD, ALTER TABLE, DROP, TRUNCATE, CREATE and LOCK, and the short forms
+    `select .. t partition p` and `insert into t(partition p.q) select ..`.
+    """
+    return _Parser(text, make_name, default_db).command()
+
+
+def parse_partition(text: str, make_name: MakeName) -> str:
+    """The name of a partition that is described as in HiveQL, `ds='1', hr=2`. Raises CommandError."""
+    return _Parser(f"({text})", make_name, "default").described_partition()
+
+
+class _Parser:
+    def __init__(self, text: str, make_name: MakeName, default_db: str) -> None:
+        self._tokens = [_Token(match) for match in _TOKEN.finditer(text) if match.lastgroup is not None]
+        while self._tokens and self._tokens[-1].upper == ";":
+            self._tokens.pop()
+        self._at = 0
+        self._make_name = make_name
+        self._default_db = default_db
+
+    def command(self) -> Command:
+        if self._takes("SELECT"):
+            return Command(Operation.SELECT, reads=self._reads())
+        if self._peek() in ("WITH", "FROM", "INSERT"):
+            return self._query()
+        if self._takes("LOAD", "DATA"):
+            return self._load()
+        if self._takes("ALTER", "TABLE"):
+            return self._alter_table()
+        if self._takes("CREATE"):
+            return self._create()
+        if self._takes("LOCK"):
+            return self._lock()
+        if self._takes("TRUNCATE"):
+            self._takes("TABLE")
+            return Command(Operation.TRUNCATE, (self._place(),))
+        for words in (("DROP", "TABLE"), ("DROP", "VIEW")):
+            if self._takes(*words):
+                self._takes("IF", "EXISTS")
+                return Command(Operation.DROP_TABLE, (self._place(),))
+        for words in (("DROP", "DATABASE"), ("DROP", "SCHEMA")):
+            if self._takes(*words):
+                self._takes("IF", "EXISTS")
+                return Command(Operation.DROP_DATABASE, (Place(self._name().lower()),))
+        raise self._expected("a statement whose locks are known")
+
+    def described_partition(self) -> str:
+        self._needs("(")
+        keys, values = self._known_values()
+        if not keys or self._at < len(self._tokens):
+            raise self._expected("KEY=VALUE for each key")
+        return self._make_name(keys, values)
+
+    def _query(self) -> Command:
+        """What may insert into several places, and begin with what it reads: `FROM u INSERT INTO t SELECT …`."""
+        begin = self._at
+        places = []
+        for at in self._outside_brackets("INSERT"):
+            self._at = at + 1
+            places += self._inserted()
+        self._at = begin
+        return Command(Operation.INSERT if places else Operation.SELECT, tuple(places), self._reads())
+
+    def _outside_brackets(self, word: str) -> list[int]:
+        """Where `word` stands from here on."""
+        depth, found = 0, []
+        for place in range(self._at, len(self._tokens)):
+            upper = self._tokens[place].upper
+            depth += (upper == "(") - (upper == ")")
+            if upper == word and depth <= 0:
+                found.append(place)
+        return found
+
+    def _inserted(self) -> list[Place]:
+        """What stands behind INSERT; nothing for a directory."""
+        if not (self._takes("INTO") or self._takes("OVERWRITE")):
+            raise self._expected("INTO or OVERWRITE")
+        if self._takes("LOCAL", "DIRECTORY") or self._takes("DIRECTORY"):
+            return []
+        self._takes("TABLE")
+        return [self._place()]
+
+    def _load(self) -> Command:
+        if not self._finds("INTO"):
+            raise self._expected("INTO TABLE")
+        self._needs("TABLE")
+        return Command(Operation.INSERT, (self._place(),))
+
+    def _create(self) -> Command:
+        if self._takes("DATABASE") or self._takes("SCHEMA"):
+            self._takes("IF", "NOT", "EXISTS")
+            return Command(Operation.CREATE_DATABASE, (Place(self._name().lower()),))
+        while self._takes("EXTERNAL") or self._takes("TEMPORARY") or self._takes("TRANSACTIONAL"):
+            pass
+        if not (self._takes("TABLE") or self._takes("VIEW")):
+            raise self._expected("TABLE, VIEW or DATABASE")
+        self._takes("IF", "NOT", "EXISTS")
+        place = self._table()
+        if self._takes("LIKE"):
+            return Command(Operation.CREATE_TABLE, (place,), (self._table(),))
+        return Command(Operation.CREATE_TABLE, (place,), self._reads() if self._finds("SELECT") else ())
+
+    def _lock(self) -> Command:
+        if self._takes("DATABASE") or self._takes("SCHEMA"):
+            place = Place(self._name().lower())
+        elif self._takes("TABLE"):
+            place = self._place()
+        else:
+            raise self._expected("TABLE or DATABASE")
+        if self._takes("SHARED"):
+            return Command(Operation.LOCK_SHARED, (place,))
+        if self._takes("EXCLUSIVE"):
+            return Command(Operation.LOCK_EXCLUSIVE, (place,))
+        raise self._expected("SHARED or EXCLUSIVE")
+
+    def _alter_table(self) -> Command:
+        place = self._place()
+        for words, operation in _ALTERATIONS:
+            if self._takes(*words):
+                return self._altered(operation, place)
+        raise self._expected("an alteration whose locks are known")
+
+    def _altered(self, operation: Operation, place: Place) -> Command:
+        if operation is Operation.RENAME_TABLE and place.partition:
+            self._takes("TO")
+            return Command(Operation.RENAME_PARTITION, (place, self._partition_of(place.table)))
+        if operation not in _OF_PARTITIONS:
+            return Command(operation, (place,))
+        self._takes("IF", "NOT", "EXISTS")
+        self._takes("IF", "EXISTS")
+        places = []
+        while self._finds("PARTITION", after=False):
+            places.append(self._partition_of(place.table))
+        return Command(operation, tuple(places) or (place,))
+
+    def _place(self) -> Place:
+        """A table with or without a partition."""
+        table = self._table()
+        if self._takes("(", "PARTITION"):
+            self._at -= 1
+            place = self._partition_of(table)
+            self._needs(")")
+            return place
+        return self._partition_of(table) if self._peek() == "PARTITION" and self._peek(1) != "COLUMN" else table
+
+    def _table(self) -> Place:
+        first = self._name()
+        if self._takes("."):
+            return Place(first.lower(), self._name().lower())
+        return Place(self._default_db.lower(), first.lower())
+
+    def _partition_of(self, table: Place) -> Place:
+        self._needs("PARTITION")
+        if not self._takes("("):
+            parts = [self._name()]
+            while self._takes("."):
+                parts.append(self._name())
+            return Place(table.db_name, table.table_name, tuple(parts))
+        keys, values = self._known_values()
+        name = self._make_name(keys, values) if keys else ""
+        return Place(table.db_name, table.table_name, tuple(name.split("/")) if name else ())
+
+    def _known_values(self) -> tuple[list[str], list[str]]:
+        """The leading keys with one value each, up to the `)`; what follows a key without one is not known."""
+        keys: list[str] = []
+        values: list[str] = []
+        is_known = True
+        while not self._takes(")"):
+            key = self._name()
+            if is_known and self._takes("="):
+                keys.append(key)
+                values.append(self._value())
+            else:
+                is_known = False
+                self._skip_to(",", ")")
+            self._takes(",")
+        return keys, values
+
+    def _value(self) -> str:
+        token = self._next("a value")
+        if not (token.is_string or token.is_name or token.upper == "-"):
+            self._at -= 1
+            raise self._expected("a value")
+        text = token.text
+        if token.upper == "-":
+            text += self._next("a number").text
+        if not token.is_string and self._takes("."):
+            text += "." + self._next("digits").text
+        return text
+
+    def _reads(self) -> tuple[Place, ...]:
+        """The tables after each FROM and JOIN from here on, but those that the statement itself names."""
+        own = self._named_queries()
+        if not any(token.upper == "FROM" for token in self._tokens[self._at :]):
+            return tuple(self._short_sources())
+        places: list[Place] = []
+        # For each open bracket whether it has a query in it: `trim('x' FROM a)` reads no table.
+        is_query = [True]
+        while self._at < len(self._tokens):
+            word = self._tokens[self._at].upper
+            self._at += 1
+            if word == "(":
+                is_query.append(False)
+            elif word == ")":
+                is_query = is_query[:-1] or [True]
+            elif word in ("SELECT", "WITH"):
+                is_query[-1] = True
+            elif word == "JOIN" or (word == "FROM" and (is_query[-1] or self._begins_query())):
+                places += self._sources()
+        unqualified = {Place(self._default_db.lower(), name) for name in own}
+        return tuple(dict.fromkeys(place for place in places if place not in unqualified))
+
+    def _begins_query(self) -> bool:
+        """Whether the word before is the first of a bracket: `(FROM u SELECT …)`."""
+        return self._at >= 2 and self._tokens[self._at - 2].upper == "("
+
+    def _sources(self) -> list[Place]:
+        places = []
+        while self._at < len(self._tokens) and self._tokens[self._at].is_name:
+            places.append(self._place())
+            self._takes("AS")
+            if self._is_name() and (self._tokens[self._at].upper == "" or not _NO_ALIASES(self._peek())):
+                self._at += 1
+            if not self._takes(","):
+                break
+        return places
+
+    def _short_sources(self) -> list[Place]:
+        """`select .. T1 partition P1`: the columns are dots."""
+        if self._peek() != ".":
+            self._finds("SELECT")
+        if not self._takes(".", "."):
+            return []
+        return self._sources()
+
+    def _named_queries(self) -> set[str]:
+        """The names of `name AS (SELECT`."""
+        tokens = self._tokens
+        return {
+            tokens[place].text.lower()
+            for place in range(len(tokens) - 3)
+            if tokens[place].is_name
+            and [token.upper for token in tokens[place + 1 : place + 4]] == ["AS", "(", "SELECT"]
+        }
+
+    def _name(self) -> str:
+        token = self._next("a name")
+        if not token.is_name:
+            self._at -= 1
+            raise self._expected("a name")
+        return token.text
+
+    def _next(self, wanted: str) -> _Token:
+        if self._at >= len(self._tokens):
+            raise self._expected(wanted)
+        self._at += 1
+        return self._tokens[self._at - 1]
+
+    def _peek(self, ahead: int = 0) -> str:
+        place = self._at + ahead
+        return self._tokens[place].upper if place < len(self._tokens) else ""
+
+    def _is_name(self) -> bool:
+        return self._at < len(self._tokens) and self._tokens[self._at].is_name
+
+    def _takes(self, *words: str) -> bool:
+        """Step over `words` if they come next."""
+        if [token.upper for token in self._tokens[self._at : self._at + len(words)]] != list(words):
+            return False
+        self._at += len(words)
+        return True
+
+    def _needs(self, word: str) -> None:
+        if not self._takes(word):
+            raise self._expected(word)
+
+    def _finds(self, word: str, *, after: bool = True) -> bool:
+        """Step to the next `word`, and `after` it."""
+        for place in range(self._at, len(self._tokens)):
+            if self._tokens[place].upper == word:
+                self._at = place + after
+                return True
+        return False
+
+    def _skip_to(self, *words: str) -> None:
+        while self._at < len(self._tokens) and self._peek() not in words:
+            self._at += 1
+        if self._at >= len(self._tokens):
+            raise self._expected(" or ".join(words))
+
+    def _expected(self, wanted: str) -> CommandError:
+        rest = self._tokens[self._at : self._at + 4]
+        found = " ".join(token.text for token in rest) if rest else "the end"
+        return CommandError(f"expected {wanted}, found {found[:80]}")
+
+
+_OF_PARTITIONS: Final = frozenset(
+    {Operation.ADD_PARTITION, Operation.DROP_PARTITION, Operation.TOUCH, Operation.ARCHIVE}
+)
+
+# The longer ones of those that begin alike come first.
+_ALTERATIONS: Final[Sequence[tuple[tuple[str, ...], Operation]]] = [
+    (("RENAME",), Operation.RENAME_TABLE),
+    (("ADD", "COLUMNS"), Operation.ADD_COLUMNS),
+    (("ADD", "COLS"), Operation.ADD_COLUMNS),
+    (("ADD", "CONSTRAINT"), Operation.CONSTRAINT),
+    (("ADD",), Operation.ADD_PARTITION),
+    (("REPLACE", "COLUMNS"), Operation.REPLACE_COLUMNS),
+    (("REPLACE", "COLS"), Operation.REPLACE_COLUMNS),
+    (("CHANGE",), Operation.CHANGE_COLUMN),
+    (("CONCATENATE",), Operation.CONCATENATE),
+    (("DROP", "CONSTRAINT"), Operation.CONSTRAINT),
+    (("DROP",), Operation.DROP_PARTITION),
+    (("TOUCH",), Operation.TOUCH),
+    (("SET", "SERDEPROPERTIES"), Operation.SET_SERDE_PROPERTIES),
+    (("UNSET", "SERDEPROPERTIES"), Operation.SET_SERDE_PROPERTIES),
+    (("SET", "SERDE"), Operation.SET_SERDE),
+    (("SET", "SERIALIZER"), Operation.SET_SERDE),
+    (("SET", "FILEFORMAT"), Operation.SET_FILE_FORMAT),
+    (("SET", "FILE", "FORMAT"), Operation.SET_FILE_FORMAT),
+    (("SET", "TBLPROPERTIES"), Operation.SET_TABLE_PROPERTIES),
+    (("UNSET", "TBLPROPERTIES"), Operation.UNSET_TABLE_PROPERTIES),
+    (("SET", "LOCATION"), Operation.SET_LOCATION),
+    (("SET", "SKEWED"), Operation.SET_STORAGE),
+    (("CLUSTERED",), Operation.SET_STORAGE),
+    (("SKEWED",), Operation.SET_STORAGE),
+    (("NOT",), Operation.SET_STORAGE),
+    (("INTO",), Operation.SET_STORAGE),
+    (("ARCHIVE",), Operation.ARCHIVE),
+    (("UNARCHIVE",), Operation.ARCHIVE),
+    (("PARTITION", "COLUMN"), Operation.PARTITION_COLUMN),
+    (("COMPACT",), Operation.COMPACT),
+]

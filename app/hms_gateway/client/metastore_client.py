@@ -1,0 +1,247 @@
+"""A small synchronous client of any metastore that speaks Thrift over HTTP in TJSON ([MS-HMSHTTP])."""
+
+import itertools
+import ssl
+from collections.abc import Callable, Generator, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+
+from hms_gateway.runtime.kerberos import KerberosError, ServiceTickets
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import METHODS, Method, Struct
+from hms_gateway.wire import (
+    ApplicationError,
+    ApplicationErrorType,
+    Message,
+    MessageType,
+    ProtocolError,
+    TApplicationException,
+    make_codecs,
+)
+
+# Called with the bytes received so far and the whole number of bytes, None when the server does not tell.
+Progress = Callable[[int, int | None], None]
+
+_CONTENT_TYPE = "application/vnd.apache.thrift.json"
+_SHOWN_CHARACTERS_MAX = 200
+_DENIED_HINT = "user or password is wrong, or the user may not call"
+
+
+class ClientError(Exception):
+    """The call got no answer of the metastore; `hint` says what to look at, empty when there is nothing to say."""
+
+    def __init__(self, text: str, hint: str = "") -> None:
+        super().__init__(text)
+        self.hint = hint
+
+
+class NotReached(ClientError):
+    """Nobody answers at the URL, or the connection broke."""
+
+
+class NotTrusted(ClientError):
+    """The server's certificate is not accepted."""
+
+
+class NotAuthorized(ClientError):
+    """The server does not take who we are, or does not let us in (HTTP 401 or 403); or we have no ticket."""
+
+
+class NotAMetastore(ClientError):
+    """Something answered, but not with the Thrift message that belongs to the call."""
+
+
+class TicketAuth(httpx.Auth):
+    """Logs in with Kerberos tickets, one for each request."""
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        """Raises KerberosError."""
+        request.headers["Authorization"] = ServiceTickets(request.url.host).authorization()
+        yield request
+
+
+class MetastoreClient:
+    """Calls methods by IDL name over one kept connection; nothing is retried. Use it as a context manager or close it.
+
+    `methods` are those of the dialect in which the server speaks at this URL; without them it is that of 2.3, as
+    the protocol says (design D2).
+    """
+
+    def __init__(
+        self,
+        url: str,
+        auth: tuple[str, str] | httpx.Auth | None = None,
+        verify: bool | ssl.SSLContext = True,
+        *,
+        headers: Mapping[str, str] | None = None,
+        timeout_seconds: float = 600.0,
+        methods: Mapping[str, Method] = METHODS,
+        limits: Limits | None = None,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self._url = url
+        self._codec = make_codecs(limits or Limits()).tjson
+        self._methods = methods
+        self._seqids = itertools.count(1)
+        self._denied_hint = "" if isinstance(auth, TicketAuth) else _DENIED_HINT
+        self._http = httpx.Client(
+            auth=auth,
+            verify=verify,
+            headers={**(headers or {}), "Content-Type": _CONTENT_TYPE},
+            timeout=httpx.Timeout(timeout_seconds, connect=min(timeout_seconds, 20.0)),
+            transport=transport,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._http.close()
+
+    def call(self, name: str, /, *arguments: Any, on_progress: Progress | None = None, **named: Any) -> Any:
+        """Call a method with arguments in IDL order or by IDL name; returns its value, None when it is void.
+
+        Raises the declared exception as the class of `hms_gateway.structs`, ApplicationError when the server refuses the call
+        as such (an unknown method, for instance), ClientError when there is no answer, TypeError for an unknown method
+        or argument name.
+        """
+        method = self._method(name)
+        seqid = next(self._seqids)
+        body = self._encode(method, self._arguments(method, arguments, named), seqid)
+        answer = self._post(body, on_progress or _ignore)
+        if method.oneway:
+            return None
+        return self._value(method, self._read_message(answer, name))
+
+    def _method(self, name: str) -> Method:
+        if name not in self._methods:
+            raise TypeError(f"{name} is not a method of the metastore")
+        return self._methods[name]
+
+    def _arguments(self, method: Method, positional: tuple[Any, ...], named: Mapping[str, Any]) -> Struct:
+        names = [field.name for field in method.definition.arguments]
+        if len(positional) > len(names):
+            raise TypeError(f"{method.name} has {len(names)} arguments, {len(positional)} were given")
+        values = dict(zip(names, positional, strict=False))
+        for argument, value in named.items():
+            if argument not in names or argument in values:
+                raise TypeError(f"{method.name}: argument {argument} is unknown or given twice")
+            values[argument] = value
+        return method.arguments(**values)
+
+    def _encode(self, method: Method, arguments: Struct, seqid: int) -> bytes:
+        kind = MessageType.ONEWAY if method.oneway else MessageType.CALL
+        before, after = self._codec.envelope(method.name, kind, seqid)
+        payload = self._codec.encode(arguments)
+        return before + (payload if isinstance(payload, bytes) else b"".join(payload)) + after
+
+    def _post(self, body: bytes, on_progress: Progress) -> bytes:
+        try:
+            with self._http.stream("POST", self._url, content=body) as response:
+                answer = _received(response, on_progress)
+        except httpx.HTTPError as error:
+            raise _transport_error(self._url, error) from error
+        except KerberosError as error:
+            raise NotAuthorized(str(error), "kinit gets a ticket, klist shows those you have") from error
+        except httpx.InvalidURL as error:
+            raise NotReached(f"{self._url!r} is not a URL: {error}") from error
+        self._check_status(response, answer)
+        return answer
+
+    def _check_status(self, response: httpx.Response, answer: bytes) -> None:
+        status = response.status_code
+        if status in (401, 403):
+            text = f"{self._url} answers {status} {response.reason_phrase}{self._problem_in(answer)}"
+            raise NotAuthorized(text, self._denied_hint)
+        if status == 404:
+            raise NotAMetastore(f"{self._url} answers 404 Not Found", "the path of the URL is not the metastore's")
+        if status != 200:
+            problem = self._problem_in(answer)
+            hint = "the server is busy or its database is away; try again" if status == 503 else ""
+            raise NotAMetastore(f"{self._url} answers {status} {response.reason_phrase}{problem}", hint)
+
+    def _problem_in(self, answer: bytes) -> str:
+        """What an error answer says, ready to follow the status: the text of its Thrift exception, or plain text."""
+        try:
+            message = self._codec.read_message(answer)
+            if message.type is MessageType.EXCEPTION:
+                return f": {self._application_error(message)}"
+        except ProtocolError:
+            pass
+        shown = answer[:_SHOWN_CHARACTERS_MAX].decode(errors="replace").strip()
+        return f": {shown}" if shown and not shown.startswith("<") else ""
+
+    def _read_message(self, answer: bytes, name: str) -> Message:
+        try:
+            message = self._codec.read_message(answer)
+        except ProtocolError as error:
+            shown = answer[:_SHOWN_CHARACTERS_MAX].decode(errors="replace")
+            hint = f"is this the URL of a metastore? The answer begins with {shown!r}"
+            raise NotAMetastore(f"{self._url} does not answer in Thrift JSON: {error}", hint) from error
+        if message.name != name and message.type is not MessageType.EXCEPTION:
+            raise NotAMetastore(f"{self._url} answers {message.name} to a call of {name}")
+        return message
+
+    def _value(self, method: Method, message: Message) -> Any:
+        """Sample replies carry another seqid than their requests, so it is not compared (protocol §3.1.5)."""
+        try:
+            if message.type is MessageType.EXCEPTION:
+                raise self._application_error(message)
+            result = self._codec.decode(method.result, message.payload)
+        except ProtocolError as error:
+            raise NotAMetastore(f"{self._url}: the answer to {method.name} is not readable: {error}") from error
+        for field in method.definition.throws:
+            declared = getattr(result, field.name)
+            if declared is not None:
+                raise declared
+        if method.definition.returns is None:
+            return None
+        value = getattr(result, "success", None)
+        if value is None:
+            raise ApplicationError(f"{method.name} failed: unknown result", ApplicationErrorType.MISSING_RESULT)
+        return value
+
+    def _application_error(self, message: Message) -> ApplicationError:
+        said = self._codec.decode(TApplicationException, message.payload)
+        try:
+            kind = ApplicationErrorType(said.type or 0)
+        except ValueError:
+            kind = ApplicationErrorType.UNKNOWN
+        return ApplicationError(said.message or "no message", kind)
+
+
+def _ignore(received: int, total: int | None) -> None:
+    """Nobody watches."""
+
+
+def _received(response: httpx.Response, on_progress: Progress) -> bytes:
+    length = response.headers.get("content-length", "")
+    total = int(length) if length.isdigit() and "content-encoding" not in response.headers else None
+    parts = bytearray()
+    for chunk in response.iter_bytes():
+        parts += chunk
+        on_progress(len(parts), total)
+    return bytes(parts)
+
+
+def _transport_error(url: str, error: httpx.HTTPError) -> ClientError:
+    text = str(error) or type(error).__name__
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        hint = "give its certificate with --cacert, or --insecure to take any certificate"
+        return NotTrusted(f"the certificate of {url} is not trusted: {text}", hint)
+    if "WRONG_VERSION_NUMBER" in text or "wrong version number" in text.lower():
+        return NotReached(f"{url} does not speak TLS", "use http:// if it is meant to serve without TLS")
+    if isinstance(error, httpx.UnsupportedProtocol):
+        return NotReached(f"{url!r} is not a URL", "it begins with https:// or http://")
+    if isinstance(error, httpx.TimeoutException):
+        return NotReached(f"{url} did not answer in time", "raise --timeout if the call may take longer")
+    if isinstance(error, httpx.ConnectError):
+        return NotReached(f"{url} cannot be reached: {text}", "is the server running, and is the port right?")
+    return NotReached(f"the connection to {url} broke: {text}", "over http:// a server with TLS looks like this")

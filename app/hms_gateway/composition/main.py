@@ -1,0 +1,410 @@
+"""The composition root: settings in, a gateway that can be served out. Nothing imports it but the command line."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hms_gateway.cache import ReplyCache
+from hms_gateway.files import Directories, FilePolicy, Protected, RootRefused, check_roots, program_folders
+from hms_gateway.gateway.application import Gateway, SecondaryListener
+from hms_gateway.gateway.assembly import EdgeComponents, build_gateway, served_certificate
+from hms_gateway.gateway.memory import return_free_memory
+from hms_gateway.gateway.metrics import Metrics
+from hms_gateway.gateway.served_certificate import LOOK_EVERY_SECONDS
+from hms_gateway.gateway.tls import CERTIFICATE_NAME, KEY_NAME
+from hms_gateway.handlers.bounded_texts import BoundedTexts
+from hms_gateway.handlers.catalogs import Catalogs
+from hms_gateway.handlers.column_statistics import ColumnStatisticsMethods
+from hms_gateway.handlers.compactions import Compactions
+from hms_gateway.handlers.configuration import Configuration
+from hms_gateway.handlers.constraints import Constraints
+from hms_gateway.handlers.databases import Databases
+from hms_gateway.handlers.engine_notes import EngineNotes
+from hms_gateway.handlers.fields import Fields
+from hms_gateway.handlers.file_metadata import FileMetadata
+from hms_gateway.handlers.functions import Functions
+from hms_gateway.handlers.indexes import Indexes
+from hms_gateway.handlers.leases import Leases
+from hms_gateway.handlers.locks import Locks
+from hms_gateway.handlers.materialized_views import MaterializedViews
+from hms_gateway.handlers.notifications import Notifications
+from hms_gateway.handlers.partition_changes import PartitionChanges
+from hms_gateway.handlers.partition_marks import PartitionMarks
+from hms_gateway.handlers.partitions import Partitions
+from hms_gateway.handlers.presented_lease import under_presented_lease
+from hms_gateway.handlers.properties import Properties
+from hms_gateway.handlers.resource_plans import ResourcePlans
+from hms_gateway.handlers.roles import Privileges, Roles
+from hms_gateway.handlers.schemas import Schemas
+from hms_gateway.handlers.service import Service
+from hms_gateway.handlers.tables import Tables
+from hms_gateway.handlers.tokens import Tokens
+from hms_gateway.handlers.transactions import Transactions
+from hms_gateway.handlers.types import Types
+from hms_gateway.metastore.access.grants import PrivilegeService
+from hms_gateway.metastore.access.roles import RoleService
+from hms_gateway.metastore.changes.events import EventMaker
+from hms_gateway.metastore.directories.outside_places import OutsidePlaces, find_outside
+from hms_gateway.metastore.partitions.marks import PartitionMarkService
+from hms_gateway.metastore.partitions.service import PartitionService
+from hms_gateway.metastore.ports.store import FileSystemError, StoreError, StoreFailure, StoreUnavailable
+from hms_gateway.metastore.registry.engine_notes import EngineNoteService
+from hms_gateway.metastore.registry.functions import FunctionService
+from hms_gateway.metastore.registry.notifications import NotificationService
+from hms_gateway.metastore.registry.properties import PropertyService
+from hms_gateway.metastore.registry.resource_plans import ResourcePlanService
+from hms_gateway.metastore.registry.scheduled_queries import ScheduledQueryService
+from hms_gateway.metastore.registry.schema_registry import SchemaRegistryService
+from hms_gateway.metastore.registry.tokens import TokenService
+from hms_gateway.metastore.registry.types import TypeService
+from hms_gateway.metastore.statistics.column_statistics import ColumnStatisticsService
+from hms_gateway.metastore.tables.alter import AlterTableService
+from hms_gateway.metastore.tables.commit_marks import CommitMarks
+from hms_gateway.metastore.tables.constraints import ConstraintService
+from hms_gateway.metastore.tables.databases import DatabaseService
+from hms_gateway.metastore.tables.fields import FieldService
+from hms_gateway.metastore.tables.indexes import IndexService
+from hms_gateway.metastore.tables.materialized_views import MaterializedViewService
+from hms_gateway.metastore.tables.service import TableService
+from hms_gateway.metastore.tables.truncate import TruncateService
+from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
+from hms_gateway.rpc import (
+    Around,
+    Call,
+    Failed,
+    MessageProcessor,
+    Processor,
+    Releases,
+    RepeatableProcessor,
+    Unavailable,
+)
+from hms_gateway.runtime.clock import Clock, SystemClock
+from hms_gateway.runtime.housekeeping import Chore, Housekeeping
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.sealing import Seal, SealingError
+from hms_gateway.runtime.settings import Settings, SettingsError
+from hms_gateway.storage import SqlStore, open_store
+from hms_gateway.storage.dialects.integrity import IntegrityCheck, IntegrityWatch, sqlite_file
+from hms_gateway.structs import METHODS, MetaException, Method, Struct
+from hms_gateway.txn.services.compaction import CompactionService
+from hms_gateway.txn.services.expiry import Expiry
+from hms_gateway.txn.services.lease_settings import LeaseSettings
+from hms_gateway.txn.services.leases import LeaseService
+from hms_gateway.txn.services.locks import LockService
+from hms_gateway.txn.services.rebuild import RebuildService
+from hms_gateway.txn.services.settings import TxnSettings
+from hms_gateway.txn.services.transactions import TransactionService
+from hms_gateway.txn.services.view_freshness import ViewFreshnessService
+from hms_gateway.txn.services.write_ids import WriteIdService
+from hms_gateway.wire import Codecs, make_codecs
+
+DATABASE_FILE = "metastore.db"
+EXPIRY_SECONDS = 60.0
+# Whoever is stopped by something past its time removes it at once; this is for what stops nobody.
+TXN_EXPIRY_SECONDS = 30.0
+FREE_MEMORY_SECONDS = 30.0
+# Clients repeat a call within minutes; an outcome is of no use after that.
+OUTCOME_SECONDS = 86_400
+# Frequent calls that come in crowds and whose handlers do nothing but one unit of work on transactions and locks.
+DEFERRED = frozenset({"open_txns", "commit_txn", "heartbeat", "lock", "check_lock", "unlock"})
+
+
+@dataclass(frozen=True, slots=True)
+class Metastore:
+    """Everything behind the edge: the store, the handlers over it, and what is to be done now and then."""
+
+    store: SqlStore
+    codecs: Codecs
+    processor: MessageProcessor
+    events: EventMaker
+    chores: Sequence[Chore] = ()
+    releases: Releases = field(default_factory=Releases)
+
+
+def database_url(settings: Settings) -> str:
+    """The configured database, or the SQLite file of the data folder."""
+    return settings.database_url or f"sqlite:///{settings.data_dir.absolute() / DATABASE_FILE}"
+
+
+def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]] = dict) -> Metastore:
+    """Open the database, mend what a crash left, and bind the handlers. `counters` gives the calls by method.
+
+    Raises StoreError where the database cannot be used, SettingsError for roots that would open what they must not,
+    BindingError when IDL and handlers disagree.
+    """
+    files = directories(settings)
+    codecs = make_codecs(settings.limits)
+    clock = SystemClock()
+    store = open_store(database_url(settings), clock, settings.limits, settings.database_connections_max)
+    rules = MetastoreSettings(
+        warehouse_location=settings.warehouse_location,
+        event_seconds_max=settings.event_seconds_max,
+        partition_mark_seconds_max=settings.partition_mark_seconds_max,
+        limit_partition_request=settings.partitions_per_reply_max or -1,
+        refuses_incompatible_column_changes=settings.refuse_incompatible_column_changes,
+        column_change_serdes=tuple(settings.column_change_serdes),
+        hive_configuration=_hive_configuration(settings),
+    )
+
+    def to_tjson(struct: Struct) -> bytes:
+        encoded = codecs.tjson.encode(struct)
+        assert isinstance(encoded, bytes)
+        return encoded
+
+    releases = Releases()
+    try:
+        parts = (store, files, clock, rules, to_tjson)
+        leases = LeaseService(store, _lease_settings(settings), releases.announce)
+        handlers = [Service(clock, counters), *_handlers(*parts, settings.limits)]
+        handlers += _txn_handlers(store, settings, CommitMarks(clock, rules, to_tjson))
+        handlers.append(Leases(leases))
+        tokens = TokenService(store, Seal(settings.secrets_key_path))
+        handlers.append(Tokens(tokens, frozenset(settings.administrators)))
+        bytes_max = settings.limits.cached_reply_bytes_max
+        processor = Processor(handlers, translated, bytes_max, _around(settings.limits), limits=settings.limits)
+    except BaseException:
+        store.close()
+        raise
+    events = EventMaker(rules, clock, to_tjson)
+    repeatable = RepeatableProcessor(processor, store, _answered_from_value(), DEFERRED)
+    chores = (
+        *_chores(store, clock, rules, events, settings),
+        Chore("seal tokens", EXPIRY_SECONDS, tokens.seal_all),
+    )
+    return Metastore(store, codecs, repeatable, events, chores, releases)
+
+
+def build(settings: Settings) -> Gateway:
+    """The gateway one process serves. Raises CertificateError, and as `build_metastore`."""
+    metrics = Metrics(METHODS.keys())
+    certificate = served_certificate(settings, metrics)
+    metastore = build_metastore(settings, metrics.calls_by_method)
+    chores = list(metastore.chores)
+    if certificate is not None:
+        chores.append(Chore("look at the certificate", LOOK_EVERY_SECONDS, certificate.look))
+    housekeeping = Housekeeping(chores)
+    port = settings.thrift_port
+    cache = ReplyCache(metastore.store, settings.limits)
+    integrity = _integrity_watch(settings, metrics)
+    stops = [] if integrity is None else [integrity.stop]
+    gateway = build_gateway(
+        settings,
+        codecs=metastore.codecs,
+        processor=metastore.processor,
+        cache=cache,
+        ready=metastore.store.ready,
+        metrics=metrics,
+        certificate=certificate,
+        releases=metastore.releases,
+        on_stop=[*stops, housekeeping.stop, cache.close, metastore.store.close],
+        secondary_listener=None if port is None else lambda edge: _thrift_port(settings, port, metastore.codecs, edge),
+    )
+    housekeeping.start()
+    if integrity is not None:
+        integrity.start()
+    return gateway
+
+
+def _integrity_watch(settings: Settings, metrics: Metrics) -> IntegrityWatch | None:
+    """For SQLite: other databases check their pages themselves."""
+    file = sqlite_file(database_url(settings))
+    if file is None:
+        return None
+
+    def checked(is_damaged: bool) -> None:
+        metrics.database_damaged = int(is_damaged)
+
+    return IntegrityWatch(IntegrityCheck(file), checked)
+
+
+def _thrift_port(settings: Settings, port: int, codecs: Codecs, edge: EdgeComponents) -> SecondaryListener:
+    # Only here, since most gateways have no Thrift port.
+    from hms_gateway.composition.thrift_port import ThriftPort
+
+    return ThriftPort(settings, port, codecs, edge)
+
+
+def _around(limits: Limits) -> Around:
+    """What every call is answered in, checks first."""
+    texts = BoundedTexts(limits)
+
+    def around(method: Method, call: Call, arguments: Struct) -> AbstractContextManager[None]:
+        texts.check(method, arguments)
+        return under_presented_lease(method, call, arguments)
+
+    return around
+
+
+def translated(error: Exception) -> Exception:
+    """What storage, file systems and seals raise, as the peer is to see it; the rest are bugs and stay as they are."""
+    if isinstance(error, StoreUnavailable):
+        return Unavailable(str(error), error.detail, error.limit)
+    if isinstance(error, (StoreFailure, SealingError)):
+        return Failed(str(error))
+    if isinstance(error, (StoreError, FileSystemError)):
+        return MetaException(str(error))
+    return error
+
+
+def _hive_configuration(settings: Settings) -> Mapping[str, str]:
+    """Settings that the rules do not know and Hive's clients may ask for, under Hive's names."""
+    txn_settings = _txn_settings(settings)
+    timeout_ms = txn_settings.timeout_ms
+    return {
+        "hive.txn.timeout": f"{timeout_ms}ms" if timeout_ms % 1000 else f"{timeout_ms // 1000}s",
+        "hive.max.open.txns": str(txn_settings.open_txns_max),
+        "hive.txn.max.open.batch": str(txn_settings.batch_max),
+        "hive.metastore.server.max.message.size": str(settings.limits.body_bytes_max),
+    }
+
+
+def _chores(
+    store: SqlStore, clock: Clock, rules: MetastoreSettings, events: EventMaker, settings: Settings
+) -> Sequence[Chore]:
+    notifications = NotificationService(store, clock, rules, events, settings.limits)
+    txn_expiry_seconds = min(TXN_EXPIRY_SECONDS, settings.txn_timeout_seconds)
+    return (
+        Chore("forget outcomes", EXPIRY_SECONDS, lambda: store.forget_outcomes(clock.seconds() - OUTCOME_SECONDS)),
+        Chore("expire events", EXPIRY_SECONDS, notifications.expire),
+        Chore("expire transactions and locks", txn_expiry_seconds, Expiry(store, _txn_settings(settings)).expire),
+        Chore("expire notes of query engines", EXPIRY_SECONDS, EngineNoteService(store, clock, rules).expire),
+        Chore("expire executions of queries", EXPIRY_SECONDS, ScheduledQueryService(store, clock, rules).expire),
+        Chore("return free memory", FREE_MEMORY_SECONDS, return_free_memory),
+        Chore("expire partition marks", EXPIRY_SECONDS, PartitionMarkService(store, clock, rules).expire),
+    )
+
+
+def _handlers(
+    store: SqlStore,
+    files: Directories,
+    clock: Clock,
+    rules: MetastoreSettings,
+    to_tjson: Callable[[Struct], bytes],
+    limits: Limits,
+) -> list[object]:
+    parts = (store, files, clock, rules, to_tjson)
+    events = EventMaker(rules, clock, to_tjson)
+    databases = DatabaseService(*parts)
+    tables = TableService(*parts, limits)
+    alterations = AlterTableService(*parts)
+    statistics = ColumnStatisticsService(store, clock, rules, to_tjson)
+    partitions = PartitionService(*parts, limits, statistics)
+    privileges = PrivilegeService(store, clock)
+    roles = RoleService(store, clock, rules)
+    views = MaterializedViewService(store, clock, events)
+    databases.create_default()
+    roles.create_defaults()
+    alterations.recover_pending_moves()
+    return [
+        Configuration(rules, limits),
+        Catalogs(rules.warehouse_location),
+        Databases(databases),
+        Fields(FieldService(store)),
+        Tables(tables, alterations, TruncateService(*parts), statistics, views),
+        MaterializedViews(views, ViewFreshnessService(store)),
+        Partitions(partitions, privileges, statistics),
+        Roles(roles),
+        Privileges(privileges),
+        Constraints(ConstraintService(store, clock, rules, to_tjson)),
+        ColumnStatisticsMethods(statistics),
+        PartitionChanges(partitions),
+        Functions(FunctionService(store, clock, events)),
+        Indexes(IndexService(store, clock, events, tables)),
+        Notifications(NotificationService(store, clock, rules, events, limits)),
+        PartitionMarks(PartitionMarkService(store, clock, rules)),
+        Types(TypeService(store)),
+        Properties(PropertyService(store)),
+        Schemas(SchemaRegistryService(store, clock)),
+        ResourcePlans(ResourcePlanService(store)),
+        EngineNotes(EngineNoteService(store, clock, rules), ScheduledQueryService(store, clock, rules)),
+        FileMetadata(),
+    ]
+
+
+def _answered_from_value() -> frozenset[str]:
+    """The methods whose handlers do nothing lasting but one unit of work, or recall what it gave before all else."""
+    whole = (Locks, Transactions, Compactions, Leases, Notifications, Tokens, EngineNotes)
+    names = {name for handler in whole for name in vars(handler)}
+    names |= {name for name in vars(PartitionChanges) if name.startswith(("add_", "append_"))}
+    return frozenset(names & METHODS.keys())
+
+
+def _txn_handlers(store: SqlStore, settings: Settings, marks: CommitMarks) -> list[object]:
+    txn_settings = _txn_settings(settings)
+    locks = LockService(store, txn_settings)
+    transactions = TransactionService(store, locks, txn_settings)
+    return [
+        Locks(locks),
+        Transactions(transactions, WriteIdService(store, txn_settings), RebuildService(store, txn_settings), marks),
+        Compactions(CompactionService(store)),
+    ]
+
+
+def _txn_settings(settings: Settings) -> TxnSettings:
+    return TxnSettings(
+        timeout_ms=round(settings.txn_timeout_seconds * 1000),
+        components_max=settings.limits.lock_components_max,
+        administrators=frozenset(settings.administrators),
+    )
+
+
+def _lease_settings(settings: Settings) -> LeaseSettings:
+    return LeaseSettings(
+        administrators=frozenset(settings.administrators),
+        duration_seconds_max=settings.lease_seconds_max,
+        wait_seconds_max=settings.lease_wait_seconds_max,
+    )
+
+
+def directories(settings: Settings) -> Directories:
+    """The directories this server manages. Raises SettingsError for roots that would open what they must not."""
+    policies = {scheme: FilePolicy(policy) for scheme, policy in settings.file_systems.items()}
+    default = None if settings.file_system_default is None else FilePolicy(settings.file_system_default)
+    protected = [*_protected(settings), *program_folders()]
+    for name, roots in (("warehouse_dir", [settings.warehouse_location]), ("file_roots", settings.file_roots)):
+        try:
+            check_roots(roots, protected)
+        except RootRefused as error:
+            raise SettingsError(f"{name}: {error}") from error
+    return Directories(policies, settings.roots, default=default)
+
+
+def find_outside_places(settings: Settings, store: SqlStore) -> OutsidePlaces:
+    """What the catalog owns outside the roots. Raises StoreError."""
+    files = directories(settings)
+    return find_outside(store, files, files.beginnings, root_check(settings))
+
+
+def root_check(settings: Settings) -> Callable[[str], bool]:
+    """A function of a location: whether `file_roots` could name it."""
+    protected = [*_protected(settings), *program_folders()]
+
+    def may_be_root(location: str) -> bool:
+        try:
+            check_roots([location], protected)
+        except RootRefused:
+            return False
+        return True
+
+    return may_be_root
+
+
+def _protected(settings: Settings) -> list[Protected]:
+    """The data folder and the files that settings name. The warehouse is a folder in the data folder by default."""
+    url = database_url(settings)
+    database = url.partition("///")[2].partition("?")[0] if url.startswith("sqlite") else None
+    files: dict[str, Path | str | None] = {
+        "the database": database,
+        "users_file": settings.users_path,
+        "tls_certificate": settings.tls_certificate or settings.data_dir / CERTIFICATE_NAME,
+        "tls_key": settings.tls_key or settings.data_dir / KEY_NAME,
+        "secrets_key_file": settings.secrets_key_path,
+        "admin_password_file": settings.admin_password_file,
+        "kerberos_keytab": settings.kerberos_keytab,
+        "trusted_proxy_authority": settings.trusted_proxy_authority,
+    }
+    if database is not None:
+        files |= {f"the database's {suffix} file": f"{database}-{suffix}" for suffix in ("wal", "shm", "journal")}
+    named = [Protected(Path(path), name) for name, path in files.items() if path]
+    return [Protected(settings.data_dir, "data_dir", may_hold_roots=True), *named]

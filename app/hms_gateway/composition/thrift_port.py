@@ -1,0 +1,161 @@
+"""`serve --thrift-port`: the gateway's own Thrift port, which is the bridge's with the processor where HTTPS was."""
+
+import dataclasses
+import time
+from base64 import b64encode
+from collections.abc import Callable
+
+from hms_gateway.bridge.relays.processor_relay import ProcessorRelay, user_as_named
+from hms_gateway.bridge.server.call_log import CallRecord
+from hms_gateway.bridge.server.server import BridgeServer
+from hms_gateway.bridge.server.serving import ServerOptions
+from hms_gateway.bridge.thrift.errors import BridgeError, CallFailed, NotTried
+from hms_gateway.bridge.thrift.session import Session
+from hms_gateway.gateway.access_log import AccessRecord
+from hms_gateway.gateway.application import SecondaryListenerFailed
+from hms_gateway.gateway.assembly import EdgeComponents
+from hms_gateway.gateway.identity import Authenticator, RequestHead
+from hms_gateway.gateway.refusals import NOT_TRIED, ClientGone, Refusals, Refused
+from hms_gateway.rpc.call import Dialect
+from hms_gateway.rpc.errors import Unavailable
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.settings import Settings
+from hms_gateway.wire import Codecs
+
+# What stands in the access log where HTTP has a status.
+NO_STATUS = 0
+LIMITS = frozenset(field.name for field in dataclasses.fields(Limits))
+
+
+class ThriftPort:
+    """A `gateway.application.SecondaryListener`. Calls are counted and logged with those that come by HTTP."""
+
+    def __init__(self, settings: Settings, port: int, codecs: Codecs, edge: EdgeComponents) -> None:
+        self._refusals = Refusals(edge.metrics)
+        relay = ProcessorRelay(
+            edge.calls,
+            codecs,
+            dialect=Dialect(settings.thrift_dialect),
+            cache=edge.cache,
+            identify=_Identification(edge.authenticator, self._refusals),
+            failure_of=self._failure_of,
+            call_seconds_max=settings.call_seconds_max,
+            reply_bytes_max=settings.limits.body_bytes_max,
+        )
+        options = ServerOptions(
+            host=settings.thrift_host,
+            port=port,
+            allows_remote=True,  # the settings have seen to it that others have to show a password
+            sasl=settings.thrift_sasl,
+            write_stall_seconds_max=settings.write_stall_seconds_max,
+            shares_port=settings.workers > 1,
+            is_open=settings.thrift_open,
+        )
+        recorder = _Recorder(edge, self._refusals)
+        self._server = BridgeServer(
+            relay,
+            options,
+            settings.limits,
+            codecs=codecs,
+            metrics=recorder,
+            call_log=recorder,
+            connections=edge.connections,
+            memory=edge.bodies.memory,
+        )
+
+    async def start(self) -> None:
+        """Listen. Raises SecondaryListenerFailed."""
+        options = self._server.options
+        try:
+            await self._server.start()
+        except OSError as error:
+            place = f"thrift://{options.host}:{options.port}"
+            raise SecondaryListenerFailed(f"cannot listen on {place}: {error.strerror or error}") from error
+
+    async def stop(self) -> None:
+        """Let calls in flight finish, then close."""
+        await self._server.stop()
+
+    def _failure_of(self, error: Exception) -> BridgeError | None:
+        if isinstance(error, (Refused, Unavailable)) and error.limit:
+            self._refusals.note(error.limit)
+        return failure_of(error)
+
+
+def failure_of(error: Exception) -> BridgeError | None:
+    """What a call that the gateway could not run means for a Thrift client."""
+    if isinstance(error, Refused):
+        return NotTried(error.text) if error.headers == NOT_TRIED else CallFailed(error.text, error.reason)
+    if isinstance(error, ClientGone):
+        return CallFailed("the client has gone", "client_gone")
+    return None
+
+
+class _Identification:
+    """Passwords of SASL PLAIN are those of HTTP; without SASL, who `set_ugi` says."""
+
+    def __init__(self, authenticator: Authenticator, refusals: Refusals) -> None:
+        self._authenticator = authenticator
+        self._refusals = refusals
+
+    async def __call__(self, session: Session) -> str:
+        credentials = session.credentials
+        if credentials is None:
+            return await user_as_named(session)
+        if ":" in credentials.user:
+            raise CallFailed("user or password is wrong", "unauthorized")
+        token = b64encode(f"{credentials.user}:{credentials.password}".encode())
+        field = (b"authorization", b"Basic " + token)
+        head = RequestHead(dict([field]), [field], b"", session.address.rpartition(":")[0])
+        try:
+            identity = self._authenticator.remembered(head) or await self._authenticator.authenticate(head)
+        except Refused as refused:
+            if refused.limit:
+                self._refusals.note(refused.limit, user=credentials.user, address=head.peer)
+            raise CallFailed(refused.text, refused.reason) from refused
+        return identity.user
+
+
+class _Recorder:
+    """Both `BridgeServer`'s metrics and its call log; a call is counted when its line is written."""
+
+    def __init__(self, edge: EdgeComponents, refusals: Refusals) -> None:
+        self._metrics = edge.metrics
+        self._refusals = refusals
+        self._access_log = edge.access_log
+
+    def watch(self, name: str, text: str, value: Callable[[], float]) -> None:
+        """What is watched here is seen in the process's open files."""
+
+    def call(self, method: str, outcome: str, seconds: float, bytes_in: int, bytes_out: int) -> None:
+        """See `write`."""
+
+    def refused(self, reason: str) -> None:
+        self._metrics.thrift_refusals[reason] += 1
+        if reason in LIMITS:
+            self._refusals.note(reason)
+
+    def write(self, record: CallRecord) -> None:
+        metrics = self._metrics
+        metrics.call(record.method, record.outcome, record.seconds)
+        metrics.bytes_in += record.bytes_in
+        metrics.bytes_out += record.bytes_out
+        if record.cached:
+            metrics.cache_hits += 1
+        if self._access_log is None:
+            return
+        self._access_log.write(
+            AccessRecord(
+                time.time(),
+                record.request_id.encode(),
+                record.seconds * 1000,
+                record.method,
+                record.user,
+                record.bytes_in,
+                record.bytes_out,
+                record.outcome,
+                NO_STATUS,
+                record.address,
+                record.cached,
+            )
+        )

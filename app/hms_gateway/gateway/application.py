@@ -1,0 +1,131 @@
+"""The ASGI application: which path goes to the Thrift endpoint, and the few pages beside it."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+
+import structlog
+
+from hms_gateway.gateway.endpoint import Endpoint
+from hms_gateway.gateway.header_rules import check_headers
+from hms_gateway.gateway.identity import RequestHead
+from hms_gateway.gateway.metrics import Metrics
+from hms_gateway.gateway.refusals import Refused
+from hms_gateway.gateway.request_body import Receive, Scope, Send
+from hms_gateway.gateway.served_certificate import ServedCertificate
+from hms_gateway.rpc.call import Dialect
+from hms_gateway.runtime.connections import Connections
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+HIVE_4_PATHS = ("/metastore", "/metastore/", "/metastore/*")
+
+_log = structlog.get_logger("hms_gateway.application")
+
+
+class SecondaryListenerFailed(Exception):
+    """A secondary listener could not start; the text says which and why."""
+
+
+class SecondaryListener(Protocol):
+    """Accepts calls to the same metastore by another protocol, as long as the gateway serves."""
+
+    async def start(self) -> None:
+        """Accept calls. Raises SecondaryListenerFailed."""
+
+    async def stop(self) -> None:
+        """Accept none any more and finish those in flight."""
+
+
+class Gateway:
+    """Everything a server process serves. `ready` raises when the gateway cannot answer calls (database, migrations).
+
+    `on_stop` are called in order when the last call is finished.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        path: str,
+        metrics: Metrics,
+        connections: Connections,
+        certificate: ServedCertificate | None = None,
+        ready: Callable[[], None],
+        on_stop: Sequence[Callable[[], None]] = (),
+        secondary_listener: SecondaryListener | None = None,
+    ) -> None:
+        self.metrics = metrics
+        self.connections = connections
+        self.certificate = certificate
+        self._secondary_listener = secondary_listener
+        self._listener_stopping: asyncio.Task[None] | None = None
+        self._endpoint = endpoint
+        self._on_stop = on_stop
+        self._path = path
+        self._dialects = {
+            path.rstrip("/"): Dialect.HIVE_2_3,
+            f"{path.rstrip('/')}/": Dialect.HIVE_2_3,
+            **dict.fromkeys(HIVE_4_PATHS, Dialect.HIVE_4),
+        }
+        self.direct_answers = endpoint.direct_answers(self._dialects)
+        self._ready = ready
+        self._is_stopping = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            dialect = self._dialects.get(scope["path"])
+            if dialect is None:
+                await self._page(scope, receive, send)
+            else:
+                await self._endpoint(scope, receive, send, dialect)
+        elif scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+
+    async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
+        head = RequestHead(dict(scope["headers"]), scope["headers"], b"", "")
+        try:
+            check_headers(head, scope["http_version"])
+        except Refused as refused:
+            fields = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
+            await send({"type": "http.response.start", "status": refused.status, "headers": fields})
+            await send({"type": "http.response.body", "body": f"{refused.text}\n".encode()})
+        else:
+            await self._pages(scope, receive, send)
+
+    @cached_property
+    def _pages(self) -> "Starlette":
+        # Starlette takes a tenth of the time until the first call is answered, so it is loaded with the first page.
+        from hms_gateway.gateway.pages import pages
+
+        return pages(self.metrics, self._ready, lambda: self._is_stopping, (self._path, HIVE_4_PATHS[0]))
+
+    async def start_secondary_listener(self) -> None:
+        """Start it, if there is one. Raises SecondaryListenerFailed."""
+        if self._secondary_listener is not None:
+            await self._secondary_listener.start()
+
+    def stop_being_ready(self) -> None:
+        """Make /readyz say no, so that load balancers look elsewhere while calls in flight finish."""
+        self._is_stopping = True
+        self._endpoint.calls.stop_waiting()
+        if self._secondary_listener is not None and self._listener_stopping is None:
+            self._listener_stopping = asyncio.get_running_loop().create_task(self._secondary_listener.stop())
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        await receive()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        if self._listener_stopping is not None:
+            await asyncio.wait([self._listener_stopping])
+        self._close()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    def _close(self) -> None:
+        for close in (self._endpoint.calls.close, *self._on_stop):
+            try:
+                close()
+            except Exception:
+                _log.exception("stopping")

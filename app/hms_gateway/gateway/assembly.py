@@ -1,0 +1,208 @@
+"""Builds the edge from the settings. What it serves (processor, cache, database) is handed in."""
+
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from hms_gateway.cache import ReplyCache
+from hms_gateway.gateway.access_log import AccessLog
+from hms_gateway.gateway.application import Gateway, SecondaryListener
+from hms_gateway.gateway.authentication import ACCEPTED, BasicAuthenticator
+from hms_gateway.gateway.body_shares import BodyShares
+from hms_gateway.gateway.call_answers import CallAnswers
+from hms_gateway.gateway.cors import CrossOrigin
+from hms_gateway.gateway.endpoint import Endpoint
+from hms_gateway.gateway.identity import Authenticator
+from hms_gateway.gateway.metrics import Metrics
+from hms_gateway.gateway.open_files import bounded_connections
+from hms_gateway.gateway.proxies import Networks, Proxies
+from hms_gateway.gateway.served_certificate import ServedCertificate
+from hms_gateway.gateway.server import ServerOptions
+from hms_gateway.gateway.tickets import TicketAuthenticator
+from hms_gateway.gateway.tls import CertificateFiles, ensure_certificate
+from hms_gateway.gateway.trusted_proxy import ImpersonationRule, TrustedProxyAuthenticator, UserSource
+from hms_gateway.gateway.user_file import UserFile
+from hms_gateway.gateway.users import UserFileError, add_user
+from hms_gateway.rpc.processor import MessageProcessor
+from hms_gateway.rpc.releases import Releases
+from hms_gateway.runtime.clock import SystemClock
+from hms_gateway.runtime.connections import Connections
+from hms_gateway.runtime.kerberos import ServiceKeys
+from hms_gateway.runtime.settings import ProxyUser, Settings
+from hms_gateway.wire import Codecs
+
+FIRST_USER = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeComponents:
+    """The parts of the edge that a secondary listener of the same process shares with it."""
+
+    calls: CallAnswers
+    cache: ReplyCache | None
+    authenticator: Authenticator
+    metrics: Metrics
+    access_log: AccessLog | None
+    connections: Connections
+    bodies: BodyShares
+
+
+def ensure_first_user(settings: Settings) -> str | None:
+    """Make the password file with the user admin when there is none.
+
+    The new password when it was made up here, so that it can be shown once; None when nothing was made, or when the
+    settings gave it. Raises UserFileError.
+    """
+    if settings.users_path.exists():
+        return None
+    given = given_password(settings)
+    password = given if given is not None else secrets.token_urlsafe(15)
+    add_user(settings.users_path, FIRST_USER, password)
+    return None if given is not None else password
+
+
+def given_password(settings: Settings) -> str | None:
+    """The setting admin_password, or the first line of admin_password_file. Raises UserFileError."""
+    file = settings.admin_password_file
+    if file is None:
+        return None if settings.admin_password is None else settings.admin_password.get_secret_value()
+    try:
+        return file.read_text(encoding="utf-8").partition("\n")[0].rstrip("\r")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserFileError(f"admin_password_file {file} cannot be read: {error}") from error
+
+
+def certificate_files(settings: Settings) -> CertificateFiles | None:
+    """Where certificate and key are, made if need be; None without TLS. Raises OSError."""
+    if not settings.tls:
+        return None
+    if settings.tls_certificate is not None and settings.tls_key is not None:
+        files = CertificateFiles(settings.tls_certificate, settings.tls_key)
+    else:
+        files = ensure_certificate(settings.data_dir)
+    return replace(files, client_authority=settings.trusted_proxy_authority)
+
+
+def served_certificate(settings: Settings, metrics: Metrics) -> ServedCertificate | None:
+    """The certificate that new connections are shown; None without TLS. Raises CertificateError, OSError."""
+    files = certificate_files(settings)
+    return None if files is None else ServedCertificate(files, SystemClock(), metrics)
+
+
+def server_options(settings: Settings, certificate: ServedCertificate | None) -> ServerOptions:
+    """How to listen."""
+    return ServerOptions(
+        host=settings.host,
+        port=settings.port,
+        tls=None if certificate is None else certificate.context,
+        backlog=settings.backlog,
+        header_seconds_max=settings.header_seconds_max,
+        idle_seconds_max=settings.idle_seconds_max,
+        drain_idle_seconds=settings.drain_idle_seconds,
+        is_proxy=Networks([*settings.trusted_proxies, *settings.forwarding_proxies]).contain,
+    )
+
+
+def service_keys(settings: Settings) -> ServiceKeys | None:
+    """What Kerberos tickets are checked with; None without. Raises KerberosError."""
+    return None if settings.kerberos_keytab is None else ServiceKeys(settings.kerberos_keytab)
+
+
+def build_authenticator(settings: Settings) -> Authenticator:
+    """Passwords; in front of them tickets, trusted proxies and who may act for others, as the settings name them.
+
+    Raises KerberosError.
+    """
+    keys = service_keys(settings)
+    following: Authenticator = BasicAuthenticator(
+        UserFile(settings.users_path, time.monotonic),
+        realm=settings.realm,
+        remembered_seconds=settings.credentials_remembered_seconds,
+        limits=settings.limits,
+        accepted=f"a Kerberos ticket (Negotiate), or {ACCEPTED}" if keys is not None else ACCEPTED,
+    )
+    if keys is not None:
+        following = TicketAuthenticator(following, keys.accept, realms=settings.kerberos_realms)
+    return TrustedProxyAuthenticator(
+        following,
+        source=UserSource(
+            header=settings.trusted_user_header,
+            parameter=settings.trusted_user_parameter,
+            asterisk_password=settings.trusted_asterisk_password,
+        ),
+        proxied_users=settings.trusted_proxy_users,
+        proxy_users={name: _rule(user) for name, user in settings.proxy_users.items()},
+    )
+
+
+def build_proxies(settings: Settings) -> Proxies:
+    """The peers whose word on users and addresses counts, as the settings name them."""
+    secret, authority = settings.trusted_proxy_secret, settings.trusted_proxy_authority
+    return Proxies(
+        settings.trusted_proxies,
+        settings.forwarding_proxies,
+        secret=None if secret is None else secret.get_secret_value(),
+        secret_header=settings.trusted_proxy_secret_header,
+        certificate_names=None if authority is None else settings.trusted_proxy_certificate_names,
+        forwarded_header=settings.forwarded_header,
+    )
+
+
+def build_gateway(
+    settings: Settings,
+    *,
+    codecs: Codecs,
+    processor: MessageProcessor,
+    cache: ReplyCache | None,
+    ready: Callable[[], None],
+    metrics: Metrics,
+    certificate: ServedCertificate | None,
+    releases: Releases | None = None,
+    authenticator: Authenticator | None = None,
+    on_stop: Sequence[Callable[[], None]] = (),
+    secondary_listener: Callable[[EdgeComponents], SecondaryListener] | None = None,
+) -> Gateway:
+    """The application that one process serves.
+
+    `ready` raises while calls cannot be answered; `on_stop` are called in order after the last call, so closing the
+    store belongs there. `authenticator` replaces the one that the settings describe. Calls that wait are tried again
+    after each of `releases`. `secondary_listener` makes one.
+    """
+    access_log = AccessLog(settings.log_format) if settings.access_log else None
+    authenticator = authenticator or build_authenticator(settings)
+    endpoint = Endpoint(
+        codecs=codecs,
+        processor=processor,
+        cache=cache,
+        authenticator=authenticator,
+        limits=settings.limits,
+        metrics=metrics,
+        access_log=access_log,
+        cross_origin=CrossOrigin(settings.cors_origins),
+        proxies=build_proxies(settings),
+        releases=releases,
+        threads=settings.threads,
+        streams_max=settings.streams_max,
+        call_seconds_max=settings.call_seconds_max,
+        write_stall_seconds_max=settings.write_stall_seconds_max,
+    )
+    closing = [authenticator.close, *on_stop]
+    if access_log is not None:
+        closing.append(access_log.close)
+    connections = bounded_connections(settings.limits, metrics)
+    edge = EdgeComponents(endpoint.calls, cache, authenticator, metrics, access_log, connections, endpoint.bodies)
+    return Gateway(
+        endpoint,
+        path=settings.path,
+        metrics=metrics,
+        connections=connections,
+        certificate=certificate,
+        ready=ready,
+        on_stop=closing,
+        secondary_listener=None if secondary_listener is None else secondary_listener(edge),
+    )
+
+
+def _rule(user: ProxyUser) -> ImpersonationRule:
+    return ImpersonationRule(frozenset(user.users), Networks(user.hosts) if user.hosts else None)

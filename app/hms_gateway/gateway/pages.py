@@ -1,0 +1,62 @@
+"""What operators and their tools look at: whether the gateway lives, whether it is ready, and its metrics."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import structlog
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from hms_gateway.gateway.metrics import CONTENT_TYPE, Metrics
+
+READY_SECONDS_MAX = 5.0
+
+_log = structlog.get_logger("hms_gateway.application")
+
+
+def pages(
+    metrics: Metrics, ready: Callable[[], None], is_stopping: Callable[[], bool], endpoints: Sequence[str]
+) -> Starlette:
+    """/healthz, /readyz and /metrics, with or without a slash behind. `ready` raises while calls cannot be answered.
+
+    Everywhere else the answer is 404 and the paths of the endpoints.
+    """
+
+    async def healthz(_request: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
+    async def readyz(_request: Request) -> Response:
+        if is_stopping():
+            return PlainTextResponse("stopping\n", 503)
+        try:
+            async with asyncio.timeout(READY_SECONDS_MAX):
+                await asyncio.to_thread(ready)
+        except TimeoutError:
+            return PlainTextResponse(f"no answer from the database in {READY_SECONDS_MAX:g} seconds\n", 503)
+        except Exception as error:
+            _log.warning("not ready", problem=repr(error), **_detail_of(error))
+            return PlainTextResponse("the database cannot be used; the log says why\n", 503)
+        return PlainTextResponse("ready\n")
+
+    async def metrics_page(_request: Request) -> Response:
+        # Only here, since a server whose metrics are not read needs no library for them.
+        from hms_gateway.gateway.metrics_text import metrics_text
+
+        return Response(metrics_text(metrics), headers={"content-type": CONTENT_TYPE.decode()})
+
+    makers = {"/healthz": healthz, "/readyz": readyz, "/metrics": metrics_page}
+
+    async def nothing(_request: Request, _error: Exception) -> Response:
+        return PlainTextResponse(f"Not found: Thrift messages go to {' or '.join(endpoints)}\n", 404)
+
+    return Starlette(
+        exception_handlers={404: nothing},
+        routes=[Route(path + slash, make) for path, make in makers.items() for slash in ("", "/")],
+    )
+
+
+def _detail_of(error: Exception) -> dict[str, str]:
+    detail = getattr(error, "detail", "")
+    return {"detail": detail} if detail else {}

@@ -1,0 +1,180 @@
+"""The server process: sockets, TLS, event loop, graceful stop; and the parent of several such processes."""
+
+import asyncio
+import contextlib
+import gc
+import signal
+import socket
+import ssl
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import structlog
+import uvicorn
+
+from hms_gateway.gateway.application import Gateway
+from hms_gateway.gateway.door import Arrival, Door
+from hms_gateway.gateway.http_protocol import BoundedConfig, BoundedHttpProtocol
+from hms_gateway.gateway.memory import keep_little_free_memory, return_free_memory
+from hms_gateway.gateway.refusals import Refusals
+from hms_gateway.runtime.limits import Limits
+
+# A collection of young objects every 700 allocations would cost more than it frees: calls leave few cycles behind.
+COLLECTION_THRESHOLDS = (50_000, 20, 50)
+SWITCH_SECONDS = 0.0001
+
+_log = structlog.get_logger("hms_gateway.server")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """How to listen. `tls` None serves plain HTTP."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    tls: ssl.SSLContext | None = None
+    backlog: int = 2048
+    header_seconds_max: float = 20.0
+    idle_seconds_max: float = 75.0
+    drain_idle_seconds: float = 0.0
+    is_proxy: Callable[[str], bool] = lambda address: False
+    """Whether many clients call from an address, which then may use all connections."""
+
+
+class Server(uvicorn.Server):
+    """Serves one gateway until `stop` or a signal; calls in flight finish, for drain_seconds_max at most."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        options: ServerOptions,
+        limits: Limits,
+        *,
+        on_listening: Callable[[list[tuple[Any, ...]]], None] = lambda addresses: None,
+    ) -> None:
+        config = BoundedConfig(
+            gateway,
+            host=options.host,
+            port=options.port,
+            loop="uvloop",
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            backlog=options.backlog,
+            timeout_keep_alive=options.idle_seconds_max,
+            timeout_graceful_shutdown=limits.drain_seconds_max,
+            ssl_context_factory=None if options.tls is None else lambda *_: options.tls,
+            header_seconds_max=options.header_seconds_max,
+            drain_idle_seconds=options.drain_idle_seconds,
+            direct_answers=gateway.direct_answers,
+        )
+        super().__init__(config)
+        self._gateway = gateway
+        self._options = options
+        self._limits = limits
+        self._on_listening = on_listening
+
+    def stop(self) -> None:
+        """Ask the server to stop; safe from any thread and from signal handlers."""
+        self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """As uvicorn's, but with a door of our own, and the addresses are announced."""
+        listeners = sockets or listening_sockets(self._options.host, self._options.port)
+        await self.lifespan.startup()
+        try:
+            door = self._door(listeners)
+            # uvicorn closes it, and waits for that.
+            self.servers = [cast("asyncio.Server", door)]
+            door.open()
+            await self._gateway.start_secondary_listener()
+        except BaseException:
+            for server in self.servers:
+                server.close()
+            await self.lifespan.shutdown()
+            raise
+        self.started = True
+        _quiet_collector()
+        _yield_often()
+        self._on_listening([listener.getsockname() for listener in listeners])
+
+    def _door(self, listeners: Sequence[socket.socket]) -> Door:
+        return Door(
+            listeners,
+            self._connection,
+            self._gateway.connections,
+            Refusals(self._gateway.metrics),
+            self._limits,
+            tls=self._options.tls,
+            backlog=self._options.backlog,
+            silent_seconds_max=self._options.header_seconds_max,
+            drain_idle_seconds=self._options.drain_idle_seconds,
+            is_proxy=self._options.is_proxy,
+        )
+
+    def _connection(self, arrival: Arrival) -> BoundedHttpProtocol:
+        assert isinstance(self.config, BoundedConfig)
+        return BoundedHttpProtocol(self.config, self.server_state, self.lifespan.state, arrival)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._gateway.stop_being_ready()
+        await super().shutdown(sockets=sockets)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        # uvicorn raises the signal again when it is done, which would end the process before its owner has cleaned up.
+        with super().capture_signals():
+            if threading.current_thread() is threading.main_thread():
+                # Until the process ends: it may come while the last calls are finished.
+                signal.signal(signal.SIGHUP, lambda *_: self._hang_up())
+            try:
+                yield
+            finally:
+                self._captured_signals.clear()
+
+    def _hang_up(self) -> None:
+        """SIGHUP, which by itself would end the process, makes it read its certificate again."""
+        if self._gateway.certificate is not None:
+            self._gateway.certificate.read_again()
+
+
+def listening_sockets(host: str, port: int) -> list[socket.socket]:
+    """Bound sockets, one per address family of the host. Raises OSError."""
+    sockets: list[socket.socket] = []
+    for family, _, _, _, address in socket.getaddrinfo(
+        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    ):
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            listener.bind((address[0], sockets[0].getsockname()[1] if sockets else port))
+        except OSError:
+            for opened in (listener, *sockets):
+                opened.close()
+            raise
+        listener.setblocking(False)
+        listener.set_inheritable(True)
+        sockets.append(listener)
+    return sockets
+
+
+def _yield_often() -> None:
+    """A thread that runs Python gives way soon: the event loop waits for it, some twenty times in a call it answers."""
+    sys.setswitchinterval(SWITCH_SECONDS)
+
+
+def _quiet_collector() -> None:
+    """What start-up made stays: leave it out of every later collection, and collect less often."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*COLLECTION_THRESHOLDS)
+    keep_little_free_memory()
+    return_free_memory()

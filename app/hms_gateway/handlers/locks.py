@@ -1,0 +1,151 @@
+"""Methods on locks."""
+
+from typing import Final
+
+from hms_gateway.handlers.arguments import database_name, is_newer
+from hms_gateway.metastore.checks.errors import required
+from hms_gateway.rpc.call import Call
+from hms_gateway.structs import (
+    BlockingLock,
+    CheckLockRequest,
+    LockComponent,
+    LockRequest,
+    LockResponse,
+    LockState,
+    LockType,
+    MetaException,
+    ShowLocksRequest,
+    ShowLocksResponse,
+    ShowLocksResponseElement,
+    UnlockRequest,
+)
+from hms_gateway.txn.ports.txn import Client, LockFilter, ShownLock
+from hms_gateway.txn.rules.locks import NO_TXN, TxnId
+from hms_gateway.txn.rules.names import Target, fold, normalize_partition, target
+from hms_gateway.txn.rules.transactions import Write, recorded_operation
+from hms_gateway.txn.services.locks import LockAnswer, LockCall, LockService, Wanted
+
+_BLOCKED_SHOWN_MAX: Final = 100
+# EXCL_WRITE is unknown before 4, where SHARED_WRITE means the same: one writer, any readers (semantics §10.1).
+_OLDER_TYPES: Final = {LockType.EXCL_WRITE: LockType.SHARED_WRITE}
+
+
+class Locks:
+    def __init__(self, locks: LockService) -> None:
+        self._locks = locks
+
+    def lock(self, call: Call, rqst: LockRequest) -> LockResponse:
+        request = required(rqst, "rqst")
+        txn_id = TxnId(request.txnid or NO_TXN)
+        wanted, mistake = _all_wanted(request, txn_id)
+        return _response(
+            self._locks.lock(
+                LockCall(
+                    wanted=wanted,
+                    mistake=mistake,
+                    client=client(request.user, request.hostname, request.agentInfo),
+                    txn_id=txn_id,
+                    shares_writes=is_newer(call),
+                    refuses_to_read=bool(request.zeroWaitReadEnabled),
+                    refuses_to_create=bool(request.exclusiveCTAS),
+                )
+            )
+        )
+
+    def check_lock(self, call: Call, rqst: CheckLockRequest) -> LockResponse:
+        """Only the lock's id counts (semantics §5.9)."""
+        return _response(self._locks.check_lock(required(rqst, "rqst").lockid or 0))
+
+    def unlock(self, call: Call, rqst: UnlockRequest) -> None:
+        self._locks.unlock(required(rqst, "rqst").lockid or 0)
+
+    def show_locks(self, call: Call, rqst: ShowLocksRequest) -> ShowLocksResponse:
+        shown_types = {} if is_newer(call) else _OLDER_TYPES
+        return ShowLocksResponse(self._locks.show(_filter(required(rqst, "rqst")), shown_types))
+
+    def list_blocking_locks(self, call: Call, rqst: ShowLocksRequest) -> list[BlockingLock]:
+        return [
+            BlockingLock(
+                lock=_element(call, one.shown),
+                last_heartbeat=one.last_heartbeat_ms,
+                lost_at=one.lost_ms,
+                blocked=list(one.blocked[:_BLOCKED_SHOWN_MAX]),
+                blocked_count=len(one.blocked),
+            )
+            for one in self._locks.blocking(_filter(required(rqst, "rqst")))
+        ]
+
+    def force_release_lock(self, call: Call, lockid: int, reason: str) -> list[ShowLocksResponseElement]:
+        released = self._locks.force_release(call.principal, lockid or 0, reason)
+        return [_element(call, one) for one in released]
+
+
+def client(user: str | None, hostname: str | None, agent_info: str | None) -> Client:
+    """Clients of Iceberg compare the agent of every lock and fail on an absent one (clients §5.1)."""
+    return Client(user or "", hostname or "", "Unknown" if agent_info is None else agent_info)
+
+
+def _filter(request: ShowLocksRequest) -> LockFilter:
+    """A name that is empty is none, as in Hive."""
+    db_name = database_name(request.dbname)
+    return LockFilter(
+        db_name=fold(db_name) if db_name else None,
+        table_name=fold(request.tablename) if request.tablename else None,
+        partition_name=normalize_partition(request.partname) if request.partname else None,
+        txn_id=None if request.txnid is None else TxnId(request.txnid),
+    )
+
+
+def _all_wanted(request: LockRequest, txn_id: TxnId) -> tuple[list[Wanted], MetaException | None]:
+    """The components, or what is wrong with one: like Hive, the service looks at the transaction first."""
+    try:
+        return [_wanted(component, txn_id) for component in request.component or ()], None
+    except MetaException as mistake:
+        return [], mistake
+
+
+def _wanted(component: LockComponent, txn_id: TxnId) -> Wanted:
+    place = object_named(component.dbname, component.tablename, component.partitionname)
+    if txn_id == NO_TXN:
+        return Wanted(place, _lock_type(component.type))
+    operation = recorded_operation(
+        component.operationType, component.isAcid, is_dynamic=bool(component.isDynamicPartitionWrite)
+    )
+    return Wanted(place, _lock_type(component.type), None if operation is None else Write(place, operation))
+
+
+def object_named(db_name: str | None, table_name: str | None = None, partition_name: str | None = None) -> Target:
+    """What a request names, its database perhaps as `@hive#name`. Raises MetaException."""
+    return target(database_name(db_name), table_name, partition_name)
+
+
+def _lock_type(number: int | None) -> LockType:
+    try:
+        return LockType(number or 0)
+    except ValueError:
+        raise MetaException(f"unknown lock type {number}") from None
+
+
+def _response(answer: LockAnswer) -> LockResponse:
+    return LockResponse(answer.lock_id, answer.state, answer.error_message)
+
+
+def _element(call: Call, shown: ShownLock) -> ShowLocksResponseElement:
+    lock = shown.lock
+    return ShowLocksResponseElement(
+        lockid=lock.lock_id,
+        dbname=lock.target.db_name,
+        tablename=lock.target.table_name,
+        partname=lock.target.partition_name,
+        state=LockState.ACQUIRED if lock.is_acquired else LockState.WAITING,
+        type=lock.type if is_newer(call) else _OLDER_TYPES.get(lock.type, lock.type),
+        txnid=lock.txn_id,
+        lastheartbeat=lock.last_heartbeat_ms,
+        acquiredat=shown.acquired_ms,
+        user=shown.client.user,
+        hostname=shown.client.hostname,
+        agentInfo=shown.client.agent_info,
+        blockedByExtId=None if shown.blocker is None else shown.blocker[0],
+        blockedByIntId=None if shown.blocker is None else shown.blocker[1],
+        lockIdInternal=lock.number,
+    )

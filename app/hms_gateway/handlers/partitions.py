@@ -1,0 +1,258 @@
+"""Reading partitions: the IDL's methods in its order, each one call of `metastore.partitions`."""
+
+from typing import cast
+
+from hms_gateway.handlers.table_names import table_shown
+from hms_gateway.metastore.access.grants import PrivilegeService
+from hms_gateway.metastore.checks.errors import required
+from hms_gateway.metastore.partitions.projections import Projection
+from hms_gateway.metastore.partitions.reads import NameList, PartitionList
+from hms_gateway.metastore.partitions.service import PartitionService
+from hms_gateway.metastore.selection.partitions import names_of, partitions_of
+from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.statistics.column_statistics import ColumnStatisticsService
+from hms_gateway.metastore.vocabulary.partition_names import name_to_spec, name_to_values
+from hms_gateway.rpc.call import Call, Dialect
+from hms_gateway.structs import (
+    GetPartitionNamesPsRequest,
+    GetPartitionNamesPsResponse,
+    GetPartitionRequest,
+    GetPartitionResponse,
+    GetPartitionsByFilterRequest,
+    GetPartitionsByNamesRequest,
+    GetPartitionsByNamesResult,
+    GetPartitionsPsWithAuthRequest,
+    GetPartitionsPsWithAuthResponse,
+    GetPartitionsRequest,
+    GetPartitionsResponse,
+    Partition,
+    PartitionsByExprRequest,
+    PartitionsByExprResult,
+    PartitionSpec,
+    PartitionsRequest,
+    PartitionsResponse,
+    PartitionsSpecByExprResult,
+    PartitionValuesRequest,
+    PartitionValuesResponse,
+    PartitionValuesRow,
+)
+
+
+class Partitions:
+    """`max_parts` below zero means all."""
+
+    def __init__(
+        self,
+        partitions: PartitionService,
+        privileges: PrivilegeService | None = None,
+        statistics: ColumnStatisticsService | None = None,
+    ) -> None:
+        """`privileges` and `statistics` go out with the partitions where a call asks for them."""
+        self._reads = partitions.reads
+        self._values = partitions.values
+        self._privileges = privileges
+        self._statistics = statistics
+
+    def get_partition(self, call: Call, db_name: str, tbl_name: str, part_vals: list[str]) -> Partition:
+        return self._reads.get(table_shown(call, db_name, tbl_name), part_vals)
+
+    def get_partition_req(self, call: Call, req: GetPartitionRequest) -> GetPartitionResponse:
+        req = required(req, "req")
+        return GetPartitionResponse(
+            partition=self._reads.get(table_shown(call, req.dbName, req.tblName, req.catName), req.partVals)
+        )
+
+    def get_partition_with_auth(
+        self, call: Call, db_name: str, tbl_name: str, part_vals: list[str], user_name: str, group_names: list[str]
+    ) -> Partition:
+        table = table_shown(call, db_name, tbl_name)
+        found = self._authorized(table, [self._reads.get(table, part_vals)], user_name, group_names)
+        return partitions_of(found)[0]
+
+    def get_partition_by_name(self, call: Call, db_name: str, tbl_name: str, part_name: str) -> Partition:
+        return self._reads.get_by_name(table_shown(call, db_name, tbl_name), part_name)
+
+    def get_partitions(self, call: Call, db_name: str, tbl_name: str, max_parts: int) -> PartitionList:
+        return self._reads.list_all(table_shown(call, db_name, tbl_name), max_parts)
+
+    def get_partitions_req(self, call: Call, req: PartitionsRequest) -> PartitionsResponse:
+        req = required(req, "req")
+        found = self._reads.list_all(
+            table_shown(call, req.dbName, req.tblName, req.catName), _limit(req.maxParts), _projection(req)
+        )
+        return PartitionsResponse(partitions=_as_list(found))
+
+    def get_partitions_with_auth(
+        self, call: Call, db_name: str, tbl_name: str, max_parts: int, user_name: str, group_names: list[str]
+    ) -> PartitionList:
+        table, limit = table_shown(call, db_name, tbl_name), _limit_of_2_3(call, max_parts)
+        return self._authorized(table, self._reads.list_all(table, limit), user_name, group_names)
+
+    def get_partitions_pspec(self, call: Call, db_name: str, tbl_name: str, max_parts: int) -> list[PartitionSpec]:
+        return self._reads.specs(table_shown(call, db_name, tbl_name), max_parts)
+
+    def get_partition_names(self, call: Call, db_name: str, tbl_name: str, max_parts: int) -> NameList:
+        return self._reads.names(table_shown(call, db_name, tbl_name), _limit_of_2_3(call, max_parts))
+
+    def fetch_partition_names_req(self, call: Call, partitionReq: PartitionsRequest) -> NameList:
+        partitionReq = required(partitionReq, "partitionReq")
+        req = partitionReq
+        return self._reads.names(table_shown(call, req.dbName, req.tblName, req.catName), _limit(req.maxParts))
+
+    def get_partition_values(self, call: Call, request: PartitionValuesRequest) -> PartitionValuesResponse:
+        request = required(request, "request")
+        rows = self._reads.values(table_shown(call, request.dbName, request.tblName, request.catName), request)
+        return PartitionValuesResponse(partitionValues=[PartitionValuesRow(row=row) for row in rows])
+
+    def get_partitions_ps(
+        self, call: Call, db_name: str, tbl_name: str, part_vals: list[str], max_parts: int
+    ) -> PartitionList:
+        return self._reads.list_by_partial_values(table_shown(call, db_name, tbl_name), part_vals, max_parts)
+
+    def get_partitions_ps_with_auth(
+        self,
+        call: Call,
+        db_name: str,
+        tbl_name: str,
+        part_vals: list[str],
+        max_parts: int,
+        user_name: str,
+        group_names: list[str],
+    ) -> PartitionList:
+        table = table_shown(call, db_name, tbl_name)
+        found = self._reads.list_by_partial_values(table, part_vals, max_parts)
+        return self._authorized_of_both(table, found, user_name, group_names)
+
+    def get_partitions_ps_with_auth_req(
+        self, call: Call, req: GetPartitionsPsWithAuthRequest
+    ) -> GetPartitionsPsWithAuthResponse:
+        req = required(req, "req")
+        table, limit = table_shown(call, req.dbName, req.tblName, req.catName), _limit(req.maxParts)
+        projection = _projection(req)
+        if req.partNames is not None:
+            found = self._reads.list_by_names(table, req.partNames, projection)
+        elif req.partVals is not None:
+            found = self._reads.list_by_partial_values(table, req.partVals, limit, projection)
+        else:
+            found = self._reads.list_all(table, limit, projection)
+        found = self._authorized_of_both(table, found, req.userName, req.groupNames)
+        return GetPartitionsPsWithAuthResponse(partitions=_as_list(found))
+
+    def get_partition_names_ps(
+        self, call: Call, db_name: str, tbl_name: str, part_vals: list[str], max_parts: int
+    ) -> NameList:
+        return self._reads.names_by_partial_values(table_shown(call, db_name, tbl_name), part_vals, max_parts)
+
+    def get_partition_names_ps_req(self, call: Call, req: GetPartitionNamesPsRequest) -> GetPartitionNamesPsResponse:
+        req = required(req, "req")
+        table, limit = table_shown(call, req.dbName, req.tblName, req.catName), _limit(req.maxParts)
+        if req.partValues is None:
+            return GetPartitionNamesPsResponse(names=names_of(self._reads.names(table, limit)))
+        found = self._reads.names_by_partial_values(table, req.partValues, limit)
+        return GetPartitionNamesPsResponse(names=names_of(found))
+
+    def get_partitions_by_filter(
+        self, call: Call, db_name: str, tbl_name: str, filter: str, max_parts: int
+    ) -> PartitionList:
+        return self._reads.list_by_filter(table_shown(call, db_name, tbl_name), filter, max_parts)
+
+    def get_partitions_by_filter_req(self, call: Call, req: GetPartitionsByFilterRequest) -> PartitionList:
+        req = required(req, "req")
+        table = table_shown(call, req.dbName, req.tblName, req.catName)
+        return self._reads.list_by_filter(table, req.filter, _limit(req.maxParts), _projection(req))
+
+    def get_part_specs_by_filter(
+        self, call: Call, db_name: str, tbl_name: str, filter: str, max_parts: int
+    ) -> list[PartitionSpec]:
+        return self._reads.specs_by_filter(table_shown(call, db_name, tbl_name), filter, max_parts)
+
+    def get_num_partitions_by_filter(self, call: Call, db_name: str, tbl_name: str, filter: str) -> int:
+        return self._reads.count_by_filter(table_shown(call, db_name, tbl_name), filter)
+
+    def get_partitions_by_expr(self, call: Call, req: PartitionsByExprRequest) -> PartitionsByExprResult:
+        req = required(req, "req")
+        table = table_shown(call, req.dbName, req.tblName, req.catName)
+        found, is_unsure = self._reads.list_by_expression(table, req.expr, _limit(req.maxParts), _projection(req))
+        return PartitionsByExprResult(partitions=_as_list(found), hasUnknownPartitions=is_unsure)
+
+    def get_partitions_spec_by_expr(self, call: Call, req: PartitionsByExprRequest) -> PartitionsSpecByExprResult:
+        req = required(req, "req")
+        table = table_shown(call, req.dbName, req.tblName, req.catName)
+        specs, is_unsure = self._reads.specs_by_expression(table, req.expr, _limit(req.maxParts), _projection(req))
+        return PartitionsSpecByExprResult(partitionsSpec=specs, hasUnknownPartitions=is_unsure)
+
+    def get_partition_names_req(self, call: Call, req: PartitionsByExprRequest) -> NameList:
+        req = required(req, "req")
+        table = table_shown(call, req.dbName, req.tblName, req.catName)
+        return self._reads.names_by_expression(table, req.expr, _limit(req.maxParts))
+
+    def get_partitions_by_names(self, call: Call, db_name: str, tbl_name: str, names: list[str]) -> PartitionList:
+        return self._reads.list_by_names(table_shown(call, db_name, tbl_name), names)
+
+    def get_partitions_by_names_req(self, call: Call, req: GetPartitionsByNamesRequest) -> GetPartitionsByNamesResult:
+        req = required(req, "req")
+        table = table_shown(call, req.db_name, req.tbl_name)
+        found = self._reads.list_by_names(table, req.names, _projection(req))
+        if req.get_col_stats and self._statistics is not None:
+            found = self._statistics.with_statistics(table, found, req.engine)
+        return GetPartitionsByNamesResult(partitions=_as_list(found))
+
+    def get_partitions_with_specs(self, call: Call, request: GetPartitionsRequest) -> GetPartitionsResponse:
+        request = required(request, "request")
+        table = table_shown(call, request.dbName, request.tblName, request.catName)
+        projection = Projection.of(request.projectionSpec)
+        return GetPartitionsResponse(partitionSpec=self._reads.projected_specs(table, request.filterSpec, projection))
+
+    def partition_name_has_valid_characters(self, call: Call, part_vals: list[str], throw_exception: bool) -> bool:
+        values = part_vals or []
+        if throw_exception:
+            self._values.check(values)
+        return self._values.are_valid(values)
+
+    def partition_name_to_vals(self, call: Call, part_name: str) -> list[str]:
+        return name_to_values(required(part_name, "partition name"))
+
+    def partition_name_to_spec(self, call: Call, part_name: str) -> dict[str, str]:
+        return name_to_spec(required(part_name, "partition name"))
+
+    def _authorized_of_both(
+        self, table: TableName, found: PartitionList, user: str | None, groups: list[str] | None
+    ) -> PartitionList:
+        """By partial values Hive shows privileges only to callers that send a user and groups."""
+        return found if user is None or groups is None else self._authorized(table, found, user, groups)
+
+    def _authorized(
+        self, table: TableName, found: PartitionList, user: str | None, groups: list[str] | None
+    ) -> PartitionList:
+        return found if self._privileges is None else self._privileges.with_privileges(table, found, user, groups)
+
+
+_ProjectingRequest = (
+    PartitionsRequest
+    | GetPartitionsPsWithAuthRequest
+    | GetPartitionsByFilterRequest
+    | PartitionsByExprRequest
+    | GetPartitionsByNamesRequest
+)
+
+
+def _limit(max_parts: int | None) -> int:
+    return -1 if max_parts is None else max_parts
+
+
+def _limit_of_2_3(call: Call, max_parts: int) -> int:
+    """In 2.3 zero means all, but only where this is asked (semantics §3.9)."""
+    return -1 if max_parts == 0 and call.dialect is Dialect.HIVE_2_3 else max_parts
+
+
+def _projection(request: _ProjectingRequest) -> Projection:
+    return Projection(
+        include=request.includeParamKeyPattern,
+        exclude=request.excludeParamKeyPattern,
+        skips_columns=bool(request.skipColumnSchemaForPartition),
+    )
+
+
+def _as_list(partitions: PartitionList) -> list[Partition]:
+    """What the codecs take where a list of partitions may stand."""
+    return cast(list[Partition], partitions)

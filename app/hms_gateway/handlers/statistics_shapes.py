@@ -1,0 +1,133 @@
+"""Column statistics in the two shapes they have on the wire: sketches are text in 2.3 and bytes from 3.1 on.
+
+Within the server they are bytes. A caller of 2.3 is not sent a sketch that is no text, nor the kinds it does not know.
+Callers of 3.1 and later may come over a connection of the 2.3 shape. In the binary protocols both shapes are the same
+bytes, so their sketches arrive as bytes in a struct of 2.3, and so they are answered to whoever names a catalog.
+"""
+
+from typing import Any
+
+from hms_gateway.metastore.statistics.merging import member_of
+from hms_gateway.rpc.call import Call, Dialect
+from hms_gateway.structs import (
+    STRUCTS,
+    AggrStats,
+    AggrStats_v4,
+    ColumnStatistics,
+    ColumnStatistics_v4,
+    ColumnStatisticsData,
+    ColumnStatisticsData_v4,
+    ColumnStatisticsObj,
+    ColumnStatisticsObj_v4,
+    LongColumnStatsData,
+    PartitionsStatsResult,
+    PartitionsStatsResult_v4,
+    Struct,
+    TableStatsResult,
+    TableStatsResult_v4,
+    Timestamp,
+    TimestampColumnStatsData,
+)
+
+
+def received(statistics: Any) -> ColumnStatistics_v4 | None:
+    """What a caller of any dialect sent, with sketches as bytes."""
+    if statistics is None or isinstance(statistics, ColumnStatistics_v4):
+        return statistics
+    objects = [
+        ColumnStatisticsObj_v4(one.colName, one.colType, _received_data(one.statsData))
+        for one in statistics.statsObj or ()
+    ]
+    return ColumnStatistics_v4(
+        statsDesc=statistics.statsDesc,
+        statsObj=objects,
+        isStatsCompliant=statistics.isStatsCompliant,
+        engine=statistics.engine,
+    )
+
+
+def shown(call: Call, statistics: ColumnStatistics_v4, *, newer: bool) -> Struct:
+    """Statistics as the caller's dialect has them, as the functions below; `newer` callers take sketches as bytes."""
+    if call.dialect is Dialect.HIVE_4:
+        return statistics
+    objects = [_shown_object(one, newer) for one in statistics.statsObj or ()]
+    return ColumnStatistics(statsDesc=statistics.statsDesc, statsObj=objects)
+
+
+def shown_of_table(call: Call, objects: list[ColumnStatisticsObj_v4], *, newer: bool) -> Struct:
+    if call.dialect is Dialect.HIVE_4:
+        return TableStatsResult_v4(tableStats=objects)
+    return TableStatsResult(tableStats=[_shown_object(one, newer) for one in objects])
+
+
+def shown_of_partitions(call: Call, objects: dict[str, list[ColumnStatisticsObj_v4]], *, newer: bool) -> Struct:
+    if call.dialect is Dialect.HIVE_4:
+        return PartitionsStatsResult_v4(partStats=objects)
+    shown = {name: [_shown_object(one, newer) for one in of] for name, of in objects.items()}
+    return PartitionsStatsResult(partStats=shown)
+
+
+def shown_aggregate(call: Call, statistics: AggrStats_v4, *, newer: bool) -> Struct:
+    if call.dialect is Dialect.HIVE_4:
+        return statistics
+    objects = [_shown_object(one, newer) for one in statistics.colStats or ()]
+    return AggrStats(colStats=objects, partsFound=statistics.partsFound)
+
+
+def _received_data(data: ColumnStatisticsData | None) -> ColumnStatisticsData_v4 | None:
+    if data is None:
+        return None
+    converted: dict[str, Any] = {}
+    for field in data.definition.fields:
+        value = getattr(data, field.name)
+        if value is not None:
+            converted[field.name] = _in_class(value, "_v4", _as_bytes)
+    return ColumnStatisticsData_v4(**converted)
+
+
+def _shown_object(one: ColumnStatisticsObj_v4, newer: bool) -> ColumnStatisticsObj:
+    assert isinstance(one.statsData, ColumnStatisticsData_v4)
+    found = member_of(one.statsData)
+    assert found is not None
+    kind, value = found
+    if isinstance(value, TimestampColumnStatsData):
+        # 2.3 counts timestamps as whole numbers.
+        kind, value = "longStats", _as_long(value)
+    else:
+        value = _in_class(value, "", _as_it_is if newer else _as_text)
+    return ColumnStatisticsObj(one.colName, one.colType, ColumnStatisticsData(**{kind: value}))
+
+
+def _in_class(value: Any, suffix: str, convert: Any) -> Any:
+    """The same figures in the class of the other shape; those with one shape only stay."""
+    struct_class: Any = STRUCTS.get(type(value).__name__.removesuffix("_v4") + suffix)
+    if struct_class is None:
+        return value
+    fields = {field.name: getattr(value, field.name) for field in struct_class.definition.fields}
+    fields["bitVectors"] = convert(fields["bitVectors"])
+    return struct_class(**fields)
+
+
+def _as_bytes(sketch: str | bytes | None) -> bytes | None:
+    return sketch.encode(errors="surrogatepass") if isinstance(sketch, str) else sketch
+
+
+def _as_it_is(sketch: bytes | None) -> bytes | None:
+    return sketch
+
+
+def _as_text(sketch: bytes | None) -> str | None:
+    try:
+        return None if sketch is None else sketch.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _as_long(value: TimestampColumnStatsData) -> LongColumnStatsData:
+    low, high = value.lowValue, value.highValue
+    return LongColumnStatsData(
+        lowValue=low.secondsSinceEpoch if isinstance(low, Timestamp) else None,
+        highValue=high.secondsSinceEpoch if isinstance(high, Timestamp) else None,
+        numNulls=value.numNulls,
+        numDVs=value.numDVs,
+    )

@@ -1,0 +1,256 @@
+"""Methods on tables."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hms_gateway.handlers.arguments import database_name, in_catalog, is_newer, with_fields
+from hms_gateway.handlers.constraints import plain
+from hms_gateway.handlers.table_names import table_in, table_named
+from hms_gateway.metastore.checks.errors import required
+from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.statistics.column_statistics import ColumnStatisticsService
+from hms_gateway.metastore.tables.alter import AlterTableService
+from hms_gateway.metastore.tables.materialized_views import MaterializedViewService
+from hms_gateway.metastore.tables.service import TableService
+from hms_gateway.metastore.tables.truncate import TruncateService
+from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG
+from hms_gateway.rpc.call import Call, Uncacheable
+from hms_gateway.structs import (
+    AlterTableRequest,
+    AlterTableResponse,
+    AsyncOperationResp,
+    CreateTableRequest,
+    DropTableRequest,
+    EnvironmentContext,
+    ExtendedTableInfo,
+    GetTableRequest,
+    GetTableResult,
+    GetTablesExtRequest,
+    GetTablesRequest,
+    GetTablesResult,
+    SQLCheckConstraint,
+    SQLDefaultConstraint,
+    SQLForeignKey,
+    SQLNotNullConstraint,
+    SQLPrimaryKey,
+    SQLUniqueConstraint,
+    Struct,
+    Table,
+    TableMeta,
+    TruncateTableRequest,
+    TruncateTableResponse,
+)
+
+
+class Tables:
+    def __init__(
+        self,
+        tables: TableService,
+        alterations: AlterTableService,
+        truncations: TruncateService,
+        statistics: ColumnStatisticsService,
+        views: MaterializedViewService,
+    ) -> None:
+        """`statistics` come in with a new table, and go out with one where a call asks for them."""
+        self._statistics = statistics
+        self._views = views
+        self._tables = tables
+        self._alterations = alterations
+        self._truncations = truncations
+
+    def create_table(self, call: Call, tbl: Table) -> None:
+        self._create(call, tbl)
+
+    def create_table_with_environment_context(
+        self, call: Call, tbl: Table, environment_context: EnvironmentContext
+    ) -> None:
+        self._create(call, tbl, environment_context)
+
+    def create_table_with_constraints(
+        self,
+        call: Call,
+        tbl: Table,
+        primaryKeys: list[SQLPrimaryKey],
+        foreignKeys: list[SQLForeignKey],
+        uniqueConstraints: list[SQLUniqueConstraint],
+        notNullConstraints: list[SQLNotNullConstraint],
+        defaultConstraints: list[SQLDefaultConstraint],
+        checkConstraints: list[SQLCheckConstraint],
+    ) -> None:
+        constraints = _joined(
+            primaryKeys, foreignKeys, uniqueConstraints, notNullConstraints, defaultConstraints, checkConstraints
+        )
+        self._create(call, tbl, constraints=constraints)
+
+    def create_table_req(self, call: Call, request: CreateTableRequest) -> None:
+        request = required(request, "request")
+        constraints = _joined(
+            request.primaryKeys,
+            request.foreignKeys,
+            request.uniqueConstraints,
+            request.notNullConstraints,
+            request.defaultConstraints,
+            request.checkConstraints,
+        )
+        self._create(call, request.table, request.envContext, constraints)
+
+    def translate_table_dryrun(self, call: Call, request: CreateTableRequest) -> Table:
+        return _in_default_catalog(self._tables.preview(_plain(required(request, "request").table)))
+
+    def drop_table(self, call: Call, dbname: str, name: str, deleteData: bool) -> None:
+        self._tables.drop(table_named(dbname, name), bool(deleteData))
+
+    def drop_table_with_environment_context(
+        self, call: Call, dbname: str, name: str, deleteData: bool, environment_context: EnvironmentContext
+    ) -> None:
+        self._tables.drop(table_named(dbname, name), bool(deleteData))
+
+    def drop_table_req(self, call: Call, dropTableReq: DropTableRequest) -> AsyncOperationResp:
+        """Dropped at once, also when the caller would wait."""
+        request = required(dropTableReq, "dropTableReq")
+        name = table_in(request.catalogName, request.dbName, request.tableName)
+        self._tables.drop(name, bool(request.deleteData))
+        return AsyncOperationResp(id=request.id or "", finished=True)
+
+    def truncate_table(self, call: Call, dbName: str, tableName: str, partNames: list[str]) -> None:
+        self._truncations.truncate(table_named(dbName, tableName), partNames)
+
+    def truncate_table_req(self, call: Call, req: TruncateTableRequest) -> TruncateTableResponse:
+        request = required(req, "req")
+        name = table_named(request.dbName, request.tableName)
+        self._truncations.truncate(name, request.partNames, request.environmentContext)
+        return TruncateTableResponse()
+
+    def get_tables(self, call: Call, db_name: str, pattern: str) -> list[str]:
+        return self._tables.names(database_name(db_name), pattern)
+
+    def get_tables_by_type(self, call: Call, db_name: str, pattern: str, tableType: str) -> list[str]:
+        return self._tables.names_of_type(database_name(db_name), pattern, tableType)
+
+    def get_table_meta(self, call: Call, db_patterns: str, tbl_patterns: str, tbl_types: list[str]) -> list[TableMeta]:
+        metas = self._tables.metas(database_name(db_patterns), tbl_patterns, tbl_types)
+        if not is_newer(call, db_patterns):
+            return metas
+        return [with_fields(meta, catName=DEFAULT_CATALOG) for meta in metas]
+
+    def get_all_tables(self, call: Call, db_name: str) -> list[str]:
+        return self._tables.names(database_name(db_name))
+
+    def get_tables_ext(self, call: Call, req: GetTablesExtRequest) -> list[ExtendedTableInfo]:
+        request = required(req, "req")
+        return self._tables.extended(
+            required(in_catalog(request.catalog, request.database), "database"),
+            required(request.tableNamePattern, "tableNamePattern"),
+            request.requestedFields or 0,
+            request.limit,
+        )
+
+    def get_table(self, call: Call, dbname: str, tbl_name: str) -> Table | Uncacheable[Table]:
+        name = table_named(dbname, tbl_name)
+        if not is_newer(call, dbname):
+            return self._tables.get(name)
+        table = self._shown(name)
+        return Uncacheable(table) if _has_others_inside(table) else table
+
+    def get_table_req(self, call: Call, req: GetTableRequest) -> GetTableResult | Uncacheable[GetTableResult]:
+        request = required(req, "req")
+        name = table_in(request.catName, request.dbName, request.tblName)
+        newer = is_newer(call, request.dbName) or request.catName is not None
+        table = self._shown(name) if newer else self._tables.get(name)
+        if request.getColumnStats:
+            table = self._statistics.with_table_statistics(name, table, request.engine)
+        result = GetTableResult(table)
+        return Uncacheable(result) if _has_others_inside(table) else result
+
+    def get_table_objects_by_name(
+        self, call: Call, dbname: str, tbl_names: list[str]
+    ) -> list[Table] | Uncacheable[list[Table]]:
+        tables = self._objects(database_name(dbname), tbl_names, newer=is_newer(call, dbname))
+        return Uncacheable(tables) if any(map(_has_others_inside, tables)) else tables
+
+    def get_table_objects_by_name_req(self, call: Call, req: GetTablesRequest) -> GetTablesResult:
+        """4.x may send a pattern instead of names; the projection it may send as well is only a permission."""
+        request = required(req, "req")
+        db_name, names = in_catalog(request.catName, request.dbName), request.tblNames
+        if names is None and request.tablesPattern is not None:
+            names = self._tables.names(db_name, request.tablesPattern)
+        newer = is_newer(call, request.dbName) or request.catName is not None
+        return GetTablesResult(self._objects(db_name, names, newer=newer))
+
+    def get_table_names_by_filter(self, call: Call, dbname: str, filter: str, max_tables: int) -> list[str]:
+        return self._tables.names_by_filter(database_name(dbname), filter, max_tables)
+
+    def alter_table(self, call: Call, dbname: str, tbl_name: str, new_tbl: Table) -> None:
+        name = table_named(dbname, tbl_name)
+        self._alterations.alter(name, _plain(new_tbl), by_newer=is_newer(call, dbname))
+
+    def alter_table_with_environment_context(
+        self, call: Call, dbname: str, tbl_name: str, new_tbl: Table, environment_context: EnvironmentContext
+    ) -> None:
+        name = table_named(dbname, tbl_name)
+        newer = is_newer(call, dbname)
+        self._alterations.alter(name, _plain(new_tbl), environment_context, by_newer=newer)
+
+    def alter_table_with_cascade(self, call: Call, dbname: str, tbl_name: str, new_tbl: Table, cascade: bool) -> None:
+        name = table_named(dbname, tbl_name)
+        newer = is_newer(call, dbname)
+        self._alterations.alter(name, _plain(new_tbl), cascade=bool(cascade), by_newer=newer)
+
+    def alter_table_req(self, call: Call, req: AlterTableRequest) -> AlterTableResponse:
+        request = required(req, "req")
+        self._alterations.alter(
+            table_in(request.catName, request.dbName, request.tableName),
+            _plain(request.table),
+            request.environmentContext,
+            expected_key=request.expectedParameterKey,
+            expected_value=request.expectedParameterValue,
+            by_newer=True,
+        )
+        return AlterTableResponse()
+
+    def _create(
+        self,
+        call: Call,
+        table: Table | None,
+        environment: EnvironmentContext | None = None,
+        constraints: Sequence[Struct] = (),
+    ) -> None:
+        new = _plain(table)
+        by_newer = table is not None and (is_newer(call, table.dbName) or table.catName is not None)
+        also = self._statistics.of_new_table(new) if new is not None and new.colStats is not None else _nothing_else
+        self._tables.create(new, environment, also, constraints=constraints, allows_hyphen=by_newer)
+
+    def _shown(self, name: TableName) -> Table:
+        """A table as newer callers see it."""
+        return _in_default_catalog(self._views.complete(self._tables.get(name, tells_id=True)))
+
+    def _objects(self, db_name: str | None, names: Sequence[str] | None, *, newer: bool) -> list[Table]:
+        if not newer:
+            return self._tables.objects(db_name, names)
+        tables = self._tables.objects(db_name, names, tells_ids=True)
+        return [_in_default_catalog(self._views.complete(table)) for table in tables]
+
+
+def _has_others_inside(table: Table) -> bool:
+    """Whether it is a view with the tables it was built from, which change without it."""
+    return table.creationMetadata is not None and bool(table.creationMetadata.sourceTables)
+
+
+def _nothing_else(tx: object) -> None:
+    """Of the unit of work that makes a table."""
+
+
+def _plain(table: Table | None) -> Table | None:
+    """A table sent by a client, its database under the name it has within the one catalog."""
+    if table is None or table.dbName is None:
+        return table
+    return with_fields(table, dbName=in_catalog(table.catName, table.dbName))
+
+
+def _in_default_catalog(table: Table) -> Table:
+    return with_fields(table, catName=DEFAULT_CATALOG)
+
+
+def _joined(*constraints: Any) -> list[Struct]:
+    """Lists of constraints as one."""
+    return [column for each in constraints for column in plain(each) or ()]

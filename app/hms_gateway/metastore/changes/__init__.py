@@ -1,0 +1,1 @@
+"""What every change passes: leases that fence it off, events that record it."""

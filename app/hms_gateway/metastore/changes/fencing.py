@@ -1,0 +1,77 @@
+"""Fencing: a change that presents a lease is made only while the lease is live and covers what is changed.
+
+A holder that was stopped past the end of its lease does not know that others have the object now. The lease is checked
+within the change's own unit of work, twice: before anything is done, so that nothing happens under a lease that has
+ended, and on the events the change has made, since only they say what it touched (semantics §7.2 hole 12).
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from hms_gateway.metastore.ports.store import Event, EventId, Transaction
+from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.runtime.presented_lease import presented_lease_id
+from hms_gateway.structs import InvalidOperationException
+from hms_gateway.txn.rules.leases import refusal
+from hms_gateway.txn.rules.names import Target, target
+
+T = TypeVar("T")
+
+
+def fenced(work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
+    """`work` under the lease that is presented now; `work` itself where none is.
+
+    What is returned raises InvalidOperationException, and nothing is changed, when the lease has ended or does not
+    hold what was changed.
+    """
+    lease_id = presented_lease_id()
+    if lease_id is None:
+        return work
+    fence = _Fence(lease_id)
+
+    def fenced_work(transaction: Transaction) -> T:
+        fence.check(transaction, [])
+        before = EventId(transaction.current_event_id())
+        result = work(transaction)
+        made = transaction.events_after(before)
+        fence.check(transaction, [each for stored in made for each in changed(stored.event)])
+        return result
+
+    return fenced_work
+
+
+class _Fence:
+    def __init__(self, lease_id: int) -> None:
+        self._lease_id = lease_id
+
+    def check(self, transaction: Transaction, targets: list[Target]) -> None:
+        leases = transaction.leases
+        reason = refusal(self._lease_id, leases.lease(self._lease_id), leases.now_ms(), targets)
+        if reason is not None:
+            raise InvalidOperationException(f"Refused: {reason}")
+
+
+def changed(event: Event) -> list[Target]:
+    """What the change behind an event needs an exclusive lease on: the partitions it names, else the table or database.
+
+    A table that is renamed counts under its old name, as in Hive's table of locks (semantics §8.2).
+    """
+    db_name, table_name = event.renamed_from or (event.db_name, event.table_name)
+    if table_name is None:
+        return [target(db_name)]
+    partitions = _partitions(event)
+    if not partitions:
+        return [target(db_name, table_name)]
+    return [target(db_name, table_name, name) for name in partitions]
+
+
+def _partitions(event: Event) -> list[str]:
+    """The names of the partitions in a message: by what keys they are listed differs (semantics §2.20)."""
+    if "PART" not in event.event_type:
+        return []
+    message: dict[str, Any] = json.loads(event.message)
+    if "partName" in message:
+        return [message["partName"]]
+    listed = [message["keyValues"]] if "keyValues" in message else message.get("partitions", ())
+    return [make_name(list(each), list(each.values())) for each in listed if isinstance(each, dict) and each]

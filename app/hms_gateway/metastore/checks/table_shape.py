@@ -1,0 +1,173 @@
+"""The table that create_table and alter_table store: checked, normalised and complete (semantics §3.3, §3.4)."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from hms_gateway.metastore.checks.errors import required
+from hms_gateway.metastore.vocabulary.column_types import InvalidColumnType, MissingColumnType, check_types
+from hms_gateway.metastore.vocabulary.names import InvalidName, check_table_name, normalize
+from hms_gateway.metastore.vocabulary.parameters import with_ddl_time, without_nulls
+from hms_gateway.metastore.vocabulary.table_types import TransactionalError, shown_table_type, stored_table_type
+from hms_gateway.structs import (
+    FieldSchema,
+    MetaException,
+    Order,
+    SerDeInfo,
+    SkewedInfo,
+    StorageDescriptor,
+    Table,
+    ThriftException,
+)
+
+# What a client may send and the server does not keep: grants have rows of their own, the rest belongs to one call.
+_NOT_STORED: Final = {
+    "privileges": None,
+    "temporary": None,
+    "catName": None,
+    "writeId": None,
+    "isStatsCompliant": None,
+    "colStats": None,
+    "accessType": None,
+    "id": None,
+    "fileMetadata": None,
+    "dictionary": None,
+    "txnId": None,
+}
+
+
+def check_shape(
+    table: Table, *, allows_slash: bool, allows_hyphen: bool, refusal: type[ThriftException], checks_keys: bool
+) -> None:
+    """Name and column types, in Hive's order (semantics §1.1, §2.6, §2.7 item 1).
+
+    What breaks a rule is a `refusal`, what is missing altogether a MetaException.
+    """
+    try:
+        name = required(table.tableName, "table name")
+        check_table_name(name, allows_slash=allows_slash, allows_hyphen=allows_hyphen)
+    except InvalidName as error:
+        raise refusal(str(error)) from error
+    columns = required(required(table.sd, "storage descriptor").cols, "column list")
+    _check_columns(columns, refusal, of_partition_keys=False)
+    if checks_keys:
+        _check_columns(table.partitionKeys or [], refusal, of_partition_keys=True)
+
+
+def check_skewed_columns(table: Table, refusal: type[ThriftException]) -> None:
+    """Every skewed column must be a column, by exact name (semantics §1.1)."""
+    sd = required(table.sd, "storage descriptor")
+    skewed = sd.skewedInfo.skewedColNames if sd.skewedInfo else None
+    columns = {column.name for column in sd.cols or []}
+    unknown = [name for name in skewed or [] if name not in columns]
+    if unknown:
+        raise refusal(f"Invalid skew column [{', '.join(unknown)}]")
+
+
+def check_bucket_columns(table: Table, refusal: type[ThriftException]) -> None:
+    """Every bucketing column must be a column, in any case."""
+    sd = required(table.sd, "storage descriptor")
+    columns = {normalize(column.name or "") for column in sd.cols or []}
+    unknown = [name.lower() for name in sd.bucketCols or [] if normalize(name) not in columns]
+    if unknown:
+        raise refusal(f"Bucket columns - [{', '.join(unknown)}] doesn't match with any table columns")
+
+
+def check_serde(descriptor: StorageDescriptor | None) -> None:
+    """Without a serde a descriptor cannot be stored, of a table or a partition (semantics §2.6)."""
+    if required(descriptor, "storage descriptor").serdeInfo is None:
+        raise MetaException("Invalid SerDeInfo object")
+
+
+def stored_table(table: Table, db_name: str, now_seconds: int) -> Table:
+    """`table` with every field that get_table returns, under normalised names (semantics §3.3)."""
+    parameters = with_ddl_time(without_nulls(table.parameters), now_seconds)
+    table_type = stored_table_type(table.tableType, parameters)
+    return msgspec.structs.replace(
+        table,
+        **_NOT_STORED,
+        dbName=db_name,
+        tableName=normalize(table.tableName or ""),
+        createTime=table.createTime or 0,
+        lastAccessTime=table.lastAccessTime or 0,
+        retention=table.retention or 0,
+        sd=stored_descriptor(required(table.sd, "storage descriptor")),
+        partitionKeys=_stored_columns(table.partitionKeys or []),
+        parameters=parameters,
+        tableType=shown_table_type(table_type, parameters, table.viewOriginalText),
+        rewriteEnabled=bool(table.rewriteEnabled),
+    )
+
+
+def stored_descriptor(sd: StorageDescriptor) -> StorageDescriptor:
+    """`sd` with every field that reads return; absent collections are empty ones."""
+    skewed = sd.skewedInfo or SkewedInfo()
+    serde = sd.serdeInfo or SerDeInfo()
+    return msgspec.structs.replace(
+        sd,
+        cols=_stored_columns(sd.cols or []),
+        compressed=bool(sd.compressed),
+        numBuckets=sd.numBuckets or 0,
+        serdeInfo=msgspec.structs.replace(serde, parameters=without_nulls(serde.parameters)),
+        bucketCols=list(sd.bucketCols or []),
+        sortCols=[Order(normalize(order.col or ""), order.order or 0) for order in sd.sortCols or []],
+        parameters=without_nulls(sd.parameters),
+        skewedInfo=SkewedInfo(
+            skewed.skewedColNames or [], skewed.skewedColValues or [], skewed.skewedColValueLocationMaps or {}
+        ),
+        storedAsSubDirectories=bool(sd.storedAsSubDirectories),
+    )
+
+
+def with_parameters(table: Table, parameters: Mapping[str, str]) -> Table:
+    """A copy with other parameters."""
+    return msgspec.structs.replace(table, parameters=dict(parameters))
+
+
+def with_location(table: Table, location: str | None) -> Table:
+    """A copy at another location."""
+    sd = required(table.sd, "storage descriptor")
+    return msgspec.structs.replace(table, sd=msgspec.structs.replace(sd, location=location))
+
+
+def transactional_parameters(
+    rule: Callable[..., dict[str, str]], table: Table, *before: Mapping[str, str]
+) -> dict[str, str]:
+    """The parameters by one of the two rules of semantics §3.7; `before` are the old ones, for an alter."""
+    sd = required(table.sd, "storage descriptor")
+    try:
+        return rule(
+            f"{table.dbName}.{table.tableName}",
+            table.tableType,
+            *before,
+            table.parameters or {},
+            bucket_columns=sd.bucketCols or [],
+            input_format=sd.inputFormat,
+            output_format=sd.outputFormat,
+        )
+    except TransactionalError as error:
+        raise MetaException(str(error)) from error
+
+
+def _check_columns(columns: Sequence[FieldSchema], refusal: type[ThriftException], *, of_partition_keys: bool) -> None:
+    try:
+        check_types((column.type for column in columns), of_partition_keys=of_partition_keys)
+    except InvalidColumnType as error:
+        raise refusal(str(error)) from error
+    except MissingColumnType as error:
+        raise MetaException(str(error)) from error
+    _check_unique(normalize(required(column.name, "column name")) for column in columns)
+
+
+def _check_unique(names: Iterable[str]) -> None:
+    """Hive's tables have the name in their key, so a repetition is a database error there (semantics §1.1)."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise MetaException(f"Column {name} appears more than once")
+        seen.add(name)
+
+
+def _stored_columns(columns: Sequence[FieldSchema]) -> list[FieldSchema]:
+    return [FieldSchema(normalize(column.name or ""), column.type, column.comment) for column in columns]

@@ -1,0 +1,1 @@
+"""Directories of databases, tables and partitions: where they lie, how they move, which are lost."""

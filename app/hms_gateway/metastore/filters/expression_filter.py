@@ -1,0 +1,188 @@
+"""Partition filters out of the expressions of Hive's compiler (semantics §4.5).
+
+SQL's logic has three values there: a condition on a key without value is neither true nor false, nor is its negation.
+Negations are pushed down to the conditions, where each form then says "true", and that needs a value.
+
+What cannot be told stands for all partitions, so that a filter selects too many rather than too few, and says so.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Final, TypeAlias
+
+from hms_gateway.metastore.filters.grammar import (
+    And,
+    Between,
+    Comparison,
+    Filter,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    LiteralKind,
+    Operator,
+    Or,
+)
+from hms_gateway.metastore.filters.hive_expression import Column, Constant, Expression, Function
+from hms_gateway.metastore.vocabulary.typed_values import ValueClass, class_sort_key, value_class
+
+# All partitions or none of them, where no condition is needed.
+Selected: TypeAlias = Filter | bool
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressionFilter:
+    """What an expression selects; not `is_exact` when it may be less."""
+
+    selected: Selected
+    is_exact: bool = True
+
+
+_UNKNOWN: Final = ExpressionFilter(True, is_exact=False)
+
+_OPERATORS: Final = {
+    "GenericUDFOPEqual": Operator.EQUAL,
+    "GenericUDFOPNotEqual": Operator.NOT_EQUAL,
+    "GenericUDFOPLessThan": Operator.LESS,
+    "GenericUDFOPEqualOrLessThan": Operator.LESS_OR_EQUAL,
+    "GenericUDFOPGreaterThan": Operator.GREATER,
+    "GenericUDFOPEqualOrGreaterThan": Operator.GREATER_OR_EQUAL,
+}
+_OPPOSITES: Final = {
+    Operator.EQUAL: Operator.NOT_EQUAL,
+    Operator.NOT_EQUAL: Operator.EQUAL,
+    Operator.LESS: Operator.GREATER_OR_EQUAL,
+    Operator.GREATER_OR_EQUAL: Operator.LESS,
+    Operator.GREATER: Operator.LESS_OR_EQUAL,
+    Operator.LESS_OR_EQUAL: Operator.GREATER,
+}
+# Of these types Hive compares the values as we do. It takes blanks at the end of char values away, knows no false
+# boolean, compares floats with less digits, and nobody knows the time zone of a timestamp.
+_ALIKE: Final = frozenset(
+    {"string", "varchar", "tinyint", "smallint", "int", "bigint", "decimal", "double", "date"}
+)  # fmt: skip
+
+
+def expression_filter(expression: Expression, keys: Sequence[tuple[str, str]]) -> ExpressionFilter:
+    """The filter for partition keys given as (name, type)."""
+    return _Translator(keys).of(expression, negated=False)
+
+
+class _Translator:
+    def __init__(self, keys: Sequence[tuple[str, str]]) -> None:
+        self._types = {name.lower(): type_name for name, type_name in keys}
+
+    def of(self, node: Expression, *, negated: bool) -> ExpressionFilter:
+        match node:
+            case Constant(_, bool() as value):
+                return ExpressionFilter(value is not negated)
+            case Function("GenericUDFOPNot", (child,)):
+                return self.of(child, negated=not negated)
+            case Function("GenericUDFOPAnd" | "GenericUDFOPOr" as name, children):
+                parts = [self.of(child, negated=negated) for child in children]
+                return _all_of(parts) if (name == "GenericUDFOPAnd") is not negated else _any_of(parts)
+            case Function("GenericUDFOPNull" | "GenericUDFOPNotNull" as name, (Column(key),)) if self._kind(key):
+                return ExpressionFilter(IsNull(key, negated=(name == "GenericUDFOPNotNull") is not negated))
+            case Function(name, (Column(key), Constant(_, value))) if name in _OPERATORS:
+                return self._comparison(key, _OPERATORS[name], value, negated)
+            case Function(name, (Constant(_, value), Column(key))) if name in _OPERATORS:
+                return self._comparison(key, _OPERATORS[name].mirrored, value, negated)
+            case Function("GenericUDFIn", (Column(key), *constants)):
+                return self._in(key, constants, negated)
+            case Function(
+                "GenericUDFBetween", (Constant(_, bool() as is_not), Column(key), Constant() as low, Constant() as high)
+            ):
+                return self._between(key, low, high, is_not is not negated)
+            case Function("UDFLike", (Column(key), Constant(_, str() as pattern))):
+                return self._like(key, pattern, negated)
+            case _:
+                return _UNKNOWN
+
+    def _comparison(self, key: str, operator: Operator, value: object, negated: bool) -> ExpressionFilter:
+        literal = self._literal(key, value)
+        if literal is None:
+            return _UNKNOWN
+        return _with_value(Comparison(key, _OPPOSITES[operator] if negated else operator, literal))
+
+    def _in(self, key: str, constants: Sequence[Expression], negated: bool) -> ExpressionFilter:
+        literals = [self._literal(key, one.value) for one in constants if isinstance(one, Constant)]
+        found = tuple(literal for literal in literals if literal is not None)
+        return _with_value(In(key, found, negated)) if found and len(found) == len(constants) else _UNKNOWN
+
+    def _between(self, key: str, low: Constant, high: Constant, negated: bool) -> ExpressionFilter:
+        lowest, highest = self._literal(key, low.value), self._literal(key, high.value)
+        if lowest is None or highest is None:
+            return _UNKNOWN
+        return _with_value(Between(key, lowest, highest, negated))
+
+    def _like(self, key: str, pattern: str, negated: bool) -> ExpressionFilter:
+        """`%` is any run, `_` one character. What a backslash does is left to Hive."""
+        if negated or self._kind(key) is not ValueClass.TEXT or "\\" in pattern:
+            return _UNKNOWN
+        meaning = {"%": ".*", "_": ".", ".": r"\."}
+        return _with_value(Like(key, "".join(meaning.get(character, character) for character in pattern)))
+
+    def _kind(self, key: str) -> ValueClass | None:
+        """None for what is no partition key, or compares otherwise in Hive."""
+        type_name = self._types.get(key.lower(), "").lower()
+        return value_class(type_name) if type_name.partition("(")[0] in _ALIKE else None
+
+    def _literal(self, key: str, value: object) -> Literal | None:
+        """The constant beside the key; None where Hive would convert the key's values to another type.
+
+        Also for null: with that the compiler replaces what it cannot express by partition keys.
+        """
+        kind = self._kind(key)
+        match value:
+            case bool():
+                return None
+            case str() if kind is ValueClass.TEXT:
+                return Literal(LiteralKind.STRING, value)
+            case str() if kind is ValueClass.DATE and class_sort_key(kind, value) is not None:
+                return Literal(LiteralKind.STRING, value)
+            case date() if kind is ValueClass.DATE:
+                return Literal(LiteralKind.DATE, value.isoformat())
+            case int() if kind is not None and kind.is_numeric:
+                return Literal(LiteralKind.INTEGER, str(value))
+            case Decimal() if kind is not None and kind.is_numeric:
+                return Literal(LiteralKind.DECIMAL, f"{value:f}")
+            case float() if kind is ValueClass.DOUBLE and class_sort_key(kind, repr(value)) is not None:
+                return Literal(LiteralKind.DECIMAL, repr(value))
+            case _:
+                return None
+
+
+def _with_value(condition: Comparison | In | Between | Like) -> ExpressionFilter:
+    return ExpressionFilter(And((condition, IsNull(condition.key, negated=True))))
+
+
+def _all_of(parts: Sequence[ExpressionFilter]) -> ExpressionFilter:
+    if any(part.selected is False for part in parts):
+        return ExpressionFilter(False)
+    return _joined(And, [part.selected for part in parts if part.selected is not True], parts, nothing=True)
+
+
+def _any_of(parts: Sequence[ExpressionFilter]) -> ExpressionFilter:
+    if any(part.selected is True for part in parts):
+        return ExpressionFilter(True, any(part.selected is True and part.is_exact for part in parts))
+    return _joined(Or, [part.selected for part in parts if part.selected is not False], parts, nothing=False)
+
+
+def _joined(
+    connective: Callable[[tuple[Filter, ...]], Filter],
+    selected: Sequence[Selected],
+    parts: Sequence[ExpressionFilter],
+    *,
+    nothing: bool,
+) -> ExpressionFilter:
+    """Nested connectives of one kind become one."""
+    children: list[Filter] = []
+    for one in selected:
+        assert not isinstance(one, bool)
+        children += one.children if isinstance(one, And | Or) and type(one) is connective else [one]
+    is_exact = all(part.is_exact for part in parts)
+    if not children:
+        return ExpressionFilter(nothing, is_exact)
+    return ExpressionFilter(children[0] if len(children) == 1 else connective(tuple(children)), is_exact)

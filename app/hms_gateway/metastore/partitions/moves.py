@@ -1,0 +1,55 @@
+"""Directories that follow their partitions (semantics §2.11, §13 row 6)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hms_gateway.metastore.directories.moves import DirectoryMoves, MoveTakenBack
+from hms_gateway.metastore.partitions.writes import Overtaken, write
+from hms_gateway.metastore.ports.store import FileSystem, OutcomeUnknown, Store, TableId, Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A directory to be renamed because partitions are about to lie elsewhere."""
+
+    table_id: TableId
+    source: str
+    target: str
+
+
+class PartitionMoves:
+    """Commits a change of the catalog together with the move of a directory.
+
+    Hive moves after the commit and takes the catalog back when that fails; here the journalled move comes first, so
+    that nobody ever sees a change that is taken back.
+    """
+
+    def __init__(self, store: Store, files: FileSystem) -> None:
+        self._store = store
+        self._moves = DirectoryMoves(store, files)
+
+    def commit(self, change: Callable[[Transaction], None], move: Move | None) -> None:
+        """Move, then commit `change`; nothing has happened when either fails.
+
+        Raises FileSystemError, Overtaken and what `change` raises.
+        """
+        if move is None:
+            write(self._store, change)
+            return
+        pending = self._moves.begin(move.table_id, move.source, move.target)
+
+        def settled(transaction: Transaction) -> None:
+            self._moves.settle(transaction, pending)
+            change(transaction)
+
+        try:
+            write(self._store, settled)
+        except MoveTakenBack as error:
+            raise Overtaken from error
+        except OutcomeUnknown:
+            if not self._moves.is_settled(pending):
+                self._moves.take_back(pending)
+                raise
+        except BaseException:
+            self._moves.take_back(pending)
+            raise

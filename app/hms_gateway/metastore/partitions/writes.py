@@ -1,0 +1,99 @@
+"""What all changes of partitions share: load and decide first, then write only if nothing moved in between."""
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
+
+from hms_gateway.metastore.checks.storage_descriptors import StoredDescriptors
+from hms_gateway.metastore.ports.store import DuplicateKey, Store, StoredTable, Transaction, UnstorableText
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import EnvironmentContext, MetaException, Partition, StorageDescriptor
+
+T = TypeVar("T")
+
+# Each attempt is lost only when somebody else's change of the same table came first.
+_ATTEMPTS_MAX: Final = 20
+
+# What a client may send and the server does not keep: grants have rows of their own, the rest belongs to one call.
+_NOT_STORED: Final = ("privileges", "catName", "writeId", "isStatsCompliant", "colStats", "fileMetadata")
+
+
+class Overtaken(Exception):
+    """What a decision was based on has changed before it could be written; the decision has to be made again."""
+
+
+def until_not_overtaken(attempt: Callable[[], T]) -> T:
+    """The result of the first attempt that nobody overtook. Raises MetaException when that does not come.
+
+    Directories and events take time to make, so they are made outside the unit of work, of which one runs at a time.
+    """
+    for _ in range(_ATTEMPTS_MAX):
+        try:
+            return attempt()
+        except Overtaken:
+            continue
+    raise MetaException("The table is being changed by too many others at once; try again")
+
+
+def write(store: Store, work: Callable[[Transaction], T]) -> T:
+    """Run a unit of work; a name that somebody else has taken meanwhile means that it was overtaken."""
+    try:
+        return store.write(work)
+    except DuplicateKey as error:
+        raise Overtaken from error
+    except UnstorableText as error:
+        raise MetaException(str(error)) from error
+
+
+def still(transaction: Transaction, loaded: StoredTable) -> StoredTable:
+    """The table as it is now, which must be as it was loaded, but for the number of partitions. Raises Overtaken."""
+    current = transaction.table(loaded.table.dbName or "", loaded.table.tableName or "")
+    if current is None or current.table_id != loaded.table_id or current.table != loaded.table:
+        raise Overtaken
+    return current
+
+
+def check_count(partitions: Sequence[object], limits: Limits) -> None:
+    """Raise MetaException when one request is about too many partitions (design D15)."""
+    if len(partitions) > limits.partitions_per_request_max:
+        raise MetaException(
+            f"More partitions in one request than partitions_per_request_max = {limits.partitions_per_request_max}"
+        )
+
+
+def properties(environment: EnvironmentContext | None) -> dict[str, str]:
+    """The entries of an environment context, none when there is no context."""
+    return (environment.properties if environment else None) or {}
+
+
+def table_parameters(table: StoredTable) -> dict[str, str]:
+    return table.table.parameters or {}
+
+
+def table_location(table: StoredTable) -> str | None:
+    return table.table.sd.location if table.table.sd else None
+
+
+def location_of(partition: Partition) -> str | None:
+    return partition.sd.location if partition.sd else None
+
+
+def with_location(descriptor: StorageDescriptor, location: str | None) -> StorageDescriptor:
+    """A copy of a descriptor that lies somewhere else."""
+    moved = copy.copy(descriptor)
+    moved.location = location
+    return moved
+
+
+def stored_form(table: StoredTable, partition: Partition, descriptors: StoredDescriptors | None = None) -> Partition:
+    """What is stored: the table's own names, and a descriptor with every field that reads return (semantics §3.3).
+
+    `descriptors` are shared by the partitions of one request.
+    """
+    stored = copy.copy(partition)
+    for name in _NOT_STORED:
+        setattr(stored, name, None)
+    stored.dbName, stored.tableName = table.table.dbName, table.table.tableName
+    if partition.sd is not None:
+        stored.sd = (descriptors or StoredDescriptors()).of(partition.sd)
+    return stored

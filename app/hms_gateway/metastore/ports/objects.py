@@ -1,0 +1,146 @@
+"""What the rules of the smaller aggregates need from storage; each is an attribute of the units of work in `ports`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from hms_gateway.metastore.vocabulary.ids import DatabaseId, FunctionId, IndexId, TableId
+from hms_gateway.metastore.vocabulary.patterns import Pattern
+from hms_gateway.structs import Function, Index, Type
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFunction:
+    """A function as get_function returns it, and its id."""
+
+    function_id: FunctionId
+    function: Function
+
+
+@dataclass(frozen=True, slots=True)
+class StoredIndex:
+    """An index as get_index_by_name returns it, and its id."""
+
+    index_id: IndexId
+    index: Index
+
+
+class FunctionReads(Protocol):
+    """Names are lower-cased by the caller."""
+
+    def find(self, db_name: str, name: str) -> StoredFunction | None: ...
+
+    def names(self, db_name: str, pattern: Pattern | None = None) -> list[str]:
+        """Sorted in byte order; an unknown database has none."""
+
+    def objects(self, db_name: str | None = None, pattern: Pattern | None = None) -> list[Function]:
+        """Of one database or of all, ordered by database and name."""
+
+
+class FunctionWrites(FunctionReads, Protocol):
+    def insert(self, database_id: DatabaseId, function: Function) -> None:
+        """Raises DuplicateKey."""
+
+    def update(self, function_id: FunctionId, database_id: DatabaseId, function: Function) -> None:
+        """Replace everything. Raises DuplicateKey for a taken name."""
+
+    def delete(self, function_id: FunctionId) -> None: ...
+
+
+class TypeReads(Protocol):
+    def find(self, name: str) -> Type | None: ...
+
+
+class TypeWrites(TypeReads, Protocol):
+    def insert(self, new: Type) -> None:
+        """Raises DuplicateKey."""
+
+    def delete(self, name: str) -> None:
+        """One that is not there is no error."""
+
+
+class IndexReads(Protocol):
+    """Names are lower-cased by the caller."""
+
+    def find(self, table_id: TableId, name: str) -> StoredIndex | None: ...
+
+    def of_table(self, table_id: TableId) -> list[StoredIndex]:
+        """Ordered by name."""
+
+    def of_database(self, database_id: DatabaseId) -> list[StoredIndex]:
+        """Those on tables of the database, in no order."""
+
+
+class IndexWrites(IndexReads, Protocol):
+    def insert(self, table_id: TableId, index: Index) -> None:
+        """Raises DuplicateKey."""
+
+    def update(self, index_id: IndexId, index: Index) -> None:
+        """Replace everything but name and table."""
+
+    def delete(self, index_id: IndexId) -> None: ...
+
+
+class PartitionMarkReads(Protocol):
+    def has(self, table_id: TableId, values: Sequence[str], event_type: int, since_seconds: int) -> bool:
+        """Whether there is a mark of that time or later."""
+
+
+class PartitionMarkWrites(PartitionMarkReads, Protocol):
+    def insert(self, table_id: TableId, values: Sequence[str], event_type: int, now_seconds: int) -> None: ...
+
+    def delete_before(self, seconds: int) -> int:
+        """Forget the marks that are older; how many there were."""
+
+
+class TokenReads(Protocol):
+    """Delegation tokens by identifier, and master keys by number: opaque texts (semantics §2.19)."""
+
+    def token(self, identifier: str) -> str | None: ...
+
+    def identifiers(self) -> list[str]: ...
+
+    def tokens(self) -> dict[str, str]:
+        """By identifier."""
+
+    def master_keys(self) -> dict[int, str]:
+        """By number, in the order of their numbers."""
+
+
+class TokenWrites(TokenReads, Protocol):
+    def insert_token(self, identifier: str, token: str) -> bool:
+        """False when the identifier is there already; then nothing changes."""
+
+    def update_token(self, identifier: str, token: str) -> bool:
+        """Whether it was there."""
+
+    def leave_no_traces(self) -> None:
+        """What is overwritten from now on does not stay readable in the database's file, where that is in our hands."""
+
+    def delete_token(self, identifier: str) -> bool:
+        """Whether it was there."""
+
+    def insert_master_key(self, key: str) -> int:
+        """The new number; numbers are never given twice."""
+
+    def update_master_key(self, number: int, key: str) -> bool:
+        """Whether it was there."""
+
+    def delete_master_key(self, number: int) -> bool:
+        """Whether it was there."""
+
+
+class PropertyReads(Protocol):
+    """Texts by namespace and path, of the service rather than of an object in the catalog."""
+
+    def get(self, namespace: str, path: str) -> str | None: ...
+
+    def under(self, namespace: str, prefix: str) -> dict[str, str]:
+        """All whose path starts with `prefix`, ordered by path."""
+
+
+class PropertyWrites(PropertyReads, Protocol):
+    def put(self, namespace: str, path: str, value: str) -> None: ...
+
+    def delete(self, namespace: str, path: str) -> None:
+        """One that is not there is no error."""

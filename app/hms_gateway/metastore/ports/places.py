@@ -1,0 +1,108 @@
+"""Where the catalog says that things lie, a page at a time: what a check of the directories needs of storage."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from hms_gateway.metastore.vocabulary.ids import PartitionId, TableId
+
+
+class DatabasePlace(NamedTuple):
+    """`locations` are where its tables go, and where its managed tables go, as far as they are stored."""
+
+    name: str
+    locations: tuple[str, ...]
+
+
+class TablePlace(NamedTuple):
+    """`owns_data` is true where the catalog makes the table's directory, and deletes it with the table."""
+
+    table_id: TableId
+    db_name: str
+    name: str
+    location: str | None
+    owns_data: bool
+    partition_keys: tuple[str, ...]
+    partition_count: int
+
+    def __str__(self) -> str:
+        return f"{self.db_name}.{self.name}"
+
+
+class PartitionPlace(NamedTuple):
+    partition_id: PartitionId
+    table_id: TableId
+    name: str
+    location: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionsBelow:
+    """So many partitions of a table that the catalog owns, all at or below one location."""
+
+    table: str
+    location: str
+    count: int
+
+
+class PlaceReads(Protocol):
+    """Pages come in order of their key and begin behind `after`; one that is not full is the last."""
+
+    def databases(self, after: str, limit: int) -> list[DatabasePlace]: ...
+
+    def tables(self, after: int, limit: int) -> list[TablePlace]: ...
+
+    def tables_named(self, db_name: str, names: Sequence[str]) -> list[TablePlace]: ...
+
+    def tables_with_ids(self, ids: Collection[int]) -> list[TablePlace]: ...
+
+    def partitions(self, after: int, limit: int) -> list[PartitionPlace]: ...
+
+    def partitions_named(self, table_id: TableId, names: Sequence[str]) -> list[PartitionPlace]: ...
+
+    def has_partitions_below(self, table_id: TableId, path: str) -> bool:
+        """Whether the table has a partition whose name begins with these parts (`year=2024`) and has more."""
+
+    def owned_tables_elsewhere(self, beginnings: Sequence[str], after: int, limit: int) -> list[TablePlace]:
+        """Tables that may own their data, whose locations begin with none of these texts."""
+
+    def owned_partitions_elsewhere(self, beginnings: Sequence[str]) -> list[PartitionsBelow]:
+        """The same for partitions, without looking at those that lie below their table."""
+
+
+class Tree(NamedTuple):
+    """A directory with everything below it; `newest_seconds` is the time of the last change."""
+
+    directories: int
+    files: int
+    total_bytes: int
+    newest_seconds: float
+
+
+class DirectoryTrees(Protocol):
+    """What a check needs of the file systems: directories of this machine below the roots. Raises FileSystemError."""
+
+    def roots(self) -> list[str]: ...
+
+    def is_local(self, location: str) -> bool:
+        """Whether it is below a root on this machine; of other locations there is nothing to see here."""
+
+    def is_directory(self, location: str) -> bool: ...
+
+    def real_location(self, location: str) -> str:
+        """The same text for all spellings of a location, and for all symbolic links that lead to it."""
+
+    def names_below(self, location: str) -> Iterator[str]:
+        """Names of the directories directly below, read as they are asked for."""
+
+    def measure(self, location: str) -> Tree | None:
+        """None where there is no such directory. Raises where part of it cannot be read."""
+
+    def move_directory(self, source: str, target: str) -> None:
+        """Nothing that is there is replaced."""
+
+    def delete_directory(self, location: str) -> None:
+        """With all that is in it."""
+
+    def delete_directories(self, location: str) -> bool:
+        """With the directories in it; False when there is more than directories."""

@@ -1,0 +1,487 @@
+"""What the metastore's rules need from storage and from file systems.
+
+Primitives below, semantics above: nothing here knows Hive's error texts, and nothing above knows SQL.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol, TypeVar
+
+from hms_gateway.metastore.filters.binding import BoundFilter, TableFilter
+from hms_gateway.metastore.ports.access import GrantReads, GrantWrites, RoleReads, RoleWrites
+from hms_gateway.metastore.ports.constraints import ConstraintReads, ConstraintWrites
+from hms_gateway.metastore.ports.objects import (
+    FunctionReads,
+    FunctionWrites,
+    IndexReads,
+    IndexWrites,
+    PartitionMarkReads,
+    PartitionMarkWrites,
+    PropertyReads,
+    PropertyWrites,
+    TokenReads,
+    TokenWrites,
+    TypeReads,
+    TypeWrites,
+)
+from hms_gateway.metastore.ports.places import PlaceReads
+from hms_gateway.metastore.ports.registry import (
+    EngineNoteReads,
+    EngineNoteWrites,
+    RegistryReads,
+    RegistryWrites,
+    ResourcePlanReads,
+    ResourcePlanWrites,
+    ScheduleReads,
+    ScheduleWrites,
+    ViewReads,
+    ViewWrites,
+)
+from hms_gateway.metastore.ports.statistics import StatisticsReads, StatisticsWrites
+from hms_gateway.metastore.ports.stored_table import StoredTable as StoredTable
+from hms_gateway.metastore.vocabulary.ids import DatabaseId as DatabaseId
+from hms_gateway.metastore.vocabulary.ids import EventId as EventId
+from hms_gateway.metastore.vocabulary.ids import PartitionId as PartitionId
+from hms_gateway.metastore.vocabulary.ids import TableId as TableId
+from hms_gateway.metastore.vocabulary.patterns import Pattern
+from hms_gateway.structs import Database, EncodedList, FieldSchema, Partition, Table, TableMeta
+from hms_gateway.structs.encoded import EncodedTexts
+from hms_gateway.txn.ports.leases import LeaseWrites
+from hms_gateway.txn.ports.txn import TxnReads, TxnWrites
+
+T = TypeVar("T")
+
+
+class StoreError(Exception):
+    """Storage failed, or cannot take what was asked of it; the text is safe to show. Raised by storage only."""
+
+
+class StoreUnavailable(StoreError):
+    """The database cannot be reached; nothing was changed. The caller may try again later (HTTP 503).
+
+    `detail` is what the driver said. It names hosts and accounts, so it is for the operator and not for callers.
+    `limit` is the name of the limit that is in the way, if one is.
+    """
+
+    def __init__(self, text: str, detail: str = "", limit: str = "") -> None:
+        super().__init__(text)
+        self.detail = detail
+        self.limit = limit
+
+
+class StoreFailure(StoreError):
+    """The database failed, or refused what it should have taken: nothing that a caller did wrong."""
+
+
+class OutcomeUnknown(StoreFailure):
+    """The connection was lost while committing: the change may or may not have happened."""
+
+
+class DuplicateKey(StoreError):
+    """A unique name is taken already: `name` is the object's, as stored."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} exists already")
+        self.name = name
+
+
+class UnstorableText(StoreError):
+    """A name or text cannot be stored: it is too long for an index, or no database can hold its characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDatabase:
+    """A database as get_database returns it, and its id."""
+
+    database_id: DatabaseId
+    database: Database
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPartition:
+    """A partition as get_partition returns it, its id, and its name (`ds=2024-01-01/hr=1`)."""
+
+    partition_id: PartitionId
+    name: str
+    partition: Partition
+
+
+@dataclass(frozen=True, slots=True)
+class NewPartition:
+    """A partition to store; `name` is the canonical one made from its values (semantics §3.8)."""
+
+    name: str
+    partition: Partition
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which partitions of one table: all conditions that are set hold; order is always by name, byte order.
+
+    names          exact stored names; unknown ones are ignored
+    partial_values one entry for each leading key, None for "any" (semantics §4.6)
+    filter         a bound partition filter (semantics §4)
+    limit          at most so many, None for all
+    """
+
+    names: Sequence[str] | None = None
+    partial_values: Sequence[str | None] | None = None
+    filter: BoundFilter | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PendingMove:
+    """A directory move that was announced before it was made, so that a crash in between can be mended."""
+
+    move_id: int
+    table_id: TableId
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A notification event to append; `message` is the JSON text (semantics §2.20), ids and time are storage's.
+
+    `renamed_from` is the normalised (database, table) that a rename left behind, for followers of the log.
+    """
+
+    event_type: str
+    db_name: str
+    table_name: str | None
+    message: str
+    renamed_from: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    event_id: EventId
+    event_time: int
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class EventSelection:
+    """Which events: all conditions that are set hold. Names are normalised.
+
+    up_to          the last id to look at
+    table_names    any of these tables
+    types          any of these types, and none of `skipped_types`
+    limit          at most so many, None for all
+    """
+
+    after: EventId
+    up_to: int | None = None
+    db_name: str | None = None
+    table_names: Sequence[str] | None = None
+    types: Sequence[str] | None = None
+    skipped_types: Sequence[str] = ()
+    limit: int | None = None
+
+
+class Snapshot(Protocol):
+    """One consistent state of the catalog. Names are normalised (lower case) by the caller."""
+
+    @property
+    def txns(self) -> TxnReads: ...
+
+    @property
+    def functions(self) -> FunctionReads: ...
+
+    @property
+    def types(self) -> TypeReads: ...
+
+    @property
+    def indexes(self) -> IndexReads: ...
+
+    @property
+    def partition_marks(self) -> PartitionMarkReads: ...
+
+    @property
+    def tokens(self) -> TokenReads: ...
+
+    @property
+    def places(self) -> PlaceReads: ...
+
+    @property
+    def properties(self) -> PropertyReads: ...
+
+    @property
+    def registry(self) -> RegistryReads: ...
+
+    @property
+    def resource_plans(self) -> ResourcePlanReads: ...
+
+    @property
+    def engine_notes(self) -> EngineNoteReads: ...
+
+    @property
+    def schedules(self) -> ScheduleReads: ...
+
+    @property
+    def views(self) -> ViewReads: ...
+
+    @property
+    def statistics(self) -> StatisticsReads: ...
+
+    @property
+    def constraints(self) -> ConstraintReads: ...
+
+    @property
+    def roles(self) -> RoleReads: ...
+
+    @property
+    def grants(self) -> GrantReads: ...
+
+    def database(self, name: str) -> StoredDatabase | None: ...
+
+    def database_names(self, pattern: Pattern | None = None) -> list[str]:
+        """Sorted in byte order."""
+
+    def table(self, db_name: str, tbl_name: str) -> StoredTable | None: ...
+
+    def table_with_id(self, table_id: int) -> StoredTable | None: ...
+
+    def tables(self, db_name: str, tbl_names: Sequence[str] | None = None) -> list[StoredTable]:
+        """All tables of the database, or those named, ordered by name; unknown names are ignored."""
+
+    def table_names(
+        self,
+        db_name: str,
+        pattern: Pattern | None = None,
+        table_type: str | None = None,
+        filter: TableFilter | None = None,
+        limit: int | None = None,
+    ) -> list[str]:
+        """Sorted in byte order; an unknown database has none."""
+
+    def table_metas(
+        self, db_pattern: Pattern | None, tbl_pattern: Pattern | None, table_types: Sequence[str] | None
+    ) -> list[TableMeta]: ...
+
+    def partition(self, table: StoredTable, name: str) -> StoredPartition | None: ...
+
+    def partitions(self, table: StoredTable, selection: Selection) -> list[StoredPartition]:
+        """As objects, all at once: for changing them."""
+
+    def partition_list(self, table: StoredTable, selection: Selection) -> EncodedList:
+        """For sending them. A long list keeps this snapshot open until it is closed; short ones are read at once."""
+
+    def partition_names(self, table: StoredTable, selection: Selection) -> list[str]: ...
+
+    def partition_name_list(self, table: StoredTable, selection: Selection) -> list[str] | EncodedTexts:
+        """For sending them; a long list keeps this snapshot open until it is closed."""
+
+    def partition_values(self, table: StoredTable, selection: Selection) -> list[list[str]]:
+        """The values of each partition in key order, ordered by partition name."""
+
+    def count_partitions(self, table: StoredTable, selection: Selection) -> int: ...
+
+    def outside_locations(self, table: StoredTable, selection: Selection | None = None) -> list[str]:
+        """Locations of the partitions that do not lie under the table's own location, each once."""
+
+    def current_event_id(self) -> EventId: ...
+
+    def events_after(self, event_id: EventId, limit: int | None = None) -> list[StoredEvent]:
+        """In order of their ids."""
+
+    def events(self, selection: EventSelection) -> list[StoredEvent]:
+        """In order of their ids."""
+
+    def count_events(self, selection: EventSelection) -> int: ...
+
+    def pending_moves(self) -> list[PendingMove]: ...
+
+
+class Transaction(Snapshot, Protocol):
+    """A unit of work that changes the catalog. One runs at a time: what it reads stays true until it commits."""
+
+    @property
+    def txns(self) -> TxnWrites: ...
+
+    @property
+    def leases(self) -> LeaseWrites: ...
+
+    @property
+    def functions(self) -> FunctionWrites: ...
+
+    @property
+    def types(self) -> TypeWrites: ...
+
+    @property
+    def indexes(self) -> IndexWrites: ...
+
+    @property
+    def partition_marks(self) -> PartitionMarkWrites: ...
+
+    @property
+    def tokens(self) -> TokenWrites: ...
+
+    @property
+    def properties(self) -> PropertyWrites: ...
+
+    @property
+    def registry(self) -> RegistryWrites: ...
+
+    @property
+    def resource_plans(self) -> ResourcePlanWrites: ...
+
+    @property
+    def engine_notes(self) -> EngineNoteWrites: ...
+
+    @property
+    def schedules(self) -> ScheduleWrites: ...
+
+    @property
+    def views(self) -> ViewWrites: ...
+
+    @property
+    def statistics(self) -> StatisticsWrites: ...
+
+    @property
+    def constraints(self) -> ConstraintWrites: ...
+
+    @property
+    def roles(self) -> RoleWrites: ...
+
+    @property
+    def grants(self) -> GrantWrites: ...
+
+    def insert_database(self, database: Database) -> DatabaseId:
+        """Raises DuplicateKey."""
+
+    def update_database(self, database_id: DatabaseId, database: Database) -> None: ...
+
+    def delete_database(self, database_id: DatabaseId) -> None:
+        """With everything in it: functions, tables, partitions, indexes."""
+
+    def insert_table(self, database_id: DatabaseId, table: Table) -> TableId:
+        """Raises DuplicateKey."""
+
+    def update_table(self, table_id: TableId, database_id: DatabaseId, table: Table) -> None:
+        """Replace the table's own row; partitions keep columns and locations. Raises DuplicateKey for a taken name."""
+
+    def delete_table(self, table_id: TableId) -> None:
+        """With its partitions, indexes and marks."""
+
+    def move_partition_locations(self, table_id: TableId, old_path: str, new_path: str) -> None:
+        """Give every partition whose location lies under `old_path` the same place under `new_path`."""
+
+    def replace_partition_columns(self, table_id: TableId, columns: Sequence[FieldSchema]) -> None:
+        """Write the column list into the storage descriptor of every partition (ALTER TABLE … CASCADE)."""
+
+    def insert_partitions(self, table: StoredTable, partitions: Sequence[NewPartition]) -> None:
+        """Raises DuplicateKey with the name of the first that exists already."""
+
+    def update_partitions(self, table: StoredTable, partitions: Sequence[StoredPartition]) -> None:
+        """Replace what is stored under each id, name and values included. Raises DuplicateKey."""
+
+    def delete_partitions(self, table: StoredTable, names: Sequence[str]) -> None: ...
+
+    def append_event(self, event: Event) -> EventId:
+        """The event takes effect with the unit of work; ids are dense and in commit order (design D7)."""
+
+    def delete_events_before(self, seconds: int, count_max: int) -> int:
+        """Forget the oldest events, up to `count_max`, as long as they are older; how many went.
+
+        The newest always stays, and so do all after an event that stays: whoever reads the events after the one they
+        know sees from the first id whether something is missing.
+        """
+
+    def insert_pending_move(self, table_id: TableId, source: str, target: str) -> int: ...
+
+    def delete_pending_move(self, move_id: int) -> None: ...
+
+
+class Store(Protocol):
+    """Units of work. `work` may run more than once before it succeeds, so it touches nothing but its argument."""
+
+    def read(self, work: Callable[[Snapshot], T]) -> T:
+        """Run `work` on one consistent state. An EncodedList in the result stays readable until it is closed.
+
+        Raises StoreUnavailable.
+        """
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """Run `work` and commit; when this returns the change is durable, when it raises nothing has changed.
+
+        Whatever `work` raises passes through unchanged. Raises StoreUnavailable and OutcomeUnknown.
+        """
+
+    def ready(self) -> None:
+        """Raises StoreUnavailable when the database cannot be reached."""
+
+    def version(self) -> EventId:
+        """The newest event's id, which is the catalog's version; cheap. Raises StoreUnavailable."""
+
+    def data_version(self) -> int | None:
+        """A number that changes whenever anybody commits (SQLite, microseconds); None where there is no such thing."""
+
+    def changes_since(self, event_id: EventId) -> list[StoredEvent]:
+        """The events after `event_id` in order, with an empty `message`: cheap. Raises StoreUnavailable.
+
+        When the first of them is not `event_id + 1`, those between are forgotten already.
+        """
+
+    def close(self) -> None:
+        """Finish the writes that are waiting, then give back everything."""
+
+
+class Reach(StrEnum):
+    """What a location is to this server.
+
+    MANAGED   below one of its roots: directories are made, moved, deleted and measured
+    OUTSIDE   on a file system it manages, but not below a root: it may be recorded, and nothing there is touched
+    IGNORED   on a file system it leaves to others
+    REFUSED   on a file system whose locations it does not take
+    """
+
+    MANAGED = "managed"
+    OUTSIDE = "outside"
+    IGNORED = "ignored"
+    REFUSED = "refused"
+
+
+class FileSystem(Protocol):
+    """Directories by location (`file:/a/b`, `hdfs://nn/a`). Raises FileSystemError with Hive's text.
+
+    Only what is MANAGED is ever looked at. To make, move or delete what is OUTSIDE is an error; what is IGNORED is left
+    alone silently.
+    """
+
+    def reach(self, location: str) -> Reach: ...
+
+    def manages(self, location: str) -> bool:
+        """Whether the location is MANAGED. Raises FileSystemError where it is REFUSED."""
+
+    def is_directory(self, location: str) -> bool: ...
+
+    def exists(self, location: str) -> bool: ...
+
+    def make_directory(self, location: str) -> bool:
+        """Make it and its parents; True when this call made it, False when it was there already."""
+
+    def directory_maker(self) -> Callable[[str], bool | None]:
+        """`make_directory` for many locations, cheaper than one by one; None for what is not MANAGED."""
+
+    def delete_directory(self, location: str) -> None:
+        """With all that is in it; one that is not there is no error."""
+
+    def delete_empty_parents(self, location: str, levels: int) -> None:
+        """Remove up to `levels` parents of `location`, upwards, as long as they are empty."""
+
+    def move_directory(self, source: str, target: str) -> None:
+        """Within one file system; the target's parents are made, and nothing that is there is replaced."""
+
+    def quick_statistics(self, location: str) -> tuple[int, int]:
+        """Number and total bytes of the visible files below (semantics §3.6)."""
+
+
+class FileSystemError(Exception):
+    """A directory could not be made, moved, read or deleted; the text is safe to show."""
+
+
+class DirectoryNotMade(FileSystemError):
+    """A directory could not be made where it is wanted, for instance because a file is in the way."""

@@ -1,0 +1,20 @@
+"""A table as storage keeps it; part of `ports`."""
+
+from dataclasses import dataclass
+
+from hms_gateway.metastore.vocabulary.ids import DatabaseId, TableId
+from hms_gateway.structs import Table
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTable:
+    """A table as get_table returns it, its ids, and the exact number of its partitions."""
+
+    table_id: TableId
+    database_id: DatabaseId
+    table: Table
+    partition_count: int
+
+    @property
+    def key_names(self) -> list[str]:
+        return [key.name or "" for key in self.table.partitionKeys or []]

@@ -1,0 +1,1 @@
+"""Small aggregates: functions, types, schemas, resource plans, scheduled queries, tokens, notifications."""

@@ -1,0 +1,190 @@
+"""The notification log as clients read it, events they fire themselves, and its expiry (semantics §2.20)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import msgspec
+
+from hms_gateway.metastore.changes.events import EventMaker
+from hms_gateway.metastore.checks.errors import required
+from hms_gateway.metastore.ports.store import (
+    Event,
+    EventId,
+    EventSelection,
+    Snapshot,
+    Store,
+    StoredEvent,
+    StoredTable,
+    Transaction,
+)
+from hms_gateway.metastore.selection.partitions import values_name
+from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import MetaException, WriteEventInfo
+
+INSERT: Final = "INSERT"
+RELOAD: Final = "RELOAD"
+
+MESSAGE_FORMAT: Final = "json-0.2"
+# Between the files of a write event; it is in no location.
+FILE_SEPARATOR: Final = "]"
+# Messages may be long, so not all are read before it is known how many fit.
+_PAGE_EVENTS: Final = 50
+# So many in one unit of work, which all other changes wait for.
+_EXPIRED_AT_ONCE_MAX: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Insertion:
+    """What a client says it wrote: files, and whether they replace all others.
+
+    partition_values   of the partition written to, perhaps of the leading keys only; none for the table itself
+    """
+
+    files: Sequence[str] = ()
+    replaces: bool = False
+    partition_values: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a transaction says it wrote under a write id."""
+
+    txn_id: int
+    write_id: int
+    insertion: Insertion
+
+
+class NotificationService:
+    """Reads, extends and shortens the log that the other services write."""
+
+    def __init__(
+        self, store: Store, clock: Clock, settings: MetastoreSettings, events: EventMaker, limits: Limits
+    ) -> None:
+        self._store = store
+        self._bytes_max = limits.event_bytes_per_reply_max
+        self._clock = clock
+        self._settings = settings
+        self._events = events
+
+    def events(self, selection: EventSelection) -> list[StoredEvent]:
+        """In order of their ids, at least one if there are any.
+
+        They end early when their messages become too long for one reply (limit event_bytes_per_reply_max). Followers
+        of the log ask again from the last id they got, so nothing is lost to them.
+        """
+        return self._store.read(lambda snapshot: self._within_bounds(snapshot, selection))
+
+    def count(self, selection: EventSelection) -> int:
+        """How many there are."""
+        return self._store.read(lambda snapshot: snapshot.count_events(selection))
+
+    def current_id(self) -> EventId:
+        """The newest event's id, 0 before the first."""
+        return self._store.version()
+
+    def insert(self, name: TableName, insertions: Sequence[Insertion]) -> list[EventId]:
+        """An INSERT event for each. Raises NoSuchObjectException, MetaException."""
+
+        def work(tx: Transaction) -> list[EventId]:
+            table = name.load(tx)
+            return [tx.append_event(self._insert_event(tx, table, insertion)) for insertion in insertions]
+
+        return self._store.write(work)
+
+    def written(self, name: TableName, writes: Sequence[Written]) -> list[EventId]:
+        """As `insert` of what transactions wrote; it is noted for get_all_write_event_info, too."""
+
+        def work(tx: Transaction) -> list[EventId]:
+            table = name.load(tx)
+            for write in writes:
+                self._note(tx, table, write)
+            return [tx.append_event(self._insert_event(tx, table, write.insertion)) for write in writes]
+
+        return self._store.write(work)
+
+    def reload(self, name: TableName, partitions: Sequence[Sequence[str]]) -> list[EventId]:
+        """A RELOAD event for each of the partitions, or one for the table. Raises NoSuchObjectException, MetaException.
+
+        Clients of 4 fire it when files were changed behind the catalog's back.
+        """
+
+        def work(tx: Transaction) -> list[EventId]:
+            table = name.load(tx)
+            return [tx.append_event(self._reload_event(tx, table, values)) for values in partitions or [()]]
+
+        return self._store.write(work)
+
+    def expire(self) -> int:
+        """Forget the events that are older than the setting allows; how many. Any replica may do it at any time."""
+        before = self._clock.seconds() - self._settings.event_seconds_max
+        expired = 0
+        while count := self._store.write(lambda tx: tx.delete_events_before(before, _EXPIRED_AT_ONCE_MAX)):
+            expired += count
+        return expired
+
+    def _within_bounds(self, snapshot: Snapshot, selection: EventSelection) -> list[StoredEvent]:
+        found: list[StoredEvent] = []
+        size = 0
+        while True:
+            missing = _PAGE_EVENTS if selection.limit is None else min(_PAGE_EVENTS, selection.limit - len(found))
+            after = found[-1].event_id if found else selection.after
+            page = snapshot.events(replace(selection, after=after, limit=missing))
+            for stored in page:
+                size += len(stored.event.message)
+                if found and size > self._bytes_max:
+                    return found
+                found.append(stored)
+            if len(page) < missing or len(found) == selection.limit:
+                return found
+
+    def _insert_event(self, tx: Transaction, table: StoredTable, insertion: Insertion) -> Event:
+        fields = self._fields(tx, table, insertion.partition_values) | {
+            "timestamp": self._events.timestamp(),
+            "replace": "true" if insertion.replaces else "false",
+            "files": list(insertion.files),
+            "partKeyVals": _key_values(table, insertion.partition_values),
+        }
+        return self._events.event(INSERT, table.table.dbName or "", table.table.tableName, fields)
+
+    def _reload_event(self, tx: Transaction, table: StoredTable, values: Sequence[str]) -> Event:
+        fields = self._fields(tx, table, values) | {"timestamp": self._events.timestamp(), "refreshEvent": "true"}
+        return self._events.event(RELOAD, table.table.dbName or "", table.table.tableName, fields)
+
+    def _note(self, tx: Transaction, table: StoredTable, write: Written) -> None:
+        """Files that are written to the same place by the same transaction come behind those noted before."""
+        values = write.insertion.partition_values
+        fields = self._fields(tx, table, values)
+        new = WriteEventInfo(
+            writeId=write.write_id,
+            database=table.table.dbName,
+            table=table.table.tableName,
+            files=FILE_SEPARATOR.join(required(file, "file") for file in write.insertion.files),
+            partition=values_name(table, values) if values else None,
+            tableObj=fields["tableObjJson"],
+            partitionObj=fields.get("ptnObjJson"),
+        )
+        before = tx.engine_notes.write_event(write.txn_id, new)
+        if before is not None and before.files:
+            new = msgspec.structs.replace(new, files=FILE_SEPARATOR.join([before.files, new.files or ""]))
+        tx.engine_notes.put_write_event(write.txn_id, new, self._clock.seconds())
+
+    def _fields(self, tx: Transaction, table: StoredTable, values: Sequence[str]) -> dict[str, Any]:
+        """How the message names what it is about; the partition itself only where it is there already."""
+        fields = self._events.table_fields(table.table) | {"tableObjJson": self._events.object_json(table.table)}
+        if values and len(values) == len(table.key_names):
+            found = tx.partition(table, values_name(table, values))
+            if found is not None:
+                fields["ptnObjJson"] = self._events.object_json(found.partition)
+        return fields
+
+
+def _key_values(table: StoredTable, values: Sequence[str]) -> dict[str, str]:
+    """Raises MetaException for more values than there are keys."""
+    if len(values) > len(table.key_names):
+        raise MetaException(f"{len(values)} partition values for {len(table.key_names)} keys")
+    given = [required(value, "partition value") for value in values]
+    return dict(zip(table.key_names, given, strict=False))

@@ -1,0 +1,1 @@
+"""Which table and which of its partitions a call is about."""

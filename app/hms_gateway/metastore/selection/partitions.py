@@ -1,0 +1,61 @@
+"""Which partitions of a table a call asks for."""
+
+from collections.abc import Sequence
+
+from hms_gateway.metastore.checks.errors import required
+from hms_gateway.metastore.filters.binding import BoundFilter, FilterError, bind, parse_filter
+from hms_gateway.metastore.ports.store import Selection, StoredTable
+from hms_gateway.metastore.vocabulary.partition_names import PartitionNameError, make_name, partial_spec
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import EncodedList, MetaException, Partition
+from hms_gateway.structs.encoded import EncodedTexts
+
+
+def values_name(table: StoredTable, values: Sequence[str] | None) -> str:
+    """The name of the partition with these values. Raises MetaException for a wrong count (semantics §2.8)."""
+    given = required(values, "partition values")
+    try:
+        return make_name(table.key_names, [required(value, "partition value") for value in given])
+    except PartitionNameError as error:
+        raise MetaException(str(error)) from error
+
+
+def matching_partial(table: StoredTable, values: Sequence[str] | None, limit: int | None = None) -> Selection:
+    """The partitions whose leading values are these, `""` meaning any (semantics §4.6). Raises MetaException."""
+    given = required(values, "partition values")
+    try:
+        return Selection(partial_values=partial_spec(len(table.key_names), given), limit=limit)
+    except PartitionNameError as error:
+        raise MetaException(str(error)) from error
+
+
+def bound_filter(table: StoredTable, text: str | None, limits: Limits) -> BoundFilter | None:
+    """The filter for this table's keys, None for "every partition". Raises MetaException (semantics §4.1, §4.2)."""
+    keys = [(key.name or "", key.type or "") for key in table.table.partitionKeys or []]
+    try:
+        parsed = parse_filter(text, limits)
+        return None if parsed is None else bind(parsed, keys)
+    except FilterError as error:
+        raise MetaException(str(error)) from error
+
+
+def matching_filter(table: StoredTable, text: str | None, limits: Limits) -> Selection:
+    """The partitions a filter selects; no filter selects all. Raises MetaException."""
+    return Selection(filter=bound_filter(table, text, limits))
+
+
+def java_list(values: Sequence[str]) -> str:
+    """A list as Java prints it, which is how Hive's texts show partition values."""
+    return f"[{', '.join(values)}]"
+
+
+def partitions_of(found: Sequence[Partition] | EncodedList) -> list[Partition]:
+    """All of a list at once, also of one that would be read while it is sent."""
+    if not isinstance(found, EncodedList):
+        return list(found)
+    return [one for chunk in found.struct_chunks() for one in chunk if isinstance(one, Partition)]
+
+
+def names_of(found: Sequence[str] | EncodedTexts) -> list[str]:
+    """All of a list of names at once, also of one that would be read while it is sent."""
+    return [name for chunk in found.text_chunks() for name in chunk] if isinstance(found, EncodedTexts) else list(found)

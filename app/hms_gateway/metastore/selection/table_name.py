@@ -1,0 +1,47 @@
+"""The name of a table as the caller gave it, and the table of that name."""
+
+from dataclasses import dataclass, field, replace
+
+import msgspec
+
+from hms_gateway.metastore.checks.errors import required, table_not_found
+from hms_gateway.metastore.ports.store import Snapshot, StoredTable
+from hms_gateway.metastore.vocabulary.names import display_name, normalize
+
+
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """A table as the caller named it; error texts repeat the caller's spelling.
+
+    `shown_catalog` is the catalog that answers about its partitions name, None for callers that know of none.
+    """
+
+    db_name: str | None
+    tbl_name: str | None
+    shown_catalog: str | None = field(default=None, compare=False)
+
+    def __str__(self) -> str:
+        return display_name(self.db_name, self.tbl_name)
+
+    def find(self, snapshot: Snapshot) -> StoredTable | None:
+        """The table, None when there is none. Raises MetaException when a name was left out."""
+        db_name = normalize(required(self.db_name, "database name"))
+        tbl_name = normalize(required(self.tbl_name, "table name"))
+        # No table has such a name, and not every database can be asked for it.
+        if "\0" in db_name or "\0" in tbl_name:
+            return None
+        return snapshot.table(db_name, tbl_name)
+
+    def load(self, snapshot: Snapshot) -> StoredTable:
+        """The table. Raises NoSuchObjectException `db.t table not found`, and MetaException as `find`."""
+        table = self.find(snapshot)
+        if table is None:
+            raise table_not_found(self.db_name, self.tbl_name)
+        return table
+
+    def load_shown(self, snapshot: Snapshot) -> StoredTable:
+        """The table as its partitions are to show it. Raises as `load`."""
+        table = self.load(snapshot)
+        if self.shown_catalog is None:
+            return table
+        return replace(table, table=msgspec.structs.replace(table.table, catName=self.shown_catalog))

@@ -1,0 +1,1 @@
+"""Column statistics: checks, merging, aggregation."""

@@ -1,0 +1,1 @@
+"""Databases, tables, and what belongs to a table: constraints, indexes, views."""

@@ -1,0 +1,139 @@
+"""Emptying a table or some of its partitions: the files go, the statistics say so (semantics §10.3)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from hms_gateway.metastore.changes.events import EventMaker
+from hms_gateway.metastore.checks.errors import file_errors_as_meta, required
+from hms_gateway.metastore.checks.table_shape import with_parameters
+from hms_gateway.metastore.ports.store import (
+    FileSystem,
+    Reach,
+    Selection,
+    Snapshot,
+    Store,
+    StoredPartition,
+    StoredTable,
+    Transaction,
+)
+from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.vocabulary.parameters import (
+    RAW_BYTES,
+    ROW_COUNT,
+    STATS_GENERATED,
+    STATS_GENERATED_BY_TASK,
+    says_true,
+    with_fast_statistics,
+    with_new_ddl_time,
+)
+from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
+from hms_gateway.metastore.vocabulary.table_types import drop_deletes_data, is_view
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.structs import EnvironmentContext, MetaException, Struct
+
+_KEEPS_FILES: Final = "truncateSkipDataDeletion"
+_BY_TASK: Final = {STATS_GENERATED: STATS_GENERATED_BY_TASK}
+
+
+@dataclass(frozen=True, slots=True)
+class _Emptied:
+    """What a call is about; `partitions` is None when it is about a table without partition keys."""
+
+    table: StoredTable
+    partitions: list[StoredPartition] | None
+
+    @property
+    def locations(self) -> list[str]:
+        if self.partitions is None:
+            descriptors = [self.table.table.sd]
+        else:
+            descriptors = [stored.partition.sd for stored in self.partitions]
+        return [sd.location for sd in descriptors if sd is not None and sd.location]
+
+
+class TruncateService:
+    """truncate_table in both forms. Names are as callers spell them, without catalog."""
+
+    def __init__(
+        self,
+        store: Store,
+        files: FileSystem,
+        clock: Clock,
+        settings: MetastoreSettings,
+        to_tjson: Callable[[Struct], bytes],
+    ) -> None:
+        self._store = store
+        self._files = files
+        self._clock = clock
+        self._events = EventMaker(settings, clock, to_tjson)
+
+    def truncate(
+        self, name: TableName, part_names: Sequence[str] | None, environment: EnvironmentContext | None = None
+    ) -> None:
+        """Empty the table, or the partitions of these names. Raises MetaException, the only exception declared.
+
+        Files go first: statistics that are too high mislead less than those that deny there is data.
+        """
+        emptied = self._store.read(lambda snapshot: _load(snapshot, name, part_names))
+        _check(emptied.table)
+        if not says_true(environment.properties if environment else None, _KEEPS_FILES):
+            for location in emptied.locations:
+                self._empty(location)
+        self._store.write(lambda tx: self._reset_statistics(tx, name, part_names))
+
+    def _empty(self, location: str) -> None:
+        with file_errors_as_meta():
+            if not self._files.manages(location):
+                outside = " (file_roots)" if self._files.reach(location) is Reach.OUTSIDE else ""
+                raise MetaException(f"Cannot truncate: this server does not manage the files in {location}{outside}")
+            self._files.delete_directory(location)
+            self._files.make_directory(location)
+
+    def _reset_statistics(self, tx: Transaction, name: TableName, part_names: Sequence[str] | None) -> None:
+        emptied = _load(tx, name, part_names)
+        stored = emptied.table
+        after = stored.table
+        if emptied.partitions is None:
+            after = with_parameters(after, self._empty_parameters(after.parameters))
+            tx.update_table(stored.table_id, stored.database_id, after)
+        else:
+            tx.update_partitions(stored, [self._emptied_partition(partition) for partition in emptied.partitions])
+        # One event for all partitions: whoever follows the catalog learns that the table changed.
+        tx.append_event(self._events.alter_table(stored.table, after, truncates=True))
+
+    def _emptied_partition(self, stored: StoredPartition) -> StoredPartition:
+        parameters = self._empty_parameters(stored.partition.parameters)
+        partition = msgspec.structs.replace(stored.partition, parameters=parameters)
+        return StoredPartition(stored.partition_id, stored.name, partition)
+
+    def _empty_parameters(self, parameters: dict[str, str] | None) -> dict[str, str]:
+        counted = with_fast_statistics(parameters or {}, 0, 0, _BY_TASK)
+        return with_new_ddl_time({**counted, ROW_COUNT: "0", RAW_BYTES: "0"}, self._clock.seconds())
+
+
+def _load(snapshot: Snapshot, name: TableName, part_names: Sequence[str] | None) -> _Emptied:
+    table = name.find(snapshot)
+    if table is None:
+        raise MetaException(f"{name} table not found")
+    if not table.table.partitionKeys:
+        if part_names:
+            raise MetaException(f"{name} is not partitioned")
+        return _Emptied(table, None)
+    if part_names is None:
+        return _Emptied(table, snapshot.partitions(table, Selection()))
+    wanted = list(dict.fromkeys(required(part, "partition name") for part in part_names))
+    partitions = snapshot.partitions(table, Selection(names=[part for part in wanted if "\0" not in part]))
+    missing = set(wanted) - {partition.name for partition in partitions}
+    if missing:
+        raise MetaException(f"{name} has no partition {min(missing)}")
+    return _Emptied(table, partitions)
+
+
+def _check(table: StoredTable) -> None:
+    if is_view(table.table.tableType):
+        raise MetaException(f"Cannot truncate a view {table.table.tableName}.")
+    if not drop_deletes_data(table.table.parameters or {}):
+        raise MetaException(f"Cannot truncate non-managed table {table.table.tableName}.")

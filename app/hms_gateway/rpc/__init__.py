@@ -1,0 +1,26 @@
+"""A message in, a message out: names bound to handlers, results and exceptions put where the IDL wants them."""
+
+from hms_gateway.rpc.binding import BindingError, bind
+from hms_gateway.rpc.call import Call, Dialect, Waiting
+from hms_gateway.rpc.errors import Failed, Unavailable
+from hms_gateway.rpc.processor import Around, MessageProcessor, Processor, Reply
+from hms_gateway.rpc.releases import Releases
+from hms_gateway.rpc.repeatable import Deferred, KeyReused, RepeatableProcessor
+
+__all__ = [
+    "Around",
+    "Deferred",
+    "BindingError",
+    "Call",
+    "Dialect",
+    "Failed",
+    "KeyReused",
+    "MessageProcessor",
+    "Processor",
+    "Releases",
+    "RepeatableProcessor",
+    "Reply",
+    "Unavailable",
+    "Waiting",
+    "bind",
+]

@@ -1,0 +1,72 @@
+"""Binds every method of the IDL to the handler that answers it, and refuses to start when the two disagree."""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hms_gateway.rpc.call import Call
+from hms_gateway.structs import METHODS, Method, Struct
+
+
+class BindingError(Exception):
+    """IDL and handlers disagree; the text lists every disagreement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A method together with what answers it."""
+
+    method: Method
+    handler: Callable[..., Any]
+    names: tuple[str, ...]
+    defaults: tuple[object, ...]
+
+    def invoke(self, call: Call, arguments: Struct) -> Any:
+        """Call the handler; an argument that was not sent has the IDL's default, or is None."""
+        values = (getattr(arguments, name) for name in self.names)
+        return self.handler(
+            call, *(default if value is None else value for value, default in zip(values, self.defaults, strict=True))
+        )
+
+
+def bind(handlers: Sequence[object], methods: Mapping[str, Method] = METHODS) -> dict[str, Bound]:
+    """Find the handler of each method.
+
+    A handler is a public method of one of `handlers` with the IDL's name, whose parameters are `call` and the IDL's
+    argument names. Raises BindingError naming every method that has none, has two or differs in its parameters, and
+    every public handler method the IDL does not know.
+    """
+    found: dict[str, Callable[..., Any]] = {}
+    complaints: list[str] = []
+    for name, handler in _public_methods(handlers):
+        if name not in methods:
+            complaints.append(f"{name}: not a method of the IDL")
+        elif name in found:
+            complaints.append(f"{name}: two handlers")
+        else:
+            found[name] = handler
+            complaints.extend(_parameter_complaints(methods[name], handler))
+    complaints.extend(f"{name}: no handler" for name in methods if name not in found)
+    if complaints:
+        raise BindingError("IDL and handlers disagree:\n  " + "\n  ".join(complaints))
+    return {name: _bound(methods[name], handler) for name, handler in found.items()}
+
+
+def _public_methods(handlers: Iterable[object]) -> Iterable[tuple[str, Callable[..., Any]]]:
+    for handler in handlers:
+        for name, method in inspect.getmembers(handler, inspect.ismethod):
+            if not name.startswith("_"):
+                yield name, method
+
+
+def _parameter_complaints(method: Method, handler: Callable[..., Any]) -> Iterable[str]:
+    wanted = ["call", *(field.name for field in method.definition.arguments)]
+    given = list(inspect.signature(handler).parameters)
+    if given != wanted:
+        yield f"{method.name}: parameters are ({', '.join(given)}), the IDL has ({', '.join(wanted)})"
+
+
+def _bound(method: Method, handler: Callable[..., Any]) -> Bound:
+    fields = method.definition.arguments
+    return Bound(method, handler, tuple(field.name for field in fields), tuple(field.default for field in fields))

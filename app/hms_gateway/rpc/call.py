@@ -1,0 +1,67 @@
+"""What a handler knows about the call it answers, besides its arguments."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+from hms_gateway.runtime.shares import Holder
+
+T = TypeVar("T")
+
+
+class Dialect(StrEnum):
+    """Which generation's shapes the caller expects where they differ (design D2, semantics §10.1)."""
+
+    HIVE_2_3 = "2.3"
+    HIVE_4 = "4"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call. `principal` is the authenticated user; `deadline` is on the event loop's monotonic clock, seconds.
+
+    `lease` is the id of a lease that the caller presents, as it was sent. `key` is what the caller marks a call with
+    that it may repeat; the change is made once for each key (design D11).
+    `share_address` is whose share of an address the call uses (`hms_gateway.runtime.shares`), None where addresses are not limited.
+    A call that is answered again after Waiting has waited so long by now, and is resumed with what that carried.
+    """
+
+    principal: str
+    groups: tuple[str, ...] = ()
+    dialect: Dialect = Dialect.HIVE_2_3
+    request_id: str = ""
+    client_address: str = ""
+    deadline: float | None = None
+    lease: str | None = None
+    key: str | None = None
+    waited_seconds: float = 0.0
+    resume: object = None
+    share_address: str | None = None
+
+    @property
+    def holder(self) -> Holder:
+        """Who holds what the call takes of the gateway."""
+        return Holder(self.principal, self.share_address)
+
+
+@dataclass(frozen=True, slots=True)
+class Uncacheable(Generic[T]):
+    """What a handler returns for an answer that must not be kept: more can change it than its arguments name."""
+
+    answer: T
+
+
+class Waiting(Exception):
+    """Raised by a handler that cannot answer yet: the edge calls it again, and no thread waits meanwhile (design D14).
+
+    seconds  after which it is called again, or earlier when something was released in this process
+    resume   what the call carries then
+    abandon  to be called, in a thread, when nobody wants the answer any more
+    """
+
+    def __init__(self, seconds: float, resume: object = None, abandon: Callable[[], None] = lambda: None) -> None:
+        super().__init__(f"not yet, again in {seconds:g} s")
+        self.seconds = seconds
+        self.resume = resume
+        self.abandon = abandon

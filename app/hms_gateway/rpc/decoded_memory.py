@@ -1,0 +1,55 @@
+"""The memory that decoded messages take, shared out among users and addresses. Small messages always get in."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from hms_gateway.rpc.errors import Unavailable
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.shares import Holder, Shares, bound_of, part
+from hms_gateway.structs import Method
+from hms_gateway.wire import Codec, LimitExceeded
+
+# Shorter messages are not looked at: they become a few MiB at most.
+UNCOUNTED_BYTES = 64 * 1024
+
+
+class DecodedMemory:
+    """Safe to use from several threads."""
+
+    def __init__(self, limits: Limits) -> None:
+        total = bound_of(limits, "decoded_bytes_max")
+        per_user = bound_of(limits, "decoded_bytes_per_user_max")
+        per_address = bound_of(limits, "decoded_bytes_per_address_max")
+        # What is larger could never be taken.
+        self._each = min(part(per_user, total), part(per_address, total), key=lambda bound: bound.value)
+        self._shares = Shares(total, per_user, per_address)
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def held(self, codec: Codec, method: Method, payload: bytes, holder: Holder) -> Iterator[None]:
+        """Inside, the memory of the decoded arguments is counted for the holder.
+
+        Raises LimitExceeded for a message that one user may never send, Unavailable while others are in the way, and
+        ProtocolError.
+        """
+        if len(payload) < UNCOUNTED_BYTES:
+            yield
+            return
+        # Texts take about what they take in the message.
+        size = len(payload) + codec.decoded_bytes(method.arguments, payload, self._each.value)
+        if size > self._each.value:
+            raise LimitExceeded(self._each.name, self._each.value, method.name)
+        self._take(size, holder)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._shares.give_back(size, holder)
+
+    def _take(self, size: int, holder: Holder) -> None:
+        with self._lock:
+            bound = self._shares.take(size, holder)
+        if bound is not None:
+            text = f"too many large messages are being worked on; try again, or raise {bound.name}"
+            raise Unavailable(text, limit=bound.name)

@@ -1,0 +1,251 @@
+"""Turns a call message into its reply: decode, call the handler, encode what it returned or raised."""
+
+import logging
+import threading
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from hms_gateway.idl import StructType
+from hms_gateway.rpc.binding import Bound, bind
+from hms_gateway.rpc.call import Call, Dialect, Uncacheable, Waiting
+from hms_gateway.rpc.decoded_memory import DecodedMemory
+from hms_gateway.rpc.dialects import methods_of
+from hms_gateway.rpc.errors import Failed, Unavailable
+from hms_gateway.runtime.call_keys import AlreadyConcluded
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import METHODS, MetaException, Method, Struct, ThriftException
+from hms_gateway.wire import ApplicationError, ApplicationErrorType, Codec, Message, MessageType
+
+# From this size on messages are decoded one after the other: the C code that does it keeps Python's lock to the end,
+# and several in a row would keep the event loop from everybody else.
+DECODED_ALONE_BYTES = 256 * 1024
+_decoding_a_large_one = threading.Lock()
+
+_log = logging.getLogger(__name__)
+
+E = TypeVar("E", bound=ThriftException)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answer to one call.
+
+    type       REPLY, or EXCEPTION for an application exception
+    payload    the encoded result without its envelope; chunks when it is long; None when nothing is to be answered
+    outcome    `ok`, the class name of the declared exception, or the application exception's type, for log and metrics
+    arguments  what was decoded, None when it could not be, or when the answer is uncacheable
+    is_final   false when the server failed, so that the same call may give another answer later
+    """
+
+    type: MessageType
+    payload: bytes | Iterator[bytes] | None
+    outcome: str
+    arguments: Struct | None = None
+    is_final: bool = True
+
+
+Around = Callable[[Method, Call, Struct], AbstractContextManager[None]]
+
+
+class MessageProcessor(Protocol):
+    """What the edges call, in a worker thread."""
+
+    def process(self, codec: Codec, message: Message, call: Call) -> Reply:
+        """Answer `message`. Raises Unavailable, and Waiting when it is to be asked again."""
+
+
+class Processor:
+    """Answers messages with the methods of `handlers`. Synchronous, safe to call from several threads."""
+
+    def __init__(
+        self,
+        handlers: Sequence[object],
+        translate: Callable[[Exception], Exception] = lambda error: error,
+        whole_reply_bytes_max: int = 1 << 20,
+        around: Around = lambda method, call, arguments: nullcontext(),
+        answered: Container[str] = METHODS,
+        limits: Limits | None = None,
+    ) -> None:
+        """`translate` turns what handlers raise besides Thrift exceptions into one, or into Unavailable or Failed.
+
+        Replies that are read while they are sent stay whole up to `whole_reply_bytes_max`, so that they carry a
+        length and can be cached. Handlers are called inside of what `around` gives. `answered` are the methods that
+        handlers have to be there for: all of them, but in tests. Texts of errors repeat what callers sent, as in Hive,
+        and are cut after `limits.error_text_characters_max`. Raises BindingError.
+        """
+        limits = limits or Limits()
+        self._bound = {dialect: bind(handlers, _only(answered, methods_of(dialect))) for dialect in Dialect}
+        self._translate = translate
+        self._whole_reply_bytes_max = whole_reply_bytes_max
+        self._around = around
+        self._text_max = limits.error_text_characters_max
+        self._memory = DecodedMemory(limits)
+
+    def process(self, codec: Codec, message: Message, call: Call) -> Reply:
+        """Answer `message`. Raises Unavailable, AlreadyConcluded, Waiting; every other failure becomes a reply."""
+        arguments = None
+        try:
+            bound = self._find(message, call.dialect)
+            with self._memory.held(codec, bound.method, message.payload, call.holder):
+                arguments = _decoded(codec, bound.method, message.payload)
+                result, outcome, is_uncacheable, is_final = self._invoke(bound, call, arguments)
+            if message.type is MessageType.ONEWAY or bound.method.oneway:
+                return Reply(MessageType.REPLY, None, outcome, arguments)
+            payload = self._whole_when_short(codec.encode(result))
+            return Reply(MessageType.REPLY, payload, outcome, None if is_uncacheable else arguments, is_final)
+        except ApplicationError as error:
+            return self._application_exception(codec, message, error, arguments)
+        except (Unavailable, AlreadyConcluded, Waiting):
+            raise
+        except Exception:
+            _log.exception("internal error in %s, request %s", message.name, call.request_id)
+            internal = ApplicationError(f"Internal error processing {message.name}")
+            return self._application_exception(codec, message, internal, arguments)
+
+    def _find(self, message: Message, dialect: Dialect) -> Bound:
+        if message.type not in (MessageType.CALL, MessageType.ONEWAY):
+            text = f"expected a call, got message type {int(message.type)}"
+            raise ApplicationError(text, ApplicationErrorType.INVALID_MESSAGE_TYPE)
+        bound = self._bound[dialect].get(message.name)
+        if bound is None:
+            # Clients probe with this and match the text (clients §0 rule 7).
+            raise ApplicationError(f"Invalid method name: '{message.name}'", ApplicationErrorType.UNKNOWN_METHOD)
+        return bound
+
+    def _invoke(self, bound: Bound, call: Call, arguments: Struct) -> tuple[Struct, str, bool, bool]:
+        """The result struct, the outcome, whether the answer is uncacheable, and whether it is final."""
+        result: Any = bound.method.result
+        try:
+            with self._around(bound.method, call, arguments):
+                value = bound.invoke(call, arguments)
+        except (ApplicationError, AlreadyConcluded, Waiting):
+            raise
+        except Exception as error:
+            raised = error if isinstance(error, ThriftException) else self._translate(error)
+            if isinstance(raised, Failed):
+                return _failed(bound.method, raised), MetaException.__name__, False, False
+            if not isinstance(raised, ThriftException):
+                raise raised from error
+            _forget_origin(raised)
+            # What was translated failed below the handlers, such as in a file system.
+            is_final = raised is error
+            return _declared(bound.method, _cut(raised, self._text_max)), type(raised).__name__, False, is_final
+        answer = value.answer if isinstance(value, Uncacheable) else value
+        whole = result() if bound.method.definition.returns is None else result(success=answer)
+        return whole, "ok", isinstance(value, Uncacheable), True
+
+    def _whole_when_short(self, payload: bytes | Iterator[bytes]) -> bytes | Iterator[bytes]:
+        if isinstance(payload, bytes):
+            return payload
+        return whole_or_chunks(payload, self._whole_reply_bytes_max)
+
+    def _application_exception(
+        self, codec: Codec, message: Message, error: ApplicationError, arguments: Struct | None
+    ) -> Reply:
+        if message.type is MessageType.ONEWAY:
+            return Reply(MessageType.EXCEPTION, None, error.type.name, arguments)
+        payload = codec.encode(_cut(error.payload(), self._text_max))
+        is_final = error.type is not ApplicationErrorType.INTERNAL_ERROR
+        return Reply(MessageType.EXCEPTION, payload, error.type.name, arguments, is_final)
+
+
+def _decoded(codec: Codec, method: Method, payload: bytes) -> Any:
+    if len(payload) < DECODED_ALONE_BYTES:
+        return codec.decode(method.arguments, payload)
+    with _decoding_a_large_one:
+        return codec.decode(method.arguments, payload)
+
+
+def _only(answered: Container[str], methods: Mapping[str, Method]) -> dict[str, Method]:
+    return {name: method for name, method in methods.items() if name in answered}
+
+
+def whole_or_chunks(chunks: Iterator[bytes], bytes_max: int) -> bytes | Iterator[bytes]:
+    """All of `chunks` joined if they end within `bytes_max`, else an iterator over all of them."""
+    head: list[bytes] = []
+    size = 0
+    for chunk in chunks:
+        head.append(chunk)
+        size += len(chunk)
+        if size > bytes_max:
+            return _Resumed(head, chunks)
+    return b"".join(head)
+
+
+class _Resumed:
+    """An iterator of which the beginning was read ahead; closing it closes the rest."""
+
+    def __init__(self, head: list[bytes], rest: Iterator[bytes]) -> None:
+        self._head = iter(head)
+        self._rest = rest
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        for chunk in self._head:
+            return chunk
+        return next(self._rest)
+
+    def close(self) -> None:
+        close = getattr(self._rest, "close", None)
+        if close is not None:
+            close()
+
+
+def _cut(raised: E, characters_max: int) -> E:
+    """The exception, or a copy whose text is no longer than that."""
+    text = raised.message
+    if text is None or len(text) <= characters_max:
+        return raised
+    copy = type(raised)(text)
+    for field in raised.definition.fields:
+        setattr(copy, field.name, getattr(raised, field.name))
+    copy.message = f"{text[:characters_max]}… ({len(text) - characters_max} more characters)"
+    return copy
+
+
+def _forget_origin(raised: ThriftException) -> None:
+    """Drop the traceback and the causes of an exception that becomes part of an answer.
+
+    The traceback leads to the frames of the call, and one of these to the answer. Answers are structs, which Python's
+    collector does not look into, so it would take none of such a circle away again.
+    """
+    raised.__traceback__ = raised.__cause__ = raised.__context__ = None
+
+
+def _declared(method: Method, raised: ThriftException) -> Struct:
+    """The result struct with the exception in its slot.
+
+    An exception the method does not declare goes into MetaException's slot where there is one (semantics §13 row 20).
+    Else it is a protocol error, since handlers raise these about what callers ask for: Hive's INTERNAL_ERROR is kept
+    for failures of the server. Clients treat both alike (clients §4.3).
+    """
+    found = _in_slot(method, type(raised).__name__, raised) or _in_meta_slot(method, raised.message)
+    if found is None:
+        text = f"{method.name}: {raised.message or type(raised).__name__}"
+        raise ApplicationError(text, ApplicationErrorType.PROTOCOL_ERROR)
+    return found
+
+
+def _failed(method: Method, failure: Failed) -> Struct:
+    """The result struct with the failure as its MetaException; an internal error where none is declared."""
+    _log.error("%s failed: %s", method.name, failure)
+    found = _in_meta_slot(method, str(failure))
+    if found is None:
+        raise ApplicationError(f"Internal error processing {method.name}: {failure}")
+    return found
+
+
+def _in_meta_slot(method: Method, text: str | None) -> Struct | None:
+    return _in_slot(method, MetaException.__name__, MetaException(text))
+
+
+def _in_slot(method: Method, class_name: str, raised: ThriftException) -> Struct | None:
+    result: Any = method.result
+    for field in method.definition.throws:
+        if isinstance(field.type, StructType) and field.type.name == class_name:
+            return result(**{field.name: raised})  # type: ignore[no-any-return]
+    return None

@@ -1,0 +1,219 @@
+"""Calls that take effect once however often they are sent: the outcome of a marked call is kept and replayed.
+
+A client whose connection broke cannot know whether its change was made, and Hive's clients then simply repeat the call
+(clients §4.3). The bridge marks each changing call with a key; the store notes the key in the unit of work that makes
+the change, so that a repetition finds what happened (design D11).
+"""
+
+import logging
+from collections.abc import Callable, Container
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+from hms_gateway.idl import BaseType
+from hms_gateway.rpc.call import Call
+from hms_gateway.rpc.dialects import methods_of
+from hms_gateway.rpc.errors import Unavailable
+from hms_gateway.rpc.method_kinds import changes_something
+from hms_gateway.rpc.processor import Processor, Reply
+from hms_gateway.runtime.call_keys import (
+    CALL_KEY_CHARACTERS_MAX,
+    AlreadyConcluded,
+    CallKey,
+    KeptAnswer,
+    Outcome,
+    Outcomes,
+    answering,
+    message_hash,
+)
+from hms_gateway.runtime.suspension import NotSuspendable, Result, Start, Suspended, recording, resuming
+from hms_gateway.structs import METHODS, MetaException, Method
+from hms_gateway.wire import ApplicationError, ApplicationErrorType, Codec, Message, MessageType
+
+_log = logging.getLogger(__name__)
+
+# A longer message takes a while to read, and the event loop must not do it: all callers would wait.
+_BEGUN_BYTES_MAX = 64 * 1024
+_RESULT_IS_LOST = "This call was made before and has taken effect; what it answered is not known any more"
+_TRY_AGAIN = "The same call is being answered already; try again"
+
+
+class KeyReused(ApplicationError):
+    """A call whose key its user gave to another message before. Nothing has happened."""
+
+    def __init__(self, method: str) -> None:
+        text = f"the call's key was used for another message before ({method}); send each call with a key of its own"
+        super().__init__(text, ApplicationErrorType.PROTOCOL_ERROR)
+
+
+class Deferred(NamedTuple):
+    """A call whose unit of work is still to be run.
+
+    start   has it run and hands over its result. Raises what the store raises at once
+    finish  the reply; None when the call has to be processed in a thread, because it was made before or because it
+            failed and that has to be kept
+    """
+
+    start: Start
+    finish: Callable[[Result], Reply | None]
+
+
+class RepeatableProcessor:
+    """Stands where a `Processor` may stand."""
+
+    def __init__(
+        self,
+        processor: Processor,
+        outcomes: Outcomes,
+        answered_from_value: Container[str] = (),
+        deferred: Container[str] = (),
+    ) -> None:
+        """`answered_from_value` names the methods that do nothing lasting but one unit of work.
+
+        A repetition of one runs its handler with what that unit of work gave the first time, which gives the same
+        answer or the same refusal. Of other methods, and of calls that failed without a change, the answer itself is
+        kept afterwards. `deferred` names methods whose calls `begin` can begin.
+        """
+        self.deferred = deferred
+        self._processor = processor
+        self._outcomes = outcomes
+        self._answered_from_value = answered_from_value
+
+    def process(self, codec: Codec, message: Message, call: Call) -> Reply:
+        """As `Processor.process`; a call with a key that was used before is answered with its first outcome.
+
+        Raises KeyReused when that was another message.
+        """
+        if call.key is None:
+            return self._processor.process(codec, message, call)
+        if not 0 < len(call.key) <= CALL_KEY_CHARACTERS_MAX:
+            return _refusal(codec, f"the call's key must have 1 to {CALL_KEY_CHARACTERS_MAX} characters")
+        key = self._key(codec, message, call, call.key)
+        found = self._find(key)
+        if found is not None:
+            return self._replay(codec, message, call, key, found)
+        try:
+            with answering(key):
+                reply = self._processor.process(codec, message, call)
+            self._keep(codec, key, reply)
+        except AlreadyConcluded:
+            # The same call came in twice at once; the other one has been answered in between.
+            raise Unavailable(_TRY_AGAIN) from None
+        return reply
+
+    def begin(self, codec: Codec, message: Message, call: Call) -> "Reply | Deferred | None":
+        """Answer `message` without waiting for anything, as far as that goes (`hms_gateway.runtime.suspension`).
+
+        The reply, where none of the database is needed; a call that has begun; None when it has to be processed in a
+        thread, and nothing has happened then. Raises as `process`.
+        """
+        if message.name not in self.deferred or len(message.payload) > _BEGUN_BYTES_MAX:
+            return None
+        key = None
+        if call.key is not None:
+            if message.name not in self._answered_from_value or not 0 < len(call.key) <= CALL_KEY_CHARACTERS_MAX:
+                return None
+            # Whether the call was made before is seen by its unit of work, which is not run then.
+            key = self._key(codec, message, call, call.key)
+        try:
+            with recording(), answering(key):
+                return _unless_it_failed(self._processor.process(codec, message, call), key)
+        except Suspended as suspended:
+            return Deferred(suspended.start, partial(self._finish, codec, message, call, key))
+        except NotSuspendable:
+            return None
+
+    def _finish(self, codec: Codec, message: Message, call: Call, key: CallKey | None, result: Result) -> Reply | None:
+        if isinstance(result.failure, AlreadyConcluded):
+            return None
+        with resuming(result), answering(key):
+            return _unless_it_failed(self._processor.process(codec, message, call), key)
+
+    def _key(self, codec: Codec, message: Message, call: Call, text: str) -> CallKey:
+        # With the key, so that hashes of secrets in messages cannot be looked up.
+        parts = (text, message.name, codec.name, call.dialect.value)
+        hashed = message_hash(*(part.encode(errors="surrogatepass") for part in parts), message.payload)
+        return CallKey(call.principal, text, message.name, hashed, message.name in self._answered_from_value)
+
+    def _find(self, key: CallKey) -> Outcome | None:
+        try:
+            return self._outcomes.find(key.principal, key.text)
+        except Exception as error:
+            # Without knowing whether the call was made before it must not be made.
+            raise Unavailable("The database cannot be asked about an earlier call with this key") from error
+
+    def _keep(self, codec: Codec, key: CallKey, reply: Reply) -> None:
+        """Keep the answer, unless what is stored already says it all. Raises AlreadyConcluded, Unavailable."""
+        if not isinstance(reply.payload, bytes):
+            return
+        answer = KeptAnswer(codec.name, reply.payload, reply.type is MessageType.EXCEPTION)
+        if key.is_concluded:
+            if not key.keeps_value and (reply.outcome != "ok" or METHODS[key.method].definition.returns is not None):
+                self._complete(key, answer)
+        elif _is_refusal(reply) and changes_something(key.method):
+            self._conclude_failed(key, answer)
+
+    def _complete(self, key: CallKey, answer: KeptAnswer) -> None:
+        try:
+            self._outcomes.complete(key, answer)
+        except Exception:
+            _log.warning("the answer to %s could not be kept for a repetition", key.method, exc_info=True)
+
+    def _conclude_failed(self, key: CallKey, answer: KeptAnswer) -> None:
+        try:
+            self._outcomes.conclude_failed(key, answer)
+        except AlreadyConcluded:
+            raise
+        except Exception as error:
+            # Nothing was changed. An answer that is not kept could be another one next time.
+            raise Unavailable("The database cannot keep the answer to a call with a key") from error
+
+    def _replay(self, codec: Codec, message: Message, call: Call, key: CallKey, found: Outcome) -> Reply:
+        if not _is_same(codec, key, found):
+            raise KeyReused(found.method)
+        if found.value is not None:
+            key.recalled = found.value
+            with answering(key):
+                reply = self._processor.process(codec, message, call)
+            if key.is_concluded:
+                return replace(reply, outcome="replayed")
+        if found.answer is not None:
+            kind = MessageType.EXCEPTION if found.answer.is_exception else MessageType.REPLY
+            return Reply(kind, found.answer.payload, "replayed")
+        method = methods_of(call.dialect)[message.name]
+        return Reply(MessageType.REPLY, codec.encode(_result_without_payload(method)), "replayed")
+
+
+def _is_same(codec: Codec, key: CallKey, found: Outcome) -> bool:
+    if found.message_hash is not None:
+        return found.message_hash == key.message_hash
+    # Kept by a version that stored no hashes.
+    return found.method == key.method and (found.answer is None or found.answer.codec_name == codec.name)
+
+
+def _is_refusal(reply: Reply) -> bool:
+    """A failure that is the metastore's answer, and not one of the server, which may be gone the next time."""
+    return reply.outcome != "ok" and reply.is_final
+
+
+def _unless_it_failed(reply: Reply, key: CallKey | None) -> Reply | None:
+    """None for the failure of a call with a key, which has changed nothing and has to be kept: that takes a thread."""
+    return None if key is not None and not key.is_concluded and _is_refusal(reply) else reply
+
+
+def _result_without_payload(method: Method) -> Any:
+    result: Any = method.result
+    if method.definition.returns is None:
+        return result()
+    if method.definition.returns is BaseType.BOOL:
+        return result(success=True)
+    slots = {getattr(field.type, "name", ""): field.name for field in method.definition.throws}
+    if "MetaException" in slots:
+        return result(**{slots["MetaException"]: MetaException(_RESULT_IS_LOST)})
+    return result()
+
+
+def _refusal(codec: Codec, text: str) -> Reply:
+    error = ApplicationError(text, ApplicationErrorType.PROTOCOL_ERROR)
+    return Reply(MessageType.EXCEPTION, codec.encode(error.payload()), error.type.name)

@@ -1,0 +1,571 @@
+"""Every setting of the gateway: its name, default and meaning, from environment, TOML file and command line.
+
+The descriptions are the documentation: `--help` and docs are generated from them.
+"""
+
+import dataclasses
+import json
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta, field
+
+from hms_gateway.runtime.addresses import is_loopback
+from hms_gateway.runtime.limits import Limits
+
+ENVIRONMENT_PREFIX = "HMS_GATEWAY_"
+# Variables with our prefix that are no settings: where they are, and what `hms-gateway call` takes.
+OTHER_VARIABLES = frozenset(f"{ENVIRONMENT_PREFIX}{name}" for name in ("CONFIG", "URL", "USER", "PASSWORD"))
+# Besides true, false, 1 and 0.
+_BOOLEANS = {"yes": True, "y": True, "on": True, "t": True, "no": False, "n": False, "off": False, "f": False}
+
+
+# Settings that are gone, with what to set now.
+REPLACED = {
+    "trusted_user_headers": "replaced by trusted_user_header; name the one header that the trusted proxies set",
+}
+USER_SOURCES = (
+    'set one of trusted_user_header = "X-Knox-Actor-ID" (Knox, shouldIncludePrincipalAndGroups), "SM_USER" (Knox, '
+    'HeaderPreAuth) or the header that your proxy sets; trusted_user_parameter = "user.name" or "doAs" (Knox, without '
+    "and with Kerberos); trusted_asterisk_password = true (Knox, HiveDispatch with basicAuthPreemptive). A proxy that "
+    "passes Authorization on belongs in forwarding_proxies"
+)
+_HEADER = re.compile(r"[A-Za-z0-9_-]{1,100}")
+_HEADERS_OF_CLIENTS = frozenset({"authorization", "cookie", "host", "origin", "user-agent"})
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@\s*]+(:\*)?", re.IGNORECASE)
+_SECRET = re.compile(r"[!-~]{16,}")
+
+
+class SettingsError(Exception):
+    """A setting is wrong or unknown; the text names it and is meant for the operator."""
+
+
+class Secret:
+    """A text that no log and no traceback shows."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def get_secret_value(self) -> str:
+        return self._text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __repr__(self) -> str:
+        return "Secret('**********')"
+
+
+class ProxyUser(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whom an authenticated user may act for with `?doAs=`, and from where (clients §9)."""
+
+    users: Annotated[list[str], Meta(description='Names of the users it may act for; ["*"] is everybody.')]
+    hosts: Annotated[list[str], Meta(description="Addresses or networks it may do so from; empty is anywhere.")] = []
+
+    def __post_init__(self) -> None:
+        _check_networks("hosts", self.hosts)
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What an operator can set. A name in upper case behind HMS_GATEWAY_ is its environment variable."""
+
+    host: Annotated[str, Meta(description="Address to listen on; 0.0.0.0 is every IPv4 address.")] = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65535, description="Port to listen on; 0 takes a free one.")] = 30443
+    path: Annotated[
+        str,
+        Meta(
+            pattern=r"^/.+",
+            description="URL path of the MS-HMSHTTP endpoint (Hive 2.3 shapes); /metastore is always served beside it.",
+        ),
+    ] = "/gateway/default/hmshttpthrift/api/hms"
+    data_dir: Annotated[Path, Meta(description="Folder of the embedded database, certificate, passwords.")] = Path(
+        "var"
+    )
+    database_url: Annotated[
+        str | None, Meta(description="SQLAlchemy URL of the database; unset is SQLite in data_dir.")
+    ] = None
+    database_connections_max: Annotated[
+        int, Meta(ge=2, description="Connections each process may hold for reading; has to exceed streams_max.")
+    ] = 40
+    workers: Annotated[int, Meta(ge=1, le=256, description="Server processes; on SQLite one is fastest.")] = 1
+
+    tls: Annotated[bool, Meta(description="Serve HTTPS. Without it passwords travel readable.")] = True
+    tls_certificate: Annotated[
+        Path | None, Meta(description="PEM certificate chain; unset makes a self-signed one in data_dir.")
+    ] = None
+    tls_key: Annotated[Path | None, Meta(description="PEM private key that belongs to tls_certificate.")] = None
+
+    users_file: Annotated[Path | None, Meta(description="Password file, htpasswd style; unset is data_dir/users.")] = (
+        None
+    )
+    admin_password: Annotated[
+        Secret | None, Meta(description="Password of the user admin when the first start makes the password file.")
+    ] = None
+    admin_password_file: Annotated[
+        Path | None,
+        Meta(
+            description="File whose first line is admin_password; a variable can be read as long as the process runs."
+        ),
+    ] = None
+    secrets_key_file: Annotated[
+        Path | None,
+        Meta(
+            description="File with the key that seals delegation tokens and master keys in the database; unset is "
+            "data_dir/secrets.key, made when first needed. The same for all gateways of one database."
+        ),
+    ] = None
+    kerberos_keytab: Annotated[
+        Path | None,
+        Meta(description="Keytab with the key of HTTP/<host>: users may call with a Kerberos ticket (SPNEGO)."),
+    ] = None
+    kerberos_realms: Annotated[
+        list[str],
+        Meta(description="Realms whose users are let in by ticket, under short names; empty is the keytab's own."),
+    ] = []
+    thrift_port: Annotated[
+        Annotated[int, Meta(ge=1, le=65535)] | None,
+        Meta(description="Port for Thrift over TCP (PySpark, PyIceberg, Trino); unset is none."),
+    ] = None
+    thrift_host: Annotated[str, Meta(description="Address that the Thrift port listens on.")] = "127.0.0.1"
+    thrift_sasl: Annotated[
+        Literal["off", "allow", "require"],
+        Meta(
+            description="SASL PLAIN with the passwords of users_file on the Thrift port. Without it clients are who "
+            "they say, so an address that others can reach has to require it. There is no TLS on this port."
+        ),
+    ] = "off"
+    thrift_open: Annotated[
+        bool,
+        Meta(
+            description="Let every account of this machine use the Thrift port without a password, in any user's name. "
+            "Otherwise only processes of the account that runs the gateway get in without SASL."
+        ),
+    ] = False
+    thrift_dialect: Annotated[
+        Literal["2.3", "4"],
+        Meta(description="Shapes of the messages on the Thrift port: those of Hive 2.3 or of Hive 4."),
+    ] = "2.3"
+    realm: Annotated[str, Meta(pattern=r'^[^"\\\x00-\x1f]+$', description="Realm named to browsers.")] = "hms-gateway"
+    credentials_remembered_seconds: Annotated[
+        float, Meta(ge=0, description="How long a verified password is not hashed again.")
+    ] = 300.0
+
+    trusted_proxies: Annotated[
+        list[str],
+        Meta(
+            description="Addresses or networks of proxies that authenticate the caller and name the user (Knox); needs "
+            "trusted_user_header, trusted_user_parameter or trusted_asterisk_password."
+        ),
+    ] = []
+    trusted_proxy_users: Annotated[
+        list[str], Meta(description='Users that trusted proxies may name; ["*"] is everybody.')
+    ] = field(default_factory=lambda: ["*"])
+    trusted_user_header: Annotated[
+        str | None, Meta(description="The header in which trusted proxies name the user, such as X-Knox-Actor-ID.")
+    ] = None
+    trusted_user_parameter: Annotated[
+        Literal["user.name", "doAs"] | None,
+        Meta(description="The query parameter in which trusted proxies name the user, instead of a header."),
+    ] = None
+    trusted_asterisk_password: Annotated[
+        bool,
+        Meta(description="Trusted proxies name the user in Basic credentials with the password *."),
+    ] = False
+    trusted_proxy_secret: Annotated[
+        Secret | None,
+        Meta(description="A text that trusted proxies send in trusted_proxy_secret_header to prove themselves."),
+    ] = None
+    trusted_proxy_secret_header: Annotated[str, Meta(description="The header for trusted_proxy_secret.")] = (
+        "X-Proxy-Secret"
+    )
+    trusted_proxy_authority: Annotated[
+        Path | None,
+        Meta(description="PEM certificates of the authority that signs the client certificates of trusted proxies."),
+    ] = None
+    trusted_proxy_certificate_names: Annotated[
+        list[str],
+        Meta(
+            description="Names (DNS or common name) in those certificates; empty takes any that the authority signed."
+        ),
+    ] = []
+    forwarding_proxies: Annotated[
+        list[str],
+        Meta(
+            description="Addresses or networks of proxies that pass Authorization on (nginx); of them, as of "
+            "trusted_proxies, forwarded_header is read."
+        ),
+    ] = []
+    forwarded_header: Annotated[
+        Literal["X-Forwarded-For", "Forwarded"],
+        Meta(description="The header in which proxies give the client's address, for limits and logs."),
+    ] = "X-Forwarded-For"
+    proxy_users: Annotated[
+        dict[str, ProxyUser], Meta(description="Authenticated users that may act for others with ?doAs=.")
+    ] = {}
+    cors_origins: Annotated[
+        list[str],
+        Meta(
+            description="Origins of web pages that may call, https://page.example or http://localhost:*; empty is none "
+            'but those of the gateway\'s own address, ["*"] any. --demo sets those of localhost.'
+        ),
+    ] = []
+
+    txn_timeout_seconds: Annotated[
+        float, Meta(gt=0, le=10**9, description="A transaction or lock without a heartbeat for longer is lost.")
+    ] = 300.0
+    administrators: Annotated[
+        list[str],
+        Meta(
+            description="Users who may take the leases and locks of others away, and who may use delegation tokens and "
+            "master keys."
+        ),
+    ] = field(default_factory=lambda: ["admin"])
+    lease_seconds_max: Annotated[
+        int, Meta(ge=1, le=10**9, description="The longest time a lease may last, extensions included.")
+    ] = 86_400
+    lease_wait_seconds_max: Annotated[
+        int, Meta(ge=0, le=3600, description="The longest time a request for a lease may wait.")
+    ] = 300
+
+    warehouse_dir: Annotated[
+        str | None, Meta(description="Location of new databases, with scheme; unset is data_dir/warehouse as file:.")
+    ] = None
+    file_systems: Annotated[
+        dict[str, Literal["manage", "ignore", "refuse"]],
+        Meta(
+            description="By scheme, each named by itself: make, move and delete directories below the roots (manage), "
+            "leave them alone (ignore), or refuse such locations (refuse)."
+        ),
+    ] = field(default_factory=lambda: {"file": "manage"})
+    file_system_default: Annotated[
+        Literal["ignore", "refuse"] | None,
+        Meta(
+            description="What holds for schemes that file_systems does not name; unset ignores the known ones of "
+            "Hadoop and object stores and refuses the rest."
+        ),
+    ] = None
+    file_roots: Annotated[
+        list[str],
+        Meta(
+            description="Locations beside the warehouse below which directories are made, moved, deleted and measured; "
+            "elsewhere nothing is touched."
+        ),
+    ] = []
+
+    event_seconds_max: Annotated[
+        int, Meta(ge=60, description="Notification events are kept so long for clients that follow the log.")
+    ] = 86_400
+    partition_mark_seconds_max: Annotated[
+        int, Meta(ge=0, description="What markPartitionForEvent notes is kept so long; 0 is for ever.")
+    ] = 0
+
+    partitions_per_reply_max: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(
+            description="Partitions that one call may ask for, but by names (hive.metastore.limit.partition.request); "
+            "unset is any number."
+        ),
+    ] = None
+    refuse_incompatible_column_changes: Annotated[
+        bool,
+        Meta(
+            description="alter_table may not change the type of a column to one that Hive cannot read the old data as "
+            "(hive.metastore.disallow.incompatible.col.type.changes). Iceberg tables (table_type=ICEBERG) always may."
+        ),
+    ] = True
+    column_change_serdes: Annotated[
+        list[str],
+        Meta(
+            description="Serdes whose tables may change types of columns all the same "
+            "(metastore.allow.incompatible.col.type.changes.serdes)."
+        ),
+    ] = field(
+        default_factory=lambda: [
+            "org.apache.hadoop.hive.kudu.KuduSerDe",
+            "org.apache.iceberg.mr.hive.HiveIcebergSerDe",
+        ]
+    )
+
+    limits: Annotated[Limits, Meta(description="Bounds by name, such as body_bytes_max.")] = Limits()
+    threads: Annotated[int, Meta(ge=1, le=1000, description="Threads that answer calls the cache cannot.")] = 32
+    streams_max: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="Long replies that may be on their way at the same time; each keeps a database connection.",
+        ),
+    ] = 24
+    call_seconds_max: Annotated[float, Meta(gt=0, description="A call that takes longer is given up with 503.")] = 600.0
+    header_seconds_max: Annotated[
+        float, Meta(gt=0, description="Time a connection has for its TLS handshake and for each request's headers.")
+    ] = 20.0
+    idle_seconds_max: Annotated[float, Meta(gt=0, description="How long an idle keep-alive connection is kept.")] = 75.0
+    drain_idle_seconds: Annotated[
+        float,
+        Meta(
+            ge=0,
+            description="How long a stopping gateway keeps idle connections for a request that is on its way; "
+            "longer than the balancer in front keeps them.",
+        ),
+    ] = 0.0
+    write_stall_seconds_max: Annotated[
+        float, Meta(gt=0, description="A client that takes nothing of its reply for so long is cut off.")
+    ] = 60.0
+    backlog: Annotated[int, Meta(ge=1, description="Connections the kernel holds until they are accepted.")] = 2048
+
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], Meta(description="Least level logged.")] = "info"
+    log_format: Annotated[Literal["json", "text"], Meta(description="One JSON object per line, or for people.")] = (
+        "json"
+    )
+    access_log: Annotated[bool, Meta(description="Write one line per call.")] = True
+
+    def __post_init__(self) -> None:
+        _check_networks("trusted_proxies", self.trusted_proxies)
+        _check_networks("forwarding_proxies", self.forwarding_proxies)
+        _check_proxies(self)
+        _check_origins(self.cors_origins)
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise ValueError("tls_certificate and tls_key belong together: set both or none")
+        if self.admin_password is not None and self.admin_password_file is not None:
+            raise ValueError("admin_password and admin_password_file name one password; set one of them")
+        if self.streams_max >= self.database_connections_max:
+            raise ValueError("streams_max has to be below database_connections_max, or long replies starve the rest")
+        if self.thrift_port is not None and self.thrift_sasl != "require" and not is_loopback(self.thrift_host):
+            raise ValueError(
+                f"thrift_host {self.thrift_host} can be reached by others, who could call in anybody's name: "
+                "set thrift_sasl to require, or listen on 127.0.0.1"
+            )
+
+    @property
+    def users_path(self) -> Path:
+        return self.users_file or self.data_dir / "users"
+
+    @property
+    def secrets_key_path(self) -> Path:
+        return self.secrets_key_file or self.data_dir / "secrets.key"
+
+    @property
+    def warehouse_location(self) -> str:
+        """Where databases without a location of their own live, `file:/srv/var/warehouse`."""
+        # A location has no `..` in it; data_dir may.
+        above = Path(os.path.realpath(self.data_dir)) if ".." in self.data_dir.parts else self.data_dir.absolute()
+        return self.warehouse_dir or f"file:{above / 'warehouse'}"
+
+    @property
+    def roots(self) -> list[str]:
+        """The locations below which directories are managed; the warehouse is always one."""
+        return [self.warehouse_location, *self.file_roots]
+
+
+_KINDS: dict[str, Any] = get_type_hints(Settings, include_extras=True)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DescribedSetting:
+    """A setting as the documentation shows it."""
+
+    name: str
+    default: object
+    description: str
+
+
+def described_settings() -> list[DescribedSetting]:
+    """Every setting, in order of their declaration."""
+    defaults = Settings()
+    return [
+        DescribedSetting(name, getattr(defaults, name), kind.__metadata__[0].description)
+        for name, kind in _KINDS.items()
+    ]
+
+
+def load_settings(config: Path | None = None, **given: object) -> Settings:
+    """Read the settings: `given` (command line) before environment before the TOML file before defaults.
+
+    Values of `given` that are None count as not given. Raises SettingsError naming the setting.
+    """
+    values: dict[str, Any] = {} if config is None else _from_file(config)
+    _merge(_from_environment(os.environ), values)
+    _merge({name: value for name, value in given.items() if value is not None}, values)
+    return _settings(values)
+
+
+def _settings(values: Mapping[str, Any]) -> Settings:
+    """Checked one by one, so that the operator hears of everything that is wrong at once."""
+    problems, checked = [], {}
+    for name, value in values.items():
+        try:
+            if name not in _KINDS:
+                raise SettingsError(f"{name}: {REPLACED.get(name, 'unknown setting')}")
+            checked[name] = _converted(name, _KINDS[name], value)
+        except SettingsError as error:
+            problems.append(str(error))
+    if problems:
+        raise SettingsError("; ".join(problems))
+    try:
+        return Settings(**checked)
+    except ValueError as error:
+        raise SettingsError(str(error)) from error
+
+
+def _converted(name: str, kind: Any, value: Any) -> Any:
+    """The value as one of its type, from whatever TOML, environment or command line can say. Raises SettingsError."""
+    plain = _plain(kind)
+    if get_origin(plain) is dict and isinstance(value, dict):
+        return {key: _converted(f"{name}.{key}", get_args(plain)[1], one) for key, one in value.items()}
+    if plain is Limits and isinstance(value, dict):
+        return _limits(value)
+    if plain is bool and isinstance(value, str):
+        value = _BOOLEANS.get(value.lower(), value)
+    try:
+        return msgspec.convert(value, kind, strict=False, dec_hook=_made_of_text)
+    except msgspec.ValidationError as error:
+        words = ", ".join(_words(plain))
+        raise SettingsError(f"{name}: expected one of {words}" if words else f"{name}: {error}") from error
+
+
+def _plain(kind: Any) -> Any:
+    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
+
+
+def _words(kind: Any) -> list[str]:
+    """What may be said, where that is a few words."""
+    if get_origin(kind) is Literal:
+        return list(get_args(kind))
+    return [word for part in get_args(kind) for word in _words(part)]
+
+
+def _made_of_text(kind: type, value: object) -> object:
+    """For the types that msgspec does not know: Path and Secret."""
+    if isinstance(value, kind):
+        return value
+    if not isinstance(value, str | Path):
+        raise ValueError(f"Expected `str`, got `{type(value).__name__}`")
+    return kind(value)
+
+
+def _limits(given: Mapping[str, Any]) -> Limits:
+    """A table of limits, each a positive number of its field's type; what is not named keeps its default."""
+    fields = {field.name: field for field in dataclasses.fields(Limits)}
+    numbers: dict[str, Any] = {}
+    for name, value in given.items():
+        if name not in fields:
+            raise SettingsError(f"limits: unknown limit {name!r}; known are {', '.join(fields)}")
+        try:
+            numbers[name] = int(value) if isinstance(fields[name].default, int) else float(value)
+        except (TypeError, ValueError):
+            raise SettingsError(f"limits: limit {name} must be a number, not {value!r}") from None
+        if numbers[name] <= 0:
+            raise SettingsError(f"limits: limit {name} must be above zero")
+    return Limits(**numbers)
+
+
+def _check_networks(name: str, networks: list[str]) -> None:
+    """Addresses and CIDR networks, checked here so that a typing error stops the start and not a request."""
+    for network in networks:
+        try:
+            ip_network(network, strict=False)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from error
+
+
+def _check_proxies(settings: Settings) -> None:
+    """Exactly one source names the user where proxies are trusted to do so; which one is not guessed."""
+    named = {
+        "trusted_user_header": settings.trusted_user_header is not None,
+        "trusted_user_parameter": settings.trusted_user_parameter is not None,
+        "trusted_asterisk_password": settings.trusted_asterisk_password,
+    }
+    chosen = [name for name, is_set in named.items() if is_set]
+    if len(chosen) > 1:
+        raise ValueError(f"{' and '.join(chosen)} are set; set only the one that the trusted proxies use")
+    if settings.trusted_proxies and not chosen:
+        raise ValueError(f"trusted_proxies is set without a setting that names the source of the user; {USER_SOURCES}")
+    proofs = ("trusted_proxy_secret", "trusted_proxy_authority")
+    useless = [*chosen, *(name for name in proofs if getattr(settings, name) is not None)]
+    if useless and not settings.trusted_proxies:
+        raise ValueError(f"{useless[0]} has no effect without trusted_proxies; set the addresses of the proxies there")
+    if settings.trusted_proxy_certificate_names and settings.trusted_proxy_authority is None:
+        raise ValueError("trusted_proxy_certificate_names needs trusted_proxy_authority; set the authority's PEM file")
+    if settings.trusted_proxy_authority is not None and not settings.tls:
+        raise ValueError("trusted_proxy_authority needs tls; set trusted_proxy_secret, or serve HTTPS")
+    _check_header("trusted_user_header", settings.trusted_user_header)
+    _check_header("trusted_proxy_secret_header", settings.trusted_proxy_secret_header)
+    secret = settings.trusted_proxy_secret
+    if secret is not None and not _SECRET.fullmatch(secret.get_secret_value()):
+        raise ValueError("trusted_proxy_secret is too weak; set 16 or more visible ASCII characters without spaces")
+
+
+def _check_header(name: str, header: str | None) -> None:
+    if header is None:
+        return
+    if not _HEADER.fullmatch(header):
+        raise ValueError(f"{name}: {header!r} is not the name of a header; use letters, digits, - and _")
+    if header.lower() in _HEADERS_OF_CLIENTS:
+        raise ValueError(f"{name}: {header} is a header of the client's own; name the one that the proxy sets")
+
+
+def _check_origins(origins: list[str]) -> None:
+    for origin in origins:
+        if origin not in ("*", "null") and not _ORIGIN.fullmatch(origin):
+            raise ValueError(
+                f"cors_origins: {origin!r} is not an origin; write scheme://host, scheme://host:port or scheme://host:*"
+            )
+
+
+def _from_file(config: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(config.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise SettingsError(f"settings file {config} not found") from error
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{config}: {error}") from error
+
+
+def _from_environment(variables: Mapping[str, str]) -> dict[str, Any]:
+    """Lists and tables are JSON; `__` leads into a table. A misspelt variable would otherwise be silently ignored."""
+    values: dict[str, Any] = {}
+    for variable, text in sorted(variables.items()):
+        upper = variable.upper()
+        if not upper.startswith(ENVIRONMENT_PREFIX) or upper in OTHER_VARIABLES:
+            continue
+        name, *keys = upper.removeprefix(ENVIRONMENT_PREFIX).lower().split("__")
+        if name not in _KINDS:
+            problem = REPLACED.get(name)
+            raise SettingsError(
+                f"environment variable {variable} is not a setting" if problem is None else f"{variable}: {problem}"
+            )
+        is_json = text.startswith(("[", "{")) if keys else _is_compound(_plain(_KINDS[name]))
+        value = _from_json(variable, text) if is_json else text
+        for key in reversed(keys):
+            value = {key: value}
+        _merge({name: value}, values)
+    return values
+
+
+def _is_compound(kind: Any) -> bool:
+    return kind is Limits or get_origin(kind) in (list, dict)
+
+
+def _from_json(variable: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise SettingsError(f'environment variable {variable} is not JSON (a list is ["a", "b"]): {error}') from error
+
+
+def _merge(more: Mapping[str, Any], values: dict[str, Any]) -> None:
+    """Put `more` over `values`, table by table."""
+    for name, value in more.items():
+        if isinstance(value, dict) and isinstance(values.get(name), dict):
+            _merge(value, values[name])
+        else:
+            values[name] = value

@@ -1,0 +1,1 @@
+"""Repositories of databases, tables and what belongs to them."""

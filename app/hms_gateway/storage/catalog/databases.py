@@ -1,0 +1,83 @@
+"""Databases as rows."""
+
+from typing import Any
+
+from sqlalchemy import Row, bindparam, delete, insert, select, update
+
+from hms_gateway.metastore.ports.store import DatabaseId, DuplicateKey, StoredDatabase
+from hms_gateway.metastore.vocabulary.patterns import Pattern
+from hms_gateway.storage.schema.catalog import DATABASES, FUNCTIONS, OF_TABLES, TABLES
+from hms_gateway.storage.sql.errors import check_name, check_text, is_storable
+from hms_gateway.storage.sql.filter_sql import matches_pattern
+from hms_gateway.storage.sql.fragments import DATABASE_EXTRA, decode_extra, decode_map, encode_extra, encode_map
+from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.storage.txn.names import TxnNames
+from hms_gateway.structs import Database
+
+_BY_NAME = select(DATABASES).where(DATABASES.c.name == bindparam("db_name"))
+
+
+class DatabaseReads(Repository):
+    def database(self, name: str) -> StoredDatabase | None:
+        if not is_storable(name):
+            return None
+        row = self._connection.execute(_BY_NAME, {"db_name": name}).first()
+        return None if row is None else StoredDatabase(DatabaseId(row.database_id), _database(row))
+
+    def database_names(self, pattern: Pattern | None = None) -> list[str]:
+        statement = select(DATABASES.c.name).order_by(DATABASES.c.name)
+        condition = matches_pattern(DATABASES.c.name, pattern, self._dialect_name)
+        if condition is not None:
+            statement = statement.where(condition)
+        return list(self._connection.execute(statement).scalars())
+
+
+class DatabaseWrites(DatabaseReads):
+    def insert_database(self, database: Database) -> DatabaseId:
+        self._check_free(database.name or "", except_for=None)
+        return DatabaseId(self._inserted_id(insert(DATABASES).values(_row(database))))
+
+    def update_database(self, database_id: DatabaseId, database: Database) -> None:
+        self._check_free(database.name or "", except_for=database_id)
+        self._connection.execute(update(DATABASES).where(DATABASES.c.database_id == database_id).values(_row(database)))
+
+    def delete_database(self, database_id: DatabaseId) -> None:
+        TxnNames(self._connection).drop_database(database_id)
+        tables = select(TABLES.c.table_id).where(TABLES.c.database_id == database_id)
+        for child in OF_TABLES:
+            self._connection.execute(delete(child).where(child.c.table_id.in_(tables)))
+        for owned in (TABLES, FUNCTIONS, DATABASES):
+            self._connection.execute(delete(owned).where(owned.c.database_id == database_id))
+
+    def _check_free(self, name: str, except_for: DatabaseId | None) -> None:
+        check_name("database", name, self._dialect_name)
+        found = self._connection.execute(select(DATABASES.c.database_id).where(DATABASES.c.name == name)).scalar()
+        if found not in (None, except_for):
+            raise DuplicateKey(name)
+
+
+def _row(database: Database) -> dict[str, object]:
+    for text in (database.description, database.locationUri, database.ownerName):
+        check_text(f"a text of database {database.name}:", text)
+    return {
+        "name": database.name,
+        "description": database.description,
+        "location": database.locationUri,
+        "owner_name": database.ownerName,
+        "owner_type": database.ownerType,
+        "parameters": None if database.parameters is None else encode_map(database.parameters),
+        "create_time": database.createTime,
+        "extra": encode_extra(database, DATABASE_EXTRA),
+    }
+
+
+def _database(row: Row[Any]) -> Database:
+    database = decode_extra(Database, row.extra)
+    database.name = row.name
+    database.description = row.description
+    database.locationUri = row.location
+    database.parameters = None if row.parameters is None else decode_map(row.parameters)
+    database.ownerName = row.owner_name
+    database.ownerType = row.owner_type
+    database.createTime = row.create_time
+    return database

@@ -1,0 +1,166 @@
+"""Privileges granted on objects, as rows (semantics §2.18)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, Select, case, delete, false, insert, literal, or_, select, update
+
+from hms_gateway.metastore.ports.access import Grant, GrantId, GrantObject, Principal, StoredGrant
+from hms_gateway.metastore.ports.store import StoredTable
+from hms_gateway.metastore.vocabulary.ids import DatabaseId, PartitionId, TableId
+from hms_gateway.storage.schema.catalog import DATABASES, PARTITIONS, PRIVILEGES, TABLES
+from hms_gateway.storage.sql.errors import check_name, check_text, is_storable
+from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
+from hms_gateway.storage.sql.fragments import decode_texts
+from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.structs import HiveObjectType
+
+
+class GrantRepository(Repository):
+    """`statistics_ports.GrantWrites`."""
+
+    def on(self, target: GrantObject, *, of_any_column: bool = False) -> list[StoredGrant]:
+        return self._found(*_is_on(target, of_any_column=of_any_column))
+
+    def of_principal(self, principal: Principal, object_type: int | None = None) -> list[StoredGrant]:
+        if not is_storable(principal.name):
+            return []
+        return self._found(
+            PRIVILEGES.c.principal_name == principal.name,
+            PRIVILEGES.c.principal_type == principal.principal_type,
+            *_is_of_kind(object_type),
+        )
+
+    def of_kind(self, object_type: int | None = None) -> list[StoredGrant]:
+        return self._found(*_is_of_kind(object_type))
+
+    def on_partitions(self, table_id: TableId) -> dict[PartitionId, list[Grant]]:
+        rows = self._found(PRIVILEGES.c.table_id == table_id, PRIVILEGES.c.object_type == int(HiveObjectType.PARTITION))
+        found: dict[PartitionId, list[Grant]] = {}
+        for row in rows:
+            assert row.grant.on.partition_id is not None
+            found.setdefault(row.grant.on.partition_id, []).append(row.grant)
+        return found
+
+    def insert(self, grants: Sequence[Grant]) -> None:
+        if grants:
+            self._connection.execute(insert(PRIVILEGES), [_row(grant, self._dialect_name) for grant in grants])
+
+    def copy_to_partitions(self, table: StoredTable, names: Sequence[str], now_seconds: int) -> None:
+        on_table = int(HiveObjectType.TABLE)
+        object_type = case(
+            (PRIVILEGES.c.object_type == on_table, int(HiveObjectType.PARTITION)), else_=PRIVILEGES.c.object_type
+        )
+        copied = [column.name for column in PRIVILEGES.c if column.name != "privilege_id"]
+        changed = {
+            "object_type": object_type,
+            "partition_id": PARTITIONS.c.partition_id,
+            "create_time": literal(now_seconds),
+        }
+        source = (
+            select(*(changed.get(name, PRIVILEGES.c[name]) for name in copied))
+            .select_from(PRIVILEGES.join(PARTITIONS, PARTITIONS.c.table_id == PRIVILEGES.c.table_id))
+            .where(
+                PRIVILEGES.c.table_id == table.table_id,
+                PRIVILEGES.c.partition_id.is_(None),
+                is_among(PARTITIONS.c.part_name, names, self._dialect_name),
+            )
+        )
+        self._connection.execute(insert(PRIVILEGES).from_select(copied, source))
+
+    def delete(self, grant_ids: Sequence[GrantId]) -> None:
+        among = has_id_among(PRIVILEGES.c.privilege_id, grant_ids, self._dialect_name)
+        self._connection.execute(delete(PRIVILEGES).where(among))
+
+    def clear_grant_options(self, grant_ids: Sequence[GrantId]) -> None:
+        among = has_id_among(PRIVILEGES.c.privilege_id, grant_ids, self._dialect_name)
+        self._connection.execute(update(PRIVILEGES).where(among).values(grant_option=False))
+
+    def _found(self, *conditions: ColumnElement[bool]) -> list[StoredGrant]:
+        return [_stored(row) for row in self._connection.execute(_rows().where(*conditions))]
+
+
+def _is_of_kind(object_type: int | None) -> list[ColumnElement[bool]]:
+    return [] if object_type is None else [PRIVILEGES.c.object_type == object_type]
+
+
+def _is_on(target: GrantObject, *, of_any_column: bool) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = [PRIVILEGES.c.object_type == target.object_type]
+    for column, value in (
+        (PRIVILEGES.c.database_id, target.database_id),
+        (PRIVILEGES.c.table_id, target.table_id),
+        (PRIVILEGES.c.partition_id, target.partition_id),
+    ):
+        conditions.append(column.is_(None) if value is None else column == value)
+    if target.column is not None and not is_storable(target.column):
+        return [false()]
+    if not of_any_column:
+        wanted = target.column
+        conditions.append(PRIVILEGES.c.column_name.is_(None) if wanted is None else PRIVILEGES.c.column_name == wanted)
+    return conditions
+
+
+def _rows() -> Select[Any]:
+    return (
+        select(
+            PRIVILEGES,
+            DATABASES.c.name.label("db_name"),
+            TABLES.c.name.label("table_name"),
+            PARTITIONS.c.part_values,
+        )
+        .outerjoin(TABLES, TABLES.c.table_id == PRIVILEGES.c.table_id)
+        .outerjoin(
+            DATABASES,
+            or_(DATABASES.c.database_id == PRIVILEGES.c.database_id, DATABASES.c.database_id == TABLES.c.database_id),
+        )
+        .outerjoin(PARTITIONS, PARTITIONS.c.partition_id == PRIVILEGES.c.partition_id)
+        .order_by(PRIVILEGES.c.privilege_id)
+    )
+
+
+def _row(grant: Grant, dialect_name: str) -> dict[str, Any]:
+    check_name("principal", grant.principal.name, dialect_name)
+    check_name("column", grant.on.column or "", dialect_name)
+    for what, text in (
+        ("privilege", grant.privilege),
+        ("grantor", grant.grantor),
+        ("authorizer", grant.authorizer),
+    ):
+        check_text(what, text)
+    return {
+        "object_type": grant.on.object_type,
+        "database_id": grant.on.database_id,
+        "table_id": grant.on.table_id,
+        "partition_id": grant.on.partition_id,
+        "column_name": grant.on.column,
+        "principal_name": grant.principal.name,
+        "principal_type": grant.principal.principal_type,
+        "privilege": grant.privilege,
+        "grant_option": grant.grant_option,
+        "create_time": grant.create_time,
+        "grantor_name": grant.grantor,
+        "grantor_type": grant.grantor_type,
+        "authorizer": grant.authorizer,
+    }
+
+
+def _stored(row: Row[Any]) -> StoredGrant:
+    on = GrantObject(
+        row.object_type,
+        None if row.database_id is None else DatabaseId(row.database_id),
+        None if row.table_id is None else TableId(row.table_id),
+        None if row.partition_id is None else PartitionId(row.partition_id),
+        row.column_name,
+    )
+    grant = Grant(
+        on=on,
+        principal=Principal(row.principal_name, row.principal_type),
+        privilege=row.privilege,
+        create_time=row.create_time,
+        grant_option=row.grant_option,
+        grantor=row.grantor_name,
+        grantor_type=row.grantor_type,
+        authorizer=row.authorizer,
+    )
+    values = None if row.part_values is None else tuple(decode_texts(row.part_values))
+    return StoredGrant(GrantId(row.privilege_id), grant, row.db_name, row.table_name, values)

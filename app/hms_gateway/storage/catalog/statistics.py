@@ -1,0 +1,237 @@
+"""Column statistics as rows: one for each column of a table or partition, in sets (semantics §2.16)."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, and_, bindparam, case, delete, func, insert, literal, or_, select, update
+from sqlalchemy import Table as SqlTable
+
+from hms_gateway.idl import StructType
+from hms_gateway.metastore.ports.statistics import ColumnFigures
+from hms_gateway.metastore.ports.store import StoredTable
+from hms_gateway.metastore.vocabulary.ids import PartitionId, TableId
+from hms_gateway.metastore.vocabulary.names import normalize
+from hms_gateway.metastore.vocabulary.parameters import with_accurate_columns, without_accurate_columns
+from hms_gateway.storage.schema.catalog import DESCRIPTORS, PARTITION_STATISTICS, PARTITIONS, TABLE_STATISTICS
+from hms_gateway.storage.sql.errors import check_name, check_text
+from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
+from hms_gateway.storage.sql.fragments import decode_map, encode_map
+from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.structs import FieldSchema
+from hms_gateway.wire.tjson import decode_value, encode_value
+
+_DATA: Final = StructType("ColumnStatisticsData_v4")
+_FIGURES: Final = ("column_name", "column_type", "data", "last_analyzed")
+_SET_PARAMETERS: Final = (
+    update(PARTITIONS)
+    .where(PARTITIONS.c.partition_id == bindparam("the_partition"))
+    .values(parameters=bindparam("new_parameters"))
+)
+
+
+class StatisticsRepository(Repository):
+    """`statistics_ports.StatisticsWrites`."""
+
+    def of_table(self, table_id: TableId, engine: str, columns: Sequence[str] | None = None) -> list[ColumnFigures]:
+        conditions = [TABLE_STATISTICS.c.table_id == table_id, TABLE_STATISTICS.c.engine == engine]
+        rows = self._connection.execute(
+            select(*(TABLE_STATISTICS.c[name] for name in _FIGURES))
+            .where(*conditions, *self._of_columns(TABLE_STATISTICS, columns))
+            .order_by(TABLE_STATISTICS.c.column_name)
+        )
+        return [_figures(*row) for row in rows]
+
+    def of_partitions(
+        self, table: StoredTable, engine: str, names: Sequence[str], columns: Sequence[str] | None = None
+    ) -> dict[str, list[ColumnFigures]]:
+        rows = self._connection.execute(
+            select(PARTITIONS.c.part_name, *(PARTITION_STATISTICS.c[name] for name in _FIGURES))
+            .join(PARTITION_STATISTICS, PARTITION_STATISTICS.c.partition_id == PARTITIONS.c.partition_id)
+            .where(
+                PARTITIONS.c.table_id == table.table_id,
+                is_among(PARTITIONS.c.part_name, names, self._dialect_name),
+                PARTITION_STATISTICS.c.engine == engine,
+                *self._of_columns(PARTITION_STATISTICS, columns),
+            )
+            .order_by(PARTITIONS.c.part_name, PARTITION_STATISTICS.c.column_name)
+        )
+        found: dict[str, list[ColumnFigures]] = {}
+        for name, *figures in rows:
+            found.setdefault(name, []).append(_figures(*figures))
+        return found
+
+    def columns_of_table(self, table_id: TableId) -> list[str]:
+        names = select(TABLE_STATISTICS.c.column_name).distinct().where(TABLE_STATISTICS.c.table_id == table_id)
+        return list(self._connection.execute(names.order_by(TABLE_STATISTICS.c.column_name)).scalars())
+
+    def columns_of_partition(self, table: StoredTable, name: str) -> list[str]:
+        ids = self.partition_ids(table, [name])
+        is_it = has_id_among(PARTITION_STATISTICS.c.partition_id, ids.values(), self._dialect_name)
+        names = select(PARTITION_STATISTICS.c.column_name).distinct().where(is_it)
+        return list(self._connection.execute(names.order_by(PARTITION_STATISTICS.c.column_name)).scalars())
+
+    def partition_ids(self, table: StoredTable, names: Sequence[str]) -> dict[str, PartitionId]:
+        rows = self._connection.execute(
+            select(PARTITIONS.c.part_name, PARTITIONS.c.partition_id).where(
+                PARTITIONS.c.table_id == table.table_id, is_among(PARTITIONS.c.part_name, names, self._dialect_name)
+            )
+        )
+        return {name: PartitionId(partition_id) for name, partition_id in rows}
+
+    def put_of_table(self, table_id: TableId, engine: str, figures: Sequence[ColumnFigures]) -> None:
+        known = {one.column for one in self.of_table(table_id, engine, [one.column for one in figures])}
+        rows = [{"table_id": table_id, "engine": engine, **_row(one, self._dialect_name)} for one in figures]
+        self._put(TABLE_STATISTICS, rows, lambda row: row["column_name"] in known)
+
+    def put_of_partitions(
+        self, table_id: TableId, engine: str, figures: Mapping[PartitionId, Sequence[ColumnFigures]]
+    ) -> None:
+        known = {
+            (partition_id, column)
+            for partition_id, column in self._connection.execute(
+                select(PARTITION_STATISTICS.c.partition_id, PARTITION_STATISTICS.c.column_name).where(
+                    has_id_among(PARTITION_STATISTICS.c.partition_id, figures, self._dialect_name),
+                    PARTITION_STATISTICS.c.engine == engine,
+                )
+            )
+        }
+        rows = [
+            {"table_id": table_id, "partition_id": partition_id, "engine": engine, **_row(one, self._dialect_name)}
+            for partition_id, of_partition in figures.items()
+            for one in of_partition
+        ]
+        self._put(PARTITION_STATISTICS, rows, lambda row: (row["partition_id"], row["column_name"]) in known)
+        self._change_parameters(
+            has_id_among(PARTITIONS.c.partition_id, figures, self._dialect_name),
+            lambda partition_id, parameters: with_accurate_columns(
+                parameters, (one.column for one in figures[partition_id])
+            ),
+        )
+
+    def delete_of_table(self, table_id: TableId, engine: str, columns: Sequence[str] | None = None) -> int:
+        condition = and_(
+            TABLE_STATISTICS.c.table_id == table_id,
+            TABLE_STATISTICS.c.engine == engine,
+            *self._of_columns(TABLE_STATISTICS, columns),
+        )
+        return self._connection.execute(delete(TABLE_STATISTICS).where(condition)).rowcount
+
+    def delete_of_partitions(
+        self, engine: str, partition_ids: Sequence[PartitionId], columns: Sequence[str] | None = None
+    ) -> int:
+        condition = and_(
+            has_id_among(PARTITION_STATISTICS.c.partition_id, partition_ids, self._dialect_name),
+            PARTITION_STATISTICS.c.engine == engine,
+            *self._of_columns(PARTITION_STATISTICS, columns),
+        )
+        return self._connection.execute(delete(PARTITION_STATISTICS).where(condition)).rowcount
+
+    def keep_table_columns(self, table_id: TableId, columns: Sequence[FieldSchema]) -> list[str]:
+        lost = self._lost(TABLE_STATISTICS, TABLE_STATISTICS.c.table_id == table_id, columns)
+        if lost is None:
+            return []
+        names = self._connection.execute(select(TABLE_STATISTICS.c.column_name).where(lost).distinct()).scalars().all()
+        self._connection.execute(delete(TABLE_STATISTICS).where(lost))
+        return list(names)
+
+    def keep_partition_columns(
+        self, table_id: TableId, columns: Sequence[FieldSchema], partition_ids: Sequence[PartitionId] | None = None
+    ) -> None:
+        among = PARTITION_STATISTICS.c.table_id == table_id
+        if partition_ids is not None:
+            among = and_(among, has_id_among(PARTITION_STATISTICS.c.partition_id, partition_ids, self._dialect_name))
+        condition = self._lost(PARTITION_STATISTICS, among, columns)
+        if condition is None:
+            return
+        lost: dict[int, list[str]] = {}
+        for partition_id, column in self._connection.execute(
+            select(PARTITION_STATISTICS.c.partition_id, PARTITION_STATISTICS.c.column_name).where(condition)
+        ):
+            lost.setdefault(partition_id, []).append(column)
+        self._connection.execute(delete(PARTITION_STATISTICS).where(condition))
+        self._change_parameters(
+            has_id_among(PARTITIONS.c.partition_id, lost, self._dialect_name),
+            lambda partition_id, parameters: without_accurate_columns(parameters, lost[partition_id]),
+        )
+
+    def delete_below(self, table_id: TableId, path: str) -> None:
+        path = path.rstrip("/")
+        of_table = PARTITION_STATISTICS.c.table_id == table_id
+        if self._connection.execute(select(literal(1)).where(of_table).limit(1)).first() is None:
+            return
+        below = PARTITIONS.c.location
+        base = DESCRIPTORS.c.base_location
+        location = case(
+            (base.is_(None), below), else_=base + func.coalesce(below, literal("/") + PARTITIONS.c.part_name)
+        )
+        moved = (
+            select(PARTITIONS.c.partition_id)
+            .join(DESCRIPTORS, DESCRIPTORS.c.descriptor_id == PARTITIONS.c.descriptor_id)
+            .where(
+                PARTITIONS.c.table_id == table_id,
+                or_(location == path, func.substr(location, 1, len(path) + 1) == path + "/"),
+            )
+        )
+        self._connection.execute(
+            delete(PARTITION_STATISTICS).where(of_table, PARTITION_STATISTICS.c.partition_id.in_(moved))
+        )
+
+    def _of_columns(self, table: SqlTable, columns: Sequence[str] | None) -> list[ColumnElement[bool]]:
+        return [] if columns is None else [is_among(table.c.column_name, columns, self._dialect_name)]
+
+    def _lost(
+        self, table: SqlTable, among: ColumnElement[bool], columns: Iterable[FieldSchema]
+    ) -> ColumnElement[bool] | None:
+        """What is stored about columns that have none of these names and types, None when there is nothing."""
+        kept = {(normalize(column.name or ""), (column.type or "").lower()) for column in columns}
+        pairs = select(table.c.column_name, table.c.column_type).where(among).distinct()
+        lost: dict[str, list[str]] = {}
+        for name, column_type in self._connection.execute(pairs):
+            if (name, column_type.lower()) not in kept:
+                lost.setdefault(column_type, []).append(name)
+        of_types = [
+            and_(table.c.column_type == column_type, is_among(table.c.column_name, names, self._dialect_name))
+            for column_type, names in lost.items()
+        ]
+        return and_(among, or_(*of_types)) if of_types else None
+
+    def _put(self, table: SqlTable, rows: Sequence[dict[str, Any]], is_known: Callable[[dict[str, Any]], bool]) -> None:
+        new = [row for row in rows if not is_known(row)]
+        if new:
+            self._connection.execute(insert(table), new)
+        keys = [column.name for column in table.primary_key.columns]
+        values = [name for name in _FIGURES if name not in keys]
+        changed = [{f"the_{name}": row[name] for name in (*keys, *values)} for row in rows if is_known(row)]
+        if changed:
+            statement = update(table).where(*(table.c[name] == bindparam(f"the_{name}") for name in keys))
+            self._connection.execute(statement.values({name: bindparam(f"the_{name}") for name in values}), changed)
+
+    def _change_parameters(
+        self, condition: ColumnElement[bool], change: Callable[[PartitionId, dict[str, str]], dict[str, str]]
+    ) -> None:
+        rows = self._connection.execute(
+            select(PARTITIONS.c.partition_id, PARTITIONS.c.parameters).where(condition)
+        ).all()
+        changed = []
+        for partition_id, fragment in rows:
+            parameters = decode_map(fragment)
+            after = change(PartitionId(partition_id), parameters)
+            if after != parameters:
+                changed.append({"the_partition": partition_id, "new_parameters": encode_map(after)})
+        if changed:
+            self._connection.execute(_SET_PARAMETERS, changed)
+
+
+def _figures(column: str, column_type: str, data: str, last_analyzed: int) -> ColumnFigures:
+    return ColumnFigures(column, column_type, decode_value(_DATA, data.encode()), last_analyzed)
+
+
+def _row(figures: ColumnFigures, dialect_name: str) -> dict[str, Any]:
+    check_name("column", figures.column, dialect_name)
+    check_text("column type", figures.column_type)
+    return {
+        "column_name": figures.column,
+        "column_type": figures.column_type,
+        "data": encode_value(_DATA, figures.data).decode(),
+        "last_analyzed": figures.last_analyzed,
+    }

@@ -1,0 +1,200 @@
+"""Tables as rows: everything of the Table struct in one row."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, Select, and_, bindparam, delete, insert, select, update
+
+from hms_gateway.metastore.filters.binding import TableFilter
+from hms_gateway.metastore.ports.store import DatabaseId, DuplicateKey, StoredTable, TableId
+from hms_gateway.metastore.vocabulary.patterns import Pattern
+from hms_gateway.metastore.vocabulary.typed_values import value_class
+from hms_gateway.storage.partitions.keys import PartitionKeys
+from hms_gateway.storage.schema.catalog import DATABASES, OF_TABLES, TABLES
+from hms_gateway.storage.sql.errors import check_name, check_text, is_storable
+from hms_gateway.storage.sql.filter_sql import is_among, matches_pattern
+from hms_gateway.storage.sql.fragments import (
+    TABLE_EXTRA,
+    DescriptorContent,
+    decode_columns,
+    decode_descriptor,
+    decode_extra,
+    decode_map,
+    encode_columns,
+    encode_descriptor,
+    encode_extra,
+    encode_map,
+)
+from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.storage.sql.table_filter_sql import may_match
+from hms_gateway.storage.txn.names import TxnNames
+from hms_gateway.structs import Table, TableMeta
+
+_ROWS = select(TABLES, DATABASES.c.name.label("db_name")).join(
+    DATABASES, DATABASES.c.database_id == TABLES.c.database_id
+)
+# Made once: building a statement costs more than running it.
+_BY_NAME = _ROWS.where(DATABASES.c.name == bindparam("db_name"), TABLES.c.name == bindparam("tbl_name"))
+
+_BY_ID = _ROWS.where(TABLES.c.table_id == bindparam("the_id"))
+
+
+class TableReads(Repository):
+    def table(self, db_name: str, tbl_name: str) -> StoredTable | None:
+        if not (is_storable(db_name) and is_storable(tbl_name)):
+            return None
+        row = self._connection.execute(_BY_NAME, {"db_name": db_name, "tbl_name": tbl_name}).first()
+        return None if row is None else _stored_table(row)
+
+    def table_with_id(self, table_id: int) -> StoredTable | None:
+        row = self._connection.execute(_BY_ID, {"the_id": table_id}).first()
+        return None if row is None else _stored_table(row)
+
+    def tables(self, db_name: str, tbl_names: Sequence[str] | None = None) -> list[StoredTable]:
+        if not is_storable(db_name):
+            return []
+        statement = _ROWS.where(DATABASES.c.name == db_name).order_by(TABLES.c.name)
+        if tbl_names is not None:
+            statement = statement.where(is_among(TABLES.c.name, tbl_names, self._dialect_name))
+        return [_stored_table(row) for row in self._connection.execute(statement)]
+
+    def table_names(
+        self,
+        db_name: str,
+        pattern: Pattern | None = None,
+        table_type: str | None = None,
+        filter: TableFilter | None = None,
+        limit: int | None = None,
+    ) -> list[str]:
+        if not is_storable(db_name) or (table_type is not None and not is_storable(table_type)):
+            return []
+        conditions: list[ColumnElement[bool]] = [DATABASES.c.name == db_name]
+        condition = matches_pattern(TABLES.c.name, pattern, self._dialect_name)
+        if condition is not None:
+            conditions.append(condition)
+        if table_type is not None:
+            conditions.append(TABLES.c.table_type == table_type)
+        if filter is not None:
+            return self._filtered_names(and_(*conditions), filter, limit)
+        statement = _of_databases(select(TABLES.c.name)).where(*conditions).order_by(TABLES.c.name).limit(limit)
+        return list(self._connection.execute(statement).scalars())
+
+    def table_metas(
+        self, db_pattern: Pattern | None, tbl_pattern: Pattern | None, table_types: Sequence[str] | None
+    ) -> list[TableMeta]:
+        """Ordered by database and table; the comment is the table's parameter `comment`."""
+        columns = (DATABASES.c.name, TABLES.c.name, TABLES.c.table_type, TABLES.c.parameters, TABLES.c.owner)
+        statement = _of_databases(select(*columns)).order_by(DATABASES.c.name, TABLES.c.name)
+        for column, pattern in ((DATABASES.c.name, db_pattern), (TABLES.c.name, tbl_pattern)):
+            condition = matches_pattern(column, pattern, self._dialect_name)
+            if condition is not None:
+                statement = statement.where(condition)
+        if table_types:
+            statement = statement.where(is_among(TABLES.c.table_type, table_types, self._dialect_name))
+        return [
+            TableMeta(
+                dbName=db_name,
+                tableName=tbl_name,
+                tableType=table_type,
+                comments=decode_map(parameters).get("comment") if '"comment"' in (parameters or "") else None,
+                ownerName=owner,
+            )
+            for db_name, tbl_name, table_type, parameters, owner in self._connection.execute(statement)
+        ]
+
+    def _filtered_names(self, condition: ColumnElement[bool], filter: TableFilter, limit: int | None) -> list[str]:
+        """The filter is evaluated here, on names in order; the database spares us most of the others."""
+        may = may_match(filter, self._dialect_name)
+        condition = condition if may is None else and_(condition, may)
+        columns = (TABLES.c.name, TABLES.c.owner, TABLES.c.last_access_time, TABLES.c.parameters)
+        rows = self._connection.execute(_of_databases(select(*columns)).where(condition).order_by(TABLES.c.name))
+        names: list[str] = []
+        with rows:
+            for name, owner, last_access_time, parameters in rows:
+                if limit is not None and len(names) >= limit:
+                    break
+                if filter.matches(owner, last_access_time, {} if parameters is None else decode_map(parameters)):
+                    names.append(name)
+        return names
+
+
+class TableWrites(TableReads):
+    def insert_table(self, database_id: DatabaseId, table: Table) -> TableId:
+        self._check_table_name_free(database_id, table.tableName or "", except_for=None)
+        row = {**_row(table), "database_id": database_id, "partition_count": 0}
+        return TableId(self._inserted_id(insert(TABLES).values(row)))
+
+    def update_table(self, table_id: TableId, database_id: DatabaseId, table: Table) -> None:
+        self._check_table_name_free(database_id, table.tableName or "", except_for=table_id)
+        TxnNames(self._connection).rename_table(table_id, database_id, table.tableName or "")
+        key_types = select(TABLES.c.partition_keys).where(TABLES.c.table_id == table_id)
+        old_classes = _key_classes(self._connection.execute(key_types).scalar())
+        row = {**_row(table), "database_id": database_id}
+        self._connection.execute(update(TABLES).where(TABLES.c.table_id == table_id).values(row))
+        new_classes = _key_classes(row["partition_keys"])
+        if new_classes != old_classes:
+            PartitionKeys(self._connection).rewrite(table_id, new_classes)
+
+    def delete_table(self, table_id: TableId) -> None:
+        TxnNames(self._connection).drop_table(table_id)
+        for child in (*OF_TABLES, TABLES):
+            self._connection.execute(delete(child).where(child.c.table_id == table_id))
+
+    def _check_table_name_free(self, database_id: DatabaseId, name: str, except_for: TableId | None) -> None:
+        check_name("table", name, self._dialect_name)
+        statement = select(TABLES.c.table_id).where(TABLES.c.database_id == database_id, TABLES.c.name == name)
+        if self._connection.execute(statement).scalar() not in (None, except_for):
+            raise DuplicateKey(name)
+
+
+def _of_databases(statement: Select[Any]) -> Select[Any]:
+    return statement.select_from(TABLES.join(DATABASES, DATABASES.c.database_id == TABLES.c.database_id))
+
+
+def _key_classes(partition_keys: Any) -> list[Any]:
+    return [value_class(key.type or "") for key in decode_columns(partition_keys) or []]
+
+
+def _row(table: Table) -> dict[str, Any]:
+    for text in (table.owner, table.tableType, table.viewOriginalText, table.viewExpandedText):
+        check_text(f"a text of table {table.dbName}.{table.tableName}:", text)
+    descriptor = table.sd
+    content = None if descriptor is None else encode_descriptor(descriptor)
+    if descriptor is not None:
+        check_text("location", descriptor.location)
+    return {
+        "name": table.tableName,
+        "table_type": table.tableType,
+        "owner": table.owner,
+        "create_time": table.createTime or 0,
+        "last_access_time": table.lastAccessTime or 0,
+        "retention": table.retention or 0,
+        "location": descriptor and descriptor.location,
+        "descriptor": content and content.rest,
+        "columns": content and content.columns,
+        "skew_locations": content and content.skew_locations,
+        "partition_keys": encode_columns(table.partitionKeys),
+        "parameters": None if table.parameters is None else encode_map(table.parameters),
+        "view_original_text": table.viewOriginalText,
+        "view_expanded_text": table.viewExpandedText,
+        "extra": encode_extra(table, TABLE_EXTRA),
+    }
+
+
+def _stored_table(row: Row[Any]) -> StoredTable:
+    table = decode_extra(Table, row.extra)
+    table.tableName = row.name
+    table.dbName = row.db_name
+    table.owner = row.owner
+    table.createTime = row.create_time
+    table.lastAccessTime = row.last_access_time
+    table.retention = row.retention
+    if row.descriptor is not None:
+        content = DescriptorContent(row.columns, row.descriptor, row.skew_locations)
+        table.sd = decode_descriptor(content, row.location)
+    table.partitionKeys = decode_columns(row.partition_keys)
+    table.parameters = None if row.parameters is None else decode_map(row.parameters)
+    table.viewOriginalText = row.view_original_text
+    table.viewExpandedText = row.view_expanded_text
+    table.tableType = row.table_type
+    return StoredTable(TableId(row.table_id), DatabaseId(row.database_id), table, row.partition_count)

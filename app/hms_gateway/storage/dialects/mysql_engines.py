@@ -1,0 +1,227 @@
+"""Connections to MariaDB and MySQL. Loaded only for those, as is their driver.
+
+MariaDB is what this runs on in the tests; MySQL differs in its collation and in how a stuck process is got rid of.
+"""
+
+import socket
+import ssl
+from functools import cache
+from typing import Any, Final
+
+import pymysql
+from sqlalchemy import URL, Engine, create_engine, event
+from sqlalchemy.exc import ArgumentError
+
+from hms_gateway.metastore.ports.store import StoreError
+from hms_gateway.storage.sql.errors import MYSQL_PACKET_TOO_LARGE, translated
+
+OLDEST_MARIADB: Final = (10, 6)
+OLDEST_MYSQL: Final = (8, 0, 17)
+# Division by zero, dates and the like do not occur; too long texts must be refused, not cut.
+_SQL_MODE: Final = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION"
+_NOBODY_LISTENS: Final = 2002
+_TLS_OPTIONS: Final = (
+    "ssl_ca", "ssl_cert", "ssl_key", "ssl_key_password", "ssl_verify_cert", "ssl_verify_identity", "ssl_disabled"
+)  # fmt: skip
+_TRUTHS: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+
+
+class Connection(pymysql.connections.Connection):  # type: ignore[misc]
+    """PyMySQL's, which knows how long a statement may be. The server would hang up on a longer one without a word."""
+
+    statement_bytes_max: int | None = None
+
+    def connect(self, sock: socket.socket | None = None) -> None:
+        if sock is None and self.unix_socket:
+            sock = _connected(self.unix_socket, self.connect_timeout)
+            self._secure = True
+        super().connect(sock)
+
+    def _create_ssl_ctx(self, sslp: Any) -> ssl.SSLContext:
+        # Of no options PyMySQL would make a context for each connection, which takes longer than to connect.
+        return super()._create_ssl_ctx(sslp) if sslp else _unchecked_context()
+
+    def query(self, sql: str | bytes, unbuffered: bool = False) -> Any:
+        if self.statement_bytes_max is not None and len(sql) * 4 > self.statement_bytes_max:
+            length = len(sql if isinstance(sql, bytes) else sql.encode(self.encoding, "surrogateescape"))
+            if length >= self.statement_bytes_max:
+                raise pymysql.err.DataError(MYSQL_PACKET_TOO_LARGE, "longer than max_allowed_packet")
+        return super().query(sql, unbuffered)
+
+
+def mysql_writing_engine(url: URL, *, busy_seconds: float, stuck_seconds: int, connect_seconds: int) -> Engine:
+    """For the one thread that changes things. Its URL says which of the two the server is.
+
+    Connects. Raises StoreUnavailable, and StoreError for a server that is too old.
+    """
+    engine = _writing_engine(url, busy_seconds, stuck_seconds, connect_seconds)
+    try:
+        with translated(engine), engine.connect():
+            kind = _checked_kind(engine)
+    except BaseException:
+        engine.dispose()
+        raise
+    if kind == engine.dialect.name:
+        return engine
+    engine.dispose()
+    return _writing_engine(url.set(drivername=f"{kind}+pymysql"), busy_seconds, stuck_seconds, connect_seconds)
+
+
+def mysql_reading_engine(url: URL, *, connect_seconds: int, connections_max: int, pool_seconds: int) -> Engine:
+    """For snapshots: each transaction is one consistent state, and changes nothing."""
+    engine = _engine(
+        url,
+        connect_seconds,
+        pool_size=connections_max,
+        max_overflow=0,
+        pool_timeout=pool_seconds,
+        pool_use_lifo=True,
+        isolation_level="REPEATABLE READ",
+    )
+
+    @event.listens_for(engine, "connect")
+    def _read_only(connection: Any, record: Any) -> None:
+        _run(connection, "SET SESSION TRANSACTION READ ONLY")
+
+    return engine
+
+
+def connect_arguments(url: URL, connect_seconds: int) -> dict[str, Any]:
+    """What PyMySQL is to be told besides what SQLAlchemy tells it. Raises StoreError for options of no use."""
+    return {**_tls_arguments(url), "charset": "utf8mb4", "connect_timeout": connect_seconds, "local_infile": False}
+
+
+def without_tls_options(url: URL) -> URL:
+    """They are ours to read: SQLAlchemy and PyMySQL do not agree on which of them make it check the server."""
+    return url.difference_update_query(_TLS_OPTIONS)
+
+
+def set_up_session(connection: Connection) -> None:
+    """Make a new connection behave the same whatever the server's settings are."""
+    _run(connection, f"SET SESSION sql_mode = '{_SQL_MODE}', time_zone = '+00:00', default_storage_engine = InnoDB")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT @@max_allowed_packet")
+        connection.statement_bytes_max = int(cursor.fetchone()[0])
+
+
+def _tls_arguments(url: URL) -> dict[str, Any]:
+    """Without options TLS is used where a server on the network has it, and not checked, which is PyMySQL's way."""
+    unknown = [name for name in url.query if name.startswith("ssl") and name not in _TLS_OPTIONS]
+    if unknown:
+        raise StoreError(f"the database URL has the option {unknown[0]}; those of TLS are {', '.join(_TLS_OPTIONS)}")
+    options = {name: str(url.query[name]) for name in _TLS_OPTIONS if name in url.query}
+    if _truth(options, "ssl_disabled", default=not options and "unix_socket" in url.query):
+        return {"ssl_disabled": True}
+    options.pop("ssl_disabled", None)
+    if not options:
+        return {}
+    try:
+        return {"ssl": _checking_context(options)}
+    except OSError as error:
+        raise StoreError(f"the TLS files of the database URL cannot be used: {error}") from error
+
+
+def _checking_context(options: dict[str, str]) -> ssl.SSLContext:
+    """Certificate and name of the server are checked unless the options say otherwise."""
+    context = ssl.create_default_context(cafile=options.get("ssl_ca"))
+    # MySQL makes certificates for itself that newer Pythons would not take.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    is_checked = _truth(options, "ssl_verify_cert", default=True)
+    context.check_hostname = _truth(options, "ssl_verify_identity", default=is_checked) and is_checked
+    if not is_checked:
+        context.verify_mode = ssl.CERT_NONE
+    if "ssl_cert" in options:
+        context.load_cert_chain(options["ssl_cert"], options.get("ssl_key"), options.get("ssl_key_password"))
+    return context
+
+
+@cache
+def _unchecked_context() -> ssl.SSLContext:
+    """As PyMySQL makes one of no options."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _truth(options: dict[str, str], name: str, *, default: bool) -> bool:
+    if name not in options:
+        return default
+    truth = _TRUTHS.get(options[name].lower())
+    if truth is None:
+        raise StoreError(f"the option {name} of the database URL has to be true or false")
+    return truth
+
+
+def _writing_engine(url: URL, busy_seconds: float, stuck_seconds: int, connect_seconds: int) -> Engine:
+    engine = _engine(url, connect_seconds, pool_size=1, max_overflow=1, isolation_level="READ COMMITTED")
+    wait_seconds = max(1, int(busy_seconds))
+
+    @event.listens_for(engine, "connect")
+    def _bounded_waits(connection: Any, record: Any) -> None:
+        _run(connection, f"SET SESSION innodb_lock_wait_timeout = {wait_seconds}, lock_wait_timeout = {wait_seconds}")
+        # MySQL only knows how long nothing was asked, so there a new connection is made after every long pause.
+        silence = "idle_transaction_timeout" if _is_mariadb(connection) else "wait_timeout"
+        _run(connection, f"SET SESSION {silence} = {stuck_seconds}")
+
+    return engine
+
+
+def _engine(url: URL, connect_seconds: int, **options: Any) -> Engine:
+    arguments = connect_arguments(url, connect_seconds)
+    try:
+        engine = create_engine(without_tls_options(url), hide_parameters=True, connect_args=arguments, **options)
+    except (ArgumentError, TypeError, ValueError) as error:
+        raise _bad_option(error) from error
+
+    @event.listens_for(engine, "do_connect")
+    def _connect(dialect: Any, record: Any, positional: Any, named: Any) -> Connection:
+        # At once: from its first connection SQLAlchemy learns how names are to be quoted.
+        connection = _new_connection(*positional, **named)
+        set_up_session(connection)
+        return connection
+
+    return engine
+
+
+def _checked_kind(engine: Engine) -> str:
+    """SQLAlchemy's name of the server's kind. Raises StoreError for a version that is too old."""
+    dialect: Any = engine.dialect
+    name, oldest = ("MariaDB", OLDEST_MARIADB) if dialect.is_mariadb else ("MySQL", OLDEST_MYSQL)
+    version = tuple(part for part in dialect.server_version_info if isinstance(part, int))
+    if version < oldest:
+        found, needed = (".".join(map(str, numbers)) for numbers in (version, oldest))
+        raise StoreError(f"{name} {found} is too old: {needed} or newer is needed")
+    return name.lower()
+
+
+def _connected(path: str, connect_seconds: float) -> socket.socket:
+    """PyMySQL would leave the socket open when nobody listens."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.settimeout(connect_seconds)
+        connection.connect(path)
+    except OSError as error:
+        connection.close()
+        raise pymysql.err.OperationalError(_NOBODY_LISTENS, f"no connection to {path} ({error})") from error
+    return connection
+
+
+def _new_connection(*positional: Any, **named: Any) -> Connection:
+    try:
+        return Connection(*positional, **named)
+    except (TypeError, ValueError, ssl.SSLError) as error:
+        raise _bad_option(error) from error
+
+
+def _bad_option(error: Exception) -> StoreError:
+    return StoreError(f"the database URL has an option that cannot be used: {' '.join(str(error).split())}")
+
+
+def _is_mariadb(connection: Any) -> bool:
+    return "mariadb" in str(connection.get_server_info()).lower()
+
+
+def _run(connection: Any, statement: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)

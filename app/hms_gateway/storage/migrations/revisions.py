@@ -1,0 +1,109 @@
+"""Which revision of the schema a database has, and bringing it to ours."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from hms_gateway.metastore.ports.store import StoreError, StoreUnavailable
+from hms_gateway.storage.dialects.engines import BUSY_SECONDS_MAX, parse_url, writing_engine
+from hms_gateway.storage.schema.catalog import REVISION
+from hms_gateway.storage.sql.errors import MYSQL_KINDS, translated
+
+_MIGRATIONS = Path(__file__).parent
+_ADVISORY_LOCK = 0x686D7367
+
+
+def migrate(url: str) -> None:
+    """Bring the database's schema to the revision of this program; harmless when it is there already.
+
+    Several processes may do it at once. Raises StoreError when the schema is newer than the program, StoreUnavailable.
+    """
+    engine = writing_engine(parse_url(url))
+    try:
+        migrate_engine(engine)
+    finally:
+        engine.dispose()
+
+
+def revision_of(url: str) -> str | None:
+    """The revision the database has now, None for one without schema. Raises StoreError, StoreUnavailable."""
+    engine = writing_engine(parse_url(url))
+    try:
+        with translated(engine), engine.connect() as connection:
+            return current_revision(connection)
+    finally:
+        engine.dispose()
+
+
+def migrate_engine(engine: Engine) -> None:
+    """The same on an engine that is there already."""
+    with translated(engine), engine.begin() as connection, _one_at_a_time(connection):
+        if current_revision(connection) != REVISION:
+            _upgrade(connection)
+
+
+@contextmanager
+def _one_at_a_time(connection: Connection) -> Iterator[None]:
+    """Other processes that migrate this database wait meanwhile. A SQLite file is locked by the transaction itself."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
+    if connection.dialect.name not in MYSQL_KINDS:
+        yield
+        return
+    # Of the session, since every change of a table ends the transaction there; the name is one of the whole server.
+    name = {"name": sha256(f"hms-gateway {connection.engine.url.database}".encode()).hexdigest()}
+    if not connection.execute(text("SELECT GET_LOCK(:name, :seconds)"), {**name, "seconds": BUSY_SECONDS_MAX}).scalar():
+        raise StoreUnavailable("another process has been migrating the database for too long")
+    try:
+        yield
+    except SQLAlchemyError as error:
+        if current_revision(connection) == REVISION:
+            raise
+        raise StoreError(
+            "the migration failed on the way, and this kind of database cannot take a part of it back: restore the"
+            f" database, or drop and create it when it was empty ({type(error).__name__})"
+        ) from error
+    finally:
+        connection.execute(text("SELECT RELEASE_LOCK(:name)"), name)
+
+
+def check_revision(engine: Engine) -> None:
+    """Raise StoreError unless the database has exactly our revision."""
+    with translated(engine), engine.connect() as connection:
+        found = current_revision(connection)
+    if found is None:
+        raise StoreError("the database has no schema yet: run `hms-gateway migrate` first")
+    if found != REVISION:
+        raise StoreError(
+            f"the database's schema has revision {found}, this program needs {REVISION}:"
+            " run `hms-gateway migrate`, or a program as new as the database"
+        )
+
+
+def current_revision(connection: Connection) -> str | None:
+    """The revision Alembic has noted in the database, None for a database without schema."""
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+
+
+def _upgrade(connection: Connection) -> None:
+    # Only here, since importing Alembic costs a good part of the start.
+    from alembic import command
+    from alembic.config import Config
+    from alembic.util import CommandError
+
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    try:
+        command.upgrade(config, "head")
+    except CommandError as error:
+        raise StoreError(
+            f"the database's schema has revision {current_revision(connection)}, which this program does not know:"
+            " it belongs to a newer version"
+        ) from error

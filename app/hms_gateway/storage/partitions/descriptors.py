@@ -1,0 +1,128 @@
+"""Storage descriptors that partitions share: found by content, counted, gone with their last partition (design D6)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from functools import cache
+from typing import Any, Final, TypeAlias
+
+from sqlalchemy import Select, and_, bindparam, delete, func, insert, select, update
+
+from hms_gateway.metastore.ports.store import TableId
+from hms_gateway.storage.partitions.rows import Descriptor
+from hms_gateway.storage.schema.catalog import DESCRIPTORS
+from hms_gateway.storage.sql.filter_sql import bound_list, has_id_among, is_bound_among
+from hms_gateway.storage.sql.fragments import DescriptorContent, encode_columns, encode_descriptor
+from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.structs import FieldSchema, StorageDescriptor
+
+# Content, and the location that partitions' own ones are relative to.
+DescriptorKey: TypeAlias = tuple[DescriptorContent, str | None]
+
+_COLUMNS: Final = (
+    DESCRIPTORS.c.descriptor_id,
+    DESCRIPTORS.c.columns,
+    DESCRIPTORS.c.rest,
+    DESCRIPTORS.c.skew_locations,
+    DESCRIPTORS.c.base_location,
+)
+_BY_ID: Final = update(DESCRIPTORS).where(DESCRIPTORS.c.descriptor_id == bindparam("the_descriptor"))
+_ADD_TO_COUNT: Final = _BY_ID.values(partition_count=DESCRIPTORS.c.partition_count + bindparam("difference"))
+_REPLACE_COLUMNS: Final = _BY_ID.values(columns=bindparam("new_columns"), content_hash=bindparam("new_hash"))
+
+
+class Descriptors(Repository):
+    def load(self, ids: Iterable[int]) -> list[Descriptor]:
+        condition = has_id_among(DESCRIPTORS.c.descriptor_id, ids, self._dialect_name)
+        return self._found(select(*_COLUMNS).where(condition))
+
+    def of_table(self, table_id: TableId) -> list[Descriptor]:
+        return self._found(select(*_COLUMNS).where(DESCRIPTORS.c.table_id == table_id))
+
+    def ids_of(self, table_id: TableId, wanted: Iterable[DescriptorKey]) -> dict[DescriptorKey, int]:
+        """The ids of these descriptors; those that are new are stored, with no partition counted yet."""
+        keys = list(wanted)
+        known = self._known(table_id, {content.content_hash for content, _ in keys})
+        ids = {key: known.get((key[0].content_hash, key[1])) for key in keys}
+        new = [key for key, found in ids.items() if found is None]
+        if new:
+            # One unit of work runs at a time, so nobody else can take these ids.
+            first = (self._connection.execute(select(func.max(DESCRIPTORS.c.descriptor_id))).scalar() or 0) + 1
+            ids.update(zip(new, range(first, first + len(new)), strict=True))
+            self._connection.execute(insert(DESCRIPTORS), [_row(table_id, ids[key], *key) for key in new])
+        return {key: found for key, found in ids.items() if found is not None}
+
+    def add_to_counts(self, table_id: TableId, differences: Mapping[int | None, int]) -> None:
+        """So many partitions more or fewer use these descriptors; what nobody uses any more is deleted."""
+        changes = [
+            {"the_descriptor": descriptor_id, "difference": difference}
+            for descriptor_id, difference in differences.items()
+            if descriptor_id is not None and difference
+        ]
+        if not changes:
+            return
+        self._connection.execute(_ADD_TO_COUNT, changes)
+        if any(difference < 0 for difference in differences.values()):
+            unused = and_(DESCRIPTORS.c.table_id == table_id, DESCRIPTORS.c.partition_count == 0)
+            self._connection.execute(delete(DESCRIPTORS).where(unused))
+
+    def replace_columns(self, table_id: TableId, columns: Sequence[FieldSchema]) -> None:
+        """Give every descriptor of the table these columns."""
+        fragment = encode_columns(columns)
+        changes = [
+            {
+                "the_descriptor": descriptor.descriptor_id,
+                "new_columns": fragment,
+                "new_hash": descriptor.content.with_columns(fragment).content_hash,
+            }
+            for descriptor in self.of_table(table_id)
+        ]
+        if changes:
+            self._connection.execute(_REPLACE_COLUMNS, changes)
+
+    def _found(self, statement: Any) -> list[Descriptor]:
+        return [
+            Descriptor(descriptor_id, DescriptorContent(*content), base)
+            for descriptor_id, *content, base in self._connection.execute(statement)
+        ]
+
+    def _known(self, table_id: TableId, hashes: Iterable[str]) -> dict[tuple[str, str | None], int]:
+        values = {"the_table": table_id, "hashes": bound_list(hashes, self._dialect_name)}
+        rows = self._connection.execute(_with_hashes(self._dialect_name), values)
+        return {(content_hash, base): found for content_hash, base, found in rows}
+
+
+@cache
+def _with_hashes(dialect_name: str) -> Select[Any]:
+    columns = DESCRIPTORS.c.content_hash, DESCRIPTORS.c.base_location, DESCRIPTORS.c.descriptor_id
+    return select(*columns).where(
+        DESCRIPTORS.c.table_id == bindparam("the_table"),
+        is_bound_among(DESCRIPTORS.c.content_hash, "hashes", dialect_name),
+    )
+
+
+class ContentEncoder:
+    """Encodes the storage descriptors of one request, which are mostly equal but for the location."""
+
+    def __init__(self) -> None:
+        self._last = StorageDescriptor()
+        self._content = encode_descriptor(self._last)
+
+    def encode(self, descriptor: StorageDescriptor) -> DescriptorContent:
+        placeless = copy(descriptor)
+        placeless.location = None
+        if placeless != self._last:
+            self._last, self._content = placeless, encode_descriptor(placeless)
+        return self._content
+
+
+def _row(table_id: TableId, descriptor_id: int | None, content: DescriptorContent, base: str | None) -> dict[str, Any]:
+    return {
+        "descriptor_id": descriptor_id,
+        "table_id": table_id,
+        "content_hash": content.content_hash,
+        "columns": content.columns,
+        "rest": content.rest,
+        "skew_locations": content.skew_locations,
+        "base_location": base,
+        "partition_count": 0,
+    }

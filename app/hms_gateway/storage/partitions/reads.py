@@ -1,0 +1,244 @@
+"""Partitions as rows: reading, in the order of their names."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Select, bindparam, false, func, literal, select
+
+from hms_gateway.metastore.filters.binding import BoundFilter
+from hms_gateway.metastore.ports.store import PartitionId, Selection, StoredPartition, StoredTable
+from hms_gateway.metastore.vocabulary.locations import is_under
+from hms_gateway.metastore.vocabulary.partition_names import canonical_value, escape
+from hms_gateway.metastore.vocabulary.typed_values import ValueClass, class_sort_key, value_class
+from hms_gateway.storage.partitions.descriptors import Descriptors
+from hms_gateway.storage.partitions.partition_list import (
+    NAMES_AT_ONCE,
+    ROWS_AT_ONCE,
+    Lease,
+    PartitionList,
+    PartitionNames,
+    Rows,
+)
+from hms_gateway.storage.partitions.rows import ROW_COLUMNS, StructRows
+from hms_gateway.storage.schema.catalog import DESCRIPTORS, KEY_COLUMN_COUNT, PARTITIONS, TABLES
+from hms_gateway.storage.sql.errors import MYSQL_KINDS, is_storable
+from hms_gateway.storage.sql.filter_access import is_equality, narrow_keys
+from hms_gateway.storage.sql.filter_sql import (
+    has_id_among,
+    have_names,
+    hold,
+    key_column,
+    matches_text,
+    selects,
+    unindexed,
+)
+from hms_gateway.storage.sql.fragments import decode_texts
+from hms_gateway.storage.sql.paged_rows import PagedRows
+from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.structs import EncodedList
+from hms_gateway.structs.encoded import EncodedTexts
+
+# To see which of two conditions holds for fewer partitions; so many are read in less than a millisecond.
+LOOKED_AT_MAX: Final = 1_000
+# Made once: building a statement costs more than running it.
+_ONE_NAME: Final = select(PARTITIONS.c.part_name).where(
+    PARTITIONS.c.table_id == bindparam("the_table"), PARTITIONS.c.part_name == bindparam("the_name")
+)
+
+
+class PartitionReads(Repository):
+    # What keeps a snapshot open for a long list; without one, lists are read at once.
+    _lease: Lease | None = None
+
+    def partition(self, table: StoredTable, name: str) -> StoredPartition | None:
+        found = self.partitions(table, Selection(names=[name]))
+        return found[0] if found else None
+
+    def partitions(self, table: StoredTable, selection: Selection) -> list[StoredPartition]:
+        rows = self._rows(self._selected(table, selection, PARTITIONS.c.partition_id, *ROW_COLUMNS)).fetchall()
+        builder = StructRows(table.table)
+        builder.learn(Descriptors(self._connection).load({row[2] for row in rows if row[2] is not None}))
+        built = builder.build([row[1:] for row in rows])
+        return [
+            StoredPartition(PartitionId(row[0]), row[1], partition) for row, partition in zip(rows, built, strict=True)
+        ]
+
+    def partition_list(self, table: StoredTable, selection: Selection) -> EncodedList:
+        statement = self._selected(table, selection, *ROW_COLUMNS)
+        if self._lease is None or self._is_short(table, selection):
+            rows = self._rows(statement).fetchall()
+            return PartitionList(self._connection, table.table, len(rows), Rows(rows), self._loaded(rows), None)
+        cursor = self._rows(statement, is_long=True)
+        first = cursor.fetchmany(ROWS_AT_ONCE + 1)
+        if len(first) <= ROWS_AT_ONCE:
+            cursor.close()
+            return PartitionList(self._connection, table.table, len(first), Rows(first), self._loaded(first), None)
+        count = self.count_partitions(table, selection)
+        rows = Rows(first, cursor)
+        return PartitionList(
+            self._connection, table.table, count, rows, Descriptors(self._connection).load, self._lease
+        )
+
+    def partition_names(self, table: StoredTable, selection: Selection) -> list[str]:
+        names = selection.names or ()
+        if len(names) == 1 and selection == Selection(names=names):
+            return self._one_name(table, names[0])
+        return [row[0] for row in self._rows(self._selected(table, selection, PARTITIONS.c.part_name)).fetchall()]
+
+    def _one_name(self, table: StoredTable, name: str) -> list[str]:
+        """The name where there is such a partition."""
+        if not is_storable(name):
+            return []
+        return list(self._connection.execute(_ONE_NAME, {"the_table": table.table_id, "the_name": name}).scalars())
+
+    def partition_name_list(self, table: StoredTable, selection: Selection) -> list[str] | EncodedTexts:
+        bounds = (table.partition_count, selection.limit)
+        if self._lease is None or any(bound is not None and bound <= NAMES_AT_ONCE for bound in bounds):
+            return self.partition_names(table, selection)
+        cursor = self._rows(self._selected(table, selection, PARTITIONS.c.part_name), is_long=True)
+        first = cursor.fetchmany(ROWS_AT_ONCE + 1)
+        if len(first) <= ROWS_AT_ONCE:
+            cursor.close()
+            return [row[0] for row in first]
+        return PartitionNames(self._connection, self.count_partitions(table, selection), first, cursor, self._lease)
+
+    def partition_values(self, table: StoredTable, selection: Selection) -> list[list[str]]:
+        statement = self._selected(table, selection, PARTITIONS.c.part_values)
+        return [decode_texts(row[0]) for row in self._rows(statement).fetchall()]
+
+    def count_partitions(self, table: StoredTable, selection: Selection) -> int:
+        if selection.names is None and selection.partial_values is None and selection.filter is None:
+            statement = select(TABLES.c.partition_count).where(TABLES.c.table_id == table.table_id)
+            count = self._connection.execute(statement).scalar() or 0
+        else:
+            counted = select(func.count()).select_from(PARTITIONS).where(*self._conditions(table, selection))
+            count = self._connection.execute(counted).scalar_one()
+        return count if selection.limit is None else min(count, max(selection.limit, 0))
+
+    def outside_locations(self, table: StoredTable, selection: Selection | None = None) -> list[str]:
+        """Reads no partition as long as all descriptors have the table's location as their base."""
+        table_location = (table.table.sd and table.table.sd.location) or ""
+        statement = select(DESCRIPTORS.c.descriptor_id, DESCRIPTORS.c.base_location).where(
+            DESCRIPTORS.c.table_id == table.table_id
+        )
+        bases = {
+            descriptor_id: base
+            for descriptor_id, base in self._connection.execute(statement)
+            if base is None or not _lies_under(table_location, base)
+        }
+        if not bases:
+            return []
+        columns = PARTITIONS.c.descriptor_id, PARTITIONS.c.location, PARTITIONS.c.part_name
+        rows = self._selected(table, selection or Selection(), *columns).where(
+            has_id_among(PARTITIONS.c.descriptor_id, bases, self._dialect_name)
+        )
+        locations = (
+            below if bases[descriptor_id] is None else f"{bases[descriptor_id]}{f'/{name}' if below is None else below}"
+            for descriptor_id, below, name in self._rows(rows).fetchall()
+        )
+        outside = (found for found in locations if found and not _lies_under(table_location, found))
+        return list(dict.fromkeys(outside))
+
+    def _selected(self, table: StoredTable, selection: Selection, *columns: ColumnElement[Any]) -> Select[Any]:
+        statement = select(*columns).where(*self._conditions(table, selection))
+        # Without figures about the data SQLite would rather walk all names in order than sort the few it finds.
+        is_sorted_last = self._dialect_name == "sqlite" and _uses_keys(selection)
+        statement = statement.order_by(unindexed(PARTITIONS.c.part_name) if is_sorted_last else PARTITIONS.c.part_name)
+        return statement if selection.limit is None else statement.limit(max(selection.limit, 0))
+
+    def _conditions(self, table: StoredTable, selection: Selection) -> list[ColumnElement[bool]]:
+        conditions: list[ColumnElement[bool]] = []
+        if selection.filter is not None:
+            unindexed_keys = self._poor_keys(table, selection.filter)
+            conditions += selects(selection.filter, table.table_id, self._dialect_name, unindexed_keys)
+        if selection.names is not None:
+            conditions.append(have_names(table.table_id, selection.names, self._dialect_name))
+        if selection.partial_values is not None:
+            conditions += self._has_values(table, selection.partial_values)
+        if selection.filter is None and selection.names is None:
+            conditions.insert(0, PARTITIONS.c.table_id == table.table_id)
+        return conditions
+
+    def _poor_keys(self, table: StoredTable, filter: BoundFilter) -> set[int]:
+        """Keys whose index SQLite must not take, since that of another finds fewer partitions. A look at some tells."""
+        if self._dialect_name != "sqlite" or table.partition_count <= LOOKED_AT_MAX:
+            return set()
+        keys = narrow_keys(filter.root)
+        if len(keys) < 2:
+            return set()
+        best = min(keys, key=lambda position: self._count_some(hold(keys[position], table.table_id, "sqlite")))
+        return set(range(KEY_COLUMN_COUNT)) - ({best, best + 1} if is_equality(keys[best]) else {best})
+
+    def _count_some(self, conditions: Sequence[ColumnElement[bool]]) -> int:
+        some = select(literal(1)).select_from(PARTITIONS).where(*conditions).limit(LOOKED_AT_MAX)
+        return self._connection.execute(select(func.count()).select_from(some.subquery())).scalar_one()
+
+    def _has_values(self, table: StoredTable, wanted: Sequence[str | None]) -> list[ColumnElement[bool]]:
+        """Partial values are compared as text (semantics §4.6), which names are made of; keys let indexes help."""
+        keys = table.table.partitionKeys or []
+        if not all(is_storable(value) for value in wanted if value is not None):
+            return [false()]
+        components = [
+            None if value is None else f"{escape((key.name or '').lower())}={escape(canonical_value(value))}"
+            for key, value in zip(keys, wanted, strict=False)
+        ]
+        leading = components.index(None) if None in components else len(components)
+        prefix = "/".join(component for component in components[:leading] if component is not None)
+        if leading == len(keys):
+            return [PARTITIONS.c.part_name == prefix]
+        conditions: list[ColumnElement[bool]] = []
+        if leading:
+            # "0" is the character after "/".
+            conditions += [PARTITIONS.c.part_name >= prefix + "/", PARTITIONS.c.part_name < prefix + "0"]
+        is_exact = True
+        for position, value in enumerate(wanted[: len(keys)]):
+            if position < leading or value is None:
+                continue
+            kind = value_class(keys[position].type or "")
+            is_exact = is_exact and kind is ValueClass.TEXT
+            sort_key = class_sort_key(kind, value)
+            if sort_key is not None:
+                conditions.append(key_column(position) == sort_key)
+        return conditions if is_exact else [*conditions, self._has_name_like(keys, components)]
+
+    def _has_name_like(self, keys: Sequence[Any], components: Sequence[str | None]) -> ColumnElement[bool]:
+        """Values hold neither `/` nor `=` in a name, so a run of any characters cannot reach over its component."""
+        texts: list[str | None] = []
+        for position, key in enumerate(keys):
+            component = components[position] if position < len(components) else None
+            separator = "/" if position else ""
+            texts += [separator + component] if component else [f"{separator}{escape((key.name or '').lower())}=", None]
+        # Not the name itself: its beginning, which all have, would be looked up in the index of the names.
+        return matches_text(PARTITIONS.c.part_name.concat(""), texts, self._dialect_name)
+
+    def _rows(self, statement: Select[Any], *, is_long: bool = False) -> Any:
+        """The driver's cursor: no row objects where there may be a million."""
+        if is_long and self._dialect_name != "sqlite":
+            if self._dialect_name in MYSQL_KINDS:
+                return PagedRows(self._connection, statement, PARTITIONS.c.part_name)
+            # A cursor in the server, which SQLAlchemy reads ahead from. SQLite's own cursor reads row by row anyway.
+            options = {"stream_results": True, "max_row_buffer": ROWS_AT_ONCE}
+            return self._connection.execute(statement, execution_options=options)
+        return self._connection.execute(statement).cursor
+
+    def _is_short(self, table: StoredTable, selection: Selection) -> bool:
+        bounds = [table.partition_count, selection.limit, None if selection.names is None else len(selection.names)]
+        return any(bound is not None and bound <= ROWS_AT_ONCE for bound in bounds)
+
+    def _loaded(self, rows: Sequence[Any]) -> Any:
+        """The descriptors of rows that are read already, so that the list needs no connection."""
+        found = {
+            descriptor.descriptor_id: descriptor
+            for descriptor in Descriptors(self._connection).load({row[1] for row in rows if row[1] is not None})
+        }
+        return lambda ids: [found[descriptor_id] for descriptor_id in ids]
+
+
+def _uses_keys(selection: Selection) -> bool:
+    """Whether the index of a key may find the partitions: by a filter, or by values with none before them."""
+    values = selection.partial_values or [""]
+    return selection.filter is not None or (values[0] is None and any(values))
+
+
+def _lies_under(table_location: str, location: str) -> bool:
+    return bool(table_location) and is_under(table_location, location)

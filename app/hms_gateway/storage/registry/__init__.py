@@ -1,0 +1,1 @@
+"""Repositories of the small aggregates and of kept outcomes."""

@@ -1,0 +1,1 @@
+"""SQL that many repositories share: filters, fragments, counters, errors."""

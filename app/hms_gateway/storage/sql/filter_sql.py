@@ -1,0 +1,324 @@
+"""Patterns, lists of texts and partition filters as SQL conditions."""
+
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
+from functools import partial
+from operator import eq, ge, gt, le, lt, ne
+from typing import Any, Final, TypeAlias
+
+import msgspec
+from sqlalchemy import (
+    ARRAY,
+    Column,
+    ColumnElement,
+    Select,
+    Text,
+    and_,
+    bindparam,
+    false,
+    func,
+    literal,
+    literal_column,
+    not_,
+    or_,
+    select,
+    true,
+    union_all,
+)
+from sqlalchemy.sql.elements import Grouping, UnaryExpression
+from sqlalchemy.sql.operators import custom_op
+from sqlalchemy.sql.selectable import TableValuedAlias
+
+from hms_gateway.metastore.filters.binding import (
+    BoundAnd,
+    BoundBetween,
+    BoundComparison,
+    BoundFilter,
+    BoundIn,
+    BoundIsNull,
+    BoundLike,
+    BoundMultiIn,
+    BoundNode,
+    BoundOr,
+    Operator,
+    null_key,
+)
+from hms_gateway.metastore.ports.store import StoreError
+from hms_gateway.metastore.vocabulary.patterns import Pattern
+from hms_gateway.storage.schema.catalog import FURTHER_KEYS, KEY_COLUMN_COUNT, KEY_COLUMNS, PARTITIONS
+from hms_gateway.storage.sql.errors import check_text, is_storable
+from hms_gateway.storage.sql.filter_access import leading_alternatives
+
+Condition: TypeAlias = ColumnElement[bool]
+
+CONDITIONS_MAX: Final = 5_000  # making and planning the statement takes a second
+_LIKE_CHARACTERS_MAX: Final = 10_000  # SQLite refuses longer patterns than 50,000 bytes
+_GROUP: Final = 100  # SQLite counts a chain of ORs as deep as it is long and stops at 1,000
+
+OPERATORS: Final[dict[Operator, Callable[[Any, Any], Condition]]] = {
+    Operator.EQUAL: eq,
+    Operator.NOT_EQUAL: ne,
+    Operator.LESS: lt,
+    Operator.LESS_OR_EQUAL: le,
+    Operator.GREATER: gt,
+    Operator.GREATER_OR_EQUAL: ge,
+}
+
+
+def is_among(column: ColumnElement[Any], texts: Iterable[str], dialect_name: str) -> Condition:
+    """`column IN (texts)` for any number of texts, as one bound value. Texts no database can hold match nothing."""
+    wanted = bound_list((text for text in texts if is_storable(text)), dialect_name)
+    return _is_in_list(column, partial(bindparam, None, wanted), dialect_name)
+
+
+def has_id_among(column: ColumnElement[Any], ids: Iterable[int], dialect_name: str) -> Condition:
+    """`column IN (ids)` for any number of ids, as one bound value."""
+    return _is_in_list(column, partial(bindparam, None, bound_list(ids, dialect_name)), dialect_name)
+
+
+def is_bound_among(column: ColumnElement[Any], parameter: str, dialect_name: str) -> Condition:
+    """The same as a part of a statement that is made once; the parameter's value is `bound_list`."""
+    return _is_in_list(column, partial(bindparam, parameter), dialect_name)
+
+
+def bound_list(values: Iterable[int | str], dialect_name: str) -> object:
+    """Ids, or texts that a database can hold (`is_storable`)."""
+    return msgspec.json.encode(list(values)).decode() if dialect_name == "sqlite" else list(values)
+
+
+def _is_in_list(column: ColumnElement[Any], bound: Callable[..., Any], dialect_name: str) -> Condition:
+    """`bound` makes the parameter when it is told the type."""
+    if dialect_name == "postgresql":
+        item = Text() if isinstance(column.type, Text) else column.type
+        return column == func.any(bound(type_=ARRAY(item)))
+    if dialect_name == "sqlite":
+        return column.in_(select(func.json_each(bound(type_=Text)).table_valued("value").c.value))
+    return column.in_(bound(expanding=True))
+
+
+def with_bound_ids(rows: Select[Any], column: ColumnElement[Any], dialect_name: str) -> Select[Any]:
+    """The rows whose `column` is one of the ids that the parameter `ids` lists; in no order."""
+    if dialect_name != "postgresql":
+        return rows.where(is_bound_among(column, "ids", dialect_name))
+    each = func.unnest(bindparam("ids", type_=ARRAY(column.type))).table_valued("wanted").render_derived()
+    return looked_up(rows.where(column == each.c.wanted), each)
+
+
+def with_bound_pairs(rows: Select[Any], first: Column[str], second: Column[str], dialect_name: str) -> Select[Any]:
+    """The rows with these texts in both columns, by the parameters `firsts` and `seconds`, and perhaps some others."""
+    if dialect_name != "postgresql":
+        among = (is_bound_among(first, "firsts", dialect_name), is_bound_among(second, "seconds", dialect_name))
+        return rows.where(*among)
+    firsts, seconds = (bindparam(name, type_=ARRAY(Text)) for name in ("firsts", "seconds"))
+    each = func.unnest(firsts, seconds).table_valued("first", "second", name="pair").render_derived()
+    return looked_up(rows.where(first == each.c.first, second == each.c.second), each)
+
+
+def bound_pairs(pairs: Collection[tuple[str, str]], dialect_name: str) -> dict[str, object]:
+    """The values of the parameters of `with_bound_pairs`, for texts that a database can hold (`is_storable`)."""
+    firsts, seconds = ([pair[number] for pair in pairs] for number in (0, 1))
+    return {"firsts": bound_list(firsts, dialect_name), "seconds": bound_list(seconds, dialect_name)}
+
+
+def looked_up(rows: Select[Any], each: TableValuedAlias) -> Select[Any]:
+    """`rows` for each row of `each`, one after the other.
+
+    For PostgreSQL, which would rather read all of a table while it has no figures about it, and keeps to that plan
+    while the table grows. OFFSET makes it look up one by one.
+    """
+    found = rows.offset(literal_column("0")).correlate(each).lateral()
+    return select(found).select_from(each.join(found, true())).correlate(None)
+
+
+def have_names(table_id: int, names: Sequence[str], dialect_name: str) -> Condition:
+    """The condition for the PARTITIONS of a table with any number of names."""
+    of_table = PARTITIONS.c.table_id == table_id
+    if len(names) == 1:
+        return and_(of_table, PARTITIONS.c.part_name == names[0]) if is_storable(names[0]) else false()
+    if dialect_name != "postgresql":
+        return and_(of_table, is_among(PARTITIONS.c.part_name, names, dialect_name))
+    wanted = [name for name in names if is_storable(name)]
+    each = func.unnest(bindparam(None, wanted, type_=ARRAY(Text))).table_valued("wanted").render_derived()
+    ids = looked_up(select(PARTITIONS.c.partition_id).where(of_table, PARTITIONS.c.part_name == each.c.wanted), each)
+    return PARTITIONS.c.partition_id == func.any(func.array(ids.scalar_subquery()))
+
+
+def matches_pattern(column: ColumnElement[Any], pattern: Pattern | None, dialect_name: str) -> Condition | None:
+    """A name pattern or LIKE over a column of binary collation; None when every text matches, as without a pattern.
+
+    Patterns that fold case are for columns that hold lower-cased names.
+    """
+    if pattern is None or pattern.matches_everything:
+        return None
+    texts, others = pattern.literals, pattern.without_literals
+    conditions = [is_among(column, texts, dialect_name)] if texts else []
+    if dialect_name == "sqlite":
+        # Its LIKE ignores case.
+        conditions += [column.op("GLOB")(text) for text in others.glob_alternatives() if _is_usable(text)]
+    else:
+        conditions += [column.like(text, escape="!") for text in others.like_alternatives("!") if _is_usable(text)]
+    return any_of(conditions)
+
+
+def matches_text(column: ColumnElement[Any], texts: Sequence[str | None], dialect_name: str) -> Condition:
+    """`column` is the concatenation of `texts`, where None stands for any run of characters."""
+    if dialect_name == "sqlite":
+        glob = "".join("*" if text is None else _escaped_glob(text) for text in texts)
+        return column.op("GLOB")(glob)
+    escapes = str.maketrans({character: "!" + character for character in "%_!"})
+    return column.like("".join("%" if text is None else text.translate(escapes) for text in texts), escape="!")
+
+
+def selects(
+    bound: BoundFilter, table_id: int, dialect_name: str, unindexed_keys: Container[int] = ()
+) -> list[Condition]:
+    """The conditions for the PARTITIONS of a table that `filters.evaluate` selects.
+
+    Indexes of `unindexed_keys` are not used. Raises StoreError when there are too many conditions, UnstorableText for
+    an operand no database can take.
+    """
+    of_table = PARTITIONS.c.table_id == table_id
+    translator = _Translator(dialect_name, unindexed_keys)
+    leading = leading_alternatives(bound.root) if dialect_name == "sqlite" else None
+    if leading is None:
+        return [of_table, translator.node(bound.root)]
+    each = [
+        select(PARTITIONS.c.partition_id).where(of_table, condition).correlate(None)
+        for condition in translator.alternatives(leading)
+    ]
+    rest = [one for one in (bound.root.children if isinstance(bound.root, BoundAnd) else ()) if one is not leading]
+    found = PARTITIONS.c.partition_id.in_(union_all(*each))
+    return [unindexed(PARTITIONS.c.table_id) == table_id, found, *map(translator.node, rest)]
+
+
+def hold(conditions: Sequence[BoundNode], table_id: int, dialect_name: str) -> list[Condition]:
+    """The conditions for the PARTITIONS of a table for which some conditions of a filter hold. Raises as `selects`."""
+    translator = _Translator(dialect_name)
+    return [PARTITIONS.c.table_id == table_id, *map(translator.node, conditions)]
+
+
+def unindexed(column: ColumnElement[Any]) -> ColumnElement[Any]:
+    """The column as a value, so that no index of it is used: its conditions leave most rows."""
+    return UnaryExpression(column, operator=custom_op("+"), type_=column.type)
+
+
+def key_column(position: int) -> ColumnElement[Any]:
+    """Where the sort key of a partition value is found."""
+    if position < KEY_COLUMN_COUNT:
+        return KEY_COLUMNS[position]
+    key = select(FURTHER_KEYS.c.sort_key).where(
+        FURTHER_KEYS.c.partition_id == PARTITIONS.c.partition_id, FURTHER_KEYS.c.position == position
+    )
+    return key.correlate(PARTITIONS).scalar_subquery()
+
+
+class _Translator:
+    def __init__(self, dialect_name: str, unindexed_keys: Container[int] = ()) -> None:
+        self._dialect_name = dialect_name
+        self._unindexed_keys = unindexed_keys
+        self._conditions = 0
+
+    def node(self, node: BoundNode) -> Condition:
+        self._count(1)
+        match node:
+            case BoundAnd(children):
+                return all_of([self.node(child) for child in children])
+            case BoundOr():
+                return any_of(self.alternatives(node))
+            case BoundComparison(position, _, operator, operand):
+                return OPERATORS[operator](self._key(position), _text(operand))
+            case BoundLike(position, pattern):
+                key = self._key(position)
+                condition = matches_pattern(key, pattern, self._dialect_name)
+                return key.is_not(None) if condition is None else condition
+            case BoundBetween(position, _, low, high, negated):
+                key = self._key(position)
+                if negated:
+                    return or_(key < _text(low), key > _text(high))
+                return and_(key >= _text(low), key <= _text(high))
+            case BoundIn(position, _, operands, negated):
+                return self._in(position, operands, negated)
+            case BoundIsNull(position, kind, negated):
+                key, null = self._key(position), null_key(kind)
+                if null is None:
+                    return key.is_not(None) if negated else key.is_(None)
+                return key != null if negated else key == null
+            case BoundMultiIn(positions, rows, negated):
+                conditions = self._multi_in(positions, rows, negated)
+                return all_of(conditions) if negated else any_of(conditions)
+
+    def alternatives(self, node: BoundOr | BoundMultiIn) -> list[Condition]:
+        """What is joined by OR. Equalities of one key become one IN: engines spell a list of days that way."""
+        if isinstance(node, BoundMultiIn):
+            return self._multi_in(node.positions, node.rows, negated=False)
+        operands: dict[int, dict[str, None]] = {}
+        others: list[BoundNode] = []
+        for child in node.children:
+            if isinstance(child, BoundComparison) and child.operator is Operator.EQUAL:
+                operands.setdefault(child.position, {})[child.operand] = None
+            else:
+                others.append(child)
+        conditions = [self._in(position, list(texts), negated=False) for position, texts in operands.items()]
+        return conditions + [self.node(child) for child in others]
+
+    def _in(self, position: int, operands: Sequence[str], negated: bool) -> Condition:
+        key = self._key(position)
+        if len(operands) == 1:
+            text = _text(operands[0])
+            return key != text if negated else key == text
+        among = is_among(key, operands, self._dialect_name)
+        return and_(key.is_not(None), not_(Grouping(among))) if negated else among
+
+    def _multi_in(self, positions: Sequence[int], rows: Sequence[Sequence[str]], negated: bool) -> list[Condition]:
+        """A condition for each row, or one for all."""
+        if len(positions) == 1:
+            return [self._in(positions[0], [row[0] for row in rows], negated)]
+        compare, join = (ne, any_of) if negated else (eq, all_of)
+        keys = [self._key(position) for position in positions]
+        return [join([compare(key, _text(text)) for key, text in zip(keys, row, strict=True)]) for row in rows]
+
+    def _key(self, position: int) -> ColumnElement[Any]:
+        key = key_column(position)
+        return unindexed(key) if position in self._unindexed_keys else key
+
+    def _count(self, conditions: int) -> None:
+        self._conditions += conditions
+        if self._conditions > CONDITIONS_MAX:
+            raise StoreError(f"a filter of more than {CONDITIONS_MAX} conditions besides equality cannot be evaluated")
+
+
+def _text(operand: str) -> ColumnElement[str]:
+    check_text("filter value", operand)
+    return literal(operand, Text)
+
+
+def any_of(conditions: Sequence[Condition]) -> Condition:
+    """Joined by OR, however many there are."""
+    return _grouped(or_, conditions) if conditions else false()
+
+
+def all_of(conditions: Sequence[Condition]) -> Condition:
+    """Joined by AND, however many there are; at least one."""
+    return _grouped(and_, conditions)
+
+
+def _grouped(combine: Callable[..., Condition], conditions: Sequence[Condition]) -> Condition:
+    while len(conditions) > _GROUP:
+        conditions = [
+            _Group(combine(*conditions[start : start + _GROUP])) for start in range(0, len(conditions), _GROUP)
+        ]
+    return _Group(combine(*conditions))
+
+
+class _Group(Grouping[bool]):
+    """Parentheses that stay: SQLAlchemy would take an OR inside an OR apart, by its operator."""
+
+    inherit_cache = True
+    operator = None
+
+
+def _is_usable(text: str) -> bool:
+    return len(text) <= _LIKE_CHARACTERS_MAX and is_storable(text)
+
+
+def _escaped_glob(text: str) -> str:
+    return "".join(f"[{character}]" if character in "*?[" else character for character in text)

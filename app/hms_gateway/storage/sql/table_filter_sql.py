@@ -1,0 +1,60 @@
+"""What of a table filter the database can tell (semantics §2.6): which tables need not be looked at.
+
+Parameters are one text there, and owners may be ordered otherwise than here, so the conditions let more tables through
+than the filter selects, never fewer.
+"""
+
+from typing import Any
+
+import msgspec
+from sqlalchemy import BigInteger, ColumnElement, false, func, literal
+
+from hms_gateway.metastore.filters.binding import Operator
+from hms_gateway.metastore.filters.table_filter import (
+    TableAnd,
+    TableComparison,
+    TableField,
+    TableFilter,
+    TableLike,
+    TableNode,
+    TableOr,
+)
+from hms_gateway.storage.schema.catalog import TABLES
+from hms_gateway.storage.sql.errors import is_storable
+from hms_gateway.storage.sql.filter_sql import OPERATORS, Condition, all_of, any_of
+
+
+def may_match(filter: TableFilter, dialect_name: str) -> Condition | None:
+    """A condition on TABLES that holds for all tables the filter selects; None where there is none."""
+    return _Translator(dialect_name).node(filter.root)
+
+
+class _Translator:
+    def __init__(self, dialect_name: str) -> None:
+        self._dialect_name = dialect_name
+
+    def node(self, node: TableNode) -> Condition | None:
+        match node:
+            case TableAnd(children):
+                known = [condition for condition in map(self.node, children) if condition is not None]
+                return all_of(known) if known else None
+            case TableOr(children):
+                conditions = [self.node(child) for child in children]
+                known = [condition for condition in conditions if condition is not None]
+                return any_of(known) if len(known) == len(conditions) else None
+            case TableComparison(TableField.LAST_ACCESS, _, operator, operand):
+                return OPERATORS[operator](TABLES.c.last_access_time, literal(operand, BigInteger))
+            case TableComparison(TableField.OWNER, _, Operator.EQUAL, str() as owner):
+                return TABLES.c.owner == owner if is_storable(owner) else false()
+            case TableComparison(TableField.OWNER) | TableLike(TableField.OWNER):
+                return TABLES.c.owner.is_not(None)
+            case TableComparison() | TableLike():
+                return self._has_parameter(node.parameter or "")
+
+    def _has_parameter(self, name: str) -> Condition:
+        """Its name stands somewhere in the parameters, written as they are."""
+        if not is_storable(name):
+            return false()
+        find: Any = func.strpos if self._dialect_name == "postgresql" else func.instr
+        position: ColumnElement[int] = find(TABLES.c.parameters, msgspec.json.encode(name).decode())
+        return position > 0

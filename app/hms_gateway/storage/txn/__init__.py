@@ -1,0 +1,1 @@
+"""Repositories of transactions, locks, write ids, compactions and leases."""

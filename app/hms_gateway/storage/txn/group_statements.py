@@ -1,0 +1,87 @@
+"""The statements of groups of units of work (`txn_groups`), made once: making one costs as much as running it.
+
+Those about some rows take their ids as one parameter, `ids`.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from sqlalchemy import ColumnElement, Executable, bindparam, delete, insert, literal_column, select, update
+
+from hms_gateway.storage.schema.catalog import CATALOG, OUTCOMES
+from hms_gateway.storage.schema.txn import COMPLETED_COMPONENTS, LOCKS, TXN_COMPONENTS, TXN_COUNTERS, TXNS
+from hms_gateway.storage.sql.database_clock import DATABASE_NOW
+from hms_gateway.storage.sql.filter_sql import is_bound_among, with_bound_ids, with_bound_pairs
+from hms_gateway.storage.txn.locks import LOCK_ROWS
+from hms_gateway.storage.txn.state import COMPONENT_COLUMNS
+from hms_gateway.txn.rules.transactions import State
+
+Values: TypeAlias = Mapping[str, object]
+Rows: TypeAlias = Sequence[Sequence[Any]]
+
+
+class Statement(NamedTuple):
+    """A statement and the values of its parameters. Insertions may have several rows of them."""
+
+    sql: Executable
+    values: Values | Sequence[Values]
+
+
+# Where SQLite does not see to it, this lets one writer change the catalog at a time.
+LOCK_CATALOG: Final = select(CATALOG.c.last_event_id).with_for_update()
+COUNTERS: Final = select(TXN_COUNTERS.c.name, TXN_COUNTERS.c.last_id)
+COUNTERS_AND_NOW: Final = COUNTERS.add_columns(DATABASE_NOW.scalar_subquery())
+OPEN_IDS: Final = (
+    select(TXNS.c.txn_id).where(TXNS.c.state == State.OPEN.value).order_by(TXNS.c.txn_id).limit(bindparam("limit"))
+)
+NEW_COUNTER: Final = insert(TXN_COUNTERS)
+NEW_TXN: Final = insert(TXNS)
+NEW_WRITE: Final = insert(TXN_COMPONENTS)
+NEW_LOCK: Final = insert(LOCKS)
+NEW_OUTCOME: Final = insert(OUTCOMES)
+SET_COUNTER: Final = (
+    update(TXN_COUNTERS).where(TXN_COUNTERS.c.name == bindparam("the_name")).values(last_id=bindparam("last_id"))
+)
+SET_BLOCKER: Final = (
+    update(LOCKS)
+    .where(LOCKS.c.lock_id == bindparam("the_lock"), LOCKS.c.is_acquired.is_(False))
+    .values(blocked_by_lock=bindparam("blocker"), blocked_by_component=bindparam("number"))
+)
+
+
+class GroupStatements:
+    """For one kind of database."""
+
+    def __init__(self, dialect_name: str) -> None:
+        def among(column: ColumnElement[Any]) -> ColumnElement[bool]:
+            return is_bound_among(column, "ids", dialect_name)
+
+        now_ms: ColumnElement[Any] = bindparam("now_ms")
+        open_txns = update(TXNS).where(among(TXNS.c.txn_id), TXNS.c.state == State.OPEN.value)
+        components = select(*(TXN_COMPONENTS.c[name] for name in COMPONENT_COLUMNS))
+        of_txns = among(TXN_COMPONENTS.c.txn_id)
+        self.txns = with_bound_ids(select(TXNS), TXNS.c.txn_id, dialect_name)
+        self.components = with_bound_ids(components, TXN_COMPONENTS.c.txn_id, dialect_name)
+        self.requests = with_bound_ids(LOCK_ROWS, LOCKS.c.lock_id, dialect_name)
+        self.commit = open_txns.values(state=State.COMMITTED.value, ended_ms=now_ms)
+        self.refresh_txns = open_txns.values(last_heartbeat_ms=now_ms)
+        self.complete = insert(COMPLETED_COMPONENTS).from_select(list(COMPONENT_COLUMNS), components.where(of_txns))
+        self.delete_components = delete(TXN_COMPONENTS).where(of_txns)
+        # Not as a parameter, so that the index over locks with a transaction is known to have them all.
+        has_txn = LOCKS.c.txn_id > literal_column("0")
+        self.delete_locks_of_txns = delete(LOCKS).where(among(LOCKS.c.txn_id), has_txn)
+        self.delete_locks = delete(LOCKS).where(among(LOCKS.c.lock_id))
+        self.refresh_locks = (
+            update(LOCKS).where(among(LOCKS.c.lock_id), LOCKS.c.txn_id == 0).values(last_heartbeat_ms=now_ms)
+        )
+        outcomes = select(OUTCOMES.c.principal, OUTCOMES.c.call_key)
+        self.outcomes = with_bound_pairs(outcomes, OUTCOMES.c.principal, OUTCOMES.c.call_key, dialect_name)
+        self.grant = (
+            update(LOCKS)
+            .where(among(LOCKS.c.lock_id))
+            .values(is_acquired=True, acquired_ms=now_ms, blocked_by_lock=None, blocked_by_component=None)
+        )
+
+
+group_statements: Final = cache(GroupStatements)

@@ -1,0 +1,343 @@
+"""Transactions as rows, and what they wrote."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from sqlalchemy import (
+    Connection,
+    bindparam,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
+
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.remembering import remembered
+from hms_gateway.storage.schema.txn import (
+    COMPLETED_COMPONENTS,
+    LOCKS,
+    REPLICATED_TXNS,
+    TXN_COMPONENTS,
+    TXN_COUNTERS,
+    TXNS,
+    WRITE_SETS,
+)
+from hms_gateway.storage.sql.counters import next_ids
+from hms_gateway.storage.sql.database_clock import DATABASE_NOW
+from hms_gateway.storage.sql.errors import check_name, check_text, is_storable
+from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
+from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.structs import TxnInfo, TxnState, TxnType
+from hms_gateway.txn.ports.txn import Client
+from hms_gateway.txn.rules.locks import LockId, TxnId
+from hms_gateway.txn.rules.names import Target
+from hms_gateway.txn.rules.transactions import CommittedWrite, Operation, State, Txn, Unfinished, Write
+
+_OBJECT: Final = ("db_name", "table_name", "partition_name")
+COMPONENT_COLUMNS: Final = ("txn_id", *_OBJECT, "operation", "write_id")
+
+# Finding a member of an enumeration by its value takes longer than all else that is done for a row of a long list.
+_TYPES: Final = {int(type): type for type in TxnType}
+_OPEN_TEXT: Final = State.OPEN.value
+_OPEN: Final = int(TxnState.OPEN)
+_ABORTED: Final = int(TxnState.ABORTED)
+
+_LAST_ID: Final = select(TXN_COUNTERS.c.last_id).where(TXN_COUNTERS.c.name == bindparam("the_name"))
+_BY_ID: Final = select(TXNS).where(TXNS.c.txn_id == bindparam("the_txn"))
+_OLDEST_OPEN: Final = select(TXNS.c.txn_id).where(TXNS.c.state == State.OPEN.value).order_by(TXNS.c.txn_id).limit(1)
+_UNFINISHED: Final = TXNS.c.state.in_([State.OPEN.value, State.ABORTED.value])
+_ALL_UNFINISHED: Final = select(TXNS.c.txn_id, TXNS.c.state, TXNS.c.txn_type).where(_UNFINISHED).order_by(TXNS.c.txn_id)
+_UNFINISHED_INFOS: Final = (
+    select(
+        TXNS.c.txn_id,
+        TXNS.c.state,
+        TXNS.c.user_name,
+        TXNS.c.host_name,
+        TXNS.c.agent_info,
+        TXNS.c.reason,
+        TXNS.c.started_ms,
+        TXNS.c.last_heartbeat_ms,
+    )
+    .where(_UNFINISHED)
+    .order_by(TXNS.c.txn_id)
+)
+_HEARTBEAT: Final = (
+    update(TXNS)
+    .where(TXNS.c.txn_id == bindparam("the_txn"), TXNS.c.state == State.OPEN.value)
+    .values(last_heartbeat_ms=bindparam("now_ms"))
+)
+_COMMIT: Final = (
+    update(TXNS)
+    .where(TXNS.c.txn_id == bindparam("the_txn"), TXNS.c.state == State.OPEN.value)
+    .values(state=State.COMMITTED.value, ended_ms=bindparam("now_ms"))
+)
+_LOCKS_OF_TXN: Final = delete(LOCKS).where(LOCKS.c.txn_id == bindparam("the_txn"), LOCKS.c.txn_id > 0)
+_WRITES: Final = select(*(TXN_COMPONENTS.c[name] for name in COMPONENT_COLUMNS)).where(
+    TXN_COMPONENTS.c.txn_id == bindparam("the_txn")
+)
+_COMPLETE: Final = insert(COMPLETED_COMPONENTS).from_select(list(COMPONENT_COLUMNS), _WRITES)
+_FORGET_WRITES: Final = delete(TXN_COMPONENTS).where(TXN_COMPONENTS.c.txn_id == bindparam("the_txn"))
+_REFUSED_LOCK: Final = select(TXNS).where(TXNS.c.refused_lock == bindparam("the_lock"))
+
+
+class TxnStateReads(Repository):
+    def high_water_mark(self) -> TxnId:
+        return TxnId(self._connection.execute(_LAST_ID, {"the_name": "txn"}).scalar() or 0)
+
+    def unfinished(self) -> list[Unfinished]:
+        return _unfinished(self._connection.execute(_ALL_UNFINISHED).cursor.fetchall())
+
+    def unfinished_txns(self) -> list[Txn]:
+        rows = self._connection.execute(select(TXNS).where(_UNFINISHED).order_by(TXNS.c.txn_id))
+        return [txn_of(row) for row in rows]
+
+    def txns(self, txn_ids: Sequence[int]) -> list[Txn]:
+        condition = has_id_among(TXNS.c.txn_id, txn_ids, self._dialect_name)
+        return [txn_of(row) for row in self._connection.execute(select(TXNS).where(condition).order_by(TXNS.c.txn_id))]
+
+    def txn_infos(self) -> list[TxnInfo]:
+        return [
+            TxnInfo(txn_id, _OPEN if state == _OPEN_TEXT else _ABORTED, user, host, agent, None, reason, started, beat)
+            for txn_id, state, user, host, agent, reason, started, beat in self._connection.execute(
+                _UNFINISHED_INFOS
+            ).cursor.fetchall()
+        ]
+
+    def completed_changes(self, table: Target) -> list[tuple[int, int]]:
+        if not all(is_storable(name) for name in table if name is not None):
+            return []
+        completed = COMPLETED_COMPONENTS.c
+        statement = select(completed.txn_id, completed.write_id).where(
+            completed.db_name == table.db_name,
+            completed.table_name == (table.table_name or ""),
+            completed.operation.in_([Operation.UPDATE.value, Operation.DELETE.value]),
+        )
+        return [(row.txn_id, row.write_id or 0) for row in self._connection.execute(statement)]
+
+
+class TxnStateWrites(TxnStateReads):
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        super().__init__(connection)
+        self._clock = clock
+        self._now_ms: int | None = None
+
+    def now_ms(self) -> int:
+        """One time for the whole unit of work. The process that writes a SQLite file is its server."""
+        if self._now_ms is None:
+            if self._dialect_name == "sqlite":
+                self._now_ms = self._clock.milliseconds()
+            else:
+                self._now_ms = self._connection.execute(DATABASE_NOW).scalar_one()
+        return self._now_ms
+
+    def insert_txns(self, count: int, type: TxnType, client: Client) -> list[TxnId]:
+        if count <= 0:
+            return []
+        last = self._next_ids("txn", count)
+        ids = range(last - count + 1, last + 1)
+        oldest = self._connection.execute(_OLDEST_OPEN).scalar()
+        rows = txn_insertions(ids, type, client, self.now_ms(), ids[0] if oldest is None else oldest)
+        self._connection.execute(insert(TXNS), rows)
+        return [TxnId(txn_id) for txn_id in ids]
+
+    def txn(self, txn_id: int) -> Txn | None:
+        row = self._connection.execute(_BY_ID, {"the_txn": txn_id}).first()
+        return None if row is None else txn_of(row)
+
+    def txns_between(self, first: int, last: int) -> list[Unfinished]:
+        statement = (
+            select(TXNS.c.txn_id, TXNS.c.state, TXNS.c.txn_type)
+            .where(TXNS.c.txn_id.between(first, last), _UNFINISHED)
+            .order_by(TXNS.c.txn_id)
+        )
+        return _unfinished(self._connection.execute(statement))
+
+    def count_open(self) -> int:
+        statement = select(func.count()).select_from(TXNS).where(TXNS.c.state == State.OPEN.value)
+        return self._connection.execute(statement).scalar_one()
+
+    def skip_txn_ids(self, last: TxnId) -> None:
+        newest = self.high_water_mark()
+        if last > newest:
+            self._next_ids("txn", last - newest)
+
+    def replicated(self, policy: str, source_ids: Sequence[int]) -> dict[int, TxnId]:
+        if not is_storable(policy):
+            return {}
+        columns = (REPLICATED_TXNS.c.source_txn_id, REPLICATED_TXNS.c.txn_id)
+        among = has_id_among(REPLICATED_TXNS.c.source_txn_id, source_ids, self._dialect_name)
+        rows = self._connection.execute(select(*columns).where(REPLICATED_TXNS.c.policy == policy, among))
+        return {source_id: TxnId(txn_id) for source_id, txn_id in rows}
+
+    def insert_replicated(self, policy: str, txn_ids: Mapping[int, TxnId]) -> None:
+        check_name("policy", policy, self._dialect_name)
+        rows = [
+            {"policy": policy, "source_txn_id": source_id, "txn_id": txn_id} for source_id, txn_id in txn_ids.items()
+        ]
+        if rows:
+            self._connection.execute(insert(REPLICATED_TXNS), rows)
+
+    def refresh_txns(self, txn_ids: Sequence[TxnId]) -> None:
+        if len(txn_ids) == 1:
+            self._connection.execute(_HEARTBEAT, {"the_txn": txn_ids[0], "now_ms": self.now_ms()})
+        elif txn_ids:
+            condition = has_id_among(TXNS.c.txn_id, txn_ids, self._dialect_name)
+            statement = update(TXNS).where(condition, TXNS.c.state == State.OPEN.value)
+            self._connection.execute(statement.values(last_heartbeat_ms=self.now_ms()))
+
+    def abort_txns(self, txn_ids: Sequence[TxnId], reason: str | None, refused_lock: LockId | None = None) -> None:
+        if not txn_ids:
+            return
+        changed = {
+            "state": State.ABORTED.value,
+            "ended_ms": self.now_ms(),
+            "reason": reason,
+            "refused_lock": refused_lock,
+        }
+        check_text("reason", reason)
+        condition = has_id_among(TXNS.c.txn_id, txn_ids, self._dialect_name)
+        self._connection.execute(update(TXNS).where(condition, TXNS.c.state == State.OPEN.value).values(changed))
+        of_txns = has_id_among(LOCKS.c.txn_id, txn_ids, self._dialect_name)
+        self._connection.execute(delete(LOCKS).where(of_txns, LOCKS.c.txn_id > 0))
+
+    def commit_txn(self, txn_id: TxnId, writes: Sequence[Write], changes: Sequence[Write], commit_id: TxnId) -> None:
+        of_txn = {"the_txn": txn_id}
+        self._connection.execute(_COMMIT, {**of_txn, "now_ms": self.now_ms()})
+        self._connection.execute(_LOCKS_OF_TXN, of_txn)
+        if writes:
+            self._connection.execute(_COMPLETE, of_txn)
+            self._connection.execute(_FORGET_WRITES, of_txn)
+        if changes:
+            rows = [
+                {
+                    "txn_id": txn_id,
+                    "commit_id": commit_id,
+                    **object_columns(write.target, self._dialect_name),
+                    "operation": write.operation.value,
+                }
+                for write in changes
+            ]
+            self._connection.execute(insert(WRITE_SETS), rows)
+
+    def txn_of_refused_lock(self, lock_id: int) -> Txn | None:
+        row = self._connection.execute(_REFUSED_LOCK, {"the_lock": lock_id}).first()
+        return None if row is None else txn_of(row)
+
+    def insert_writes(self, txn_id: TxnId, writes: Sequence[Write]) -> None:
+        rows = write_insertions(txn_id, writes, self._dialect_name)
+        if rows:
+            self._connection.execute(insert(TXN_COMPONENTS), rows)
+
+    def writes_of(self, txn_id: TxnId) -> list[Write]:
+        rows = self._connection.execute(_WRITES, {"the_txn": txn_id})
+        return [write_of(row) for row in rows]
+
+    def committed_since(self, txn_id: TxnId, targets: Sequence[Target]) -> list[CommittedWrite]:
+        tables = {target.table_name or "" for target in targets}
+        databases = {target.db_name for target in targets}
+        statement = select(WRITE_SETS).where(
+            is_among(WRITE_SETS.c.db_name, databases, self._dialect_name),
+            is_among(WRITE_SETS.c.table_name, tables, self._dialect_name),
+            WRITE_SETS.c.commit_id >= txn_id,
+        )
+        return [
+            CommittedWrite(
+                TxnId(row.txn_id),
+                TxnId(row.commit_id),
+                target_of(row.db_name, row.table_name, row.partition_name),
+                Operation(row.operation),
+            )
+            for row in self._connection.execute(statement)
+        ]
+
+    def silent_txns(self, before_ms: int, limit: int) -> list[TxnId]:
+        statement = (
+            select(TXNS.c.txn_id)
+            .where(TXNS.c.state == State.OPEN.value, TXNS.c.last_heartbeat_ms < before_ms)
+            .order_by(TXNS.c.last_heartbeat_ms)
+            .limit(limit)
+        )
+        return [TxnId(txn_id) for txn_id in self._connection.execute(statement).scalars()]
+
+    def _next_ids(self, name: str, count: int) -> int:
+        """Take so many ids; the last one of them."""
+        return next_ids(self._connection, name, count)
+
+
+def txn_insertions(
+    txn_ids: Iterable[int], type: TxnType, client: Client, now_ms: int, oldest_open: int
+) -> list[dict[str, Any]]:
+    """Rows of TXNS for transactions that are opened. Raises UnstorableText."""
+    row = {
+        "state": State.OPEN.value,
+        "txn_type": int(type),
+        **client_columns(client),
+        "started_ms": now_ms,
+        "last_heartbeat_ms": now_ms,
+        "min_open_txn": oldest_open,
+    }
+    return [{"txn_id": txn_id, **row} for txn_id in txn_ids]
+
+
+def write_insertions(txn_id: TxnId, writes: Sequence[Write], dialect_name: str) -> list[dict[str, Any]]:
+    """Rows of TXN_COMPONENTS. Raises UnstorableText."""
+    return [
+        {
+            "txn_id": txn_id,
+            **object_columns(write.target, dialect_name),
+            "operation": write.operation.value,
+            "write_id": write.write_id,
+        }
+        for write in writes
+    ]
+
+
+def write_of(row: Sequence[Any]) -> Write:
+    """A row of COMPONENT_COLUMNS."""
+    _, db_name, table_name, partition_name, operation, write_id = row
+    return Write(target_of(db_name, table_name, partition_name), Operation(operation), write_id)
+
+
+def object_columns(target: Target, dialect_name: str) -> dict[str, str]:
+    """A target as columns: what is absent is an empty text. Raises UnstorableText."""
+    for kind, name in zip(("database", "table", "partition"), target, strict=True):
+        if name is not None:
+            check_name(kind, name, dialect_name)
+    return {"db_name": target[0], "table_name": target[1] or "", "partition_name": target[2] or ""}
+
+
+def target_of(db_name: str, table_name: str, partition_name: str) -> Target:
+    """The reverse of `object_columns`."""
+    return Target(db_name, table_name or None, partition_name or None)
+
+
+@remembered(1_024, lambda client: len(client.user) + len(client.hostname) + len(client.agent_info))
+def client_columns(client: Client) -> Mapping[str, str]:
+    """A client makes many requests. Raises UnstorableText."""
+    for text in (client.user, client.hostname, client.agent_info):
+        check_text("user, host or agent", text)
+    return {"user_name": client.user, "host_name": client.hostname, "agent_info": client.agent_info}
+
+
+def _unfinished(rows: Iterable[Any]) -> list[Unfinished]:
+    return [Unfinished(txn_id, state == _OPEN_TEXT, _TYPES[kind]) for txn_id, state, kind in rows]
+
+
+def txn_of(row: Sequence[Any]) -> Txn:
+    """A row of TXNS."""
+    txn_id, state, type, user, host, agent_info, started_ms, heartbeat_ms, _, min_open_txn, reason, refused_lock = row
+    return Txn(
+        txn_id=TxnId(txn_id),
+        state=State(state),
+        type=TxnType(type),
+        user=user,
+        hostname=host,
+        agent_info=agent_info,
+        started_ms=started_ms,
+        last_heartbeat_ms=heartbeat_ms,
+        min_open_txn=TxnId(min_open_txn),
+        reason=reason,
+        refused_lock=None if refused_lock is None else LockId(refused_lock),
+    )

@@ -1,0 +1,1 @@
+"""Units of work: the store, its snapshots, and the writers that commit."""

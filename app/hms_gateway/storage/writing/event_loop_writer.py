@@ -1,0 +1,309 @@
+"""Writes units of work on transactions and locks without a thread: the event loop sends what they ask and change, and
+is told when PostgreSQL has answered.
+
+It is a second writer beside `writer.Writer`, on a connection of its own; the lock on the catalog's row lets one of them
+change something at a time, as among processes. A batch is two messages each way: the lock and everything that is read,
+then everything that is written and the commit. With a thread and a statement at a time it took four times as long.
+
+Whatever is unusual goes to the other writer, as long as nothing can have happened: units of work that ask for what was
+not read ahead, statements that are refused, and all that comes while there is no connection.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import suppress
+from time import monotonic
+from typing import Final, NamedTuple, Protocol
+
+import structlog
+from sqlalchemy import text
+
+from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreUnavailable
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.storage.dialects.engines import PLANS_KEPT_SECONDS
+from hms_gateway.storage.txn.group_statements import LOCK_CATALOG, Rows, Statement
+from hms_gateway.storage.txn.groups import GroupJob, NeedsDatabase, TxnGroup
+from hms_gateway.storage.writing.jobs import Failure, Job, Later, Outcome, Success, result_of
+from hms_gateway.txn.ports.txn import TxnWork
+
+BATCH_MAX: Final = 500
+CONNECT_AGAIN_SECONDS: Final = 1.0
+
+_BEGIN: Final = Statement(text("BEGIN ISOLATION LEVEL READ COMMITTED"), {})
+_FORGET_PLANS: Final = Statement(text("DISCARD PLANS"), {})
+_LOCK: Final = Statement(LOCK_CATALOG, {})
+_COMMIT: Final = Statement(text("COMMIT"), {})
+
+_log = structlog.get_logger("hms_gateway.storage")
+
+
+class ConnectionLost(Exception):
+    """What was sent last may have been done or not."""
+
+
+class StatementRefused(Exception):
+    """The database did not do a statement, nor what was sent after it, a commit included. The text is its state."""
+
+
+class Pipeline(Protocol):
+    """A connection whose answers are fetched when they are there. After an error it is of no more use."""
+
+    def fileno(self) -> int:
+        """The socket, readable when there may be answers. Known also when the connection is lost."""
+
+    def send(self, statements: Iterable[Statement]) -> None:
+        """Begin to send statements; the ones before are answered. Raises ConnectionLost."""
+
+    def flush(self) -> bool:
+        """Send more of it, as much as the socket takes; whether all is sent. Raises ConnectionLost."""
+
+    def answers(self) -> list[Rows] | None:
+        """The rows of each statement that was sent, None before all have arrived or when nothing was sent.
+
+        Raises ConnectionLost and StatementRefused.
+        """
+
+    def close(self) -> None:
+        """Give the connection back."""
+
+
+class _Batch(NamedTuple):
+    jobs: Sequence[Job]
+    steps: "_Steps"
+
+
+# Outcomes are None for jobs that the other writer has to run.
+_Steps = Generator[Sequence[Statement], list[Rows], list[Outcome | None]]
+
+
+class EventLoopWriter:
+    """Used from the thread of one event loop, but for `close`."""
+
+    def __init__(
+        self, connect: Callable[[], Pipeline], clock: Clock, waiting_max: int, hand_over: Callable[[Job], None]
+    ) -> None:
+        """`connect` takes time and raises StoreUnavailable; `hand_over` gives a job to the other writer, and may raise
+        that, too.
+        """
+        self._open_connection = connect
+        self._clock = clock
+        self._waiting_max = waiting_max
+        self._hand_over = hand_over
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._pipeline: Pipeline | None = None
+        self._waiting: list[Job] = []
+        self._batch: _Batch | None = None
+        self._is_committing = False
+        self._is_connecting = False
+        self._is_closed = False
+        self._connect_at = 0.0
+        self._planned_at = 0.0
+
+    def take(self, job: Job) -> bool:
+        """Whether the job is run here, which is one that is told later. Raises StoreUnavailable when too many wait."""
+        loop = _running_loop()
+        if loop is None or self._is_closed:
+            return False
+        if self._pipeline is None or loop is not self._loop:
+            self._connect(loop)
+            return False
+        if len(self._waiting) >= self._waiting_max:
+            text = f"more than {self._waiting_max} writes are waiting (limit write_queue_max)"
+            raise StoreUnavailable(text, limit="write_queue_max")
+        self._waiting.append(job)
+        if self._batch is None and len(self._waiting) == 1:
+            # Those that are started by the same turn of the loop are committed together.
+            loop.call_soon(self._begin)
+        return True
+
+    def close(self) -> None:
+        """Take nothing more and close the connection. Jobs that are under way are told what can be known of them."""
+        self._is_closed = True
+        loop = self._loop
+        if loop is None or loop is _running_loop() or loop.is_closed():
+            self._drop()
+        else:
+            with suppress(RuntimeError):  # it has been closed just now
+                loop.call_soon_threadsafe(self._drop)
+
+    # The connection.
+
+    def _connect(self, loop: asyncio.AbstractEventLoop) -> None:
+        is_of_another = self._pipeline is not None and self._loop is not None and not self._loop.is_closed()
+        if self._is_connecting or is_of_another or monotonic() < self._connect_at:
+            return
+        self._is_connecting = True
+        threading.Thread(target=self._connect_in_thread, args=(loop,), name="store-connect", daemon=True).start()
+
+    def _connect_in_thread(self, loop: asyncio.AbstractEventLoop) -> None:
+        pipeline = None
+        try:
+            pipeline = self._open_connection()
+        except Exception as error:
+            _log.warning("no connection for writing from the event loop", problem=repr(error))
+        try:
+            loop.call_soon_threadsafe(self._keep, loop, pipeline)
+        except RuntimeError:  # the loop is closed
+            self._is_connecting = False
+            if pipeline is not None:
+                pipeline.close()
+
+    def _keep(self, loop: asyncio.AbstractEventLoop, pipeline: Pipeline | None) -> None:
+        self._is_connecting = False
+        if pipeline is None:
+            self._connect_at = monotonic() + CONNECT_AGAIN_SECONDS
+        elif self._is_closed:
+            pipeline.close()
+        else:
+            if self._pipeline is not None:  # of a loop that is closed
+                self._pipeline.close()
+            self._pipeline, self._loop = pipeline, loop
+            self._planned_at = monotonic()
+            loop.add_reader(pipeline.fileno(), self._readable)
+
+    def _drop(self) -> None:
+        """Give the connection up; what waits for it goes to the other writer, as long as nothing can have happened."""
+        pipeline, self._pipeline = self._pipeline, None
+        if pipeline is not None:
+            if self._loop is not None and not self._loop.is_closed():
+                self._loop.remove_reader(pipeline.fileno())
+                self._loop.remove_writer(pipeline.fileno())
+            pipeline.close()
+        batch, self._batch = self._batch, None
+        waiting, self._waiting = self._waiting, []
+        if batch is not None and self._is_committing:
+            lost = OutcomeUnknown("the connection to the database was lost while committing")
+            _tell(batch.jobs, [Failure(lost)] * len(batch.jobs))
+        elif batch is not None:
+            waiting = [*batch.jobs, *waiting]
+        self._pass_on(waiting)
+
+    def _fail(self, error: Exception) -> None:
+        _log.warning("the connection for writing from the event loop is given up", problem=repr(error))
+        if isinstance(error, StatementRefused):
+            self._is_committing = False
+        self._drop()
+
+    def _pass_on(self, jobs: Iterable[Job]) -> None:
+        for job in jobs:
+            try:
+                self._hand_over(job)
+            except StoreUnavailable as error:
+                _tell([job], [Failure(error)])
+
+    # Batches.
+
+    def _begin(self) -> None:
+        if self._batch is None and self._waiting and self._pipeline is not None:
+            jobs, self._waiting = self._waiting[:BATCH_MAX], self._waiting[BATCH_MAX:]
+            self._is_committing = False
+            self._batch = _Batch(jobs, self._steps(jobs))
+            self._go_on(self._pipeline, self._batch, None)
+
+    def _readable(self) -> None:
+        pipeline = self._pipeline
+        if pipeline is None:
+            return
+        try:
+            rows = pipeline.answers()
+        except Exception as error:
+            self._fail(error)
+            return
+        if rows is not None and self._batch is not None:
+            self._go_on(pipeline, self._batch, rows)
+
+    def _go_on(self, pipeline: Pipeline, batch: _Batch, rows: list[Rows] | None) -> None:
+        try:
+            statements = next(batch.steps) if rows is None else batch.steps.send(rows)
+        except StopIteration as end:
+            self._batch = None
+            # PostgreSQL has something to do meanwhile.
+            self._begin()
+            self._pass_on(_tell(batch.jobs, end.value))
+            return
+        except Exception as error:
+            self._fail(error)
+            return
+        try:
+            pipeline.send(statements)
+            self._flush()
+        except ConnectionLost as error:
+            self._fail(error)
+        except Exception as error:
+            # It cannot be sent as it is, and the commit, which is the last of it, was not.
+            self._is_committing = False
+            self._fail(error)
+
+    def _flush(self) -> None:
+        pipeline, loop = self._pipeline, self._loop
+        assert pipeline is not None
+        assert loop is not None
+        if pipeline.flush():
+            loop.remove_writer(pipeline.fileno())
+        else:
+            loop.add_writer(pipeline.fileno(), self._flush_more)
+
+    def _flush_more(self) -> None:
+        try:
+            self._flush()
+        except ConnectionLost as error:
+            self._fail(error)
+
+    def _steps(self, jobs: Sequence[Job]) -> _Steps:
+        """Gives what is to be sent, is sent what came back, and ends with what became of each job."""
+        grouped = [GroupJob(job.work, job.open_key) for job in jobs if isinstance(job.work, TxnWork)]
+        group = TxnGroup("postgresql", self._clock, grouped)
+        before = [_BEGIN, *self._forgetting_plans(), _LOCK]
+        reading = group.reading()
+        asked = next(reading, None)
+        while asked is not None:
+            rows = yield [*before, *asked.values()]
+            try:
+                asked = reading.send(dict(zip(asked, rows[len(before) :], strict=True)))
+            except StopIteration:
+                asked = None
+            before = []
+        outcomes = [self._run(group, job) for job in grouped]
+        statements = [*group.changes(), _COMMIT]
+        self._is_committing = True
+        yield statements
+        return outcomes
+
+    def _run(self, group: TxnGroup, job: GroupJob) -> Outcome | None:
+        try:
+            return Success(group.run(job, self._clock.seconds()))
+        except NeedsDatabase:
+            return None
+        except Exception as error:
+            return Failure(error)
+
+    def _forgetting_plans(self) -> Sequence[Statement]:
+        """See `engines.PLANS_KEPT_SECONDS`."""
+        now = monotonic()
+        if now - self._planned_at < PLANS_KEPT_SECONDS:
+            return ()
+        self._planned_at = now
+        return (_FORGET_PLANS,)
+
+
+def _tell(jobs: Sequence[Job], outcomes: Sequence[Outcome | None]) -> list[Job]:
+    """Tell the callers at once, in whose thread this is; the jobs without outcome."""
+    left = []
+    for job, outcome in zip(jobs, outcomes, strict=True):
+        if outcome is None:
+            left.append(job)
+            continue
+        assert isinstance(job.outcome, Later)
+        try:
+            job.outcome.done(result_of(job, outcome))
+        except Exception:
+            _log.exception("an outcome could not be told")
+    return left
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

@@ -1,0 +1,167 @@
+"""A connection on which PostgreSQL is sent several statements at once, without anybody waiting for the answers.
+
+Below SQLAlchemy's connections and psycopg's cursors, whose share of the time is several times PostgreSQL's own; the
+calls are libpq's, in its pipeline mode. Statements are made from SQLAlchemy's, and prepared when they are first used.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+import psycopg
+from psycopg import pq
+from psycopg.adapt import Transformer
+from sqlalchemy import URL, Engine, Executable, Insert
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
+
+from hms_gateway.metastore.ports.store import StoreUnavailable
+from hms_gateway.storage.dialects.engines import CONNECT_SECONDS_MAX, bound_waits
+from hms_gateway.storage.sql.errors import is_lost_state
+from hms_gateway.storage.txn.group_statements import Rows, Statement, Values
+from hms_gateway.storage.writing.event_loop_writer import ConnectionLost, StatementRefused
+
+_DIALECT: Final = PGDialect_psycopg(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
+_TEXT_FORMAT, _BINARY_FORMAT = 0, 1
+
+
+class PostgresPipeline:
+    """See `event_loop_writer.Pipeline`."""
+
+    def __init__(self, connection: psycopg.Connection) -> None:
+        """`connection` commits by itself and belongs to the pipeline from now on."""
+        self._connection = connection
+        self._pgconn = connection.pgconn
+        self._loaders = Transformer(connection)
+        # psycopg tells it no more when the connection is lost, and then it has to be watched no more.
+        self._fileno = connection.fileno()
+        self._prepared: dict[tuple[Executable, tuple[str, ...]], _Prepared] = {}
+        # What was sent and is not answered yet; the answer to None, which prepares a statement, is of no interest.
+        self._sent: list[_Prepared | None] = []
+        self._answered: list[Rows] = []
+        self._answered_count = 0
+        self._pgconn.nonblocking = 1
+        self._pgconn.enter_pipeline_mode()
+
+    def fileno(self) -> int:
+        return self._fileno
+
+    def send(self, statements: Iterable[Statement]) -> None:
+        self._sent, self._answered, self._answered_count = [], [], 0
+        try:
+            for sql, values in statements:
+                for row in values if isinstance(values, Sequence) else (values,):
+                    self._send_one(sql, row)
+            self._pgconn.pipeline_sync()
+        except psycopg.Error as error:
+            raise ConnectionLost from error
+
+    def flush(self) -> bool:
+        try:
+            return self._pgconn.flush() == 0
+        except psycopg.Error as error:
+            raise ConnectionLost from error
+
+    def answers(self) -> list[Rows] | None:
+        try:
+            self._pgconn.consume_input()
+            while self._sent and not self._pgconn.is_busy():
+                result = self._pgconn.get_result()
+                if result is None:  # the end of one statement's results
+                    continue
+                if result.status == pq.ExecStatus.PIPELINE_SYNC:
+                    self._sent = []
+                    return self._answered
+                self._take(result)
+        except psycopg.Error as error:
+            raise ConnectionLost from error
+        return None
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _send_one(self, sql: Executable, row: Values) -> None:
+        key = sql, tuple(row)
+        prepared = self._prepared.get(key)
+        if prepared is None:
+            prepared = self._prepared[key] = _Prepared(b"s%d" % len(self._prepared), compiled(*key))
+            self._pgconn.send_prepare(prepared.name, prepared.compiled.text)
+            self._sent.append(None)
+        parameters, formats = prepared.compiled.parameters(row)
+        self._pgconn.send_query_prepared(prepared.name, parameters, formats)
+        self._sent.append(prepared)
+
+    def _take(self, result: Any) -> None:
+        if result.status not in (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK):
+            state = (result.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode()
+            raise ConnectionLost(state) if not state or is_lost_state(state) else StatementRefused(state)
+        if self._sent[self._answered_count] is not None:
+            self._loaders.set_pgresult(result)
+            self._answered.append(self._loaders.load_rows(0, result.ntuples, list))
+        self._answered_count += 1
+
+
+class Compiled(NamedTuple):
+    """A statement as PostgreSQL takes it. Parameters by their numbers; some have a value that never changes."""
+
+    text: bytes
+    names: Sequence[str]
+    constants: Values
+
+    def parameters(self, row: Values) -> tuple[list[bytes | None], list[int] | None]:
+        """As bytes, and their formats where they are not all texts."""
+        values = [row[name] if name in row else self.constants[name] for name in self.names]
+        formats = None
+        if any(isinstance(value, bytes) for value in values):
+            formats = [_BINARY_FORMAT if isinstance(value, bytes) else _TEXT_FORMAT for value in values]
+        return [_written(value) for value in values], formats
+
+
+class _Prepared(NamedTuple):
+    name: bytes
+    compiled: Compiled
+
+
+def open_pipeline(engine: Engine, url: URL) -> PostgresPipeline:
+    """Connect as `engine`, which writes, does. Raises StoreUnavailable."""
+    positional, named = engine.dialect.create_connect_args(url)
+    ours = {"autocommit": True, "connect_timeout": CONNECT_SECONDS_MAX, "client_encoding": "utf8"}
+    try:
+        connection = psycopg.connect(*positional, **{**named, **ours})
+    except psycopg.Error as error:
+        raise StoreUnavailable("the database cannot be reached") from error
+    try:
+        bound_waits(connection)
+        # Else PostgreSQL plans look-ups of one id each time: it expects lists of ten, for which they would be dearer.
+        connection.execute("SET plan_cache_mode = force_generic_plan")
+        return PostgresPipeline(connection)
+    except psycopg.Error as error:
+        connection.close()
+        raise StoreUnavailable("the database cannot be reached") from error
+
+
+@cache
+def compiled(sql: Executable, names: tuple[str, ...]) -> "Compiled":
+    """A statement as it is sent; `names` are those of the values that will be given, for insertions the columns."""
+    made: Any = sql.compile(dialect=_DIALECT, column_keys=names, for_executemany=isinstance(sql, Insert))  # type: ignore[attr-defined]
+    return Compiled(str(made).encode(), made.positiontup or (), made.params)
+
+
+def _written(value: Any) -> bytes | None:
+    """As PostgreSQL reads a value as text; bytes go as they are. psycopg's dumpers take twice as long, for arrays nine
+    times, and a batch has an array in nearly each of its statements.
+    """
+    if value is None or isinstance(value, bytes):
+        return value
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, bool):
+        return b"t" if value else b"f"
+    if isinstance(value, int):
+        return b"%d" % value
+    return b"{%b}" % b",".join([_quoted(each) if isinstance(each, str) else b"%d" % each for each in value])
+
+
+def _quoted(text: str) -> bytes:
+    """As an element of an array."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'.encode()

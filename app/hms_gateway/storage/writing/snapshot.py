@@ -1,0 +1,138 @@
+"""The two things units of work are handed: one consistent state to read, and a state to change."""
+
+from functools import cached_property
+
+from sqlalchemy import Connection
+
+from hms_gateway.storage.catalog.constraints import ConstraintRepository
+from hms_gateway.storage.catalog.databases import DatabaseReads, DatabaseWrites
+from hms_gateway.storage.catalog.events import EventReads, EventWrites
+from hms_gateway.storage.catalog.grants import GrantRepository
+from hms_gateway.storage.catalog.indexes import IndexRepository
+from hms_gateway.storage.catalog.places import PlaceRepository
+from hms_gateway.storage.catalog.roles import RoleRepository
+from hms_gateway.storage.catalog.statistics import StatisticsRepository
+from hms_gateway.storage.catalog.tables import TableReads, TableWrites
+from hms_gateway.storage.catalog.views import ViewRepository
+from hms_gateway.storage.dialects.engines import run_on_driver
+from hms_gateway.storage.partitions.marks import PartitionMarkRepository
+from hms_gateway.storage.partitions.partition_list import Lease
+from hms_gateway.storage.partitions.reads import PartitionReads
+from hms_gateway.storage.partitions.writes import PartitionWrites
+from hms_gateway.storage.registry.engine_notes import EngineNoteRepository
+from hms_gateway.storage.registry.functions import FunctionRepository
+from hms_gateway.storage.registry.outcomes import OutcomeWrites
+from hms_gateway.storage.registry.properties import PropertyRepository
+from hms_gateway.storage.registry.resource_plans import ResourcePlanRepository
+from hms_gateway.storage.registry.scheduled_queries import ScheduleRepository
+from hms_gateway.storage.registry.schemas import RegistryRepository
+from hms_gateway.storage.registry.tokens import TokenRepository
+from hms_gateway.storage.registry.types import TypeRepository
+from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.storage.txn.leases import SqlLeaseWrites
+from hms_gateway.storage.txn.txns import SqlTxnReads, SqlTxnWrites
+
+
+class _Objects(Repository):
+    """The repositories of the smaller aggregates, each made when it is first used."""
+
+    @cached_property
+    def functions(self) -> FunctionRepository:
+        return FunctionRepository(self._connection)
+
+    @cached_property
+    def types(self) -> TypeRepository:
+        return TypeRepository(self._connection)
+
+    @cached_property
+    def indexes(self) -> IndexRepository:
+        return IndexRepository(self._connection)
+
+    @cached_property
+    def partition_marks(self) -> PartitionMarkRepository:
+        return PartitionMarkRepository(self._connection)
+
+    @cached_property
+    def tokens(self) -> TokenRepository:
+        return TokenRepository(self._connection)
+
+    @cached_property
+    def places(self) -> PlaceRepository:
+        return PlaceRepository(self._connection)
+
+    @cached_property
+    def properties(self) -> PropertyRepository:
+        return PropertyRepository(self._connection)
+
+    @cached_property
+    def registry(self) -> RegistryRepository:
+        return RegistryRepository(self._connection)
+
+    @cached_property
+    def resource_plans(self) -> ResourcePlanRepository:
+        return ResourcePlanRepository(self._connection)
+
+    @cached_property
+    def engine_notes(self) -> EngineNoteRepository:
+        return EngineNoteRepository(self._connection)
+
+    @cached_property
+    def schedules(self) -> ScheduleRepository:
+        return ScheduleRepository(self._connection)
+
+    @cached_property
+    def views(self) -> ViewRepository:
+        return ViewRepository(self._connection)
+
+    @cached_property
+    def statistics(self) -> StatisticsRepository:
+        return StatisticsRepository(self._connection)
+
+    @cached_property
+    def constraints(self) -> ConstraintRepository:
+        return ConstraintRepository(self._connection)
+
+    @cached_property
+    def roles(self) -> RoleRepository:
+        return RoleRepository(self._connection)
+
+    @cached_property
+    def grants(self) -> GrantRepository:
+        return GrantRepository(self._connection)
+
+
+class SqlSnapshot(PartitionReads, TableReads, DatabaseReads, EventReads, _Objects):
+    """`ports.Snapshot` inside a read-only transaction that `lease` keeps open."""
+
+    def __init__(self, connection: Connection, lease: Lease) -> None:
+        super().__init__(connection)
+        self._lease = lease
+
+    @cached_property
+    def txns(self) -> SqlTxnReads:
+        return SqlTxnReads(self._connection)
+
+
+class SqlTransaction(PartitionWrites, TableWrites, DatabaseWrites, EventWrites, OutcomeWrites, _Objects):
+    """`ports.Transaction` inside the writer's transaction. Lists are read at once: it ends before they are sent."""
+
+    @cached_property
+    def txns(self) -> SqlTxnWrites:
+        return SqlTxnWrites(self._connection, self._clock)
+
+    @cached_property
+    def leases(self) -> SqlLeaseWrites:
+        return SqlLeaseWrites(self._connection, self._clock)
+
+    def savepoint(self) -> None:
+        """Mark the state that `roll_back` returns to."""
+        run_on_driver(self._connection, "SAVEPOINT work")
+
+    def roll_back(self) -> None:
+        """Undo everything since the savepoint."""
+        run_on_driver(self._connection, "ROLLBACK TO SAVEPOINT work")
+        self.release()
+
+    def release(self) -> None:
+        """Keep what was done since the savepoint."""
+        run_on_driver(self._connection, "RELEASE SAVEPOINT work")

@@ -1,0 +1,197 @@
+"""The store: snapshots to read from a pool of connections, units of work through the one writer."""
+
+import sqlite3
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from sqlalchemy import URL, Engine, select
+
+from hms_gateway.metastore.changes.fencing import fenced
+from hms_gateway.metastore.ports.store import EventId, Snapshot, StoredEvent, StoreUnavailable, Transaction
+from hms_gateway.runtime.call_keys import CallKey, KeptAnswer, Outcome, answering
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.suspension import resumed_result
+from hms_gateway.storage.catalog.events import change_headers
+from hms_gateway.storage.dialects.engines import (
+    CONNECT_SECONDS_MAX,
+    parse_url,
+    reading_engine,
+    watching_connection,
+    writing_engine,
+)
+from hms_gateway.storage.migrations.revisions import check_revision, migrate_engine
+from hms_gateway.storage.partitions.partition_list import Lease
+from hms_gateway.storage.registry.outcomes import find_outcome
+from hms_gateway.storage.schema.catalog import CATALOG
+from hms_gateway.storage.sql.errors import MYSQL_KINDS, Retryable, detail_of, is_worth_another_try, translated
+from hms_gateway.storage.writing.snapshot import SqlSnapshot
+from hms_gateway.storage.writing.writer import Writer
+
+if TYPE_CHECKING:
+    from hms_gateway.storage.dialects.mysql_version_watch import MysqlVersionWatch
+    from hms_gateway.storage.dialects.version_watch import PostgresVersionWatch
+    from hms_gateway.storage.writing.postgres_pipeline import PostgresPipeline
+
+T = TypeVar("T")
+
+READ_CONNECTIONS_MAX: Final = 40
+_ATTEMPTS_MAX: Final = 3
+_LAST_EVENT_ID: Final = select(CATALOG.c.last_event_id)
+
+
+def open_store(url: str, clock: Clock, limits: Limits, read_connections_max: int = READ_CONNECTIONS_MAX) -> "SqlStore":
+    """Open the catalog in the database `url`: `sqlite:///file`, `postgresql+psycopg://…` or `mariadb+pymysql://…`.
+
+    A SQLite file is made and migrated as needed, another database must have our revision. Raises StoreError with a
+    text that says what to do, StoreUnavailable when the database cannot be reached.
+    """
+    parsed = parse_url(url)
+    writing = writing_engine(parsed)
+    try:
+        if parsed.get_backend_name() == "sqlite":
+            migrate_engine(writing)
+        check_revision(writing)
+    except BaseException:
+        writing.dispose()
+        raise
+    parsed = parsed.set(drivername=writing.url.drivername)
+    watching = watching_connection(parsed)
+    return SqlStore(parsed, reading_engine(parsed, read_connections_max), writing, watching, clock, limits)
+
+
+class SqlStore:
+    """`ports.Store` over SQLAlchemy."""
+
+    def __init__(
+        self,
+        url: URL,
+        reading: Engine,
+        writing: Engine,
+        watching: sqlite3.Connection | None,
+        clock: Clock,
+        limits: Limits,
+    ) -> None:
+        self._url = url
+        self._reading = reading
+        self._writing = writing
+        self._watching = watching
+        self._watching_lock = threading.Lock()
+        self._clock = clock
+        has_pipeline = url.get_backend_name() == "postgresql"
+        self._writer = Writer(writing, clock, limits.write_queue_max, self._open_pipeline if has_pipeline else None)
+
+    def read(self, work: Callable[[Snapshot], T]) -> T:
+        """See `ports.Store.read`. A list in the result keeps the connection until it is closed."""
+        resumed_result()  # a call that reads as well cannot be suspended
+        return self._on_a_working_connection(lambda: self._read_once(work))
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """See `ports.Store.write`. Under the lease that the caller presents, if any."""
+        return self._writer.write(fenced(work))
+
+    def ready(self) -> None:
+        """Raises StoreUnavailable when the database cannot be reached."""
+        self.version()
+
+    def version(self) -> EventId:
+        """The newest event's id. Raises StoreUnavailable."""
+        if self._watching is not None:
+            with translated(self._reading), self._watching_lock:
+                return EventId(self._watching.execute("SELECT last_event_id FROM catalog").fetchone()[0])
+        return self.read(lambda snapshot: snapshot.current_event_id())
+
+    def data_version(self) -> int | None:
+        """A number that changes with every commit to a SQLite file, whoever makes it; None for other databases."""
+        if self._watching is None:
+            return None
+        try:
+            with self._watching_lock:
+                return int(self._watching.execute("PRAGMA data_version").fetchone()[0])
+        except Exception:
+            # Runs for every cached call, so the translator is entered only when it has something to translate.
+            with translated(self._reading):
+                raise
+
+    def version_watch(self) -> "PostgresVersionWatch | MysqlVersionWatch | None":
+        """See `cache.freshness.QueriedFeed`; None for SQLite, which has `data_version`."""
+        if self._watching is not None:
+            return None
+        if self._url.get_backend_name() in MYSQL_KINDS:
+            from hms_gateway.storage.dialects.mysql_version_watch import open_mysql_watch
+
+            return open_mysql_watch(self._reading, self._url, CONNECT_SECONDS_MAX)
+        # Only here, since PostgreSQL's driver costs a tenth of the memory of a server that needs none.
+        from hms_gateway.storage.dialects.version_watch import open_watch
+
+        return open_watch(self._reading, self._url)
+
+    def _open_pipeline(self) -> "PostgresPipeline":
+        # Only here, as above.
+        from hms_gateway.storage.writing.postgres_pipeline import open_pipeline
+
+        return open_pipeline(self._writing, self._url)
+
+    def changes_since(self, event_id: EventId) -> list[StoredEvent]:
+        """The events after `event_id` in order, with empty messages. Raises StoreUnavailable."""
+
+        def read() -> list[StoredEvent]:
+            with self._reading.connect() as connection:
+                return change_headers(connection, event_id)
+
+        return self._on_a_working_connection(read)
+
+    def find(self, principal: str, key: str) -> Outcome | None:
+        """See `call_keys.Outcomes.find`."""
+
+        def read() -> Outcome | None:
+            with self._reading.connect() as connection:
+                return find_outcome(connection, principal, key)
+
+        return self._on_a_working_connection(read)
+
+    def complete(self, key: CallKey, answer: KeptAnswer) -> None:
+        """See `call_keys.Outcomes.complete`."""
+        with answering(None):
+            self._writer.write(lambda tx: tx.complete_outcome(key, answer))
+
+    def conclude_failed(self, key: CallKey, answer: KeptAnswer) -> None:
+        """See `call_keys.Outcomes.conclude_failed`."""
+        with answering(None):
+            self._writer.write(lambda tx: tx.conclude_failed(key, self._clock.seconds(), answer))
+
+    def forget_outcomes(self, before_seconds: int) -> int:
+        """Delete the outcomes of calls concluded before that time; how many."""
+        return self._writer.write(lambda tx: tx.delete_outcomes_before(before_seconds))
+
+    def close(self) -> None:
+        """Finish the writes that are waiting, then close every connection that is not lent to a list."""
+        self._writer.close()
+        if self._watching is not None:
+            with self._watching_lock:
+                self._watching.close()
+        self._reading.dispose()
+        self._writing.dispose()
+
+    def _on_a_working_connection(self, read: Callable[[], T]) -> T:
+        """What `read` gives; it is run again when its connection turns out to be broken. Raises StoreError."""
+        for attempt in range(1, _ATTEMPTS_MAX + 1):
+            try:
+                with translated(self._reading):
+                    return read()
+            except (Retryable, StoreUnavailable) as error:
+                # When a connection broke while it was idle, SQLAlchemy drops the others of the pool with it.
+                if attempt == _ATTEMPTS_MAX or not is_worth_another_try(self._reading, error):
+                    raise StoreUnavailable(str(error), detail_of(error)) from error
+        raise AssertionError("unreachable")
+
+    def _read_once(self, work: Callable[[Snapshot], T]) -> T:
+        lease = Lease(self._reading.connect())
+        try:
+            result = work(SqlSnapshot(lease.connection, lease))
+        except BaseException:
+            lease.end()
+            raise
+        lease.release()
+        return result

@@ -1,0 +1,234 @@
+"""The one thread that changes the database: it takes every unit of work that is waiting and commits them once.
+
+Each runs in a savepoint, so one that raises undoes itself only, and no caller hears of success before the commit is
+durable (design D9). Across processes SQLite's write lock, elsewhere a lock on the catalog's row keeps "one at a time".
+"""
+
+import itertools
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+from typing import Any, Final, TypeVar, cast
+
+from sqlalchemy import Connection, Engine, update
+from sqlalchemy.exc import DBAPIError
+
+from hms_gateway.metastore.ports.store import EventId, OutcomeUnknown, StoreUnavailable
+from hms_gateway.runtime.call_keys import CallKey, current_call_key, recalled_value
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.suspension import Deliver, Done, is_recording, resumed_result, suspend
+from hms_gateway.storage.schema.catalog import CATALOG
+from hms_gateway.storage.sql.errors import (
+    Retryable,
+    detail_of,
+    is_disconnect,
+    is_worth_another_try,
+    may_have_committed,
+    translated,
+)
+from hms_gateway.storage.txn.group_statements import LOCK_CATALOG
+from hms_gateway.storage.txn.groups import GroupJob, NeedsDatabase, TxnGroup
+from hms_gateway.storage.writing.event_loop_writer import EventLoopWriter, Pipeline
+from hms_gateway.storage.writing.jobs import Failure, Job, Later, Outcome, Success, tell
+from hms_gateway.storage.writing.snapshot import SqlTransaction
+from hms_gateway.txn.ports.txn import TxnWork
+
+T = TypeVar("T")
+
+# A batch holds the database's write lock, which other processes wait for.
+BATCH_MAX: Final = 500
+ATTEMPTS_MAX: Final = 4
+# After so many that had to run alone the rest of a batch does, too.
+ALONE_MAX: Final = 3
+
+
+class Writer:
+    """Runs units of work one after the other in a thread of its own."""
+
+    def __init__(
+        self, engine: Engine, clock: Clock, waiting_max: int, connect: Callable[[], Pipeline] | None = None
+    ) -> None:
+        """`connect` gives the connection of `EventLoopWriter`, where the database is one for it."""
+        self._event_loop = connect and EventLoopWriter(connect, clock, waiting_max, self._submit)
+        self._engine = engine
+        self._clock = clock
+        self._waiting_max = waiting_max
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
+        self._thread.start()
+
+    def write(self, work: Callable[[SqlTransaction], T]) -> T:
+        """Run `work` and return its result when it is committed. Raises what `work` raises, and StoreError.
+
+        Within the repetition of a call that made its change before, that change's result is returned and nothing run.
+        """
+        assert threading.current_thread() is not self._thread, "a unit of work cannot wait for another one"
+        if is_recording() and isinstance(work, TxnWork):
+            suspend(partial(self._start, work, current_call_key()))
+        result = resumed_result()
+        if result is not None:
+            return cast(T, result.get())
+        recalled = recalled_value()
+        if recalled is not None:
+            return cast(T, recalled.value)
+        outcome: Future[T] = Future()
+        self._submit(Job(work, outcome, current_call_key()))
+        return outcome.result()
+
+    def _start(self, work: TxnWork[Any], key: CallKey | None, done: Done, deliver: Deliver) -> None:
+        job = Job(work, Later(done, deliver), key)
+        if self._event_loop is None or not self._event_loop.take(job):
+            self._submit(job)
+
+    def _submit(self, job: Job) -> None:
+        with self._lock:
+            if self._is_closed:
+                raise StoreUnavailable("the store is closed")
+            if self._jobs.qsize() >= self._waiting_max:
+                text = f"more than {self._waiting_max} writes are waiting (limit write_queue_max)"
+                raise StoreUnavailable(text, limit="write_queue_max")
+            self._jobs.put(job)
+
+    def close(self) -> None:
+        """Finish what is waiting, take nothing more."""
+        if self._event_loop is not None:
+            self._event_loop.close()
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            self._jobs.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            batch = [job]
+            is_last = False
+            while len(batch) < BATCH_MAX and not self._jobs.empty():
+                following = self._jobs.get()
+                if following is None:
+                    is_last = True
+                    break
+                batch.append(following)
+            self._finish(batch)
+            if is_last:
+                return
+
+    def _finish(self, batch: list[Job]) -> None:
+        """Run a batch, again when the database asks for it or went away before the commit, and tell the callers."""
+        for attempt in range(1, ATTEMPTS_MAX + 1):
+            try:
+                outcomes = _Batch(self._engine, self._clock, batch).run()
+            except (Retryable, StoreUnavailable) as error:
+                if attempt < ATTEMPTS_MAX and is_worth_another_try(self._engine, error):
+                    continue
+                outcomes = [Failure(StoreUnavailable(str(error), detail_of(error)))] * len(batch)
+            except BaseException as error:
+                outcomes = [Failure(error)] * len(batch)
+            tell(batch, outcomes)
+            return
+
+
+class _Batch:
+    def __init__(self, engine: Engine, clock: Clock, jobs: list[Job]) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._jobs = jobs
+        self._alone_count = 0
+
+    def run(self) -> list[Outcome]:
+        """What became of each job. Raises StoreError or Retryable for all of them: then nothing was changed."""
+        with translated(self._engine), self._engine.connect() as connection:
+            last_event_id = before = EventId(connection.execute(LOCK_CATALOG).scalar_one())
+            outcomes: list[Outcome] = []
+            while len(outcomes) < len(self._jobs):
+                together = self._alike(len(outcomes))
+                if together:
+                    outcomes += self._run_together(connection, together)
+                if len(outcomes) == len(self._jobs):
+                    break
+                transaction = SqlTransaction(connection, last_event_id, self._clock)
+                outcomes.append(self._run_job(self._jobs[len(outcomes)], transaction))
+                if isinstance(outcomes[-1], Success):
+                    last_event_id = transaction.last_event_id
+            if last_event_id != before:
+                connection.execute(update(CATALOG).values(last_event_id=last_event_id))
+            self._commit(connection)
+            return outcomes
+
+    def _alike(self, first: int) -> list[Job]:
+        """The jobs from there on that are about transactions and locks only; none when it did not pay so far."""
+        if self._alone_count >= ALONE_MAX:
+            return []
+        return list(itertools.takewhile(lambda job: isinstance(job.work, TxnWork), self._jobs[first:]))
+
+    def _run_together(self, connection: Connection, jobs: list[Job]) -> list[Outcome]:
+        """What became of them, up to the first that has to run alone."""
+        as_group = [GroupJob(job.work, job.open_key) for job in jobs if isinstance(job.work, TxnWork)]
+        group = TxnGroup(connection.dialect.name, self._clock, as_group)
+        _read(connection, group)
+        outcomes: list[Outcome] = []
+        for job in as_group:
+            try:
+                outcomes.append(Success(group.run(job, self._clock.seconds())))
+            except NeedsDatabase:
+                self._alone_count += 1
+                break
+            except BaseException as error:
+                if is_disconnect(self._engine, error):
+                    raise
+                outcomes.append(Failure(self._reason(error)))
+        for sql, values in group.changes():
+            connection.execute(sql, values)
+        return outcomes
+
+    def _run_job(self, job: Job, transaction: SqlTransaction) -> Outcome:
+        transaction.savepoint()
+        try:
+            key = job.open_key
+            if key is not None:
+                transaction.refuse_second(key)
+            value = job.work(transaction)
+            if key is not None:
+                transaction.conclude(key, self._clock.seconds(), value)
+            transaction.write_events()
+        except BaseException as error:
+            if is_disconnect(self._engine, error):
+                raise
+            transaction.roll_back()
+            return Failure(self._reason(error))
+        transaction.release()
+        return Success(value)
+
+    def _reason(self, error: BaseException) -> BaseException:
+        """What the caller gets: its own exceptions as they are, the driver's translated. Raises Retryable."""
+        try:
+            with translated(self._engine):
+                raise error
+        except Retryable:
+            raise
+        except BaseException as reason:
+            return reason
+
+    def _commit(self, connection: Connection) -> None:
+        try:
+            connection.commit()
+        except DBAPIError as error:
+            if may_have_committed(self._engine, error):
+                raise OutcomeUnknown("the connection to the database was lost while committing") from error
+            raise
+
+
+def _read(connection: Connection, group: TxnGroup) -> None:
+    reading = group.reading()
+    asked = next(reading, None)
+    while asked is not None:
+        rows = {name: connection.execute(sql, values).all() for name, (sql, values) in asked.items()}
+        try:
+            asked = reading.send(rows)
+        except StopIteration:
+            return

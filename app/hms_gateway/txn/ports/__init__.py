@@ -1,0 +1,1 @@
+"""What transactions and leases need from storage."""

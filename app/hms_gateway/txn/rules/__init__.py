@@ -1,0 +1,1 @@
+"""Decisions about locks, transactions, write ids, leases and compactions over plain values."""

@@ -1,0 +1,329 @@
+"""Who gets which lock: the rules, as functions over values.
+
+The model
+    A **lock request** has one or more **components**, each a type on a database, a table or a partition. Storage keeps
+    one `Lock` for each component, under the request's lock id; ids grow, so they are the order of arrival. A request
+    belongs to a transaction, or stands alone (Iceberg, PyIceberg). It is **waiting** or **acquired** as a whole.
+
+The rules (semantics §5.8, §13 rows 16, 17, 36)
+    1. Two components conflict when their objects overlap, their types do not go together (`COMPATIBLE`), and they
+       belong to different owners. A transaction never waits for itself, nor one component for another of its request.
+    2. A database-level SHARED_READ and an EXCLUSIVE on something inside the database never conflict: CREATE TABLE must
+       work while another table is being changed.
+    3. SHARED_WRITE excludes SHARED_WRITE, as in 2.3 and 3.1, unless both come from clients of Hive 4, which settle it
+       when they commit.
+    4. A request is granted when none of its components conflicts with any acquired lock, whenever that came, or with a
+       waiting lock of an earlier request. So nobody overtakes a request it conflicts with, and nobody starves; Hive
+       2.3 lets readers pass a waiting writer, and may then grant the writer while they read. With one exception: a
+       request passes a waiting one that conflicts, in any component, with what its own transaction holds. Behind that
+       it could only wait for itself, and the passed one waits no longer: all that a transaction holds ends with it.
+    5. A transaction that waits while others wait for it, around a circle, would do so for ever: the youngest
+       transaction of the circle is aborted. New waits-for edges appear only when a request arrives, so only then is
+       there something to look for. A grant adds none: by rule 4 those it blocks waited for its owner before, the later
+       ones behind the request and the passed ones for what else its transaction holds. Nor does an end: what lets a
+       request pass goes only together with that request.
+    6. Locks of a transaction live as long as it does; others live until nobody has sent a heartbeat for the time-out.
+       Whoever is stopped by a lock past its time removes it first; a holder who comes back before that keeps it.
+
+Known gaps
+    * Requests without a transaction have no owner that ties them together, so a circle through two such requests of
+      one client is not seen. The time-out ends it.
+    * A request is granted when its client asks again (check_lock), not when the lock falls free: one that polls slowly
+      holds up those behind it.
+    * A transaction that leaves a waiting request behind and goes on with other things still counts as waiting.
+    * A request passes only who waits for what its transaction holds. Behind one that waits for it in other ways
+      (through a third, or behind another waiting request of its transaction) it queues, and rule 5 ends the circle.
+      To pass those too, a waiting request that is given up would add edges, and circles would appear at any time.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Final, NewType, TypeAlias
+
+from hms_gateway.structs import LockLevel, LockType
+from hms_gateway.txn.rules.names import Target
+
+LockId = NewType("LockId", int)
+TxnId = NewType("TxnId", int)
+
+NO_TXN: Final = TxnId(0)
+
+_SR, _SW, _EW, _X = LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCL_WRITE, LockType.EXCLUSIVE
+
+# From weak to strong; show_locks sorts by it.
+STRENGTH: Final[Mapping[LockType, int]] = {_SR: 1, _SW: 2, _EW: 3, _X: 4}
+
+# What may be held beside each type; SHARED_WRITE beside itself is rule 3.
+COMPATIBLE: Final[Mapping[LockType, frozenset[LockType]]] = {
+    _SR: frozenset({_SR, _SW, _EW}),
+    _SW: frozenset({_SR}),
+    _EW: frozenset({_SR}),
+    _X: frozenset(),
+}
+
+Owner: TypeAlias = tuple[str, int]
+"""`("txnid", 7)`, or `("lockid", 3)` for a request without a transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """One component of a lock request. `txn_id` is 0 for a request of its own, `number` counts from 1.
+
+    `last_heartbeat_ms` is that of the transaction, or of the request when it has none.
+    """
+
+    lock_id: LockId
+    number: int
+    txn_id: TxnId
+    target: Target
+    type: LockType
+    is_acquired: bool
+    shares_writes: bool = False
+    last_heartbeat_ms: int = 0
+
+    @property
+    def owner(self) -> Owner:
+        return ("txnid", self.txn_id) if self.txn_id else ("lockid", self.lock_id)
+
+    def __str__(self) -> str:
+        """As Hive's exceptions show a lock (semantics §5.9)."""
+        return (
+            f"lockid:{self.lock_id} intLockId:{self.number} txnid:{self.txn_id} db:{self.target.db_name}"
+            f" table:{_shown(self.target.table_name)} partition:{_shown(self.target.partition_name)}"
+            f" state:{'ACQUIRED' if self.is_acquired else 'WAITING'} type:{self.type.name}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Why a request waits: its first component that conflicts, and the earliest lock in its way."""
+
+    component: Lock
+    blocker: Lock
+
+
+def conflicts(requested: Lock, existing: Lock) -> bool:
+    """Rules 1 to 3, for two components that may be anywhere."""
+    return (
+        requested.owner != existing.owner
+        and requested.target.overlaps(existing.target)
+        and not _go_together(requested, existing)
+    )
+
+
+def block_of(request: Sequence[Lock], others: Sequence[Lock]) -> Block | None:
+    """Rule 4: what the request waits for, None when all of it is granted.
+
+    `others` may contain locks that do not matter, the request's own included; it must not omit one that does. Where
+    the answer is a waiting lock, those are also what the request's transaction holds, and all of each waiting request.
+    """
+    return min(_blocks(request, others), key=_precedence, default=None)
+
+
+def blockers(request: Sequence[Lock], others: Sequence[Lock]) -> list[Lock]:
+    """Every lock the request waits for; `others` as for `block_of`."""
+    by_component = {(block.blocker.lock_id, block.blocker.number): block.blocker for block in _blocks(request, others)}
+    return list(by_component.values())
+
+
+def waiting_for(locks: Iterable[Lock], everyone: Sequence[Lock]) -> list[Sequence[LockId]]:
+    """For each lock the requests among all locks that wait for it by rule 4, the oldest first."""
+    waiting = [lock for lock in everyone if not lock.is_acquired]
+    waiting_by_kind, passing = _ByKind(waiting), _Passing(waiting, everyone)
+
+    @cache
+    def stopped(kind: _Kind) -> _Stopped:
+        """Those that locks of this kind stop, whoever has them; many locks are alike."""
+        owner_of = {lock.lock_id: lock.owner for lock in waiting_by_kind.against(kind)}
+        return _Stopped(sorted(owner_of), owner_of, frozenset(owner_of.values()))
+
+    return [stopped(_kind(lock)).by(lock, passing.owners(lock)) for lock in locks]
+
+
+def has_expired(lock: Lock, now_ms: int, timeout_ms: int) -> bool:
+    """Rule 6: whether the owner of the lock has been silent for longer than the time-out."""
+    return lock.last_heartbeat_ms < now_ms - timeout_ms
+
+
+@cache
+def weakest_conflicting(type: LockType) -> int:
+    """The least strength of a lock that can be in the way of `type`."""
+    return min(STRENGTH[other] for other in LockType if other not in COMPATIBLE[type])
+
+
+def circle_through(start: Owner, waits_for: Mapping[Owner, Iterable[Owner]]) -> list[Owner] | None:
+    """Rule 5: the shortest circle that goes from `start` back to it, `start` first; None without one."""
+    came_from: dict[Owner, Owner] = {}
+    level = [start]
+    while level:
+        following: list[Owner] = []
+        for owner in level:
+            for other in waits_for.get(owner, ()):
+                if other == start:
+                    return _path(start, owner, came_from)
+                if other not in came_from:
+                    came_from[other] = owner
+                    following.append(other)
+        level = following
+    return None
+
+
+def victim_of(circle: Iterable[Owner]) -> TxnId:
+    """The youngest transaction of a circle; there is one, since only transactions wait for more than one thing."""
+    return TxnId(max(number for kind, number in circle if kind == "txnid"))
+
+
+def level_of(target: Target) -> LockLevel:
+    if target.table_name is None:
+        return LockLevel.DB
+    return LockLevel.TABLE if target.partition_name is None else LockLevel.PARTITION
+
+
+_Kind: TypeAlias = tuple[Target, LockType, bool]
+
+
+def _kind(lock: Lock) -> _Kind:
+    """All that decides what a lock conflicts with, but its owner."""
+    return lock.target, lock.type, lock.shares_writes
+
+
+@dataclass(frozen=True, slots=True)
+class _Stopped:
+    """Waiting requests: their ids, whose each is, and all whose they are."""
+
+    lock_ids: Sequence[LockId]
+    owner_of: Mapping[LockId, Owner]
+    owners: frozenset[Owner]
+
+    def by(self, lock: Lock, passing: frozenset[Owner]) -> Sequence[LockId]:
+        """Not by its own owner, and if it waits itself only what came later and does not pass it."""
+        later = self.lock_ids if lock.is_acquired else self.lock_ids[bisect_right(self.lock_ids, lock.lock_id) :]
+        free = passing | {lock.owner}
+        if self.owners.isdisjoint(free):
+            return later
+        return [lock_id for lock_id in later if self.owner_of[lock_id] not in free]
+
+
+class _ByKind:
+    """Locks, found by what they conflict with, whoever has them."""
+
+    def __init__(self, locks: Iterable[Lock]) -> None:
+        self._groups: dict[_Kind, list[Lock]] = defaultdict(list)
+        for lock in locks:
+            self._groups[_kind(lock)].append(lock)
+        self._index = _ByTarget([group[0] for group in self._groups.values()])
+
+    def against(self, kind: _Kind) -> Iterable[Lock]:
+        target, type, shares_writes = kind
+        one = Lock(LockId(0), 0, NO_TXN, target, type, True, shares_writes)
+        for each in self._index.overlapping(target):
+            if not _go_together(each, one):
+                yield from self._groups[_kind(each)]
+
+
+class _Passing:
+    """Whose requests pass which waiting ones: the owners who wait, and hold what those wait for."""
+
+    def __init__(self, waiting: Iterable[Lock], everyone: Iterable[Lock]) -> None:
+        self._kinds: dict[LockId, set[_Kind]] = defaultdict(set)
+        for lock in waiting:
+            self._kinds[lock.lock_id].add(_kind(lock))
+        txn_ids = {lock.txn_id for lock in waiting if lock.txn_id != NO_TXN}
+        self._held = _ByKind(lock for lock in everyone if lock.is_acquired and lock.txn_id in txn_ids)
+        self._known: dict[_Kind, frozenset[Owner]] = {}
+
+    def owners(self, lock: Lock) -> frozenset[Owner]:
+        if lock.is_acquired:
+            return frozenset()
+        return frozenset().union(*(self._holders(kind) for kind in self._kinds[lock.lock_id]))
+
+    def _holders(self, kind: _Kind) -> frozenset[Owner]:
+        if kind not in self._known:
+            self._known[kind] = frozenset(lock.owner for lock in self._held.against(kind))
+        return self._known[kind]
+
+
+def _go_together(one: Lock, other: Lock) -> bool:
+    if other.type in COMPATIBLE[one.type]:
+        return True
+    if one.type is _SW and other.type is _SW:
+        return one.shares_writes and other.shares_writes
+    return _is_exempt(one, other) or _is_exempt(other, one)
+
+
+def _is_exempt(reader: Lock, changer: Lock) -> bool:
+    """Rule 2."""
+    return (
+        reader.type is _SR
+        and reader.target.table_name is None
+        and changer.type is _X
+        and changer.target.table_name is not None
+    )
+
+
+def _blocks(request: Sequence[Lock], others: Sequence[Lock]) -> Iterable[Block]:
+    index, passed = _ByTarget(request), _passed(request[0].txn_id, others)
+    for other in others:
+        if other.is_acquired or (other.lock_id < request[0].lock_id and other.lock_id not in passed):
+            for component in index.overlapping(other.target):
+                if component.owner != other.owner and not _go_together(component, other):
+                    yield Block(component, other)
+
+
+def _passed(txn_id: TxnId, others: Sequence[Lock]) -> frozenset[LockId]:
+    """The waiting requests that a transaction's requests pass: they wait for what it holds."""
+    held = [] if txn_id == NO_TXN else [lock for lock in others if lock.is_acquired and lock.txn_id == txn_id]
+    if not held:
+        return frozenset()
+    index = _ByTarget(held)
+    return frozenset(
+        other.lock_id
+        for other in others
+        if not other.is_acquired and any(not _go_together(mine, other) for mine in index.overlapping(other.target))
+    )
+
+
+class _ByTarget:
+    """Locks, as the components of a request, found by what they overlap: to compare each with each takes seconds when
+    there are many.
+    """
+
+    def __init__(self, locks: Sequence[Lock]) -> None:
+        self._locks = locks
+        self._inside: dict[tuple[str | None, ...], list[Lock]] = defaultdict(list)
+        self._exactly: dict[Target, list[Lock]] = defaultdict(list)
+        if len(locks) > 1:
+            for lock in locks:
+                self._exactly[lock.target].append(lock)
+                self._inside[lock.target[:1]].append(lock)
+                self._inside[lock.target[:2]].append(lock)
+
+    def overlapping(self, target: Target) -> Iterable[Lock]:
+        if len(self._locks) == 1:
+            return self._locks if self._locks[0].target.overlaps(target) else ()
+        db_name, table_name, partition_name = target
+        if table_name is None:
+            return self._inside.get((db_name,), ())
+        of_database = self._exactly.get(Target(db_name), ())
+        if partition_name is None:
+            return (*of_database, *self._inside.get((db_name, table_name), ()))
+        of_table = self._exactly.get(Target(db_name, table_name), ())
+        return (*of_database, *of_table, *self._exactly.get(target, ()))
+
+
+def _precedence(block: Block) -> tuple[int, int, int]:
+    return block.component.number, block.blocker.lock_id, block.blocker.number
+
+
+def _path(start: Owner, end: Owner, came_from: Mapping[Owner, Owner]) -> list[Owner]:
+    path = [end]
+    while path[-1] != start:
+        path.append(came_from[path[-1]])
+    return path[::-1]
+
+
+def _shown(name: str | None) -> str:
+    return "null" if name is None else name

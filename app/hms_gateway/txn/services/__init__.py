@@ -1,0 +1,1 @@
+"""What the calls about locks, transactions, write ids, leases and compactions do."""

@@ -1,0 +1,87 @@
+"""Whether a materialized view can be brought up to date by what was inserted since, or has to be built anew."""
+
+from dataclasses import dataclass
+
+from hms_gateway.structs import MetaException
+from hms_gateway.txn.ports.txn import Store, TxnReads
+from hms_gateway.txn.rules.compaction import Compaction, CompactionFilter, CompactionState
+from hms_gateway.txn.rules.names import Target, target
+from hms_gateway.txn.rules.write_ids import (
+    InvalidList,
+    ValidIds,
+    ValidWriteIds,
+    parse_valid_txn_write_ids,
+    parse_valid_txns,
+    write_ids_seen,
+)
+
+_COMPACTED = frozenset({CompactionState.READY, CompactionState.SUCCEEDED})
+
+
+@dataclass(frozen=True, slots=True)
+class Invalidation:
+    """What happened to the tables of a view since it was built, besides insertions."""
+
+    is_changed: bool
+    is_compacted: bool
+
+
+# Nothing better can be said: the view has to be built anew.
+UNKNOWN = Invalidation(is_changed=True, is_compacted=True)
+
+
+class ViewFreshnessService:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def invalidation(self, tables: list[str], seen: str | None, valid_txns: str | None) -> Invalidation:
+        """What the tables went through after the write ids `seen`, as far as the transactions of `valid_txns` show it.
+
+        UNKNOWN when the lists do not tell (Hive answers null then, which no client over a network can receive): a
+        table that `seen` does not name, no table at all, or another oldest open write id. Raises MetaException for
+        texts that are no lists.
+        """
+        try:
+            _, lists = parse_valid_txn_write_ids(seen or "")
+            valid = parse_valid_txns(valid_txns)
+        except InvalidList as error:
+            raise MetaException(str(error)) from error
+        by_name = {_target(one.table or ""): one for one in lists}
+        wanted = [_target(name) for name in tables]
+        if not wanted or any(table not in by_name for table in wanted):
+            return UNKNOWN
+        return self._store.read(
+            lambda snapshot: _joined([_of_table(snapshot.txns, table, by_name[table], valid) for table in wanted])
+        )
+
+
+def _of_table(txns: TxnReads, table: Target, seen: ValidWriteIds, valid: ValidIds) -> Invalidation:
+    rows = txns.hidden_write_ids(table, valid.high_water_mark, valid.exceptions)
+    now = write_ids_seen(str(table), valid, txns.last_write_id(table) or 0, rows)
+    if now.ids.oldest_open != seen.ids.oldest_open:
+        return UNKNOWN
+    is_changed = any(
+        valid.is_valid(txn_id) and not seen.ids.is_valid(write_id) for txn_id, write_id in txns.completed_changes(table)
+    )
+    return Invalidation(is_changed, any(_hides_changes(one, seen) for one in _compactions(txns, table)))
+
+
+def _compactions(txns: TxnReads, table: Target) -> list[Compaction]:
+    filter = CompactionFilter(db_name=table.db_name, table_name=table.table_name, states=_COMPACTED)
+    return txns.compactions(filter)
+
+
+def _hides_changes(compaction: Compaction, seen: ValidWriteIds) -> bool:
+    """Whether the compaction took in writes the view has not seen: how they came about can no longer be told."""
+    highest = compaction.details.highest_write_id
+    return highest is None or not seen.ids.is_valid(highest)
+
+
+def _joined(each: list[Invalidation]) -> Invalidation:
+    return Invalidation(any(one.is_changed for one in each), any(one.is_compacted for one in each))
+
+
+def _target(name: str) -> Target:
+    """`db.table`, or `catalog.db.table` as some clients write it."""
+    db_name, _, table_name = name.rpartition(".")
+    return target(db_name.rpartition(".")[2], table_name)

@@ -1,0 +1,28 @@
+"""Bytes to messages and structs, and back: TJSON, binary and compact Thrift."""
+
+from hms_gateway.wire import tjson
+from hms_gateway.wire.codecs import Codec, Codecs, make_codecs
+from hms_gateway.wire.errors import (
+    ApplicationError,
+    ApplicationErrorType,
+    LimitExceeded,
+    NotThrift,
+    ProtocolError,
+    TApplicationException,
+)
+from hms_gateway.wire.message import Message, MessageType
+
+__all__ = [
+    "ApplicationError",
+    "ApplicationErrorType",
+    "Codec",
+    "Codecs",
+    "LimitExceeded",
+    "Message",
+    "MessageType",
+    "NotThrift",
+    "ProtocolError",
+    "TApplicationException",
+    "make_codecs",
+    "tjson",
+]

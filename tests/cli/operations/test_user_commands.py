@@ -1,0 +1,75 @@
+"""`hms-gateway user …` through the command line."""
+
+import os
+import stat
+
+import pytest
+from click.testing import CliRunner, Result
+
+from hms_gateway.cli.application import application
+from hms_gateway.gateway.users import verify_user
+
+runner = CliRunner()
+
+
+@pytest.fixture
+def user(tmp_path, monkeypatch):
+    for variable in [name for name in os.environ if name.startswith("HMS_GATEWAY_")]:
+        monkeypatch.delenv(variable)
+
+    def run(*words: str, stdin: str = "") -> Result:
+        return runner.invoke(application, ["user", *words, "--data-dir", str(tmp_path)], input=stdin)
+
+    return run
+
+
+def test_a_user_is_added_listed_and_removed(user, tmp_path):
+    added = user("add", "alice", "--password-stdin", stdin="secret\n").stdout
+    assert added == f"alice added to {tmp_path / 'users'}\n"
+    assert verify_user(tmp_path / "users", "alice", "secret")
+    assert user("list").stdout == "alice\n"
+    assert user("remove", "alice").stdout == "alice removed\n"
+    assert user("list").stdout == ""
+
+
+def test_adding_again_sets_a_new_password(user, tmp_path):
+    user("add", "alice", "--password-stdin", stdin="first\n")
+    assert user("add", "alice", "--password-stdin", stdin="second\n").exit_code == 0
+    assert verify_user(tmp_path / "users", "alice", "second")
+    assert not verify_user(tmp_path / "users", "alice", "first")
+
+
+def test_the_password_file_is_private_and_holds_no_password(user, tmp_path):
+    user("add", "alice", "--password-stdin", stdin="secret\n")
+    file = tmp_path / "users"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert "secret" not in file.read_text()
+
+
+def test_a_password_cannot_be_asked_for_without_a_terminal(user):
+    result = user("add", "alice")
+    assert result.exit_code == 2
+    assert "--password-stdin" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin", "text"),
+    [
+        (("list",), "", "there is no password file"),
+        (("remove", "nobody"), "", "there is no user nobody"),
+        (("add", "al:ice", "--password-stdin"), "x\n", "no colon"),
+        (("add", "alice", "--password-stdin"), "\n", "empty password"),
+    ],
+)
+def test_mistakes_are_one_line_and_exit_code_2(user, words, stdin, text):
+    result = user(*words, stdin=stdin)
+    assert result.exit_code == 2
+    assert text in result.stderr
+    assert len([line for line in result.stderr.splitlines() if line.startswith("error: ")]) == 1
+
+
+def test_an_unknown_setting_is_named(user, monkeypatch):
+    monkeypatch.setenv("HMS_GATEWAY_COLOUR", "red")
+    result = user("list")
+    assert result.exit_code == 2
+    assert "HMS_GATEWAY_COLOUR" in result.stderr

@@ -1,0 +1,27 @@
+"""The collector and imports."""
+
+import gc
+
+import pytest
+
+from hms_gateway.cli.terminal.importing import uncollected
+
+
+@pytest.fixture(autouse=True)
+def unfrozen():
+    yield
+    gc.unfreeze()
+
+
+def test_what_is_made_meanwhile_is_left_out_of_collections():
+    with uncollected():
+        assert not gc.isenabled()
+        made = [[] for _ in range(1000)]
+    assert gc.isenabled()
+    assert gc.get_freeze_count() >= len(made)
+
+
+def test_the_collector_works_again_when_an_import_fails():
+    with pytest.raises(ImportError), uncollected():
+        raise ImportError
+    assert gc.isenabled()

@@ -1,0 +1,87 @@
+"""What putting a gateway together takes."""
+
+import subprocess
+import sys
+
+import pytest
+
+from hms_gateway.composition.main import build_metastore
+from hms_gateway.rpc.call import Dialect
+from hms_gateway.runtime.settings import Settings
+from hms_gateway.structs import MetaException
+from tests.handlers.peers import Peer
+from tests.support.catalog import columns, new_table
+
+
+def test_a_server_loads_nothing_it_may_never_need(tmp_path):
+    """Other databases and file systems, migrations, certificates and metrics are loaded where they are used."""
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "import hms_gateway.cli.operations.serving\n"
+        "from hms_gateway.composition.main import build_metastore\n"
+        "from hms_gateway.runtime.settings import Settings\n"
+        "settings = Settings(data_dir=Path(sys.argv[1]), tls=False)\n"
+        "build_metastore(settings).store.close()\n"
+        "migrating = {'alembic', 'sqlalchemy.dialects.mysql', 'sqlalchemy.dialects.postgresql'}\n"
+        "never = {'cryptography', 'fsspec', 'httpx', 'prometheus_client', 'psycopg', 'starlette'}\n"
+        "never |= {'hms_gateway.bridge', 'hms_gateway.client.metastore_client'}\n"
+        "print(sorted((never | (migrating if len(sys.argv) > 2 else set())) & set(sys.modules)))\n"
+    )
+    for words in ([], ["is a later start"]):
+        command = [sys.executable, "-c", code, str(tmp_path), *words]
+        said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+        assert said.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(("timeout_seconds", "every_seconds"), [(5, 5), (300, 30)])
+def test_transactions_are_looked_at_as_often_as_they_end(tmp_path, timeout_seconds, every_seconds):
+    metastore = build_metastore(Settings(data_dir=tmp_path, tls=False, txn_timeout_seconds=timeout_seconds))
+    try:
+        by_name = {chore.name: chore.every_seconds for chore in metastore.chores}
+    finally:
+        metastore.store.close()
+    assert by_name["expire transactions and locks"] == every_seconds
+
+
+def test_what_is_set_holds_and_is_what_clients_read(tmp_path):
+    settings = Settings(
+        data_dir=tmp_path,
+        tls=False,
+        txn_timeout_seconds=90.5,
+        event_seconds_max=120,
+        partition_mark_seconds_max=60,
+        partitions_per_reply_max=1,
+        refuse_incompatible_column_changes=False,
+    )
+    metastore = build_metastore(settings)
+    try:
+        client = Peer(metastore, metastore.codecs.binary, Dialect.HIVE_2_3)
+        asked = {
+            "hive.txn.timeout": "90500ms",
+            "hive.metastore.event.db.listener.timetolive": "120s",
+            "hive.metastore.event.expiry.duration": "60s",
+            "hive.metastore.limit.partition.request": "1",
+            "hive.metastore.disallow.incompatible.col.type.changes": "false",
+            "hive.metastore.allow.incompatible.col.type.changes.serdes": ",".join(settings.column_change_serdes),
+            "hive.metastore.server.max.message.size": str(settings.limits.body_bytes_max),
+        }
+        assert {key: client.ask("get_config_value", key, "default") for key in asked} == asked
+        client.ask("create_table", new_table(keys=columns("p string")))
+        client.ask("alter_table", "default", "t", new_table(cols=columns("a boolean"), keys=columns("p string")))
+        for value in ("1", "2"):
+            client.ask("append_partition", "default", "t", [value])
+        with pytest.raises(MetaException, match=r"exceeds limit \(=1\)"):
+            client.ask("get_partitions", "default", "t", -1)
+    finally:
+        metastore.store.close()
+
+
+@pytest.mark.parametrize(("seconds", "shown"), [(300, "300s"), (0.5, "500ms")])
+def test_clients_read_when_transactions_end(tmp_path, seconds, shown):
+    metastore = build_metastore(Settings(data_dir=tmp_path, tls=False, txn_timeout_seconds=seconds))
+    try:
+        client = Peer(metastore, metastore.codecs.binary, Dialect.HIVE_2_3)
+        assert client.ask("get_config_value", "hive.txn.timeout", "default") == shown
+    finally:
+        metastore.store.close()

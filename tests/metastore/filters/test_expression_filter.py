@@ -1,0 +1,118 @@
+import pytest
+
+from hms_gateway.metastore.filters.binding import bind
+from hms_gateway.metastore.filters.expression_filter import ExpressionFilter, expression_filter
+from hms_gateway.metastore.filters.grammar import And, Or
+from hms_gateway.metastore.filters.hive_expression import Column, Constant, Expression, Function, read_expression
+from tests.metastore.recorded_expressions import KEYS, VALUES, Recorded, recorded
+
+
+def selected(expression: Expression) -> tuple[list[int], bool]:
+    found = expression_filter(expression, KEYS)
+    if isinstance(found.selected, bool):
+        return list(range(len(VALUES))) if found.selected else [], found.is_exact
+    bound = bind(found.selected, KEYS)
+    return [number for number, values in enumerate(VALUES) if bound.matches(values)], found.is_exact
+
+
+def check(one: Recorded) -> bool:
+    expression = read_expression(one.data)
+    assert expression is not None
+    found, is_exact = selected(expression)
+    if is_exact:
+        assert (found, one.is_unsure) == (one.selected, False), one.sql
+    else:
+        assert set(found) >= set(one.selected), one.sql
+    return is_exact
+
+
+def test_expressions_select_what_hive_selects() -> None:
+    exact = [check(one) for one in recorded()]
+    assert sum(exact) > 0.8 * len(exact)
+
+
+DS, HR = Column("ds", "string"), Column("HR", "int")
+TEXT, NUMBER = Constant("string", "a"), Constant("int", 1)
+IS_A, IS_ONE = Function("GenericUDFOPEqual", (DS, TEXT)), Function("GenericUDFOPEqual", (HR, NUMBER))
+TRUE, FALSE, NULL = (Constant("boolean", value) for value in (True, False, None))
+STRANGE = Function("GenericUDFOPEqual", (Function("UDFToDouble", (DS,)), Constant("double", 5.0)))
+
+
+def both(*parts: Expression) -> Function:
+    return Function("GenericUDFOPAnd", parts)
+
+
+def either(*parts: Expression) -> Function:
+    return Function("GenericUDFOPOr", parts)
+
+
+def no(part: Expression) -> Function:
+    return Function("GenericUDFOPNot", (part,))
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        STRANGE,
+        NULL,
+        no(NULL),
+        Function("GenericUDFOPEqual", (DS, NUMBER)),
+        Function("GenericUDFOPEqual", (HR, TEXT)),
+        Function("GenericUDFOPEqual", (HR, Constant("double", 1.0))),
+        Function("GenericUDFOPEqual", (DS, Constant("string", None))),
+        Function("GenericUDFOPEqual", (Column("d", "date"), Constant("string", "tomorrow"))),
+        Function("GenericUDFOPEqual", (Column("note", "string"), TEXT)),
+        Function("GenericUDFOPEqual", (DS, Column("v", "varchar"))),
+        Function("GenericUDFOPNull", (Column("note", "string"),)),
+        Function("GenericUDFIn", (DS, TEXT, NULL)),
+        Function("GenericUDFIn", (DS, TEXT, DS)),
+        Function("GenericUDFIn", (DS,)),
+        Function("GenericUDFBetween", (FALSE, DS, TEXT, NULL)),
+        Function("UDFLike", (HR, TEXT)),
+        Function("UDFLike", (DS, Constant("string", "a\\%"))),
+        no(Function("UDFLike", (DS, TEXT))),
+        either(IS_A, STRANGE),
+        no(both(IS_A, STRANGE)),
+    ],
+)
+def test_what_cannot_be_told_selects_everything_and_says_so(expression: Expression) -> None:
+    assert expression_filter(expression, KEYS) == ExpressionFilter(True, is_exact=False)
+
+
+@pytest.mark.parametrize("type_name", ["char(3)", "boolean", "float", "timestamp", "binary"])
+def test_types_that_hive_compares_otherwise_are_left_to_it(type_name: str) -> None:
+    key = Column("k", type_name)
+    for expression in (Function("GenericUDFOPEqual", (key, TEXT)), Function("GenericUDFOPNull", (key,))):
+        assert expression_filter(expression, [("k", type_name)]) == ExpressionFilter(True, is_exact=False)
+
+
+def test_one_part_that_cannot_be_told_leaves_the_others_standing() -> None:
+    alone = expression_filter(IS_A, KEYS)
+    assert alone.is_exact
+    assert expression_filter(both(IS_A, STRANGE), KEYS) == ExpressionFilter(alone.selected, is_exact=False)
+    assert expression_filter(no(either(no(IS_A), STRANGE)), KEYS) == ExpressionFilter(alone.selected, is_exact=False)
+
+
+def test_constants_alone_need_no_condition() -> None:
+    for expression in (
+        TRUE,
+        no(FALSE),
+        either(FALSE, TRUE),
+        either(STRANGE, TRUE),
+        both(TRUE, TRUE),
+        either(TRUE, IS_A),
+    ):
+        assert expression_filter(expression, KEYS) == ExpressionFilter(True)
+    for expression in (FALSE, no(TRUE), both(TRUE, FALSE), both(STRANGE, FALSE), either(FALSE, FALSE)):
+        assert expression_filter(expression, KEYS) == ExpressionFilter(False)
+    assert expression_filter(both(TRUE, IS_A), KEYS) == expression_filter(IS_A, KEYS)
+    assert expression_filter(either(FALSE, IS_A), KEYS) == expression_filter(IS_A, KEYS)
+
+
+def test_nested_connectives_of_a_kind_become_one() -> None:
+    found = expression_filter(both(IS_A, both(IS_ONE, IS_A)), KEYS).selected
+    assert isinstance(found, And)
+    assert not any(isinstance(child, And) for child in found.children)
+    found = expression_filter(either(IS_A, either(IS_ONE, IS_A)), KEYS).selected
+    assert isinstance(found, Or)
+    assert [type(child) for child in found.children] == [And, And, And]

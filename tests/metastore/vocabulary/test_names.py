@@ -1,0 +1,106 @@
+import pytest
+
+from hms_gateway.metastore.vocabulary.names import (
+    DatabaseArgument,
+    InvalidCatalogMarker,
+    InvalidName,
+    check_database_name,
+    check_function_name,
+    check_table_name,
+    check_type_name,
+    display_name,
+    is_default_database,
+    normalize,
+    parse_database_argument,
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [("  DEFAULT ", "default"), ("T1", "t1"), ("\t\r\na\0", "a"), ("a b", "a b"), ("\u00a0a", "\u00a0a")],
+)
+def test_names_are_trimmed_as_java_trims_and_lower_cased(given: str, stored: str) -> None:
+    assert normalize(given) == stored
+
+
+@pytest.mark.parametrize("name", ["a", "A_1", "2024", "_"])
+def test_letters_digits_and_underscore_make_a_name(name: str) -> None:
+    check_database_name(name)
+    check_table_name(name)
+    check_function_name(name)
+    check_type_name(name)
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a-b", "a.b", "é", "a\n", "a\0", "../a", "٣"])
+def test_anything_else_is_refused_with_the_texts_of_its_kind(name: str) -> None:
+    with pytest.raises(InvalidName) as refused:
+        check_database_name(name)
+    assert str(refused.value) == f"{name} is not a valid database name"
+    for check in (check_function_name, lambda name: check_table_name(name, allows_slash=False)):
+        with pytest.raises(InvalidName) as refused:
+            check(name)
+        assert str(refused.value) == f"{name} is not a valid object name"
+    with pytest.raises(InvalidName, match=r"^Invalid type name$"):
+        check_type_name(name)
+
+
+def test_names_of_databases_and_tables_may_hold_hyphens_where_asked() -> None:
+    for name in ("a-b", "-a", "2024-01-01"):
+        check_database_name(name, allows_hyphen=True)
+        check_table_name(name, allows_hyphen=True)
+    for name in ("-", "a-b/c", "a-b.c", "a- b"):
+        with pytest.raises(InvalidName, match="is not a valid database name"):
+            check_database_name(name, allows_hyphen=True)
+    with pytest.raises(InvalidName):
+        check_table_name("a-b.c", allows_hyphen=True)
+
+
+def test_only_a_table_name_may_hold_a_slash_and_only_if_set() -> None:
+    check_table_name("a/b")
+    with pytest.raises(InvalidName):
+        check_table_name("a/b", allows_slash=False)
+    with pytest.raises(InvalidName):
+        check_function_name("a/b")
+    with pytest.raises(InvalidName):
+        check_database_name("a/b")
+
+
+@pytest.mark.parametrize(
+    ("text", "catalog", "database"),
+    [
+        ("sales", "hive", "sales"),
+        (None, "hive", None),
+        ("", "hive", ""),
+        ("@lake#sales", "lake", "sales"),
+        ("@LAKE#Sales", "lake", "Sales"),
+        ("@hive#", "hive", None),
+        ("@hive#!", "hive", ""),
+        ("@hive#*", "hive", "*"),
+        ("@hive#def*|a#b", "hive", "def*|a#b"),
+        ("a#b", "hive", "a#b"),
+    ],
+)
+def test_catalog_prefix_is_taken_off_database_arguments(text: str | None, catalog: str, database: str | None) -> None:
+    assert parse_database_argument(text) == DatabaseArgument(catalog, database)
+
+
+def test_plain_names_belong_to_the_configured_default_catalog() -> None:
+    assert parse_database_argument("sales", "lake").catalog == "lake"
+
+
+def test_catalog_marker_without_separator_is_refused() -> None:
+    with pytest.raises(InvalidCatalogMarker) as refused:
+        parse_database_argument("@lake")
+    assert str(refused.value) == (
+        "@lake is prepended with the catalog marker but does not appear to have a catalog name in it"
+    )
+
+
+def test_default_database_is_recognised_in_any_spelling() -> None:
+    assert is_default_database(" Default")
+    assert not is_default_database("defaults")
+
+
+def test_display_name_keeps_the_callers_spelling() -> None:
+    assert display_name("Sales", "") == "Sales."
+    assert display_name(None, "T") == "null.T"

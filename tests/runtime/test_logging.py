@@ -1,0 +1,66 @@
+"""Everything logged ends in the same lines."""
+
+import io
+import json
+import logging
+
+import pytest
+import structlog
+
+from hms_gateway.runtime.logging import configure_logging
+
+
+@pytest.fixture(autouse=True)
+def restored():
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    uvicorn_level = logging.getLogger("uvicorn").level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    logging.getLogger("uvicorn").setLevel(uvicorn_level)
+    structlog.reset_defaults()
+
+
+def logged(write, **options) -> list[str]:
+    stream = io.StringIO()
+    configure_logging(stream=stream, **options)
+    write()
+    return stream.getvalue().splitlines()
+
+
+def test_structlog_and_the_standard_library_look_alike():
+    def write():
+        structlog.get_logger("ours").warning("one", table="a.b", odd=object)
+        logging.getLogger("theirs").error("two %s", 2)
+
+    one, two = map(json.loads, logged(write))
+    assert (one["event"], one["level"], one["logger"], one["table"]) == ("one", "warning", "ours", "a.b")
+    assert (two["event"], two["level"], two["logger"]) == ("two 2", "error", "theirs")
+    assert one["timestamp"].endswith("Z")
+
+
+def test_a_traceback_is_part_of_its_line():
+    def write():
+        try:
+            raise ValueError("inside")
+        except ValueError:
+            logging.getLogger("x").exception("failed")
+
+    (line,) = logged(write)
+    assert "ValueError: inside" in json.loads(line)["exception"]
+
+
+def test_levels_below_the_wanted_one_are_left_out():
+    def write():
+        structlog.get_logger("ours").info("hidden")
+        logging.getLogger("x").info("hidden")
+        logging.getLogger("uvicorn.error").info("hidden")
+
+    assert logged(write, level="warning") == []
+
+
+def test_text_for_people():
+    (line,) = logged(lambda: structlog.get_logger("ours").info("hello", a=1), log_format="text")
+    assert "hello" in line
+    assert not line.startswith("{")

@@ -1,0 +1,211 @@
+"""Where settings come from, and how wrong ones are named."""
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.settings import ProxyUser, Secret, Settings, SettingsError, described_settings, load_settings
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch):
+    import os
+
+    for name in list(os.environ):
+        if name.startswith("HMS_GATEWAY_"):
+            monkeypatch.delenv(name)
+
+
+TRUSTING = "trusted_proxies = ['10.0.0.5']\ntrusted_user_header = 'SM_USER'\n"
+
+
+def file(tmp_path, text):
+    path = tmp_path / "settings.toml"
+    path.write_text(text)
+    return path
+
+
+def test_defaults():
+    settings = load_settings()
+    assert (settings.port, settings.tls, settings.limits) == (30443, True, Limits())
+    assert settings.path == "/gateway/default/hmshttpthrift/api/hms"
+    assert settings.warehouse_location.startswith("file:/")
+
+
+def test_the_command_line_wins_over_the_environment_over_the_file(tmp_path, monkeypatch):
+    path = file(tmp_path, 'host = "a"\nport = 1\nworkers = 3\n')
+    monkeypatch.setenv("HMS_GATEWAY_HOST", "b")
+    monkeypatch.setenv("HMS_GATEWAY_PORT", "2")
+    settings = load_settings(path, host="c", port=None)
+    assert (settings.host, settings.port, settings.workers) == ("c", 2, 3)
+
+
+def test_limits_are_set_one_by_one(tmp_path, monkeypatch):
+    path = file(tmp_path, "[limits]\nbody_bytes_max = 5\ndrain_seconds_max = 1.5\n")
+    monkeypatch.setenv("HMS_GATEWAY_LIMITS__NESTING_DEPTH_MAX", "7")
+    assert load_settings(path).limits == Limits(body_bytes_max=5, drain_seconds_max=1.5, nesting_depth_max=7)
+
+
+def test_proxy_users_and_file_systems_are_tables(tmp_path):
+    path = file(
+        tmp_path,
+        f'{TRUSTING}[proxy_users.knox]\nusers = ["*"]\nhosts = ["10.1.0.0/16"]\n'
+        '[file_systems]\nfile = "manage"\ns3a = "refuse"\n',
+    )
+    settings = load_settings(path)
+    assert settings.proxy_users["knox"].hosts == ["10.1.0.0/16"]
+    assert settings.file_systems == {"file": "manage", "s3a": "refuse"}
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("prot = 1", "prot: unknown setting"),
+        ('port = "x"', "port"),
+        ("port = 70000", "port"),
+        ("[limits]\nbody = 1", "body"),
+        ("[limits]\nbody_bytes_max = 0", "body_bytes_max"),
+        ('[limits]\nbody_bytes_max = "many"', "body_bytes_max"),
+        ('trusted_proxies = ["10.0.0.300"]', "10.0.0.300"),
+        ("[proxy_users.knox]\nuser = 1", "proxy_users.knox"),
+        ('file_systems = { s3 = "maybe" }', "file_systems.s3"),
+        ('tls_key = "/k"', "tls_certificate"),
+        ('path = "relative"', "path"),
+        ('trusted_user_headers = ["sm_user"]', "trusted_user_headers: replaced by trusted_user_header"),
+        ('trusted_proxies = ["10.0.0.5"]', "trusted_proxies is set without .*X-Knox-Actor-ID.*SM_USER"),
+        ('trusted_user_header = "SM_USER"', "trusted_user_header has no effect without trusted_proxies"),
+        (f'trusted_proxy_secret = "{"s" * 16}"', "trusted_proxy_secret has no effect without trusted_proxies"),
+        (f"{TRUSTING}trusted_asterisk_password = true", "trusted_user_header and trusted_asterisk_password are set"),
+        (f'{TRUSTING}trusted_proxy_secret = "too short"', "trusted_proxy_secret is too weak"),
+        ('trusted_proxy_authority = "/a.pem"', "trusted_proxy_authority has no effect without trusted_proxies"),
+        (f"{TRUSTING}trusted_proxy_certificate_names = ['knox']", "needs trusted_proxy_authority"),
+        (f"{TRUSTING}trusted_proxy_authority = '/a.pem'\ntls = false", "trusted_proxy_authority needs tls"),
+        (f'{TRUSTING}trusted_proxy_secret_header = "a b"', "trusted_proxy_secret_header: 'a b' is not the name"),
+        (f"{TRUSTING}forwarding_proxies = ['any']", "forwarding_proxies"),
+        ("trusted_proxies = ['::1']\ntrusted_user_header = 'Authorization'", "trusted_user_header: Authorization"),
+        ("forwarded_header = 'X-Real-IP'", "forwarded_header: expected one of X-Forwarded-For, Forwarded"),
+        ('cors_origins = ["https://page.example/"]', "cors_origins: 'https://page.example/' is not an origin"),
+        ('cors_origins = ["page.example"]', "cors_origins: 'page.example' is not an origin"),
+        ("a = [", "settings.toml"),
+    ],
+)
+def test_a_wrong_setting_is_named(tmp_path, text, named):
+    with pytest.raises(SettingsError, match=named):
+        load_settings(file(tmp_path, text))
+
+
+def test_a_variable_of_a_replaced_setting_says_what_replaced_it(monkeypatch):
+    monkeypatch.setenv("HMS_GATEWAY_TRUSTED_USER_HEADERS", '["sm_user"]')
+    with pytest.raises(SettingsError, match="HMS_GATEWAY_TRUSTED_USER_HEADERS: replaced by trusted_user_header"):
+        load_settings()
+
+
+@pytest.mark.parametrize("origin", ["https://page.example", "http://localhost:8000", "http://[::1]:*", "null", "*"])
+def test_origins_of_pages_are_named_with_scheme_and_port(tmp_path, origin):
+    assert load_settings(file(tmp_path, f'cors_origins = ["{origin}"]')).cors_origins == [origin]
+
+
+def test_an_unknown_variable_is_named(monkeypatch):
+    monkeypatch.setenv("HMS_GATEWAY_PROT", "1")
+    with pytest.raises(SettingsError, match="HMS_GATEWAY_PROT"):
+        load_settings()
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(SettingsError, match=r"none\.toml"):
+        load_settings(tmp_path / "none.toml")
+
+
+def test_every_setting_is_described():
+    assert [setting.name for setting in described_settings() if not setting.description] == []
+
+
+def test_every_default_may_be_given():
+    defaults = load_settings()
+    given = {setting.name: setting.default for setting in described_settings()}
+    assert load_settings(**given) == defaults
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("THRIFT_PORT", "9083", 9083),
+        ("FILE_SYSTEM_DEFAULT", "refuse", "refuse"),
+        ("TLS_CERTIFICATE", "/c", None),
+        ("ADMIN_PASSWORD", "{secret}", Secret("{secret}")),
+        ("DATABASE_URL", "null", "null"),
+        ("CALL_SECONDS_MAX", "5", 5.0),
+        ("LOG_FORMAT", "text", "text"),
+    ],
+)
+def test_every_kind_of_setting_can_be_a_variable(monkeypatch, name, text, expected):
+    monkeypatch.setenv(f"HMS_GATEWAY_{name}", text)
+    if expected is None:
+        monkeypatch.setenv("HMS_GATEWAY_TLS_KEY", text)
+        expected = Path(text)
+    assert getattr(load_settings(), name.lower()) == expected
+
+
+def test_settings_travel_to_worker_processes(tmp_path):
+    settings = load_settings(file(tmp_path, "port = 1\n[limits]\nbody_bytes_max = 5\n"), admin_password="secret")
+    copy = pickle.loads(pickle.dumps(settings))
+    assert (copy, type(copy)) == (settings, Settings)
+    assert copy.limits.body_bytes_max == 5
+
+
+def test_the_admin_password_is_not_shown(tmp_path):
+    assert "correct horse" not in repr(load_settings(admin_password="correct horse"))
+
+
+def test_lists_and_tables_of_the_environment_are_json(monkeypatch):
+    monkeypatch.setenv("HMS_GATEWAY_TRUSTED_PROXIES", '["10.0.0.0/8"]')
+    monkeypatch.setenv("HMS_GATEWAY_TRUSTED_USER_HEADER", "SM_USER")
+    monkeypatch.setenv("HMS_GATEWAY_LIMITS", '{"body_bytes_max": 5, "nesting_depth_max": 6}')
+    monkeypatch.setenv("HMS_GATEWAY_LIMITS__NESTING_DEPTH_MAX", "7")
+    monkeypatch.setenv("HMS_GATEWAY_PROXY_USERS__KNOX__USERS", '["*"]')
+    monkeypatch.setenv("HMS_GATEWAY_FILE_SYSTEMS__S3A", "refuse")
+    settings = load_settings()
+    assert settings.trusted_proxies == ["10.0.0.0/8"]
+    assert settings.limits == Limits(body_bytes_max=5, nesting_depth_max=7)
+    assert settings.proxy_users == {"knox": ProxyUser(users=["*"])}
+    assert settings.file_systems == {"s3a": "refuse"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("no", False), ("OFF", False), ("0", False), ("yes", True), ("True", True), ("1", True)]
+)
+def test_yes_and_no_have_many_spellings(monkeypatch, text, expected):
+    monkeypatch.setenv("HMS_GATEWAY_TLS", text)
+    assert load_settings().tls is expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("TRUSTED_PROXIES", "10.0.0.0/8", "HMS_GATEWAY_TRUSTED_PROXIES is not JSON"),
+        ("LIMITS", "5", "limits: "),
+        ("TLS", "perhaps", "tls: "),
+        ("PORT", "", "port: "),
+        ("THRIFT_PORT", "0", "thrift_port: "),
+        ("LOG_LEVEL", "loud", "log_level: expected one of debug, info, warning, error"),
+        ("FILE_SYSTEM_DEFAULT", "maybe", "file_system_default: expected one of ignore, refuse"),
+        ("FILE_SYSTEM_DEFAULT", "manage", "file_system_default: expected one of ignore, refuse"),
+    ],
+)
+def test_a_wrong_variable_is_named(monkeypatch, name, text, told):
+    monkeypatch.setenv(f"HMS_GATEWAY_{name}", text)
+    with pytest.raises(SettingsError, match=told):
+        load_settings()
+
+
+def test_everything_that_is_wrong_is_told_at_once(tmp_path):
+    with pytest.raises(SettingsError, match=r"^port: .*; tls: .*; prot: unknown setting$"):
+        load_settings(file(tmp_path, 'port = -1\ntls = "x"\nprot = 1\n'))
+
+
+def test_paths_may_be_given_as_text_or_path(tmp_path):
+    assert load_settings(data_dir=tmp_path).data_dir == load_settings(data_dir=str(tmp_path)).data_dir == tmp_path
+    with pytest.raises(SettingsError, match="data_dir"):
+        load_settings(file(tmp_path, "data_dir = 5"))

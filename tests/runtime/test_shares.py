@@ -1,0 +1,73 @@
+"""Whatever is taken and given back in whatever order: no holder has more than the bounds say, and nothing is lost."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from hms_gateway.runtime.shares import Bound, Holder, Shares, part
+
+USERS = st.sampled_from(["ann", "bob", "cid"])
+ADDRESSES = st.sampled_from(["10.0.0.1", "10.0.0.2", None])
+TOTAL, PER_USER, PER_ADDRESS = Bound("total", 20), Bound("per_user", 9), Bound("per_address", 12)
+
+
+class Sharing(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.shares = Shares(TOTAL, PER_USER, PER_ADDRESS)
+        self.taken: list[tuple[int, str, str | None]] = []
+
+    def held(self, position: int, holder: str) -> int:
+        return sum(one[0] for one in self.taken if one[position] == holder)
+
+    @rule(amount=st.integers(1, 25), user=USERS, address=ADDRESSES)
+    def take(self, amount: int, user: str, address: str | None) -> None:
+        fits = {
+            "total": sum(one[0] for one in self.taken) + amount <= TOTAL.value,
+            "per_user": self.held(1, user) + amount <= PER_USER.value,
+            "per_address": address is None or self.held(2, address) + amount <= PER_ADDRESS.value,
+        }
+        in_the_way = self.shares.take(amount, Holder(user, address))
+        if in_the_way is None:
+            assert all(fits.values())
+            self.taken.append((amount, user, address))
+        else:
+            assert not fits[in_the_way.name]
+
+    @precondition(lambda self: self.taken)
+    @rule(data=st.data())
+    def give_back(self, data) -> None:
+        amount, user, address = self.taken.pop(data.draw(st.integers(0, len(self.taken) - 1)))
+        part_first = data.draw(st.integers(0, amount))
+        self.shares.give_back(part_first, Holder(user, address))
+        self.shares.give_back(amount - part_first, Holder(user, address))
+
+    @invariant()
+    def the_total_is_what_was_taken(self) -> None:
+        assert self.shares.taken == sum(one[0] for one in self.taken) <= TOTAL.value
+
+    @invariant()
+    def who_has_nothing_is_forgotten(self) -> None:
+        users, addresses = self.shares._held
+        assert set(users) == {user for amount, user, _ in self.taken if amount}
+        assert set(addresses) == {address for amount, _, address in self.taken if amount and address}
+
+
+TestSharing = Sharing.TestCase
+
+
+@given(st.integers(0, 10_000), st.integers(1, 10_000))
+def test_one_holder_never_has_everything(total: int, wanted: int):
+    share = part(Bound("each", wanted), Bound("total", total)).value
+    assert 1 <= share <= wanted
+    assert share < total or total <= 1
+
+
+def test_what_was_not_taken_cannot_be_given_back():
+    shares = Shares(TOTAL, PER_USER, PER_ADDRESS)
+    shares.take(2, Holder("ann", None))
+    with pytest.raises(AssertionError):
+        shares.give_back(3, Holder("ann", None))
+    with pytest.raises(AssertionError):
+        shares.give_back(1, Holder("bob", None))

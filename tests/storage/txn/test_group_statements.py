@@ -1,0 +1,120 @@
+"""What a batch reads is looked up by index, also in tables that the database knows nothing about yet."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, Engine, insert, text
+
+from hms_gateway.storage.dialects.engines import parse_url, writing_engine
+from hms_gateway.storage.migrations.revisions import migrate_engine
+from hms_gateway.storage.schema.txn import LOCKS
+from hms_gateway.storage.sql.filter_sql import bound_list, bound_pairs
+from hms_gateway.storage.txn.group_statements import GroupStatements
+from hms_gateway.storage.txn.locks import near_places
+from hms_gateway.storage.writing.postgres_pipeline import compiled
+
+IDS = list(range(10))
+NUMBERS = ("txn_id", "strength", "last_heartbeat_ms")
+TEXTS = ("db_name", "table_name", "partition_name", "user_name", "host_name", "agent_info")
+# PostgreSQL reads a table that has next to nothing in it rather than looking up what it changes.
+READ_WHOLE_WHILE_SMALL = {("postgresql", "delete_locks"), ("postgresql", "grant")}
+PAIRS = [(f"first {number}", f"second {number}") for number in IDS]
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def connection(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Connection]:
+    url = f"sqlite:///{tmp_path}/catalog.sqlite"
+    if request.param == "postgresql":
+        url = request.getfixturevalue("fresh_postgres_database")
+    engine = writing_engine(parse_url(url))
+    migrate_engine(engine)
+    with engine.connect() as connection:
+        yield connection
+    engine.dispose()
+
+
+def insert_locks(connection: Connection, ids: range) -> None:
+    row = {**dict.fromkeys(NUMBERS, 0), **dict.fromkeys(TEXTS, "x"), "is_acquired": True, "shares_writes": False}
+    connection.execute(insert(LOCKS), [{"lock_id": lock_id, "component_number": 1, **row} for lock_id in ids])
+
+
+def plan(connection: Connection, statement: Any, values: dict[str, object]) -> str:
+    compiled = statement.compile(dialect=connection.dialect)
+    given = {**compiled.params, **values}
+    parameters = given if compiled.positiontup is None else tuple(given[name] for name in compiled.positiontup)
+    explain = "EXPLAIN QUERY PLAN" if connection.dialect.name == "sqlite" else "EXPLAIN"
+    return "\n".join(str(row) for row in connection.exec_driver_sql(f"{explain} {compiled}", parameters))
+
+
+@pytest.mark.parametrize("name", [*vars(GroupStatements("sqlite")), "locks near"])
+def test_no_table_is_read_whole(connection: Connection, name: str) -> None:
+    dialect_name = connection.dialect.name
+    is_near = name == "locks near"
+    statement = near_places(dialect_name) if is_near else getattr(GroupStatements(dialect_name), name)
+    if (dialect_name, name) in READ_WHOLE_WHILE_SMALL:
+        insert_locks(connection, range(20_000))
+    values = {"ids": bound_list(IDS, dialect_name), **bound_pairs(PAIRS, dialect_name)}
+    values |= {"least_strength": 0, "limit": 100, "now_ms": 1}
+    shown = plan(connection, statement, {key: values[key] for key in statement.compile().params if key in values})
+    assert re.search(r"SEARCH|Index", shown), shown
+    assert not re.search(r"SCAN (?!json_each|anon)|Seq Scan", shown), shown
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("connection", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("name", [*vars(GroupStatements("postgresql")), "locks near"])
+def test_no_table_is_read_whole_by_the_plan_for_all_values(connection: Connection, name: str) -> None:
+    """Which is the one that the event loop's writer has made."""
+    statement = near_places("postgresql") if name == "locks near" else getattr(GroupStatements("postgresql"), name)
+    if ("postgresql", name) in READ_WHOLE_WHILE_SMALL:
+        insert_locks(connection, range(20_000))
+    sent = compiled(statement, tuple(statement.compile().params))
+    connection.exec_driver_sql("SET plan_cache_mode = force_generic_plan")
+    connection.exec_driver_sql(f"PREPARE sent AS {sent.text.decode()}")
+    nothing = ", ".join(["NULL"] * len(sent.names))
+    shown = "\n".join(str(row) for row in connection.exec_driver_sql(f"EXPLAIN EXECUTE sent({nothing})"))
+    assert re.search(r"Index", shown), shown
+    assert "Seq Scan" not in shown, shown
+
+
+@pytest.mark.postgres
+def test_a_plan_made_for_a_small_table_is_not_kept_when_it_grows(
+    fresh_postgres_database: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    now = 100.0
+    monkeypatch.setattr("hms_gateway.storage.dialects.engines.monotonic", lambda: now)
+    engine = writing_engine(parse_url(fresh_postgres_database))
+    request.addfinalizer(engine.dispose)
+    migrate_engine(engine)
+    delete = GroupStatements("postgresql").delete_locks
+
+    def read_by(batches: int) -> int:
+        """How many rows these batches read by reading the table."""
+        before = _read_whole(engine)
+        for _ in range(batches):
+            with engine.begin() as connection:
+                connection.execute(delete, {"ids": IDS})
+        return _read_whole(engine) - before
+
+    with engine.begin() as connection:
+        insert_locks(connection, range(100, 300))
+    # Makes what else would be made, and have it plan anew, while the table grows.
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("VACUUM locks"))
+    assert read_by(20) > 0
+    with engine.begin() as connection:
+        insert_locks(connection, range(300, 20_000))
+    assert read_by(2) >= 19_900
+    now += 1.0
+    assert read_by(2) == 0
+
+
+def _read_whole(engine: Engine) -> int:
+    with engine.begin() as connection:
+        connection.execute(text("SELECT pg_stat_force_next_flush()"))
+    with engine.begin() as connection:
+        found = text("SELECT seq_tup_read FROM pg_stat_user_tables WHERE relname = 'locks'")
+        return int(connection.execute(found).scalar_one())

@@ -1,0 +1,368 @@
+"""Calls that the event loop writes to PostgreSQL: outcomes and rows are as one by one, whatever happens meanwhile."""
+
+import asyncio
+import os
+import random
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import select
+
+from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreUnavailable
+from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey, answering
+from hms_gateway.runtime.clock import ManualClock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.suspension import NotSuspendable, Result, Suspended, recording, resuming
+from hms_gateway.storage import SqlStore, migrate, open_store
+from hms_gateway.storage.dialects.engines import parse_url, writing_engine
+from hms_gateway.storage.schema.catalog import METADATA
+from hms_gateway.structs import LockState, LockType, NoSuchTxnException
+from hms_gateway.txn.ports.txn import TxnWork
+from hms_gateway.txn.rules.names import target
+from hms_gateway.txn.services.locks import LockCall, LockService, Wanted
+from hms_gateway.txn.services.settings import TxnSettings
+from hms_gateway.txn.services.transactions import TransactionService
+from tests.storage.test_outage import cut_connections
+from tests.storage.txn.test_groups import WHO, random_call
+from tests.support.private_postgres import PrivatePostgres
+
+pytestmark = pytest.mark.postgres
+
+SEEDS = int(os.environ.get("TXN_GROUP_SEEDS", "3"))
+ROUNDS = 14
+PATIENCE_SECONDS = 20
+PLACE = target("d", "t")
+EXCLUSIVE = LockCall([Wanted(PLACE, LockType.EXCLUSIVE)], WHO)
+
+
+class Services:
+    def __init__(self, store: Any) -> None:
+        self.locks = LockService(store, TxnSettings())
+        self.txns = TransactionService(store, self.locks, TxnSettings())
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        service = self.txns if name in ("open", "commit", "heartbeat", "abort") else self.locks
+        return getattr(service, name)(*arguments, **({"checks_writes": True} if name == "commit" else {}))
+
+
+class OneByOne:
+    """A store for which every unit of work is one that it knows nothing about."""
+
+    def __init__(self, store: SqlStore) -> None:
+        self._store = store
+
+    def write(self, work: Any) -> Any:
+        return self._store.write(lambda transaction: work(transaction))
+
+    def read(self, work: Any) -> Any:
+        return self._store.read(work)
+
+
+@pytest.fixture
+def store(fresh_postgres_database: str) -> Iterator[SqlStore]:
+    opened = new_store(fresh_postgres_database)
+    yield opened
+    opened.close()
+
+
+def new_store(url: str, limits: Limits | None = None) -> SqlStore:
+    migrate(url)
+    return open_store(url, ManualClock(), limits or Limits())
+
+
+def begin(call: Callable[[], Any], key: CallKey | None = None) -> Awaitable[Any]:
+    """A call as the gateway makes it; it has begun when this returns."""
+    loop = asyncio.get_running_loop()
+    told: asyncio.Future[Result] = loop.create_future()
+
+    def tell(given: Result) -> None:
+        if not told.done():
+            told.set_result(given)
+
+    def deliver(outcomes: Any) -> None:
+        loop.call_soon_threadsafe(lambda: [done(given) for done, given in outcomes])
+
+    async def finish() -> Any:
+        given = await asyncio.wait_for(told, PATIENCE_SECONDS)
+        with resuming(given), answering(key):
+            return call()
+
+    try:
+        with recording(), answering(key):
+            call()
+        raise AssertionError("the call has no unit of work")
+    except Suspended as suspended:
+        suspended.start(tell, deliver)
+    return asyncio.ensure_future(finish())
+
+
+async def connected(store: SqlStore) -> None:
+    """The first call is written by the thread and has the connection opened, which is there soon."""
+    writer = store._writer._event_loop
+    assert writer is not None
+    for _ in range(PATIENCE_SECONDS * 100):
+        await begin(lambda: Services(store).call("unlock", 0))
+        if writer._pipeline is not None:
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("no connection")
+
+
+def shown(outcome: Any) -> str:
+    return repr(outcome)
+
+
+async def outcome_of(call: Awaitable[Any]) -> str:
+    try:
+        return shown(await call)
+    except Exception as error:
+        return shown(error)
+
+
+def outcome_of_plain(call: Callable[[], Any]) -> str:
+    try:
+        return shown(call())
+    except Exception as error:
+        return shown(error)
+
+
+def rows(url: str) -> dict[str, list[Any]]:
+    """Without times, which are the database's."""
+    engine = writing_engine(parse_url(url))
+    with engine.connect() as connection:
+        found = {
+            table.name: sorted(
+                repr(row)
+                for row in connection.execute(select(*(c for c in table.c if not c.name.endswith(("_ms", "_at")))))
+            )
+            for table in METADATA.sorted_tables
+        }
+    engine.dispose()
+    return found
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_together_is_as_one_by_one(seed: int, fresh_postgres_database: str, postgres_database_of_module: str) -> None:
+    dice = random.Random(seed)
+    url, other_url = fresh_postgres_database, postgres_database_of_module
+    store, other = new_store(url), new_store(other_url)
+    with psycopg.connect(other_url.replace("+psycopg", ""), autocommit=True) as connection:
+        for table in METADATA.sorted_tables:
+            if table.name not in ("catalog", "alembic_version"):
+                connection.execute(f"TRUNCATE {table.name} RESTART IDENTITY CASCADE")  # type: ignore[arg-type]
+    together, alone = Services(store), Services(OneByOne(other))
+
+    async def run() -> None:
+        await connected(store)
+        for number in range(ROUNDS):
+            calls = [random_call(dice, 25) for _ in range(dice.randint(1, 9))]
+            # One after the other, since what is handed over to the thread comes after what is not.
+            for call in calls:
+                expected = outcome_of_plain(lambda call=call: alone.call(*call))  # type: ignore[misc]
+                if call[0] == "abort":
+                    assert outcome_of_plain(lambda call=call: together.call(*call)) == expected, call  # type: ignore[misc]
+                    continue
+                assert await outcome_of(begin(lambda call=call: together.call(*call))) == expected, call  # type: ignore[misc]
+            assert number % 7 or rows(url) == rows(other_url), calls
+        many = [("open", 1, WHO), *[("heartbeat", 0, txn_id) for txn_id in range(1, 9)]]
+        many += [("commit", txn_id) for txn_id in range(1, 9)]
+        expected = [outcome_of_plain(lambda call=call: alone.call(*call)) for call in many]  # type: ignore[misc]
+        begun = [begin(lambda call=call: together.call(*call)) for call in many]  # type: ignore[misc]
+        assert [await outcome_of(one) for one in begun] == expected
+        assert rows(url) == rows(other_url)
+
+    asyncio.run(run())
+    store.close()
+    other.close()
+
+
+def test_calls_of_one_turn_are_one_batch_and_no_thread_runs_them(store: SqlStore) -> None:
+    services = Services(store)
+
+    async def run() -> None:
+        await connected(store)
+        store._writer._submit = None  # type: ignore[assignment, method-assign]
+        transactions = [await one for one in [begin(lambda: services.txns.open(1, WHO)) for _ in range(600)]]
+        assert [txn_id for (txn_id,) in transactions] == list(range(1, 601))
+        (lock, other) = [await one for one in [begin(lambda: services.locks.lock(EXCLUSIVE)) for _ in range(2)]]
+        assert (lock.state, other.state) == (LockState.ACQUIRED, LockState.WAITING)
+        await begin(lambda: services.locks.unlock(lock.lock_id))
+        assert (await begin(lambda: services.locks.check_lock(other.lock_id))).state is LockState.ACQUIRED
+        await begin(lambda: services.txns.heartbeat(other.lock_id, 0))
+
+    asyncio.run(run())
+
+
+def test_a_call_with_a_used_key_is_refused_and_the_first_keeps_its_value(store: SqlStore) -> None:
+    services = Services(store)
+
+    def key(text: str) -> CallKey:
+        return CallKey("who", text, "open_txns", b"hash", keeps_value=True)
+
+    async def run() -> None:
+        await connected(store)
+        first = key('it\'s a \\ "key"')
+        assert await begin(lambda: services.txns.open(2, WHO), first) == [1, 2]
+        assert first.is_concluded
+        for _ in range(2):
+            with pytest.raises(AlreadyConcluded):
+                await begin(lambda: services.txns.open(2, WHO), key(first.text))
+        assert await begin(lambda: services.txns.open(1, WHO), key("other")) == [3]
+        found = store.find("who", first.text)
+        assert found is not None
+        assert found.message_hash == b"hash"
+        assert found.value is not None
+        assert found.value.value == [1, 2]
+
+    asyncio.run(run())
+
+
+def test_what_cannot_be_sent_is_a_failure_and_no_more(store: SqlStore) -> None:
+    services = Services(store)
+
+    async def run() -> None:
+        await connected(store)
+        with pytest.raises(UnicodeEncodeError):
+            await begin(lambda: services.txns.open(1, WHO), CallKey("who", "\ud800", "open_txns", keeps_value=True))
+        await connected(store)
+        assert await begin(lambda: services.txns.open(1, WHO)) == [1]
+
+    asyncio.run(run())
+
+
+def test_refusals_are_the_callers_and_take_nothing_along(store: SqlStore) -> None:
+    services = Services(store)
+
+    async def run() -> None:
+        await connected(store)
+        begun = [
+            begin(lambda: services.txns.open(1, WHO)),
+            begin(lambda: services.txns.commit(99, checks_writes=True)),
+            begin(lambda: services.txns.open(1, WHO)),
+        ]
+        assert await begun[0] == [1]
+        with pytest.raises(NoSuchTxnException):
+            await begun[1]
+        assert await begun[2] == [2]
+
+    asyncio.run(run())
+
+
+def test_a_connection_that_is_lost_is_not_noticed(store: SqlStore, postgres_server: PrivatePostgres) -> None:
+    services = Services(store)
+
+    async def run() -> None:
+        for number in range(3):
+            await connected(store)
+            cut_connections(postgres_server)
+            # Noticed when it is used, or before.
+            if number:
+                await asyncio.sleep(0.05)
+            (txn_id,) = await begin(lambda: services.txns.open(1, WHO))
+            assert txn_id == number + 1
+
+    asyncio.run(run())
+
+
+def test_a_connection_lost_before_the_commit_is_answered_leaves_the_outcome_unknown(
+    store: SqlStore, postgres_server: PrivatePostgres
+) -> None:
+    services = Services(store)
+
+    def cuts(txns: Any) -> None:
+        txns.next_lock_id()
+        cut_connections(postgres_server)
+
+    async def run() -> None:
+        await connected(store)
+        begun = [begin(lambda: store.write(TxnWork(cuts, opens=True))), begin(lambda: services.txns.open(1, WHO))]
+        for one in begun:
+            with pytest.raises(OutcomeUnknown, match="while committing"):
+                await one
+        assert await begin(lambda: services.txns.open(1, WHO)) == [1]
+
+    asyncio.run(run())
+
+
+def test_a_lock_that_is_never_given_back_is_an_answer(
+    fresh_postgres_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hms_gateway.storage.dialects.engines.BUSY_SECONDS_MAX", 0.05)
+    store = new_store(fresh_postgres_database)
+    services = Services(store)
+
+    async def run() -> None:
+        await connected(store)
+        with psycopg.connect(fresh_postgres_database.replace("+psycopg", "")) as other:
+            other.execute("SELECT 1 FROM catalog FOR UPDATE")
+            with pytest.raises(StoreUnavailable, match="for too long"):
+                await begin(lambda: services.txns.open(1, WHO))
+        assert await begin(lambda: services.txns.open(1, WHO)) == [1]
+
+    asyncio.run(run())
+    store.close()
+
+
+def test_a_change_waits_for_the_other_writer(store: SqlStore) -> None:
+    """Both take turns by the lock on the catalog, so neither sees the other's work half done."""
+    services = Services(store)
+
+    async def run() -> None:
+        await connected(store)
+        for _ in range(10):
+            thread = [asyncio.to_thread(lambda: Services(OneByOne(store)).txns.open(1, WHO)) for _ in range(4)]
+            loop = [begin(lambda: services.txns.open(1, WHO)) for _ in range(4)]
+            await asyncio.gather(*thread, *loop)
+        last = await begin(lambda: services.txns.open(1, WHO))
+        assert last == [81]
+
+    asyncio.run(run())
+
+
+def test_too_many_that_wait_are_refused(fresh_postgres_database: str) -> None:
+    store = new_store(fresh_postgres_database, Limits(write_queue_max=3))
+    services = Services(store)
+
+    async def run() -> None:
+        await connected(store)
+        begun = [begin(lambda: services.txns.open(1, WHO)) for _ in range(3)]
+        with pytest.raises(StoreUnavailable, match="write_queue_max"):
+            begin(lambda: services.txns.open(1, WHO))
+        assert [await one for one in begun] == [[1], [2], [3]]
+
+    asyncio.run(run())
+    store.close()
+
+
+def test_closing_finishes_what_waits(fresh_postgres_database: str) -> None:
+    store = new_store(fresh_postgres_database)
+    services = Services(store)
+
+    async def run() -> None:
+        await connected(store)
+        begun = [begin(lambda: services.txns.open(1, WHO)) for _ in range(3)]
+        store.close()
+        assert sorted([await one for one in begun]) == [[1], [2], [3]]
+        with pytest.raises(StoreUnavailable, match="closed"):
+            begin(lambda: services.txns.open(1, WHO))
+
+    asyncio.run(run())
+
+
+def test_another_event_loop_gets_a_connection_of_its_own(store: SqlStore) -> None:
+    async def run() -> Any:
+        await connected(store)
+        return await begin(lambda: Services(store).txns.open(1, WHO))
+
+    assert [asyncio.run(run()), asyncio.run(run())] == [[1], [2]]
+
+
+def test_units_of_work_of_other_kinds_are_not_taken(store: SqlStore) -> None:
+    async def run() -> None:
+        await connected(store)
+        with pytest.raises(NotSuspendable):
+            begin(lambda: store.write(lambda transaction: None))
+
+    asyncio.run(run())

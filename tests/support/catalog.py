@@ -1,0 +1,142 @@
+"""A whole catalog for tests: the real SQLite store, real directories, and a clock that stands still."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from hms_gateway.files import Directories, FilePolicy
+from hms_gateway.idl import StructType
+from hms_gateway.metastore.changes.events import EventMaker
+from hms_gateway.metastore.partitions.marks import PartitionMarkService
+from hms_gateway.metastore.ports.store import StoredEvent
+from hms_gateway.metastore.registry.functions import FunctionService
+from hms_gateway.metastore.registry.notifications import NotificationService
+from hms_gateway.metastore.statistics.column_statistics import ColumnStatisticsService
+from hms_gateway.metastore.tables.alter import AlterTableService
+from hms_gateway.metastore.tables.databases import DatabaseService
+from hms_gateway.metastore.tables.fields import FieldService
+from hms_gateway.metastore.tables.indexes import IndexService
+from hms_gateway.metastore.tables.materialized_views import MaterializedViewService
+from hms_gateway.metastore.tables.service import TableService
+from hms_gateway.metastore.tables.truncate import TruncateService
+from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
+from hms_gateway.runtime.clock import ManualClock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.storage import SqlStore, open_store
+from hms_gateway.structs import FieldSchema, SerDeInfo, StorageDescriptor, Struct, Table
+from hms_gateway.wire.tjson import encode_value
+
+NOW = 1_700_000_000
+
+
+def to_tjson(struct: Struct) -> bytes:
+    return encode_value(StructType(type(struct).__name__), struct)
+
+
+class Catalog:
+    """The services over one store; `warehouse` is the directory of the default database."""
+
+    def __init__(self, store: SqlStore, warehouse: Path, **changed_settings: Any) -> None:
+        self.store = store
+        self.warehouse = warehouse
+        self.root = f"file:{warehouse}"
+        self.clock = ManualClock(NOW)
+        self.files = Directories({"memory": FilePolicy.MANAGE}, [f"file:{warehouse.parent}", "memory:/"])
+        self.settings = MetastoreSettings(**{"warehouse_location": self.root, **changed_settings})
+        parts = (store, self.files, self.clock, self.settings, to_tjson)
+        self.databases = DatabaseService(*parts)
+        self.tables = TableService(*parts)
+        self.alterations = AlterTableService(*parts)
+        self.truncations = TruncateService(*parts)
+        self.fields = FieldService(store)
+        self.event_maker = EventMaker(self.settings, self.clock, to_tjson)
+        self.functions = FunctionService(store, self.clock, self.event_maker)
+        self.indexes = IndexService(store, self.clock, self.event_maker, self.tables)
+        self.notifications = NotificationService(store, self.clock, self.settings, self.event_maker, Limits())
+        self.partition_marks = PartitionMarkService(store, self.clock, self.settings)
+        self.statistics = ColumnStatisticsService(store, self.clock, self.settings, to_tjson)
+        self.materialized_views = MaterializedViewService(store, self.clock, self.event_maker)
+        self.databases.create_default()
+
+    def with_settings(self, **changed: Any) -> "Catalog":
+        """The same catalog under other settings."""
+        return Catalog(self.store, self.warehouse, **changed)
+
+    def with_store(self, store: Any) -> "Catalog":
+        """The same catalog through another store."""
+        return Catalog(store, self.warehouse)
+
+    def events(self) -> list[StoredEvent]:
+        return self.store.read(lambda snapshot: snapshot.events_after(0))
+
+    def last_event(self) -> tuple[str, str, str | None, dict[str, Any]]:
+        """Type, database, table and message."""
+        event = self.events()[-1].event
+        return event.event_type, event.db_name, event.table_name, json.loads(event.message)
+
+    def path(self, location: str | None) -> Path:
+        """The directory of a `file:` location."""
+        assert location is not None
+        return Path(location.removeprefix("file:"))
+
+
+@cache
+def empty_database() -> bytes:
+    """A migrated database file; migrating one for every test would take longer than the test."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "empty.db"
+        open_store(f"sqlite:///{path}", ManualClock(NOW), Limits()).close()
+        return path.read_bytes()
+
+
+@contextmanager
+def open_catalog(folder: Path, **changed_settings: Any) -> Iterator[Catalog]:
+    """A catalog in `folder`, new unless there is one already."""
+    database = folder / "catalog.db"
+    if not database.exists():
+        database.write_bytes(empty_database())
+    store = open_store(f"sqlite:///{database}", ManualClock(NOW), Limits())
+    try:
+        yield Catalog(store, folder / "warehouse", **changed_settings)
+    finally:
+        store.close()
+
+
+def columns(*names_and_types: str) -> list[FieldSchema]:
+    """`columns("a int", "b string")`."""
+    return [FieldSchema(*text.split(" ", 1), None) for text in names_and_types]
+
+
+def new_table(
+    name: str = "t",
+    db_name: str = "default",
+    *,
+    cols: list[FieldSchema] | None = None,
+    keys: list[FieldSchema] | None = None,
+    location: str | None = None,
+    parameters: dict[str, str] | None = None,
+    table_type: str | None = "MANAGED_TABLE",
+    **fields: Any,
+) -> Table:
+    """A table as a client would send it."""
+    return Table(
+        tableName=name,
+        dbName=db_name,
+        owner="nobody",
+        sd=StorageDescriptor(
+            cols=columns("a int", "b string") if cols is None else cols,
+            location=location,
+            inputFormat="org.example.In",
+            outputFormat="org.example.Out",
+            numBuckets=-1,
+            serdeInfo=SerDeInfo(serializationLib="org.example.Serde"),
+        ),
+        partitionKeys=keys,
+        parameters=parameters,
+        tableType=table_type,
+        **fields,
+    )

@@ -1,0 +1,67 @@
+"""README's code blocks by name, and what runs them as printed against a server on another port."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.server import GatewayServer
+
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+PORT = "30443"
+SECONDS_MAX = 120
+# Language, and text that no other block of that language has.
+BLOCKS = {
+    "node": ("js", "createHttpConnection"),
+    "page": ("html", "fetch("),
+    "library page": ("html", "TXHRTransport"),
+    "apache thrift": ("python", "THttpClient"),
+    "own client": ("python", "MetastoreClient"),
+    "java": ("java", "THttpClient"),
+    "pyspark": ("python", "pyspark.sql"),
+    "pyiceberg": ("python", "pyiceberg.catalog"),
+}
+
+
+def blocks() -> list[tuple[str, str]]:
+    """Language and text of every fenced block."""
+    return re.findall(r"^```(\w+)\n(.*?)^```$", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def block(name: str) -> str:
+    """The one of BLOCKS."""
+    wanted, part = BLOCKS[name]
+    (text,) = [text for language, text in blocks() if language == wanted and part in text]
+    return text
+
+
+def commands() -> list[tuple[str, str]]:
+    """Every command of the console blocks, with what it prints."""
+    sessions = [text for language, text in blocks() if language == "console"]
+    steps = [step.partition("\n") for text in sessions for step in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]]
+    return [(command, printed) for command, _, printed in steps]
+
+
+def prepare(folder: Path, server: GatewayServer) -> Path:
+    """A folder that looks like the checkout after `make serve`, as it does already where the server's is its `var`."""
+    for name, target in (("var", server.data_dir), ("schema", ROOT / "schema"), (".venv", Path(sys.prefix))):
+        if not (folder / name).exists():
+            (folder / name).symlink_to(target)
+    return folder
+
+
+def run(command: list[str], folder: Path, server: GatewayServer, **variables: str) -> str:
+    """What a command prints in such a folder, with the password set as README says."""
+    ran = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, "HMS_GATEWAY_PASSWORD": server.password, **variables},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS_MAX,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
