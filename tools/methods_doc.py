@@ -76,7 +76,7 @@ def named_proofs(text: str) -> dict[str, str]:
 
 
 def answering_classes() -> dict[str, type]:
-    """The handler class that answers each method, by method name: the classes of `hms_gateway.handlers`, as they stand."""
+    """The handler class that answers each method, by method name: the classes of `handlers`, as they stand."""
     modules = (
         importlib.import_module(f"{hms_gateway.handlers.__name__}.{module.name}")
         for module in pkgutil.iter_modules(hms_gateway.handlers.__path__)

@@ -1,4 +1,4 @@
-"""Writes `app/hms_gateway/structs/__init__.pyi`, so that type checkers and editors know the classes made from the IDL."""
+"""Writes the stub of `structs`, so that type checkers and editors know the classes made from the IDL."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The lease service over a whole metastore; its rules are tested with `hms_gateway.txn.rules.leases`."""
+"""The lease service over a whole metastore; its rules are tested with `txn.rules.leases`."""
 
 import pytest
 

@@ -1,98 +1,129 @@
-"""The import table of docs/architecture.md, checked."""
+"""The rooms of the package: the import table of docs/architecture.md, and their sizes."""
 
 import ast
+import re
+import sys
+from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-APP = Path(__file__).resolve().parents[2] / "app"
-
-LEAVES = {
-    "addresses",
-    "kerberos",
-    "method_kinds",
-    "limits",
-    "clock",
-    "connections",
-    "settings",
-    "logging",
-    "remembering",
-    "runtime",
-    "shares",
-    "sealing",
-    "file_versions",
-    "data_folder",
-}
-ALLOWED = {
-    "idl": set(),
-    "structs": {"idl"},
-    "wire": {"idl", "structs"},
-    "rpc": {"wire", "structs", "idl"},
-    "txn": {"structs"},
-    "metastore": {"structs", "txn"},
-    "files": {"metastore"},
-    "storage": {"metastore", "txn", "structs", "idl", "wire"},
-    "cache": {"metastore", "structs"},
-    "handlers": {"metastore", "txn", "structs", "rpc"},
-    "gateway": {"rpc", "wire", "cache"},
-    "bridge": {"rpc", "wire", "structs", "idl"},
-    "client": {"structs", "idl", "wire"},
-}
-# The outside libraries that only one package may touch.
-ONLY_IN = {
-    "sqlalchemy": {"storage"},
-    "alembic": {"storage"},
-    "psycopg": {"storage"},
-    "sqlite3": {"storage"},
-    "fsspec": {"files"},
-    "uvicorn": {"gateway"},
-    "httpx": {"client", "cli"},
-    "starlette": {"gateway"},
-    "click": {"cli"},
-    "rich": {"cli"},
-}
-COMPOSITION = {"main", "thrift_port", "cli", "__main__", "demo"}
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "app" / "hms_gateway"
+FILES_MAX = 20
+# One class for each aggregate, in the order of the IDL: the one place where many files beside each other are right.
+MAY_BE_LARGE = {"handlers", "gateway"}
+MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
-def imports(path: Path) -> Iterator[str]:
+class Row(NamedTuple):
+    imports: frozenset[str]
+    libraries: frozenset[str]
+
+
+@cache
+def table() -> dict[str, Row]:
+    """The rooms in the order of the document, each with what it may import."""
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    section = text.partition("## What may import what\n")[2].partition("\n## ")[0]
+    rows = (line.split("|")[1:4] for line in section.splitlines() if line.startswith("| `"))
+    return {room.strip(" `"): Row(_names(imported), _names(libraries)) for room, imported, libraries in rows}
+
+
+def _names(cell: str) -> frozenset[str]:
+    return frozenset(re.findall("`(.+?)`", cell))
+
+
+def room_of(path: Path) -> str:
+    return path.parent.relative_to(PACKAGE).as_posix()
+
+
+@cache
+def imports(path: Path) -> tuple[str, ...]:
+    return tuple(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module
-            if node.module == "app":
-                yield from (f"app.{alias.name}" for alias in node.names)
+            for alias in node.names:
+                # A module out of a package, or a name out of a module.
+                part = f"{node.module}.{alias.name}"
+                yield part if _path(part) is not None else node.module
 
 
-def package_of(path: Path) -> str:
-    relative = path.relative_to(APP)
-    return relative.parts[0] if len(relative.parts) > 1 else relative.stem
+@cache
+def _path(module: str) -> Path | None:
+    if module.partition(".")[0] != PACKAGE.name:
+        return None
+    place = PACKAGE.parent.joinpath(*module.split("."))
+    return next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.exists()), None)
 
 
-MODULES = sorted(path for path in APP.rglob("*.py") if path.name != "__init__.py" or path.parent != APP)
+def imported_rooms(path: Path) -> set[str]:
+    """Other rooms, without `runtime`, which every room may import."""
+    targets = {room_of(target) for name in imports(path) if (target := _path(name)) is not None}
+    return targets - {room_of(path), "runtime"}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(APP)))
-def test_a_module_imports_only_what_its_package_may(path):
-    package = package_of(path)
-    if package in COMPOSITION:
+def imported_libraries(path: Path) -> set[str]:
+    tops = {name.partition(".")[0] for name in imports(path)}
+    return tops - sys.stdlib_module_names - {PACKAGE.name}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_module_imports_only_what_its_room_may(path):
+    room = room_of(path)
+    if room == "." or not (imported_rooms(path) | imported_libraries(path)):
         return
-    for name in imports(path):
-        top, _, rest = name.partition(".")
-        if top == "app" and rest:
-            target = rest.partition(".")[0]
-            assert target == package or target in LEAVES or target in ALLOWED.get(package, set()), name
-        elif top in ONLY_IN:
-            assert package in ONLY_IN[top], name
+    row = table()[room]
+    assert "*" in row.imports or imported_rooms(path) <= row.imports
+    assert imported_libraries(path) <= row.libraries
+
+
+def test_every_row_names_what_its_room_imports_and_no_more():
+    used = {room: (set[str](), set[str]()) for room in table()}
+    for path in MODULES:
+        if room_of(path) in used:
+            rooms, libraries = used[room_of(path)]
+            rooms |= imported_rooms(path)
+            libraries |= imported_libraries(path)
+    for room, row in table().items():
+        assert "*" in row.imports or row.imports == used[room][0], room
+        assert row.libraries == used[room][1], room
+
+
+def test_a_room_imports_only_rooms_above_it_in_the_table():
+    above: set[str] = set()
+    for room, row in table().items():
+        assert row.imports - {"*"} <= above, room
+        above.add(room)
+
+
+def test_runtime_imports_no_room():
+    for path in (PACKAGE / "runtime").glob("*.py"):
+        assert imported_rooms(path) == set()
 
 
 def test_handlers_know_only_the_call_of_rpc():
-    for path in (APP / "handlers").rglob("*.py"):
+    for path in (PACKAGE / "handlers").glob("*.py"):
         assert {name for name in imports(path) if name.startswith("hms_gateway.rpc")} <= {"hms_gateway.rpc.call"}
 
 
-def test_nothing_imports_the_composition_root():
-    for path in MODULES:
-        if package_of(path) not in COMPOSITION:
-            assert not {name for name in imports(path) if name.split(".")[:2] == ["app", "main"]}, path
+def test_only_the_command_line_imports_the_composition():
+    users = {room_of(path) for path in MODULES if "composition" in imported_rooms(path)}
+    assert users <= {"cli/operations"}
+
+
+def test_every_module_lies_in_a_room():
+    assert {path.name for path in PACKAGE.glob("*.py")} == {"__init__.py", "__main__.py"}
+
+
+def test_no_room_has_too_many_files():
+    sizes = Counter(room_of(path) for path in MODULES if path.name != "__init__.py")
+    assert {room: size for room, size in sizes.items() if size > FILES_MAX and room not in MAY_BE_LARGE} == {}

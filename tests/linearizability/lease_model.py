@@ -1,6 +1,6 @@
 """Leases of one world as a state machine over values: what each call may answer in a state (semantics §7.2).
 
-It shares nothing with `hms_gateway.txn.rules.leases`. Nothing expires here: histories are shorter than the leases in them.
+It shares nothing with `txn.rules.leases`. Nothing expires here: histories are shorter than the leases in them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

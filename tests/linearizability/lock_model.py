@@ -1,6 +1,6 @@
 """Transactions, locks and write ids of one world as a state machine over values: what each call may answer in a state.
 
-It says the same as `hms_gateway.txn` and shares nothing with it: rules of semantics §5.4 to §5.9 and §5.11, without time-outs,
+It says the same as `txn` and shares nothing with it: rules of semantics §5.4 to §5.9 and §5.11, without time-outs,
 as histories are shorter than those. What the rules leave open, such as which of two deadlocks is ended first, leads to
 several states.
 """

@@ -10,21 +10,27 @@ APP = ROOM.parent
 
 # The modules of a package that import each of them. Gateway and storage jobs only name the types.
 USERS = {
-    "suspension": {"rpc.repeatable", "storage.writer", "storage.store", "storage.jobs", "gateway.call_answers"},
+    "suspension": {
+        "rpc.repeatable",
+        "storage.writing.writer",
+        "storage.writing.store",
+        "storage.writing.jobs",
+        "gateway.call_answers",
+    },
     "call_keys": {
         "rpc.repeatable",
         "rpc.processor",
-        "storage.writer",
-        "storage.store",
-        "storage.jobs",
-        "storage.txn_groups",
-        "storage.outcomes",
-        "storage.kept_values",
-        "metastore.directory_moves",
-        "metastore.partition_additions",
-        "txn.lease_service",
+        "storage.writing.writer",
+        "storage.writing.store",
+        "storage.writing.jobs",
+        "storage.txn.groups",
+        "storage.registry.outcomes",
+        "storage.registry.kept_values",
+        "metastore.directories.moves",
+        "metastore.partitions.additions",
+        "txn.services.leases",
     },
-    "presented_lease": {"handlers.presented_lease", "metastore.fencing"},
+    "presented_lease": {"handlers.presented_lease", "metastore.changes.fencing"},
     "bound": set(),
 }
 

@@ -1,4 +1,4 @@
-"""`hms_gateway.txn.ports.txn` in memory: what storage does, as plainly as it can be said, for millions of simulated calls."""
+"""`txn.ports.txn` in memory: what storage does, as plainly as it can be said, for millions of simulated calls."""
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy

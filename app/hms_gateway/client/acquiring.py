@@ -48,7 +48,7 @@ class SettingError(ValueError):
 
 
 class Caller(Protocol):
-    """A client of the metastore, such as `hms_gateway.client.metastore_client.MetastoreClient`."""
+    """A client of the metastore, such as `client.metastore_client.MetastoreClient`."""
 
     def call(self, name: str, /, *arguments: Any) -> Any: ...
 
@@ -84,7 +84,7 @@ class ConcurrencySettings:
 class LockHolder:
     """Who the locks are shown to belong to.
 
-    agent_info  names this request and no other, such as the text of `hms_gateway.client.lock_text.LockReason`: when the answer to
+    agent_info  names this request and no other, such as the text of `client.lock_text.LockReason`: when the answer to
                 it is lost, the locks with this name are given back
     """
 
@@ -94,7 +94,7 @@ class LockHolder:
 
 
 class PartitionKeys:
-    """The partition keys of tables as a metastore knows them, for `hms_gateway.client.concurrency.in_key_order`."""
+    """The partition keys of tables as a metastore knows them, for `client.concurrency.in_key_order`."""
 
     def __init__(self, client: Caller) -> None:
         self._client = client

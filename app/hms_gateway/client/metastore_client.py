@@ -108,7 +108,7 @@ class MetastoreClient:
     def call(self, name: str, /, *arguments: Any, on_progress: Progress | None = None, **named: Any) -> Any:
         """Call a method with arguments in IDL order or by IDL name; returns its value, None when it is void.
 
-        Raises the declared exception as the class of `hms_gateway.structs`, ApplicationError when the server refuses the call
+        Raises the declared exception as the class of `structs`, ApplicationError when the server refuses the call
         as such (an unknown method, for instance), ClientError when there is no answer, TypeError for an unknown method
         or argument name.
         """

@@ -82,7 +82,7 @@ class _Root:
 
 
 class Directories:
-    """The `FileSystem` of `hms_gateway.metastore.ports.store`.
+    """The `FileSystem` of `metastore.ports.store`.
 
     policies   what to do with each scheme; see `FilePolicy`
     roots      locations below which directories are managed; of a scheme without any nothing is touched

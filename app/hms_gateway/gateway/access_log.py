@@ -1,8 +1,8 @@
 """One line per call, written by a thread of its own: the event loop makes the line, 1 µs, and never waits for a disk.
 
 Making the lines in that thread too would be no cheaper and stop the loop for milliseconds, as only one of them can run.
-Lines look like structlog's in hms_gateway.runtime.logging and go to the same stream, but skip its processors, which would cost a cached
-call more than its answer. Credentials never come here: a record has no headers.
+Lines look like structlog's in `runtime.logging` and go to the same stream, but skip its processors, which would cost a
+cached call more than its answer. Credentials never come here: a record has no headers.
 """
 
 import datetime

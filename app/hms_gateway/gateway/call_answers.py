@@ -78,7 +78,7 @@ class CallAnswers:
         return self._deferring is not None and method in self._deferring.deferred
 
     def begin(self, codec: Codec, message: Message, call: Call) -> Reply | Begun | None:
-        """Begin a call that needs no thread (`hms_gateway.runtime.suspension`); None for others, to which nothing has happened.
+        """Begin a call that needs no thread (`runtime.suspension`); None for others, to which nothing has happened.
 
         The reply comes at once or later; None comes later for a call that takes a thread after all. Raises as `answer`,
         and then nothing has happened either.

@@ -23,7 +23,7 @@ class Call:
 
     `lease` is the id of a lease that the caller presents, as it was sent. `key` is what the caller marks a call with
     that it may repeat; the change is made once for each key (design D11).
-    `share_address` is whose share of an address the call uses (`hms_gateway.runtime.shares`), None where addresses are not limited.
+    `share_address` is whose share of an address the call uses (`runtime.shares`), None where addresses are not limited.
     A call that is answered again after Waiting has waited so long by now, and is resumed with what that carried.
     """
 

@@ -103,7 +103,7 @@ class RepeatableProcessor:
         return reply
 
     def begin(self, codec: Codec, message: Message, call: Call) -> "Reply | Deferred | None":
-        """Answer `message` without waiting for anything, as far as that goes (`hms_gateway.runtime.suspension`).
+        """Answer `message` without waiting for anything, as far as that goes (`runtime.suspension`).
 
         The reply, where none of the database is needed; a call that has begun; None when it has to be processed in a
         thread, and nothing has happened then. Raises as `process`.

@@ -1,4 +1,4 @@
-"""The catalog in a relational database: SQLAlchemy Core behind `hms_gateway.metastore.ports.store` (design D6)."""
+"""The catalog in a relational database: SQLAlchemy Core behind `metastore.ports.store` (design D6)."""
 
 from hms_gateway.storage.migrations.revisions import migrate, revision_of
 from hms_gateway.storage.schema.catalog import REVISION

@@ -1,4 +1,4 @@
-"""Runs migrations on the connection `hms_gateway.storage.migrations.revisions` hands in; that opens and commits the transaction."""
+"""Runs migrations on the connection `storage.migrations.revisions` hands in; that opens and commits the transaction."""
 
 from alembic import context
 

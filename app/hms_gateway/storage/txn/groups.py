@@ -5,11 +5,11 @@ Each still runs alone, one after the other, over values that already contain wha
 raises takes its changes back. A statement costs many times what a decision costs, and 64 clients make batches of many.
 
 A unit of work that asks for anything not read ahead raises `NeedsDatabase` here. It is then run on its own, after what
-the others changed was written (`hms_gateway.storage.writing.writer`), so only speed depends on what callers say they need
+the others changed was written (`storage.writing.writer`), so only speed depends on what callers say they need
 (`ports.TxnWork`).
 
-Nothing here talks to the database: what is to be asked and changed are values, which `hms_gateway.storage.writing.writer` hands to
-SQLAlchemy one by one and `hms_gateway.storage.writing.event_loop_writer` sends to PostgreSQL all at once.
+Nothing here talks to the database: what is to be asked and changed are values, which `storage.writing.writer` hands to
+SQLAlchemy one by one and `storage.writing.event_loop_writer` sends to PostgreSQL all at once.
 """
 
 from collections.abc import Callable, Generator, Iterable, Mapping, MutableMapping, Sequence

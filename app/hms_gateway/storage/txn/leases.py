@@ -35,7 +35,7 @@ _KEEP_WAITING: Final = (
 
 
 class SqlLeaseWrites(CountingWrites):
-    """`hms_gateway.txn.ports.leases.LeaseWrites`."""
+    """`txn.ports.leases.LeaseWrites`."""
 
     def next_lease_id(self) -> LeaseId:
         return LeaseId(self._next_ids("lease", 1))

@@ -1,4 +1,4 @@
-"""`hms_gateway.txn.ports.txn` on SQL: everything of transactions and locks within one unit of work."""
+"""`txn.ports.txn` on SQL: everything of transactions and locks within one unit of work."""
 
 from typing import Final
 

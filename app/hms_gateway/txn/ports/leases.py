@@ -58,6 +58,6 @@ class Transaction(Protocol):
 
 
 class Store(Protocol):
-    """The units of work of `hms_gateway.metastore.ports.store`, as far as they are used here."""
+    """The units of work of `metastore.ports.store`, as far as they are used here."""
 
     def write(self, work: Callable[[Transaction], T]) -> T: ...

@@ -253,7 +253,7 @@ class Transaction(Protocol):
 
 
 class Store(Protocol):
-    """The units of work of `hms_gateway.metastore.ports.store`, as far as they are used here."""
+    """The units of work of `metastore.ports.store`, as far as they are used here."""
 
     def read(self, work: Callable[[Snapshot], T]) -> T: ...
 
