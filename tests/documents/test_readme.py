@@ -1,6 +1,6 @@
-"""README's sessions, run as printed against the real server: each answer is the one README shows.
+"""The sessions of README and docs/calling.md, run as printed against the real server: each answer is the one shown.
 
-Its programs are run where their peers are: tests/interop/test_readme_clients.py and tests/spark/test_readme_blocks.py.
+Their programs run where their peers are: tests/interop/test_readme_clients.py, tests/spark/test_readme_blocks.py.
 """
 
 import os
@@ -37,7 +37,7 @@ def server(tmp_path_factory):
         yield server
 
 
-def test_every_answer_in_readme_is_what_the_server_says(server):
+def test_every_answer_that_is_shown_is_what_the_server_says(server):
     address = f"https://localhost:{server.port}"
     marker = "--- next ---"
     script = "".join(f"{command}\necho '{marker}'\n" for command, _ in sessions())
@@ -62,13 +62,7 @@ def test_what_start_prints_is_what_readme_shows(server):
     assert all(line in said for line in shown.splitlines())
 
 
-def test_files_named_in_readme_exist():
-    named = re.findall(r"`((?:docs|deploy|schema|tests)/[\w./-]+)`", README.read_text(encoding="utf-8"))
-    missing = [path for path in named if not (README.parent / path).exists()]
-    assert not missing
-
-
-def test_every_program_in_readme_has_a_name_by_which_a_test_runs_it():
+def test_every_program_that_is_shown_has_a_name_by_which_a_test_runs_it():
     programs = [(language, text) for language, text in blocks() if language != "console"]
     assert len(programs) == len(BLOCKS)
     for language, text in programs:

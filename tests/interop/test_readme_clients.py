@@ -1,4 +1,4 @@
-"""README's programs for Node, browsers, Python and Java, and its bridge: run as printed, on a port of ours."""
+"""The programs of docs/calling.md for Node, browsers, Python and Java, and its bridge: run as printed on our port."""
 
 import json
 import re
@@ -12,7 +12,7 @@ import pytest
 
 from tests.bridge.bridge_process import BridgeProcess, connected
 from tests.interop.page_server import PageServer, find_chromium, opened_in_chromium
-from tests.support.readme import PORT, README, block, commands, prepare, run
+from tests.support.readme import CALLING, PORT, block, commands, prepare, run
 from tests.support.server import GatewayServer, free_port
 
 PAGE_SECONDS_MAX = 60
@@ -38,7 +38,7 @@ def folder(server: GatewayServer, tmp_path: Path) -> Path:
 
 
 def generated(generator: str, folder: Path, server: GatewayServer) -> None:
-    """Run README's line with the Thrift compiler."""
+    """Run the page's line with the Thrift compiler."""
     if shutil.which("thrift") is None:
         pytest.skip("no Thrift compiler (command `thrift`, package thrift-compiler)")
     (command,) = [command for command, _ in commands() if f"--gen {generator} " in command]
@@ -127,7 +127,7 @@ def test_java(server: GatewayServer, folder: Path) -> None:
 
 
 def test_bridge(server: GatewayServer) -> None:
-    (line,) = re.findall(r"^    \.venv/bin/hms-gateway bridge (.*)$", README.read_text(encoding="utf-8"), re.MULTILINE)
+    (line,) = re.findall(r"^    \.venv/bin/hms-gateway bridge (.*)$", CALLING.read_text(encoding="utf-8"), re.MULTILINE)
     options = shlex.split(line.replace("var/", f"{server.data_dir}/"))
     with BridgeProcess(server, *options) as bridge, connected(bridge) as client:
         assert DEMO in client.get_all_databases()

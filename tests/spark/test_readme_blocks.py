@@ -1,4 +1,4 @@
-"""README's blocks for PySpark and PyIceberg, run as printed, on a port of ours."""
+"""The blocks of docs/calling.md for PySpark and PyIceberg, run as printed, on a port of ours."""
 
 import sys
 

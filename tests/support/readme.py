@@ -1,4 +1,4 @@
-"""README's code blocks by name, and what runs them as printed against a server on another port."""
+"""The code blocks of README and docs/calling.md by name, and what runs them as printed against another port."""
 
 import os
 import re
@@ -10,6 +10,7 @@ from tests.support.server import GatewayServer
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
+CALLING = ROOT / "docs" / "calling.md"
 PORT = "30443"
 SECONDS_MAX = 120
 # Language, and text that no other block of that language has.
@@ -26,8 +27,9 @@ BLOCKS = {
 
 
 def blocks() -> list[tuple[str, str]]:
-    """Language and text of every fenced block."""
-    return re.findall(r"^```(\w+)\n(.*?)^```$", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    """Language and text of every fenced block, README's first."""
+    texts = (path.read_text(encoding="utf-8") for path in (README, CALLING))
+    return [found for text in texts for found in re.findall(r"^```(\w+)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)]
 
 
 def block(name: str) -> str:
@@ -53,7 +55,7 @@ def prepare(folder: Path, server: GatewayServer) -> Path:
 
 
 def run(command: list[str], folder: Path, server: GatewayServer, **variables: str) -> str:
-    """What a command prints in such a folder, with the password set as README says."""
+    """What a command prints in such a folder, with the password set as the page says."""
     ran = subprocess.run(
         command,
         cwd=folder,
