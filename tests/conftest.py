@@ -10,6 +10,7 @@ import hypothesis
 import psycopg
 import pytest
 
+from tests.kept_logging import kept_logging
 from tests.support.private_mariadb import MariadbUnavailable, PrivateMariadb
 from tests.support.private_postgres import PostgresUnavailable, PrivatePostgres
 
@@ -24,6 +25,13 @@ def pytest_configure() -> None:
     # A busy machine is no bug.
     hypothesis.settings.register_profile("project", deadline=None)
     hypothesis.settings.load_profile("project")
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Iterator[None]:
+    """A test that configures logging does not change where the next ones write: its stream may be closed by then."""
+    with kept_logging():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Repeated Authorization or Host, and HTTP/1.1 without Host, are refused: which one counts is not guessed."""
+"""Repeated Authorization or Host, HTTP/1.1 without Host, and framing or versions that a proxy may read otherwise."""
 
 import pytest
 
@@ -46,6 +46,32 @@ def test_http_1_1_without_a_host_is_400(server, path):
 def test_http_1_0_needs_no_host(server):
     request = post(CALL, basic("bob")).replace(b"Host: localhost\r\n", b"").replace(b"HTTP/1.1", b"HTTP/1.0")
     assert server.exchange(request).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("path", [PATH, "/metastore", "/metrics", "/nowhere"])
+@pytest.mark.parametrize("connection", ["close", "keep-alive"])
+@pytest.mark.parametrize("version", ["2.0", "0.9"])
+def test_another_version_in_the_request_line_is_505(server, path, connection, version):
+    request = post(CALL, basic("bob"), f"Connection: {connection}", path=path).replace(
+        b"HTTP/1.1", b"HTTP/" + version.encode()
+    )
+    answer = server.exchange(request)
+    assert answer.startswith(b"HTTP/1.1 505 ")
+    assert b"send HTTP/1.1" in answer
+    assert b"connection: close" in answer
+
+
+@pytest.mark.parametrize("path", [PATH, "/metrics"])
+@pytest.mark.parametrize("connection", ["close", "keep-alive"])
+def test_a_transfer_coding_in_http_1_0_is_400(server, path, connection):
+    """A proxy that speaks 1.0 does not know it, and takes what follows for the next request."""
+    lines = [basic("bob"), f"Connection: {connection}", "Transfer-Encoding: chunked"]
+    head = post(b"", *lines, path=path).replace(b"HTTP/1.1", b"HTTP/1.0").replace(b"Content-Length: 0\r\n", b"")
+    answer = server.exchange(head + b"%x\r\n%b\r\n0\r\n\r\n" % (len(CALL), CALL))
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"Transfer-Encoding is unknown in HTTP/1.0" in answer
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert b"transfer-encoding: chunked" not in answer
 
 
 def test_other_headers_may_be_repeated(server):

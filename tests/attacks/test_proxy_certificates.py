@@ -60,9 +60,15 @@ def test_the_proxys_certificate_lets_it_name_the_user(server, authority, tmp_pat
     assert status(server, knox, basic(server.user, server.password)) == 200
 
 
-def test_the_common_name_counts_too(server, authority, tmp_path):
-    named = authority.issue_cert("other.example", common_name="knox.example")
-    assert status(server, showing(named, tmp_path), NAMED) == 200
+def test_the_common_name_does_not_count_beside_alternative_names(server, authority, tmp_path):
+    for name in ("other.example", "203.0.113.7", "proxy@other.example"):
+        named = authority.issue_cert(name, common_name="knox.example")
+        assert status(server, showing(named, tmp_path), NAMED) == 401
+
+
+def test_the_common_name_counts_in_a_certificate_without_alternative_names(server, authority, tmp_path):
+    old = authority.issue_cert(common_name="knox.example")
+    assert status(server, showing(old, tmp_path), NAMED) == 200
 
 
 def test_without_the_certificate_the_address_is_not_enough(server, authority, tmp_path):

@@ -9,6 +9,7 @@ import pytest
 import hms_gateway
 from hms_gateway.composition.main import directories
 from hms_gateway.files import Protected, RootRefused, check_roots, program_folders
+from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.runtime.settings import Settings, SettingsError
 
 
@@ -17,6 +18,8 @@ from hms_gateway.runtime.settings import Settings, SettingsError
     [
         "file:/",
         "local:/",
+        "file:/proc/self/root",
+        "file:/proc/1/root",  # which an account may follow or not
         "file:{data_dir}",
         "file:{data_dir}/../data",
         "file:{above}",
@@ -80,6 +83,16 @@ def test_the_warehouse_follows_the_same_rule(tmp_path: Path) -> None:
 def test_the_files_of_the_data_folder_count_before_they_are_made(name: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=rf"^warehouse_dir: .* holds {said} "):
         directories(Settings(data_dir=tmp_path, warehouse_dir=f"file:{tmp_path}/{name}"))
+
+
+def test_a_database_named_by_a_uri_is_refused_since_its_file_would_not_count(tmp_path: Path) -> None:
+    settings = Settings(
+        data_dir=tmp_path / "data",
+        database_url=f"sqlite:///file:{tmp_path}/database/file.db?uri=true",
+        file_roots=[f"file:{tmp_path}/database"],
+    )
+    with pytest.raises(StoreError, match="has uri=true; write the path itself"):
+        directories(settings)
 
 
 def test_the_authority_of_trusted_proxies_counts(tmp_path: Path) -> None:

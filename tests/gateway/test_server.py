@@ -8,12 +8,15 @@ import threading
 import httpx
 import pytest
 
+from hms_gateway.gateway.application import Gateway
+from hms_gateway.gateway.server import Server, ServerOptions
 from hms_gateway.gateway.tls import ensure_certificate, server_context
 from hms_gateway.runtime.limits import Limits
 from tests.gateway.serving import (
     ANSWER,
     CALL,
     DATABASES,
+    PATH,
     PATIENCE_SECONDS,
     CannedProcessor,
     parse_head,
@@ -41,6 +44,64 @@ def test_stopping_finishes_the_call_in_flight_and_says_not_ready_meanwhile():
         assert (status, headers["connection"], body) == (200, "close", ANSWER)
         server.thread.join(20)
         assert server.stopped == ["stopped"]
+
+
+class RecordedListener:
+    """Looks at the first listener while it starts."""
+
+    def __init__(self, port: int = 0) -> None:
+        self.port = port
+        self.said: list[str] = []
+
+    async def start(self) -> None:
+        self.said.append("starts alone" if is_refused(self.port) else "starts later")
+
+    async def stop(self) -> None:
+        self.said.append("stops")
+
+
+def two_sockets_of_one_port() -> tuple[socket.socket, socket.socket]:
+    """Which may both be bound, and of which only one may listen."""
+    first, second = socket.socket(), socket.socket()
+    for one in (first, second):
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    first.bind(("127.0.0.1", 0))
+    second.bind(first.getsockname())
+    return first, second
+
+
+def serve(secondary_listener: RecordedListener, listener: socket.socket) -> None:
+    """A server with another listener, until its first call of `on_listening`, which stops it."""
+    with running() as other:
+        gateway = Gateway(
+            other.endpoint,
+            path=PATH,
+            metrics=other.metrics,
+            connections=other.server._gateway.connections,
+            ready=lambda: None,
+            secondary_listener=secondary_listener,
+        )
+        server = Server(gateway, ServerOptions(), Limits(), on_listening=lambda _: server.stop())
+        server.run([listener])
+
+
+def test_https_answers_when_the_secondary_listener_does():
+    """Else /readyz would say yes to a start that ends because the Thrift port is in use."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        secondary_listener = RecordedListener(listener.getsockname()[1])
+        serve(secondary_listener, listener)
+    assert secondary_listener.said == ["starts alone", "stops"]
+
+
+def test_the_secondary_listener_stops_when_https_cannot_listen():
+    first, second = two_sockets_of_one_port()
+    with first, second:
+        first.listen()
+        secondary_listener = RecordedListener()
+        with pytest.raises(OSError, match="in use"):
+            serve(secondary_listener, second)
+    assert secondary_listener.said == ["starts alone", "stops"]
 
 
 def is_refused(port: int) -> bool:

@@ -4,22 +4,10 @@ import io
 import json
 import logging
 
-import pytest
 import structlog
 
 from hms_gateway.runtime.logging import configure_logging
-
-
-@pytest.fixture(autouse=True)
-def restored():
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    uvicorn_level = logging.getLogger("uvicorn").level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    logging.getLogger("uvicorn").setLevel(uvicorn_level)
-    structlog.reset_defaults()
+from tests.kept_logging import kept_logging
 
 
 def logged(write, **options) -> list[str]:
@@ -64,3 +52,17 @@ def test_text_for_people():
     (line,) = logged(lambda: structlog.get_logger("ours").info("hello", a=1), log_format="text")
     assert "hello" in line
     assert not line.startswith("{")
+
+
+def test_a_test_that_configures_logging_changes_nothing_for_the_next():
+    """One that left a handler with a closed stream made a later test fail that read what a command printed."""
+
+    def state():
+        loggers = [logging.getLogger(name) for name in (None, "uvicorn", "alembic")]
+        return [(logger.level, logger.handlers[:]) for logger in loggers], structlog.get_config()["processors"]
+
+    before = state()
+    with kept_logging():
+        configure_logging(level="error", stream=io.StringIO())
+        assert state() != before
+    assert state() == before

@@ -358,7 +358,10 @@ def _lease_settings(settings: Settings) -> LeaseSettings:
 
 
 def directories(settings: Settings) -> Directories:
-    """The directories this server manages. Raises SettingsError for roots that would open what they must not."""
+    """The directories this server manages.
+
+    Raises SettingsError for roots that would open what they must not, StoreError for a database URL that is not usable.
+    """
     policies = {scheme: FilePolicy(policy) for scheme, policy in settings.file_systems.items()}
     default = None if settings.file_system_default is None else FilePolicy(settings.file_system_default)
     protected = [*_protected(settings), *program_folders()]
@@ -391,9 +394,11 @@ def root_check(settings: Settings) -> Callable[[str], bool]:
 
 
 def _protected(settings: Settings) -> list[Protected]:
-    """The data folder and the files that settings name. The warehouse is a folder in the data folder by default."""
-    url = database_url(settings)
-    database = url.partition("///")[2].partition("?")[0] if url.startswith("sqlite") else None
+    """The data folder and the files that settings name. The warehouse is a folder in the data folder by default.
+
+    Raises StoreError for a database URL that cannot be read.
+    """
+    database = sqlite_file(database_url(settings))
     files: dict[str, Path | str | None] = {
         "the database": database,
         "users_file": settings.users_path,

@@ -51,7 +51,13 @@ def check_roots(roots: Sequence[str], protected: Iterable[Protected]) -> None:
             raise RootRefused(f"{root} is on another machine ({place.authority}); write file:/path for a folder here")
         if not place.is_local:
             continue
-        path = os.path.realpath(place.path or "/")
+        try:
+            path = os.path.realpath(place.path or "/")
+        except OSError as error:
+            # A link that only its owner may follow, as in /proc: where it leads cannot be compared with anything.
+            raise RootRefused(
+                f"{root} cannot be followed ({error.strerror}); name a folder and no link to one"
+            ) from error
         for one, real_path in real:
             if _is_at_or_below(real_path, path):
                 raise RootRefused(f"{root} holds {one.name} {one.path}; name a folder for tables and nothing else")

@@ -61,6 +61,7 @@ class Gateway:
         self.connections = connections
         self.certificate = certificate
         self._secondary_listener = secondary_listener
+        self._is_secondary_listening = False
         self._listener_stopping: asyncio.Task[None] | None = None
         self._endpoint = endpoint
         self._on_stop = on_stop
@@ -89,9 +90,14 @@ class Gateway:
         try:
             check_headers(head, scope["http_version"])
         except Refused as refused:
-            fields = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
+            body = f"{refused.text}\n".encode()
+            fields = [
+                (b"content-type", b"text/plain; charset=utf-8"),
+                (b"content-length", b"%d" % len(body)),
+                (b"connection", b"close"),
+            ]
             await send({"type": "http.response.start", "status": refused.status, "headers": fields})
-            await send({"type": "http.response.body", "body": f"{refused.text}\n".encode()})
+            await send({"type": "http.response.body", "body": body})
         else:
             await self._pages(scope, receive, send)
 
@@ -106,12 +112,14 @@ class Gateway:
         """Start it, if there is one. Raises SecondaryListenerFailed."""
         if self._secondary_listener is not None:
             await self._secondary_listener.start()
+            self._is_secondary_listening = True
 
     def stop_being_ready(self) -> None:
         """Make /readyz say no, so that load balancers look elsewhere while calls in flight finish."""
         self._is_stopping = True
         self._endpoint.calls.stop_waiting()
-        if self._secondary_listener is not None and self._listener_stopping is None:
+        if self._secondary_listener is not None and self._is_secondary_listening:
+            self._is_secondary_listening = False
             self._listener_stopping = asyncio.get_running_loop().create_task(self._secondary_listener.stop())
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:

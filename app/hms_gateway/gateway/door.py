@@ -111,9 +111,11 @@ class Door:
         )
 
     def open(self) -> None:
+        """Accept connections at all listeners, or at none. Raises OSError."""
         for listener in self._listeners:
             listener.setblocking(False)
             listener.listen(self._backlog)
+        for listener in self._listeners:
             self._loop.add_reader(listener, self._accept, listener)
 
     def close(self) -> None:

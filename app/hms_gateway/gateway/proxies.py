@@ -131,8 +131,14 @@ class Proxies:
 
 
 def _names(certificate: Mapping[str, Any]) -> Iterator[str]:
-    """Host names and common names of a certificate, as Python's ssl describes it."""
-    yield from (name.lower() for kind, name in certificate.get("subjectAltName", ()) if kind == "DNS")
+    """The host names of a certificate, as Python's ssl describes it; the common name of one without alternative names.
+
+    Beside alternative names it does not count (RFC 6125, 6.4.4): an authority need not check it there.
+    """
+    alternatives = certificate.get("subjectAltName", ())
+    if alternatives:
+        yield from (name.lower() for kind, name in alternatives if kind == "DNS")
+        return
     for parts in certificate.get("subject", ()):
         yield from (value.lower() for kind, value in parts if kind == "commonName")
 

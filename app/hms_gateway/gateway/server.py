@@ -89,16 +89,18 @@ class Server(uvicorn.Server):
         listeners = sockets or listening_sockets(self._options.host, self._options.port)
         await self.lifespan.startup()
         try:
-            door = self._door(listeners)
-            # uvicorn closes it, and waits for that.
-            self.servers = [cast("asyncio.Server", door)]
-            door.open()
+            # First, since /readyz speaks for both listeners.
             await self._gateway.start_secondary_listener()
+            door = self._door(listeners)
+            door.open()
         except BaseException:
-            for server in self.servers:
-                server.close()
+            for listener in listeners:
+                listener.close()
+            self._gateway.stop_being_ready()
             await self.lifespan.shutdown()
             raise
+        # uvicorn closes it, and waits for that.
+        self.servers = [cast("asyncio.Server", door)]
         self.started = True
         _quiet_collector()
         _yield_often()

@@ -6,12 +6,13 @@ One that waits for a slow client is replaced meanwhile.
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
 import structlog
 
+from hms_gateway.gateway.job_handing import JobHanding, Next
 from hms_gateway.gateway.turns import Turns
 from hms_gateway.runtime.shares import NO_HOLDER, Holder
 
@@ -43,93 +44,79 @@ class WorkerThreads:
     """
 
     def __init__(self, threads_max: int, per_user: int | None = None, per_address: int | None = None) -> None:
-        self._threads_max = threads_max
         self._turns: Turns[_HeldJob] = Turns(
             threads_max, per_user or threads_max, per_address or threads_max, BUSY_THREADS
         )
-        # What has a place and waits for a thread to take it.
-        self._jobs: queue.SimpleQueue[_HeldJob | None] = queue.SimpleQueue()
+        self._handing: JobHanding[_HeldJob] = JobHanding(threads_max)
+        # One entry for each idle thread that is to go on: its job, or None to end.
+        self._woken: queue.SimpleQueue[_HeldJob | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        self._threads: set[threading.Thread] = set()
-        self._lent = 0
-        self._is_closing = False
-        self._idle = threading.Semaphore(0)
+        self._have_ended = threading.Event()
         self._place = _Place()
 
     def submit(self, job: Job, holder: Holder = NO_HOLDER) -> None:
         """Run `job` when it is the holder's turn; it must not raise."""
         asked = _HeldJob(holder, job)
         with self._lock:
-            may_run = self._turns.ask(holder, asked, time.monotonic())
-        if may_run:
-            self._hand(asked)
+            started = self._hand([asked]) if self._turns.ask(holder, asked, time.monotonic()) else ()
+        self._start_threads(started)
 
     @contextmanager
     def lent(self) -> Iterator[None]:
         """Inside, the calling worker does not count: another may start in its place, so that other jobs go on."""
         with self._lock:
-            self._lent += 1
-        for job in self._give_place_back():
-            self._hand(job)
+            self._handing.lend()
+            started = self._hand(self._give_place_back())
+        self._start_threads(started)
         try:
             yield
         finally:
             with self._lock:
-                self._lent -= 1
+                self._handing.take_back()
 
     def close(self) -> None:
         """Wait a moment for the jobs that were handed in; threads still running then end with the process."""
-        self._is_closing = True
         with self._lock:
-            threads = list(self._threads)
-        for _ in threads:
-            self._jobs.put(None)
-        end = time.monotonic() + CLOSING_SECONDS_MAX
-        for thread in threads:
-            thread.join(timeout=max(0.0, end - time.monotonic()))
+            for _ in range(self._handing.close()):
+                self._woken.put(None)
+            is_running = self._handing.threads > 0
+        if is_running:
+            self._have_ended.wait(CLOSING_SECONDS_MAX)
 
-    def _hand(self, job: _HeldJob) -> None:
-        self._jobs.put(job)
-        if not self._idle.acquire(blocking=False):
-            self._start_thread()
+    def _hand(self, jobs: Iterable[_HeldJob]) -> list[_HeldJob]:
+        """With the lock held: wake idle threads; the jobs that need a new thread each."""
+        handed = self._handing.hand(jobs)
+        for job in handed.woken:
+            self._woken.put(job)
+        return handed.started
 
-    def _start_thread(self) -> None:
-        with self._lock:
-            if len(self._threads) - self._lent >= self._threads_max:
-                return
-            thread = threading.Thread(target=self._run, name="call", daemon=True)
-            self._threads.add(thread)
-        thread.start()
-
-    def _run(self) -> None:
-        while True:
+    def _start_threads(self, jobs: Iterable[_HeldJob]) -> None:
+        for job in jobs:
+            thread = threading.Thread(target=self._run, args=(job,), name="call", daemon=True)
             try:
-                job = self._jobs.get_nowait()
-            except queue.Empty:
-                if self._is_closing:
-                    break
-                self._idle.release()
-                job = self._jobs.get()
-            if job is None or not self._run_jobs(job):
-                break
-        with self._lock:
-            self._threads.discard(threading.current_thread())
+                thread.start()
+            except RuntimeError as error:
+                _log.warning("a thread cannot be started; the call waits for another one", error=str(error))
+                with self._lock:
+                    self._handing.not_started(job)
 
-    def _run_jobs(self, job: _HeldJob) -> bool:
-        """Run it and those that may follow; False when this thread is one too many, because another took its place."""
-        while True:
-            self._run_job(job)
-            following = self._give_place_back()
-            with self._lock:
-                is_wanted = len(self._threads) - self._lent <= self._threads_max
-            if not is_wanted or not following:
-                break
-            job = following.pop(0)
-            for other in following:
-                self._hand(other)
-        for other in following:
-            self._hand(other)
-        return is_wanted
+    def _run(self, job: _HeldJob) -> None:
+        following: _HeldJob | None = job
+        while following is not None:
+            self._run_job(following)
+            following = self._next_job()
+
+    def _next_job(self) -> _HeldJob | None:
+        """The job that this thread runs next; None when it is to end."""
+        with self._lock:
+            following = self._handing.free(self._give_place_back())
+            started = self._hand(())
+            if self._handing.threads == 0:
+                self._have_ended.set()
+        self._start_threads(started)
+        if following is Next.WAIT:
+            return self._woken.get()
+        return None if following is Next.END else following
 
     def _run_job(self, job: _HeldJob) -> None:
         self._place.holder = job.holder
@@ -140,10 +127,8 @@ class WorkerThreads:
             _log.exception("a job of the worker threads failed")
 
     def _give_place_back(self) -> list[_HeldJob]:
-        """The jobs that may run instead; none when the place was given back before."""
+        """With the lock held: the jobs that may run instead; none when the place was given back before."""
         holder, self._place.holder = self._place.holder, None
         if holder is None:
             return []
-        used_seconds = time.thread_time() - self._place.cpu_started
-        with self._lock:
-            return self._turns.end(holder, used_seconds, time.monotonic())
+        return self._turns.end(holder, time.thread_time() - self._place.cpu_started, time.monotonic())

@@ -53,8 +53,7 @@ def accounts(request):
 def logged():
     stream = StringIO()
     configure_logging(stream=stream)
-    yield lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
-    configure_logging()
+    return lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
 @pytest.mark.parametrize(

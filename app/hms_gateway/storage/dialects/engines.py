@@ -44,6 +44,11 @@ def parse_url(url: str) -> URL:
     backend = parsed.get_backend_name()
     if backend == "sqlite" and (not parsed.database or parsed.database == ":memory:"):
         raise StoreError("SQLite needs a file, such as sqlite:///var/catalog.sqlite")
+    if backend == "sqlite" and "uri" in parsed.query:
+        # The file of a URI is whatever SQLite decodes from it, and it would be protected under another name.
+        raise StoreError(
+            "the database URL of SQLite has uri=true; write the path itself: sqlite:////folder/metastore.db"
+        )
     parsed = parsed.set(drivername=_DRIVERS.get(parsed.drivername, parsed.drivername))
     if parsed.drivername not in ("sqlite", "sqlite+pysqlite", *_DRIVERS.values()):
         raise StoreError(f"databases of kind {parsed.drivername} are not supported: use {_EXAMPLES}")
