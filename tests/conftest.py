@@ -10,7 +10,7 @@ import hypothesis
 import psycopg
 import pytest
 
-from tests.kept_logging import kept_logging
+from tests.support.kept_logging import kept_logging
 from tests.support.private_mariadb import MariadbUnavailable, PrivateMariadb
 from tests.support.private_postgres import PostgresUnavailable, PrivatePostgres
 

@@ -7,7 +7,7 @@ import logging
 import structlog
 
 from hms_gateway.runtime.logging import configure_logging
-from tests.kept_logging import kept_logging
+from tests.support.kept_logging import kept_logging
 
 
 def logged(write, **options) -> list[str]:

@@ -194,8 +194,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     trusted_proxy_certificate_names: Annotated[
         list[str],
         Meta(
-            description="DNS names in those certificates, or the common name where one has no alternative names; empty takes"
-            " any that the authority signed."
+            description="DNS names in those certificates, or the common name where one has no alternative names; empty"
+            " takes any that the authority signed."
         ),
     ] = []
     forwarding_proxies: Annotated[
