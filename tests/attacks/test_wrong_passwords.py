@@ -5,11 +5,14 @@ import threading
 
 import pytest
 
+from hms_gateway.gateway.assembly import build_authenticator
 from hms_gateway.gateway.authentication import BasicAuthenticator
 from hms_gateway.gateway.identity import RequestHead
 from hms_gateway.gateway.refusals import Refused
 from hms_gateway.gateway.user_file import UserFile
+from hms_gateway.gateway.users import add_user
 from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.settings import Settings
 from tests.gateway.test_authentication import Bench, basic
 
 NAT, ELSEWHERE = "192.0.2.1", "198.51.100.7"
@@ -101,6 +104,34 @@ def test_more_attempts_than_may_wait_cost_the_guesser_a_place(tmp_path):
     # One is checked while the others come.
     assert len(full) == 260 - 20 + 1 - 1
     guesses.authenticator.close()
+
+
+def test_guesses_of_one_name_from_many_addresses_neither_fill_the_queue_nor_take_the_place_of_its_user(tmp_path):
+    limits = Limits(password_checks_max=300, password_checks_per_user_max=20, password_checks_per_address_max=10)
+    guesses = Guesses(tmp_path / "users", {"ann": "right", "bob": "secret"}, limits)
+    wrong = [("ann", f"guess{number}", f"192.0.2.{number % 30}") for number in range(60)]
+    guesses.together(*wrong, ("ann", "right", ELSEWHERE), ("bob", "secret", NAT), *wrong[:9])
+    assert {"right", "secret"} <= set(guesses.order)
+    full = [refused for refused in guesses.refused if refused.status == 503]
+    assert {refused.limit for refused in full} == {"password_checks_per_user_max"}
+    assert len(guesses.order) <= 24
+    guesses.authenticator.close()
+
+
+def test_a_proxy_that_names_no_client_is_not_limited_as_one_address(tmp_path):
+    settings = Settings(data_dir=tmp_path, forwarding_proxies=[NAT], limits=Limits(password_checks_per_address_max=1))
+    add_user(settings.users_path, "ann", "right")
+    authenticator = build_authenticator(settings)
+
+    async def scenario(peer: str) -> set[int]:
+        heads = [RequestHead(dict([field]), [field], b"", peer) for field in fields]
+        refused = await asyncio.gather(*map(authenticator.authenticate, heads), return_exceptions=True)
+        return {one.status for one in refused if isinstance(one, Refused)}
+
+    fields = [(b"authorization", basic(f"name{number}", "wrong")) for number in range(6)]
+    assert asyncio.run(scenario(NAT)) == {401}
+    assert asyncio.run(scenario(ELSEWHERE)) == {401, 503}
+    authenticator.close()
 
 
 def test_guessing_delays_neither_another_address_nor_what_was_right_before(guesses):

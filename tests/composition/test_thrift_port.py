@@ -136,6 +136,18 @@ def test_passwords_of_the_users_file_are_asked_for_by_sasl(guarded):
         client.get_all_databases()
 
 
+def test_a_user_who_logs_in_has_a_share_of_the_connections(tmp_path):
+    for place in served(tmp_path, thrift_sasl="require", limits={"connections_per_user_max": 2}):
+        login = with_password(place, place.gateway.password)
+        with connected(place, login) as first, connected(place, login) as second, connected(place, login) as third:
+            for client in (first, second, first):
+                assert DEMO in client.get_all_databases()
+            with pytest.raises(MetaException, match="connections_per_user_max"):
+                third.get_all_databases()
+            assert DEMO in first.get_all_databases()
+        assert "connections_per_user_max" in place.gateway.log_text()
+
+
 def test_several_workers_share_the_port(guarded):
     """Each connection may come to another process; all of them answer."""
     for _ in range(20):

@@ -5,15 +5,16 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from hms_gateway.runtime.addresses import share_of
 from hms_gateway.runtime.connections import Connections
-from hms_gateway.runtime.shares import Bound
+from hms_gateway.runtime.shares import Bound, Holder
 
-TOTAL, EACH = 10, 4
+TOTAL, OF_USER, EACH = 10, 5, 4
 
 
 class Fake:
     def __init__(self, number: int, address: str | None) -> None:
         self.number, self.address = number, address
         self.is_busy = self.was_cut = False
+        self.user: str | None = None
 
     def silence(self):
         return None if self.is_busy else (False, float(self.number))
@@ -27,11 +28,13 @@ class ComingAndGoing(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.refused = 0
-        self.connections = Connections(Bound("total", TOTAL), Bound("each", EACH), self.note)
+        self.connections = Connections(
+            Bound("total", TOTAL), Bound("each", EACH), self.note, per_user=Bound("user", OF_USER)
+        )
         self.present: list[Fake] = []
         self.number = 0
 
-    def note(self, limit: str, address: str) -> None:
+    def note(self, limit: str, holder: Holder) -> None:
         self.refused += 1
 
     @rule(address=st.sampled_from(["a", "b", "c", None]))
@@ -52,6 +55,24 @@ class ComingAndGoing(RuleBasedStateMachine):
         self.present = [one for one in self.present if not one.was_cut] + [newcomer]
 
     @precondition(lambda self: self.present)
+    @rule(data=st.data(), user=st.sampled_from(["ann", "bob"]))
+    def claim(self, data, user: str) -> None:
+        claimed = data.draw(st.sampled_from(self.present))
+        of_user = [one for one in self.present if one.user == user]
+        bound = self.connections.claim(claimed, user)
+        cut = [one for one in self.present if one.was_cut]
+        assert self.refused == len(cut)
+        self.refused = 0
+        if bound is not None:
+            assert (bound.name, len(of_user)) == ("user", OF_USER)
+            assert all(one.is_busy for one in of_user)
+        elif claimed.user is None:
+            claimed.user = user
+        # The oldest silent one of the user's went.
+        assert cut == [one for one in of_user if not one.is_busy][: len(cut)]
+        self.present = [one for one in self.present if not one.was_cut]
+
+    @precondition(lambda self: self.present)
     @rule(data=st.data(), is_busy=st.booleans())
     def work(self, data, is_busy: bool) -> None:
         data.draw(st.sampled_from(self.present)).is_busy = is_busy
@@ -66,6 +87,9 @@ class ComingAndGoing(RuleBasedStateMachine):
     @invariant()
     def the_bounds_hold(self) -> None:
         assert len(self.connections) == len(self.present) <= TOTAL
+        for user in ("ann", "bob"):
+            of_user = [one for one in self.present if one.user == user]
+            assert len(of_user) == len(self.connections._of_user.get(user, ())) <= OF_USER
         for address in "abc":
             assert len([one for one in self.present if one.address == address]) <= EACH
 

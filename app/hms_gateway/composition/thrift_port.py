@@ -113,6 +113,10 @@ class _Identification:
             if refused.limit:
                 self._refusals.note(refused.limit, user=credentials.user, address=head.peer)
             raise CallFailed(refused.text, refused.reason) from refused
+        bound = session.claim(identity.user)
+        if bound is not None:
+            self._refusals.note(bound.name, user=identity.user, address=identity.address)
+            raise NotTried(f"there are too many connections of this user ({bound.name}); try again")
         return identity.user
 
 

@@ -115,15 +115,19 @@ def build_authenticator(settings: Settings) -> Authenticator:
     Raises KerberosError.
     """
     keys = service_keys(settings)
+    share_of = build_proxies(settings).share_of
     following: Authenticator = BasicAuthenticator(
         UserFile(settings.users_path, time.monotonic),
         realm=settings.realm,
         remembered_seconds=settings.credentials_remembered_seconds,
         limits=settings.limits,
+        share_of=share_of,
         accepted=f"a Kerberos ticket (Negotiate), or {ACCEPTED}" if keys is not None else ACCEPTED,
     )
     if keys is not None:
-        following = TicketAuthenticator(following, keys.accept, realms=settings.kerberos_realms)
+        following = TicketAuthenticator(
+            following, keys.accept, realms=settings.kerberos_realms, limits=settings.limits, share_of=share_of
+        )
     return TrustedProxyAuthenticator(
         following,
         source=UserSource(

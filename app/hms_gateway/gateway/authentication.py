@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
-from hms_gateway.gateway.attempts import FailedAttempts
+from hms_gateway.gateway.attempts import FailedAttempts, Source
 from hms_gateway.gateway.basic_credentials import BasicCredentials, read_basic, scheme_of
 from hms_gateway.gateway.identity import HeaderList, Identity, RequestHead
 from hms_gateway.gateway.niceness import be_nice
@@ -23,8 +23,9 @@ from hms_gateway.gateway.password_queue import UNKNOWN, Check, PasswordQueue
 from hms_gateway.gateway.refusals import Refused
 from hms_gateway.gateway.user_file import UserFile
 from hms_gateway.gateway.users import Verifier, verify_password
+from hms_gateway.runtime.addresses import share_of
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import Bound
+from hms_gateway.runtime.shares import bound_of
 
 HASHES_AT_ONCE = 2
 REMEMBERED_MAX = 10_000
@@ -82,7 +83,7 @@ class VerifiedHeaders:
 class BasicAuthenticator:
     """Checks user and password. Verifying is handed in, so that tests can count it; so are clock and sleeping.
 
-    `accepted` says to who sends nothing what to send.
+    `accepted` says to who sends nothing what to send, `share_of` is `Proxies.share_of`.
     """
 
     def __init__(
@@ -96,7 +97,9 @@ class BasicAuthenticator:
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] | None = None,
         limits: Limits | None = None,
+        share_of: Callable[[str], str | None] = share_of,
     ) -> None:
+        self._share_of = share_of
         self._users = users
         self._accepted = accepted
         self._generation = users.generation
@@ -108,8 +111,9 @@ class BasicAuthenticator:
         self._threads = ThreadPoolExecutor(HASHES_AT_ONCE, "password", initializer=be_nice)
         limits = limits or Limits()
         self._queue: PasswordQueue[_Job] = PasswordQueue(
-            Bound("password_checks_max", limits.password_checks_max),
-            Bound("password_checks_per_address_max", limits.password_checks_per_address_max),
+            bound_of(limits, "password_checks_max"),
+            bound_of(limits, "password_checks_per_user_max"),
+            bound_of(limits, "password_checks_per_address_max"),
         )
         self._checking = self._suspects_checking = 0
         self._results: dict[bytes, asyncio.Future[bool]] = {}
@@ -128,7 +132,8 @@ class BasicAuthenticator:
         """The user of a right password. Raises Refused: 401, or 429 and 503 when too many attempts wait."""
         header = head.headers.get(b"authorization", b"")
         credentials = self._credentials(header)
-        source = (credentials.user, head.address)
+        share_address = self._share_of(head.address)
+        source = (credentials.user, share_address or head.address)
         if not self._verified.was_right(header):
             await self._wait_for_turn(source)
         self._look(at_once=True)
@@ -136,8 +141,8 @@ class BasicAuthenticator:
         if self._verified.user(header) is not None:
             return Identity(credentials.user, head.address)
         generation = self._users.generation
-        with self._in_order(head.address) as answered_before:
-            if not await self._matches(header, credentials, head.address):
+        with self._in_order(source[1]) as answered_before:
+            if not await self._matches(header, credentials, source, share_address):
                 self._attempts.failed(source)
                 self._verified.forget(header)
                 # An answer out of turn would say whether the name is one of ours, which has a lane of its own.
@@ -172,7 +177,7 @@ class BasicAuthenticator:
             raise self._refused("The Authorization header is not readable as Basic credentials", "unreadable")
         return credentials
 
-    async def _wait_for_turn(self, source: tuple[str, str]) -> None:
+    async def _wait_for_turn(self, source: Source) -> None:
         wait = self._attempts.reserve(source)
         if wait is None:
             raise Refused(
@@ -204,13 +209,17 @@ class BasicAuthenticator:
         if self._last_attempts.get(address) is attempt:
             del self._last_attempts[address]
 
-    async def _matches(self, header: bytes, credentials: BasicCredentials, address: str) -> bool:
+    async def _matches(
+        self, header: bytes, credentials: BasicCredentials, source: Source, share_address: str | None
+    ) -> bool:
         """Hash once, however many connections bring the same header at the same time."""
         result = self._results.get(header)
         if result is None:
             result = self._results[header] = asyncio.get_running_loop().create_future()
             result.add_done_callback(partial(self._forget_result, header))
-            self._enqueue(_Job(credentials, result), address, was_right=self._verified.was_right(header))
+            is_suspect = self._attempts.has_failed(source)
+            was_right = self._verified.was_right(header)
+            self._enqueue(_Job(credentials, result), share_address, is_suspect=is_suspect, was_right=was_right)
         return await asyncio.shield(result)
 
     def _forget_result(self, header: bytes, result: "asyncio.Future[bool]") -> None:
@@ -219,11 +228,11 @@ class BasicAuthenticator:
             # Whoever asked may have gone, and then the failure is of no interest.
             result.exception()
 
-    def _enqueue(self, job: "_Job", address: str, *, was_right: bool) -> None:
+    def _enqueue(self, job: "_Job", share_address: str | None, *, is_suspect: bool, was_right: bool) -> None:
         user = job.credentials.user
         is_known = self._users.hash_of(user)[1]
-        is_suspect = not is_known or self._attempts.has_failed((user, address))
-        check = Check(job, address, user if is_known else UNKNOWN, is_suspect, was_right)
+        lane = user if is_known else UNKNOWN
+        check = Check(job, share_address, user, lane, is_suspect or not is_known, was_right)
         for dropped, bound in self._queue.add(check):
             text = f"There are too many passwords to check ({bound.name}); try again"
             retry: HeaderList = ((b"retry-after", b"1"),)

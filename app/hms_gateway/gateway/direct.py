@@ -15,6 +15,8 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCy
 CYCLE = "hms_gateway.cycle"
 # Of a request whose call has begun: a `direct_answers.BegunCall`.
 BEGUN = "hms_gateway.begun"
+# Of a request on a connection that counts as no user's yet: counts it as the given user's (`Connections.claim`).
+CLAIM = "hms_gateway.claim"
 
 Scope = MutableMapping[str, Any]
 

@@ -115,6 +115,11 @@ class DirectAnswers:
         """
         return url in self._dialects and b"host" in headers and headers.keys().isdisjoint(UNUSUAL_HEADERS)
 
+    def user(self, head: RequestHead) -> str | None:
+        """Who sends the request, where that is known already."""
+        identity = self._authenticator.remembered(head)
+        return None if identity is None else identity.user
+
     def answer(self, url: bytes, head: RequestHead, body: bytes, date: bytes, deliver: Deliver) -> bytes | Later | None:
         """The HTTP response to a request that `may_answer` said yes to; None where `endpoint` has to answer."""
         try:

@@ -20,7 +20,7 @@ from hms_gateway.gateway.refusals import Refusals
 from hms_gateway.runtime.addresses import share_of
 from hms_gateway.runtime.connections import Connections, Silence
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import Bound
+from hms_gateway.runtime.shares import Bound, bound_of
 
 # Between two looks at the sockets, so many are accepted from each listener.
 ACCEPTED_AT_ONCE = 16
@@ -64,6 +64,10 @@ class Arrival:
         if self._door.is_closed:
             protocol.shutdown()
 
+    def claim(self, user: str) -> Bound | None:
+        """Its first request is the user's. Those of a proxy are of many users', so its connections are none's."""
+        return self._door.claimed(self, user)
+
     def timed_out(self) -> None:
         """It is closed because it said nothing, or not enough."""
         self._door.note_silent(self)
@@ -105,9 +109,9 @@ class Door:
         self._open: set[Arrival] = set()
         self.is_closed = False
         self._handshakes = Connections(
-            Bound("handshakes_max", limits.handshakes_max),
-            Bound("handshakes_per_address_max", limits.handshakes_per_address_max),
-            lambda limit, address: self._refusals.note(limit, address=address),
+            bound_of(limits, "handshakes_max"),
+            bound_of(limits, "handshakes_per_address_max"),
+            lambda limit, holder: self._refusals.note(limit, address=holder.address or ""),
         )
 
     def open(self) -> None:
@@ -146,6 +150,10 @@ class Door:
         self._loop.remove_reader(arrival.socket)
         arrival.socket.close()
         self.left(arrival)
+
+    def claimed(self, arrival: Arrival, user: str) -> Bound | None:
+        """As `Connections.claim`."""
+        return None if self._is_proxy(arrival.address) else self.connections.claim(arrival, user)
 
     def left(self, arrival: Arrival) -> None:
         """A connection has gone."""

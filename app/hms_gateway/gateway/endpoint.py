@@ -6,7 +6,7 @@ clients §10, row by row. A call that the reply cache can answer never leaves th
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 import structlog
@@ -17,7 +17,7 @@ from hms_gateway.gateway.body_shares import BodyShare, BodyShares
 from hms_gateway.gateway.call_answers import Begun, CallAnswers
 from hms_gateway.gateway.calls import Answered
 from hms_gateway.gateway.cors import ALLOWED_METHODS, CrossOrigin
-from hms_gateway.gateway.direct import BEGUN
+from hms_gateway.gateway.direct import BEGUN, CLAIM
 from hms_gateway.gateway.direct_answers import BegunCall, DirectAnswers
 from hms_gateway.gateway.exchange import TEXT, Exchange
 from hms_gateway.gateway.header_rules import check_headers
@@ -34,7 +34,7 @@ from hms_gateway.rpc.processor import MessageProcessor
 from hms_gateway.rpc.releases import Releases
 from hms_gateway.rpc.repeatable import KeyReused
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import Holder
+from hms_gateway.runtime.shares import Bound, Holder
 from hms_gateway.wire import (
     ApplicationError,
     ApplicationErrorType,
@@ -169,6 +169,7 @@ class Endpoint:
             self._metrics.authentication_refused(refused.reason)
             raise
         exchange.identity = identity
+        _claim_connection(exchange.scope, identity.user)
         holder = Holder(identity.user, self._proxies.share_of(identity.address))
         with self.bodies.of(holder) as share:
             await self._answer_body(exchange, receive, dialect, identity, holder, share)
@@ -421,6 +422,16 @@ class Endpoint:
             exchange.cached,
         )
         self._access_log.write(record)
+
+
+def _claim_connection(scope: Scope, user: str) -> None:
+    """Count the connection as that of its first user. Raises Refused (503), and the connection ends with it."""
+    claim: Callable[[str], Bound | None] | None = scope.get(CLAIM)
+    bound = None if claim is None else claim(user)
+    if bound is not None:
+        text = f"You have too many connections ({bound.name}); use those that are open, or try again"
+        headers = (*NOT_TRIED, (b"connection", b"close"))
+        raise Refused(503, text, headers=headers, reason="overload", limit=bound.name)
 
 
 def _cache_key(codec: Codec, message: Message, dialect: Dialect) -> ReplyKey:

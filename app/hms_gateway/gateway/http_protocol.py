@@ -20,12 +20,14 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from hms_gateway.gateway.direct import BEGUN, CYCLE
+from hms_gateway.gateway.direct import BEGUN, CLAIM, CYCLE
 from hms_gateway.gateway.direct_answers import DirectAnswers, Later
 from hms_gateway.gateway.exchange import ABORT
+from hms_gateway.gateway.identity import RequestHead
 from hms_gateway.gateway.proxies import PROXY_CERTIFICATE
 from hms_gateway.gateway.request_body import Scope
 from hms_gateway.runtime.connections import Silence
+from hms_gateway.runtime.shares import Bound
 
 HEADER_BYTES_MAX = 64 * 1024
 
@@ -58,6 +60,8 @@ class Counting(Protocol):
 
     def established(self, protocol: "BoundedHttpProtocol") -> None: ...
 
+    def claim(self, user: str) -> Bound | None: ...
+
     def timed_out(self) -> None: ...
 
     def lost(self) -> None: ...
@@ -82,6 +86,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._held_body = b""
         # What answers the held request, which is whole.
         self._awaited: Later | None = None
+        # Whether it counts as the connection of its first request's user.
+        self._is_claimed = False
         # The server stops: the next request is answered, and the connection ends with it.
         self._is_last = False
 
@@ -195,6 +201,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         answers = self.config.direct_answers
         peer = self.client[0] if self.client else ""
         head = answers.proxies.head(headers, self.headers, b"", peer, self._has_proxy_certificate)
+        if not self._is_claimed and not self._claim_directly(head):
+            return False
         defaults = self.server_state.default_headers
         date = defaults[0][1] if defaults else b""
         deliver = partial(self._deliver, headers)
@@ -206,6 +214,16 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         else:
             self._respond(whole)
         return True
+
+    def _claim_directly(self, head: RequestHead) -> bool:
+        """Count the connection as its user's; False where `endpoint` has to find out who that is, or to refuse it."""
+        user = self.config.direct_answers.user(head)
+        return user is not None and self._claim(user) is None
+
+    def _claim(self, user: str) -> Bound | None:
+        bound = self._counting.claim(user)
+        self._is_claimed = bound is None
+        return bound
 
     def _deliver(self, headers: dict[bytes, bytes], make_response: Callable[[], bytes | None]) -> bool:
         """The answer to the held request with these headers; False if it is not held any more."""
@@ -257,6 +275,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         # The scope is made for the application; its type knows only what ASGI defines.
         scope = cast(Scope, self.scope)
         scope[ABORT] = self.transport.abort
+        if not self._is_claimed:
+            scope[CLAIM] = self._claim
         if self._has_proxy_certificate:
             scope[PROXY_CERTIFICATE] = True
         scope["headers"] = self.headers = headers

@@ -9,7 +9,7 @@ from hms_gateway.gateway.metrics import Metrics
 from hms_gateway.gateway.refusals import Refusals
 from hms_gateway.runtime.connections import Connections
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import Bound
+from hms_gateway.runtime.shares import Bound, Holder, bound_of
 
 # Files besides connections: database, log, libraries.
 OTHER_FILES = 200
@@ -21,12 +21,17 @@ def bounded_connections(limits: Limits, metrics: Metrics) -> Connections:
     """What counts the connections of a process; says so where fewer fit than the limit allows."""
     refusals = Refusals(metrics)
 
-    def refused(limit: str, address: str) -> None:
+    def refused(limit: str, holder: Holder) -> None:
         metrics.connections_refused += 1
-        refusals.note(limit, address=address)
+        refusals.note(limit, user=holder.user or "", address=holder.address or "")
 
     total = Bound("connections_max", _connections_that_fit(limits.connections_max))
-    return Connections(total, Bound("connections_per_address_max", limits.connections_per_address_max), refused)
+    return Connections(
+        total,
+        bound_of(limits, "connections_per_address_max"),
+        refused,
+        per_user=bound_of(limits, "connections_per_user_max"),
+    )
 
 
 def _connections_that_fit(wanted: int) -> int:

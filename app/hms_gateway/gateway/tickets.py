@@ -8,11 +8,13 @@ import structlog
 
 from hms_gateway.gateway.basic_credentials import scheme_of
 from hms_gateway.gateway.identity import Authenticator, HeaderList, Identity, RequestHead
-from hms_gateway.gateway.refusals import Refused
+from hms_gateway.gateway.refusals import Refused, overloaded
+from hms_gateway.runtime.addresses import share_of
 from hms_gateway.runtime.kerberos import SCHEME, Accepted, KerberosError, short_name
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.shares import Holder, Shares, bound_of
 
 THREADS = 2
-WAITING_MAX = 1_000
 CHALLENGE: HeaderList = ((b"www-authenticate", SCHEME.encode()),)
 
 _log = structlog.get_logger("hms_gateway.kerberos")
@@ -21,17 +23,27 @@ _log = structlog.get_logger("hms_gateway.kerberos")
 class TicketAuthenticator:
     """Lets in users of some realms under the first part of their principals; requests without ticket are the next's.
 
-    `accept` is `ServiceKeys.accept`. Without `realms`, the one of our own service counts.
+    `accept` is `ServiceKeys.accept`, `share_of` is `Proxies.share_of`. Without `realms`, the one of our own service
+    counts. Tickets that wait are shared out among addresses: whose they are is known when they have been checked.
     """
 
     def __init__(
-        self, following: Authenticator, accept: Callable[[bytes], Accepted], *, realms: Sequence[str] = ()
+        self,
+        following: Authenticator,
+        accept: Callable[[bytes], Accepted],
+        *,
+        realms: Sequence[str] = (),
+        limits: Limits | None = None,
+        share_of: Callable[[str], str | None] = share_of,
     ) -> None:
         self._following = following
         self._accept = accept
         self._realms = frozenset(realms)
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="ticket")
-        self._waiting = 0
+        self._share_of = share_of
+        limits = limits or Limits()
+        total = bound_of(limits, "ticket_checks_max")
+        self._checks = Shares(total, total, bound_of(limits, "ticket_checks_per_address_max"))
 
     def remembered(self, head: RequestHead) -> Identity | None:
         # A ticket is for one request.
@@ -41,7 +53,7 @@ class TicketAuthenticator:
         """Raises Refused: 401 for a ticket that is not accepted, 403 for a user of another realm, 503 for too many."""
         header = head.headers.get(b"authorization", b"")
         if scheme_of(header) == SCHEME.lower():
-            return self._identity(await self._accepted(header.strip().partition(b" ")[2]), head.address)
+            return self._identity(await self._accepted(header.strip().partition(b" ")[2], head.address), head.address)
         try:
             return await self._following.authenticate(head)
         except Refused as refused:
@@ -53,11 +65,11 @@ class TicketAuthenticator:
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._following.close()
 
-    async def _accepted(self, token: bytes) -> Accepted:
-        if self._waiting >= WAITING_MAX:
-            text = "Too many tickets are being checked, try again"
-            raise Refused(503, text, headers=((b"retry-after", b"1"),), reason="overload")
-        self._waiting += 1
+    async def _accepted(self, token: bytes, address: str) -> Accepted:
+        holder = Holder(None, self._share_of(address))
+        bound = self._checks.take(1, holder)
+        if bound is not None:
+            raise overloaded(f"There are too many tickets to check ({bound.name}); try again", bound.name)
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, self._accept, token)
         except KerberosError as error:
@@ -65,7 +77,7 @@ class TicketAuthenticator:
             text = f"The Kerberos ticket is not accepted: {error}"
             raise Refused(401, text, headers=CHALLENGE, reason="ticket") from None
         finally:
-            self._waiting -= 1
+            self._checks.give_back(1, holder)
 
     def _identity(self, accepted: Accepted, address: str) -> Identity:
         realm = accepted.principal.rpartition("@")[2]

@@ -1,10 +1,10 @@
-"""How many connections there may be, in all and from one address, and which of them go when there are too many."""
+"""How many connections there may be, in all, of a user and from an address, and which go when there are too many."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from heapq import nsmallest
 from typing import Protocol
 
-from hms_gateway.runtime.shares import Bound, part
+from hms_gateway.runtime.shares import NO_HOLDER, Bound, Holder, part
 
 # When there are too many, so many of a hundred are cut off in one go: looking for them takes time.
 CUT_PERCENT = 5
@@ -26,53 +26,78 @@ class Counted(Protocol):
 
 
 class Connections:
-    """Connections that count from `enter` to `leave`. `refused` hears of each that a bound cut off or kept out.
+    """Connections that count from `enter` to `leave`, and as their user's from `claim` on.
 
-    An address of None, such as a proxy's, has no share of its own. Used from the event loop's thread.
+    `refused` hears of each that a bound cut off or that `enter` kept out. Used from the event loop's thread.
     """
 
-    def __init__(self, total: Bound, each: Bound, refused: Callable[[str, str], None]) -> None:
+    def __init__(
+        self,
+        total: Bound,
+        per_address: Bound,
+        refused: Callable[[str, Holder], None],
+        *,
+        per_user: Bound | None = None,
+    ) -> None:
         self.total = total
-        self._each = part(each, total)
+        self._per_address = part(per_address, total)
+        self._per_user = part(per_user or total, total)
         self._refused = refused
-        self._addresses: dict[Counted, str | None] = {}
-        self._of: dict[str, dict[Counted, None]] = {}
+        self._holders: dict[Counted, Holder] = {}
+        self._of_user: dict[str, dict[Counted, None]] = {}
+        self._of_address: dict[str, dict[Counted, None]] = {}
 
     def __len__(self) -> int:
-        return len(self._addresses)
+        return len(self._holders)
 
     def enter(self, connection: Counted, address: str | None) -> bool:
         """Whether it may stay. Silent ones make room for it: of its own address, or of all, the oldest first."""
-        of_address = {} if address is None else self._of.get(address, {})
-        for bound, present in ((self._each, of_address), (self.total, self._addresses)):
-            if len(present) >= bound.value and not self._make_room(bound.name, list(present), CUT_PERCENT):
-                self._refused(bound.name, address or "")
+        of_address = {} if address is None else self._of_address.get(address, {})
+        for bound, present in ((self._per_address, of_address), (self.total, self._holders)):
+            if not self._has_room(bound, present):
+                self._refused(bound.name, Holder(None, address))
                 return False
-        self._addresses[connection] = address
+        self._holders[connection] = Holder(None, address)
         if address is not None:
-            self._of.setdefault(address, {})[connection] = None
+            self._of_address.setdefault(address, {})[connection] = None
         return True
+
+    def claim(self, connection: Counted, user: str) -> Bound | None:
+        """Count it as the user's, unless it is another's already; the bound that is in the way.
+
+        Silent connections of the user's make room for it. One that has left belongs to no user.
+        """
+        holder = self._holders.get(connection)
+        if holder is None or holder.user is not None:
+            return None
+        if not self._has_room(self._per_user, self._of_user.get(user, {})):
+            return self._per_user
+        self._holders[connection] = Holder(user, holder.address)
+        self._of_user.setdefault(user, {})[connection] = None
+        return None
 
     def leave(self, connection: Counted) -> None:
         """It has gone; harmless when it had left before."""
-        address = self._addresses.pop(connection, None)
-        if address is None:
-            return
-        of_address = self._of[address]
-        del of_address[connection]
-        if not of_address:
-            del self._of[address]
+        holder = self._holders.pop(connection, NO_HOLDER)
+        for members, name in zip((self._of_user, self._of_address), holder, strict=True):
+            if name is not None:
+                del members[name][connection]
+                if not members[name]:
+                    del members[name]
 
     def make_room(self, name: str) -> bool:
         """Cut off some silent ones because the process has no file left for others."""
-        return self._make_room(name, list(self._addresses), CUT_WITHOUT_FILES_PERCENT)
+        return self._make_room(name, list(self._holders), CUT_WITHOUT_FILES_PERCENT)
+
+    def _has_room(self, bound: Bound, present: Collection[Counted]) -> bool:
+        return len(present) < bound.value or self._make_room(bound.name, list(present), CUT_PERCENT)
 
     def _make_room(self, name: str, present: list[Counted], percent: int) -> bool:
         silent = [(silence, number) for number, one in enumerate(present) if (silence := one.silence()) is not None]
         chosen = nsmallest(max(1, len(present) * percent // 100), silent)
         for _, number in chosen:
             connection = present[number]
-            self._refused(name, self._addresses[connection] or "")
+            self._refused(name, self._holders[connection])
             self.leave(connection)
             connection.cut()
         return bool(chosen)

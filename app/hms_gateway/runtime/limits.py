@@ -35,11 +35,15 @@ class Limits:
     filters_per_request_max: int = 1_000
     table_filter_conditions_max: int = 1_000
     connections_max: int = 10_000
+    connections_per_user_max: int = 5_000
     connections_per_address_max: int = 2_500
     handshakes_max: int = 500
     handshakes_per_address_max: int = 250
     password_checks_max: int = 400
+    password_checks_per_user_max: int = 100
     password_checks_per_address_max: int = 100
+    ticket_checks_max: int = 400
+    ticket_checks_per_address_max: int = 100
     calls_in_flight_max: int = 1_000
     calls_per_user_max: int = 200
     calls_per_address_max: int = 500

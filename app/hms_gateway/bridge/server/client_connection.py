@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import socket
 import time
+from functools import partial
 from typing import cast
 
 import structlog
@@ -42,7 +43,7 @@ class ClientConnection(asyncio.Protocol):
         self._server = server
         self._loop = asyncio.get_running_loop()
         self._thrift = ThriftConnection(server.limits, server.options.sasl)
-        self._session = Session()
+        self._session = Session(claim=partial(server.claim, self))
         self._transport: asyncio.Transport
         self._task: asyncio.Task[None] | None = None
         self._more: asyncio.Future[None] | None = None

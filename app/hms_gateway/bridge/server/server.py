@@ -17,7 +17,7 @@ from hms_gateway.bridge.thrift.session import share_address
 from hms_gateway.runtime.addresses import is_loopback
 from hms_gateway.runtime.connections import Connections
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import Bound, Holder, Shares, body_memory
+from hms_gateway.runtime.shares import Bound, Holder, Shares, body_memory, bound_of
 from hms_gateway.wire import Codecs, make_codecs
 
 BACKLOG = 2048
@@ -49,9 +49,10 @@ class BridgeServer:
         self.metrics = metrics or BridgeMetrics()
         self.call_log = call_log
         self._counted = connections or Connections(
-            Bound("connections_max", limits.connections_max),
-            Bound("connections_per_address_max", limits.connections_per_address_max),
+            bound_of(limits, "connections_max"),
+            bound_of(limits, "connections_per_address_max"),
             self._refused,
+            per_user=bound_of(limits, "connections_per_user_max"),
         )
         self._memory = memory or body_memory(limits)
         self._connections: set[Connection] = set()
@@ -108,9 +109,9 @@ class BridgeServer:
         self.admission.stop()
         await self.relay.close()
 
-    def _refused(self, limit: str, address: str) -> None:
+    def _refused(self, limit: str, holder: Holder) -> None:
         self.metrics.refused(limit)
-        _log.warning("a connection was cut off or refused", limit=limit, address=address)
+        _log.warning("a connection was cut off or refused", limit=limit, address=holder.address or "")
 
     def welcome(self, connection: Connection, host: str) -> bool:
         """Whether one more may stay, which comes from `host`."""
@@ -118,6 +119,10 @@ class BridgeServer:
             return False
         self._connections.add(connection)
         return True
+
+    def claim(self, connection: Connection, user: str) -> Bound | None:
+        """Count the connection as that of a user who has logged in; the bound that is in the way."""
+        return self._counted.claim(connection, user)
 
     def keep(self, connection: Connection, size: int, user: str, host: str) -> Bound | None:
         """Keep `size` bytes of a message of the user's that has not all arrived; the bound that is in the way."""

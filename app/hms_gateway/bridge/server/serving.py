@@ -88,6 +88,9 @@ class Serving(Protocol):
     def welcome(self, connection: Connection, host: str) -> bool:
         """Whether one more may stay, which comes from `host`."""
 
+    def claim(self, connection: Connection, user: str) -> Bound | None:
+        """Count the connection as that of a user who has logged in; the bound that is in the way."""
+
     def keep(self, connection: Connection, size: int, user: str, host: str) -> Bound | None:
         """Keep `size` bytes of a message of the user's that has not all arrived; the bound that is in the way."""
 

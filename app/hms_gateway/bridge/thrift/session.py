@@ -1,10 +1,12 @@
 """What the bridge knows of one client connection."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.runtime.addresses import is_loopback, share_of
+from hms_gateway.runtime.shares import Bound
 
 
 @dataclass(slots=True)
@@ -12,6 +14,7 @@ class Session:
     """`user` and `groups` as `set_ugi` named them, unproven; `credentials` as SASL PLAIN brought them.
 
     `share_address` is whose share of an address the client uses, None on the machine itself, which users share.
+    `claim` counts the connection as that of the user whose password was right, and gives the bound in the way.
     `gone` is set when the client has closed its side of the connection, or it is lost.
     """
 
@@ -20,6 +23,7 @@ class Session:
     user: str = ""
     groups: tuple[str, ...] = ()
     credentials: Credentials | None = None
+    claim: Callable[[str], Bound | None] = lambda user: None
     needs_length: bool = False
     gone: asyncio.Event = field(default_factory=asyncio.Event)
 
