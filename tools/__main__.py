@@ -1,4 +1,4 @@
-"""Writes what is generated and kept in the repository: `python -m tools methods|settings|stubs|all`."""
+"""Writes what is generated and kept in the repository: `python -m tools methods|rooms|settings|stubs|all`."""
 
 import sys
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 from hms_gateway.structs import IDL, METHODS
 from tools.method_proofs import proofs
 from tools.methods_doc import answering_classes, methods_path, methods_text, named_proofs, source_root
+from tools.rooms import map_path, with_picture
 from tools.settings_doc import operations_path, with_tables
 from tools.stubs import stub_path, stub_text
 
@@ -17,6 +18,11 @@ def write_methods() -> None:
     for name, tests in proofs(source_root(), METHODS).items():
         chosen[name] = named[name] if named.get(name) in tests else next(iter(tests), "none")
     _write(methods_path(), methods_text(answering_classes(), chosen))
+
+
+def write_rooms() -> None:
+    """The picture of the rooms in docs/README.md."""
+    _write(map_path(), with_picture(map_path().read_text(encoding="utf-8")))
 
 
 def write_settings() -> None:
@@ -35,7 +41,7 @@ def _write(path: Path, text: str) -> None:
     print(f"wrote {path}")
 
 
-_WRITERS = {"methods": write_methods, "settings": write_settings, "stubs": write_stubs}
+_WRITERS = {"methods": write_methods, "rooms": write_rooms, "settings": write_settings, "stubs": write_stubs}
 
 
 def main(wanted: str) -> None:

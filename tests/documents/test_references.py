@@ -33,6 +33,8 @@ ALONE_MAX = 400  # characters between a bare "§2.6" and the citation that names
 FILE = re.compile(
     r"(?<![\w./$-])((?:app|tests|tools|benchmarks|schema|docs|deploy|scripts)/[\w][\w./-]*\w)(?:::(\w+))?"
 )
+# As docs/architecture.md names parts of the package: `storage/writing/store.py`, `handlers/`.
+PART = re.compile(r"`((?:[a-z_]+/)+(?:[a-z_]+\.py)?)`")
 DOCUMENT = re.compile(r"(?<![\w./-])(\w[\w-]*\.md)\b")
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)|^\[[^\]]+\]:\s+(\S+)", re.MULTILINE)
 HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
@@ -128,6 +130,13 @@ def test_files_that_are_named_exist() -> None:
                 yield f"{name}::{test}"
 
     assert not _by_file(missing)
+
+
+def test_parts_of_the_package_that_the_architecture_names_exist() -> None:
+    named = PART.findall(_text(ROOT / "docs" / "architecture.md"))
+    places = (ROOT / "app" / "hms_gateway", ROOT)
+    assert len(named) > 50
+    assert not [part for part in named if not any((place / part).exists() for place in places)]
 
 
 def test_documents_that_are_named_exist() -> None:

@@ -47,6 +47,7 @@ def test_what_the_example_file_has_in_comments_can_be_set(tmp_path):
     "path",
     [
         "README.md",
+        "docs/calling.md",
         "docs/operations.md",
         "Dockerfile",
         "deploy/docker-compose.yml",
