@@ -3,19 +3,21 @@
 import importlib
 import inspect
 import pkgutil
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import hms_gateway.handlers
+from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.idl.signatures import exception_names, signature
-from hms_gateway.rpc.method_versions import OWN_SERVICES, dialects_of
 from hms_gateway.structs import IDL, METHODS, Method
+
+# Services of ours, which Hive does not have, and the titles of their sections.
+_OWN_SERVICES = {"HiveLease": "Leases", "HiveLock": "Locks, for operators"}
 
 _OPENING = """\
 # Methods
 
-Written by `python -m tools methods` from `schema/hive_metastore.thrift`, the handlers, `docs/method_clients.toml` and
+Written by `python -m tools methods` from `schema/hive_metastore.thrift`, the handlers, `schema/methods.txt` and
 the tests; do not edit.
 
 A method that is not here answers as Hive does for a method it does not know: the application exception
@@ -58,12 +60,6 @@ def source_root() -> Path:
     return Path(__file__).resolve().parent.parent
 
 
-def clients_of_methods() -> dict[str, list[str]]:
-    """The known clients that call a method, by method."""
-    text = (source_root() / "docs" / "method_clients.toml").read_text(encoding="utf-8")
-    return dict(tomllib.loads(text))
-
-
 def methods_text(handlers: Mapping[str, type], proofs: Mapping[str, str]) -> str:
     """The whole document. `handlers` has the handler class of each method, `proofs` the test that proves it."""
     return "\n".join(_lines(handlers, proofs)) + "\n"
@@ -92,7 +88,6 @@ def answering_classes() -> dict[str, type]:
 
 
 def _lines(handlers: Mapping[str, type], proofs: Mapping[str, str]) -> Iterator[str]:
-    clients = clients_of_methods()
     yield _OPENING
     yield f"All {len(METHODS)} methods are answered."
     for title, methods in _sections().items():
@@ -100,17 +95,17 @@ def _lines(handlers: Mapping[str, type], proofs: Mapping[str, str]) -> Iterator[
         yield "| method | dialects | status | exceptions | called by | proof | signature |"
         yield "|---|---|---|---|---|---|---|"
         for method in methods:
-            cells = _cells(method, handlers[method.name], clients.get(method.name, ()), proofs[method.name])
+            cells = _cells(method, handlers[method.name], proofs[method.name])
             yield f"| {' | '.join(cells)} |"
 
 
-def _cells(method: Method, handler: type, clients: Sequence[str], proof: str) -> list[str]:
+def _cells(method: Method, handler: type, proof: str) -> list[str]:
     return [
         f"`{method.name}`",
-        dialects_of(method),
+        method_facts()[method.name].known_to,
         f"{_STATUS.get(method.name, 'answered')} (`{handler.__name__}`)",
         ", ".join(exception_names(method.definition)) or "–",
-        ", ".join(clients) or "–",
+        method_facts()[method.name].called_by or "–",
         f"`{proof}`",
         f"`{signature(method.definition)}`",
     ]
@@ -120,10 +115,10 @@ def _sections() -> dict[str, list[Method]]:
     """The methods by service, in order of their declaration; what the metastore inherits stands apart."""
     inherited = {method.name for method in IDL.services["FacebookService"].methods}
     sections: dict[str, list[Method]] = {"Metastore": [], "Service (fb303)": []}
-    sections |= {title: [] for _, title in OWN_SERVICES.values()}
+    sections |= {title: [] for title in _OWN_SERVICES.values()}
     for method in METHODS.values():
-        if method.service in OWN_SERVICES:
-            sections[OWN_SERVICES[method.service][1]].append(method)
+        if method.service in _OWN_SERVICES:
+            sections[_OWN_SERVICES[method.service]].append(method)
         else:
             sections["Service (fb303)" if method.name in inherited else "Metastore"].append(method)
     return sections

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from hms_gateway.rpc.method_kinds import changes_something
+from hms_gateway.idl.method_facts import changes_something
 from hms_gateway.structs import METHODS, NotificationEventRequest, ShowCompactRequest, ShowLocksRequest
 from tests.bridge.bridge_process import ApacheClient, BridgeProcess, connected
 from tests.faults.changing_calls import ROWS, World

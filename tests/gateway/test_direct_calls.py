@@ -7,6 +7,7 @@ import pytest
 
 from hms_gateway.gateway.identity import Identity
 from hms_gateway.gateway.refusals import Refused
+from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.metastore.ports.store import StoreUnavailable
 from hms_gateway.rpc import RepeatableProcessor, Reply, Unavailable
 from hms_gateway.runtime.limits import Limits
@@ -73,7 +74,7 @@ def metastore(store: Store) -> Metastore:
 
 
 def processor(metastore: Metastore) -> RepeatableProcessor:
-    return RepeatableProcessor(metastore, None, deferred={"lock"})
+    return RepeatableProcessor(metastore, None, method_facts())
 
 
 def lines_of(server, method: str) -> list[dict]:

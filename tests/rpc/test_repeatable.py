@@ -5,6 +5,7 @@ import pytest
 from sqlalchemy import update
 
 from hms_gateway.composition.main import translated
+from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.metastore.ports.store import DuplicateKey, FileSystemError, OutcomeUnknown, StoreUnavailable
 from hms_gateway.rpc import Call, Dialect, KeyReused, Processor, RepeatableProcessor, Unavailable
 from hms_gateway.runtime.clock import ManualClock
@@ -72,7 +73,7 @@ def world(tmp_path):
     handlers = Databases(store)
     handled = {"create_database", "add_master_key", "add_token", "get_all_databases", "drop_role"}
     processor = Processor([handlers], translated, answered=handled)
-    yield handlers, RepeatableProcessor(processor, store, {"add_token"})
+    yield handlers, RepeatableProcessor(processor, store, {"add_token": method_facts()["add_token"]})
     store.close()
 
 

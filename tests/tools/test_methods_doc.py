@@ -1,12 +1,11 @@
 """The generated files are up to date, and what they are made from is consistent."""
 
+from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.idl.signatures import exception_names, signature
-from hms_gateway.rpc.method_versions import ONLY_2_3, SINCE_3_1, SINCE_4, dialects_of
 from hms_gateway.structs import IDL, METHODS
 from tools.method_proofs import proofs
 from tools.methods_doc import (
     answering_classes,
-    clients_of_methods,
     methods_path,
     methods_text,
     named_proofs,
@@ -31,11 +30,13 @@ def test_every_method_has_a_test_that_calls_it():
 
 
 def test_every_method_of_the_protocol_and_of_a_known_client_is_there():
-    """`protocol_methods.txt` has the names in the protocol document, `method_clients.toml` what clients call."""
+    """`protocol_methods.txt` has the names in the protocol document, `schema/methods.txt` what clients call."""
     protocol = (source_root() / "tests" / "conformance" / "protocol_methods.txt").read_text().split()
     assert len(protocol) == 153 + len(IDL.services["FacebookService"].methods)
-    assert {*protocol, *clients_of_methods()} - answering_classes().keys() == set()
-    assert set(protocol) == {name for name, method in METHODS.items() if dialects_of(method).startswith("2.3")}
+    assert {*protocol} - answering_classes().keys() == set()
+    assert set(protocol) == {
+        name for name, method in METHODS.items() if method_facts()[method.name].known_to.startswith("2.3")
+    }
 
 
 def test_the_type_stubs_are_up_to_date():
@@ -44,12 +45,6 @@ def test_the_type_stubs_are_up_to_date():
 
 def test_every_method_is_answered():
     assert answering_classes().keys() == METHODS.keys()
-
-
-def test_the_lists_of_newer_methods_name_methods_once():
-    names = [*ONLY_2_3, *SINCE_3_1, *SINCE_4]
-    assert len(names) == len(set(names))
-    assert set(names) <= METHODS.keys()
 
 
 def test_dialects():
@@ -62,12 +57,12 @@ def test_dialects():
         "list_blocking_locks": "lock",
         "getStatus": "2.3, 3.1, 4",
     }
-    assert {name: dialects_of(METHODS[name]) for name in expected} == expected
+    assert {name: method_facts()[name].known_to for name in expected} == expected
 
 
 def test_the_base_is_the_interface_of_the_protocol_document():
     """153 methods of the document and the 13 it inherits."""
-    base = [method for method in METHODS.values() if dialects_of(method).startswith("2.3")]
+    base = [method for method in METHODS.values() if method_facts()[method.name].known_to.startswith("2.3")]
     assert len(base) == 153 + len(IDL.services["FacebookService"].methods)
 
 

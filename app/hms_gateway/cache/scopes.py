@@ -1,8 +1,11 @@
 """Which part of the catalog a reply was read from, and which part an event has changed."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from operator import attrgetter
 from typing import Any, TypeAlias
 
+from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.metastore.ports.store import StoredEvent
 from hms_gateway.metastore.vocabulary.names import InvalidCatalogMarker, normalize, parse_database_argument
 from hms_gateway.structs import Struct
@@ -24,71 +27,68 @@ def _table(db_name: str | None, tbl_name: str | None) -> Iterable[Scope]:
     return (("table", _database(db_name), normalize(tbl_name or "")),)
 
 
-def _of_arguments(db_field: str, tbl_field: str) -> _Reader:
-    return lambda arguments: _table(getattr(arguments, db_field), getattr(arguments, tbl_field))
+def _of_databases() -> _Reader:
+    return lambda _: (DATABASES,)
 
 
-def _of_columns(arguments: Any) -> Iterable[Scope]:
+def _of_database(field: str) -> _Reader:
+    return lambda arguments: (("database", _database(getattr(arguments, field))),)
+
+
+def _of_tables(db_field: str) -> _Reader:
+    return lambda arguments: (("tables", _database(getattr(arguments, db_field))),)
+
+
+def _of_table(db_field: str, tbl_field: str) -> _Reader:
+    """The fields are those of the arguments, or of a request in them, such as `req.dbName`."""
+    db_name, tbl_name = attrgetter(db_field), attrgetter(tbl_field)
+    return lambda arguments: _table(db_name(arguments), tbl_name(arguments))
+
+
+def _of_columns(db_field: str, tbl_field: str) -> _Reader:
     """The columns may be asked for as those of `table.column` (semantics §2.5)."""
-    return _table(arguments.db_name, (arguments.table_name or "").partition(".")[0])
+    return lambda arguments: _table(
+        getattr(arguments, db_field), (getattr(arguments, tbl_field) or "").partition(".")[0]
+    )
 
 
-def _of_request(request_field: str, db_field: str, tbl_field: str) -> _Reader:
+def _of_named_tables(db_field: str, names_field: str) -> _Reader:
     def scopes(arguments: Any) -> Iterable[Scope]:
-        request = getattr(arguments, request_field)
-        return _table(getattr(request, db_field), getattr(request, tbl_field))
+        db_name = _database(getattr(arguments, db_field))
+        names = getattr(arguments, names_field) or ()
+        return (("database", db_name), *(("table", db_name, normalize(name)) for name in names))
 
     return scopes
 
 
-def _tables(db_field: str) -> _Reader:
-    return lambda arguments: (("tables", _database(getattr(arguments, db_field))),)
+def _of_functions(db_field: str | None = None) -> _Reader:
+    if db_field is None:
+        return lambda _: (FUNCTIONS,)
+    return lambda arguments: (("functions", _database(getattr(arguments, db_field))),)
 
 
-def _functions(arguments: Any) -> Iterable[Scope]:
-    return (("functions", _database(arguments.dbName)),)
-
-
-def _named_tables(arguments: Any) -> Iterable[Scope]:
-    db_name = _database(arguments.dbname)
-    return (("database", db_name), *(("table", db_name, normalize(name)) for name in arguments.tbl_names or ()))
-
-
-_IN_TABLE = _of_arguments("db_name", "tbl_name")
-
-# Reads that depend on nothing but the catalog: not on the caller, the time or anything kept elsewhere.
-_READERS: Mapping[str, _Reader] = {
-    "get_all_databases": lambda _: (DATABASES,),
-    "get_databases": lambda _: (DATABASES,),
-    "get_database": lambda arguments: (("database", _database(arguments.name)),),
-    "get_all_tables": _tables("db_name"),
-    "get_tables": _tables("db_name"),
-    "get_tables_by_type": _tables("db_name"),
-    "get_table": _of_arguments("dbname", "tbl_name"),
-    "get_table_req": _of_request("req", "dbName", "tblName"),
-    "get_table_objects_by_name": _named_tables,
-    "get_function": _functions,
-    "get_functions": _functions,
-    "get_all_functions": lambda _: (FUNCTIONS,),
-    "get_fields": _of_columns,
-    "get_schema": _of_columns,
-    **dict.fromkeys(
-        (
-            "get_partition",
-            "get_partition_by_name",
-            "get_partitions",
-            "get_partition_names",
-            "get_partitions_ps",
-            "get_partition_names_ps",
-            "get_partitions_by_filter",
-            "get_num_partitions_by_filter",
-            "get_partitions_by_names",
-            "get_partitions_pspec",
-            "get_part_specs_by_filter",
-        ),
-        _IN_TABLE,
-    ),
+# By the first word of the column "cached by". All depend on nothing but the catalog: neither on the caller, nor on the
+# time, nor on anything kept elsewhere.
+_READERS: Mapping[str, Callable[..., _Reader]] = {
+    "databases": _of_databases,
+    "database": _of_database,
+    "tables": _of_tables,
+    "table": _of_table,
+    "columns": _of_columns,
+    "named_tables": _of_named_tables,
+    "functions": _of_functions,
 }
+
+
+@cache
+def _reader(method: str) -> _Reader | None:
+    """What names the scopes of a method's replies in its arguments, by its words in `schema/methods.txt`."""
+    facts = method_facts().get(method)
+    if facts is None or not facts.cached_by:
+        return None
+    kind, *fields = facts.cached_by
+    return _READERS[kind](*fields)
+
 
 _OF_ONE_TABLE = frozenset(
     {
@@ -108,13 +108,14 @@ _OF_TABLE_LISTS = frozenset({"CREATE_TABLE", "ALTER_TABLE", "DROP_TABLE"})
 
 def is_cacheable(method: str) -> bool:
     """Whether replies of the method may be kept."""
-    return method in _READERS
+    return _reader(method) is not None
 
 
 def scopes_read(method: str, arguments: Struct) -> tuple[Scope, ...]:
     """What a reply to these arguments depends on; empty when it must not be kept."""
     try:
-        return tuple(_READERS[method](arguments)) if method in _READERS else ()
+        reader = _reader(method)
+        return () if reader is None else tuple(reader(arguments))
     except (InvalidCatalogMarker, AttributeError):
         return ()
 

@@ -42,6 +42,7 @@ from hms_gateway.handlers.tables import Tables
 from hms_gateway.handlers.tokens import Tokens
 from hms_gateway.handlers.transactions import Transactions
 from hms_gateway.handlers.types import Types
+from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.metastore.access.grants import PrivilegeService
 from hms_gateway.metastore.access.roles import RoleService
 from hms_gateway.metastore.changes.events import EventMaker
@@ -106,8 +107,6 @@ TXN_EXPIRY_SECONDS = 30.0
 FREE_MEMORY_SECONDS = 30.0
 # Clients repeat a call within minutes; an outcome is of no use after that.
 OUTCOME_SECONDS = 86_400
-# Frequent calls that come in crowds and whose handlers do nothing but one unit of work on transactions and locks.
-DEFERRED = frozenset({"open_txns", "commit_txn", "heartbeat", "lock", "check_lock", "unlock"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +166,7 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         store.close()
         raise
     events = EventMaker(rules, clock, to_tjson)
-    repeatable = RepeatableProcessor(processor, store, _answered_from_value(), DEFERRED)
+    repeatable = RepeatableProcessor(processor, store, method_facts())
     chores = (
         *_chores(store, clock, rules, events, settings),
         Chore("seal tokens", EXPIRY_SECONDS, tokens.seal_all),
@@ -320,14 +319,6 @@ def _handlers(
         EngineNotes(EngineNoteService(store, clock, rules), ScheduledQueryService(store, clock, rules)),
         FileMetadata(),
     ]
-
-
-def _answered_from_value() -> frozenset[str]:
-    """The methods whose handlers do nothing lasting but one unit of work, or recall what it gave before all else."""
-    whole = (Locks, Transactions, Compactions, Leases, Notifications, Tokens, EngineNotes)
-    names = {name for handler in whole for name in vars(handler)}
-    names |= {name for name in vars(PartitionChanges) if name.startswith(("add_", "append_"))}
-    return frozenset(names & METHODS.keys())
 
 
 def _txn_handlers(store: SqlStore, settings: Settings, marks: CommitMarks) -> list[object]:

@@ -6,16 +6,16 @@ the change, so that a repetition finds what happened (design D11).
 """
 
 import logging
-from collections.abc import Callable, Container
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 from hms_gateway.idl import BaseType
+from hms_gateway.idl.method_facts import MethodFacts, changes_something
 from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.dialects import methods_of
 from hms_gateway.rpc.errors import Unavailable
-from hms_gateway.rpc.method_kinds import changes_something
 from hms_gateway.rpc.processor import Processor, Reply
 from hms_gateway.runtime.call_keys import (
     CALL_KEY_CHARACTERS_MAX,
@@ -66,19 +66,18 @@ class RepeatableProcessor:
         self,
         processor: Processor,
         outcomes: Outcomes,
-        answered_from_value: Container[str] = (),
-        deferred: Container[str] = (),
+        facts: Mapping[str, MethodFacts],
     ) -> None:
-        """`answered_from_value` names the methods that do nothing lasting but one unit of work.
+        """`facts` say how calls of each method are repeated and which `begin` can begin.
 
-        A repetition of one runs its handler with what that unit of work gave the first time, which gives the same
-        answer or the same refusal. Of other methods, and of calls that failed without a change, the answer itself is
-        kept afterwards. `deferred` names methods whose calls `begin` can begin.
+        A repetition of a method that `keeps_value` runs its handler with what the unit of work gave the first time,
+        which gives the same answer or the same refusal. Of other methods, and of calls that failed without a change,
+        the answer itself is kept afterwards.
         """
-        self.deferred = deferred
+        self.deferred = frozenset(name for name, of in facts.items() if of.suspendable)
         self._processor = processor
         self._outcomes = outcomes
-        self._answered_from_value = answered_from_value
+        self._keeping_value = frozenset(name for name, of in facts.items() if of.keeps_value)
 
     def process(self, codec: Codec, message: Message, call: Call) -> Reply:
         """As `Processor.process`; a call with a key that was used before is answered with its first outcome.
@@ -112,7 +111,7 @@ class RepeatableProcessor:
             return None
         key = None
         if call.key is not None:
-            if message.name not in self._answered_from_value or not 0 < len(call.key) <= CALL_KEY_CHARACTERS_MAX:
+            if message.name not in self._keeping_value or not 0 < len(call.key) <= CALL_KEY_CHARACTERS_MAX:
                 return None
             # Whether the call was made before is seen by its unit of work, which is not run then.
             key = self._key(codec, message, call, call.key)
@@ -134,7 +133,7 @@ class RepeatableProcessor:
         # With the key, so that hashes of secrets in messages cannot be looked up.
         parts = (text, message.name, codec.name, call.dialect.value)
         hashed = message_hash(*(part.encode(errors="surrogatepass") for part in parts), message.payload)
-        return CallKey(call.principal, text, message.name, hashed, message.name in self._answered_from_value)
+        return CallKey(call.principal, text, message.name, hashed, message.name in self._keeping_value)
 
     def _find(self, key: CallKey) -> Outcome | None:
         try:

@@ -4,18 +4,13 @@ Structs, unions, exceptions and enums are attributes of this module under their 
 them and is written by `python -m tools stubs`.
 """
 
-from pathlib import Path
-
 from hms_gateway.idl import parse_file
+from hms_gateway.idl.schema_files import schema_file
 from hms_gateway.structs.base import Struct, ThriftException
 from hms_gateway.structs.build import Method, StructClass, build_enums, build_methods, build_structs
 from hms_gateway.structs.encoded import Encoded, EncodedList
 
-_SCHEMA = "schema/hive_metastore.thrift"
-_PACKAGE = Path(__file__).resolve().parent.parent
-
-# In a wheel the schema lies inside the package, in a source tree beside it.
-IDL = parse_file(next(path for path in (_PACKAGE / _SCHEMA, _PACKAGE.parents[1] / _SCHEMA) if path.exists()))
+IDL = parse_file(schema_file("hive_metastore.thrift"))
 STRUCTS: dict[str, StructClass] = build_structs(IDL)
 ENUMS = build_enums(IDL)
 METHODS: dict[str, Method] = {

@@ -9,7 +9,7 @@ import pytest
 import trustme
 import uvloop
 
-from hms_gateway.rpc.method_kinds import changes_something
+from hms_gateway.idl.method_facts import changes_something
 from hms_gateway.structs import METHODS, AddPartitionsRequest, AddPartitionsResult, Partition
 from hms_gateway.wire import ApplicationErrorType
 from tests.bridge.canned_upstream import CannedUpstream, answering, dropping, http

@@ -30,7 +30,7 @@ from hms_gateway.bridge.thrift.errors import CallFailed, NotTried, ReplyBroken
 from hms_gateway.bridge.thrift.messages import ThriftMessage
 from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.bridge.thrift.session import Session
-from hms_gateway.rpc.method_kinds import changes_something
+from hms_gateway.idl.method_facts import changes_something
 from hms_gateway.runtime.kerberos import KerberosError, ServiceTickets
 
 # Replies of changing methods are held up to this size, so that one that breaks off can be asked for again.

@@ -9,8 +9,8 @@ from rich.table import Table
 from hms_gateway.cli.calls.plain_values import did_you_mean
 from hms_gateway.cli.terminal.output import fail, out
 from hms_gateway.idl import EnumType, Field, ListType, MapType, SetType, StructType, Type
+from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.idl.signatures import exception_names, signature, type_text
-from hms_gateway.rpc.method_versions import dialects_of
 from hms_gateway.structs import ENUMS, METHODS, STRUCTS, Method
 
 
@@ -25,7 +25,7 @@ def print_explanation(name: str) -> None:
     method = find_method(name)
     definition = method.definition
     out.print(f"[bold]{escape(signature(definition))}[/bold]", soft_wrap=True, highlight=False)
-    out.print(f"known to clients of Hive {dialects_of(method)}", style="dim", highlight=False)
+    out.print(f"known to clients of Hive {method_facts()[method.name].known_to}", style="dim", highlight=False)
     out.print(f"throws {', '.join(exception_names(definition)) or 'nothing declared'}", style="dim")
     for named in _named_types(field.type for field in definition.arguments):
         _print_enum(named.name) if isinstance(named, EnumType) else _print_struct(named.name)

@@ -1,0 +1,67 @@
+"""The table of what the IDL does not say about methods, and that no other module says it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import hms_gateway
+from hms_gateway.idl.method_facts import changes_something, method_facts
+from hms_gateway.structs import METHODS
+
+PACKAGE = Path(hms_gateway.__file__).parent
+# Modules that call methods or answer them, and so name them. Words that also name something else do not count.
+CALLERS = {
+    "bridge/relays/greeting.py",
+    "bridge/relays/local_answers.py",
+    "cli/coordination/lease_commands.py",
+    "cli/coordination/lock_commands.py",
+    "client/acquiring.py",
+    # The one method whose declared exceptions differ between the dialects.
+    "rpc/dialects.py",
+}
+ALSO_WORDS = {"lock", "compact"}
+
+
+def test_the_table_has_each_method_of_the_idl_once_and_in_order():
+    assert method_facts().keys() == METHODS.keys()
+    assert list(method_facts()) == sorted(METHODS, key=str.lower)
+
+
+def test_no_other_table_names_methods():
+    """A new method is a declaration in the IDL, a function of a handler, a row of the table and a test: four files."""
+    naming = {}
+    for path in PACKAGE.rglob("*.py"):
+        place = path.relative_to(PACKAGE).as_posix()
+        constants = {
+            node.value for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Constant)
+        }
+        named = {value for value in constants if isinstance(value, str)} & METHODS.keys() - ALSO_WORDS
+        if named and place not in CALLERS and not place.startswith("handlers/"):
+            naming[place] = named
+    assert naming == {}
+
+
+def test_only_calls_that_change_something_are_repeated_by_value_or_hold_no_thread():
+    for name, facts in method_facts().items():
+        assert facts.changes or not (facts.keeps_value or facts.suspendable), name
+        assert facts.keeps_value or not facts.suspendable, name
+        assert not (facts.changes and facts.cached_by), name
+
+
+@pytest.mark.parametrize(
+    "name", ["get_table", "get_partitions_by_filter", "list_roles", "show_locks", "partition_name_to_vals"]
+)
+def test_these_read(name):
+    assert not changes_something(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["create_table", "lock", "check_lock", "open_txns", "get_delegation_token", "find_next_compact"]
+)
+def test_these_change(name):
+    assert changes_something(name)
+
+
+def test_an_unknown_method_counts_as_changing():
+    assert changes_something("frobnicate_table")
