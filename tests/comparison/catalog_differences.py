@@ -300,7 +300,7 @@ CATALOG: tuple[Difference, ...] = (
         "A null or empty location is an error for unpartitioned tables, whose files are counted. For others "
         "it is stored as it is, and the table's database can no longer be dropped.",
         "The table keeps its location.",
-        "A location nobody named is not a wish to lose the old one.",
+        "A missing location does not mean that the old one should be lost.",
         _succeeds_without_location,
     ),
     Difference(
@@ -367,7 +367,7 @@ CATALOG: tuple[Difference, ...] = (
         "get_partition get_partition_with_auth get_partition_by_name",
         "'' and __HIVE_DEFAULT_PARTITION__ are the same partition; the answer has the spelling that was asked for.",
         "The answer has the spelling that is stored.",
-        "A partition reads the same whoever asks.",
+        "Every caller reads the same partition.",
         only_at(_asked_spelling),
     ),
     Difference(
@@ -461,7 +461,7 @@ CATALOG: tuple[Difference, ...] = (
         other_text("java.io.IOException: "),
     ),
     Difference(
-        "values of partitions that nobody can have",
+        "values that partitions cannot have",
         "get_partition_values",
         "MetaException 'Error retrieving partition values: …' with Java's exception or the failing statement; for a "
         "missing table with a filter none.",

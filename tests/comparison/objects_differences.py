@@ -365,7 +365,7 @@ OBJECTS: tuple[Difference, ...] = (
         "get_partitions_by_expr",
         "MetaException with a text of its deserializer.",
         "All partitions, and hasUnknownPartitions.",
-        "Only Java can tell whether they are Java objects.",
+        "Only Java can say whether they are Java objects.",
         _unreadable_expression,
     ),
     Difference(

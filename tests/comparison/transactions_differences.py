@@ -266,7 +266,7 @@ TRANSACTIONS: tuple[Difference, ...] = (
         "get_open_txns_info",
         "agentInfo of open_txns is not kept, it is always 'Unknown'; metaInfo is not set.",
         "agentInfo is as the client sent it, metaInfo says why a transaction was aborted.",
-        "They tell who left a transaction open, and what became of it.",
+        "They say who opened a transaction and how it ended.",
         only_at(_transaction_details),
     ),
     Difference(
@@ -283,9 +283,9 @@ TRANSACTIONS: tuple[Difference, ...] = (
         "lock check_lock",
         "A request passes one that waits for the same thing; the one that waits may then be granted while the other "
         "holds its lock, so both have what only one may have.",
-        "A request waits for whoever holds or earlier asked for what it cannot share. It passes only who waits for "
-        "what its own transaction holds.",
-        "Locks exclude each other, or they are none; and nobody starves.",
+        "A request waits for requests that hold or earlier asked for what it cannot share. It passes only those that "
+        "wait for what its own transaction holds.",
+        "Locks must exclude each other, and no request may starve.",
         _granted_too_early,
         parts_catalogs=True,
     ),
@@ -295,7 +295,7 @@ TRANSACTIONS: tuple[Difference, ...] = (
         "A request that waits for a transaction lets a later one of that transaction wait for it (not every type of "
         "lock), so both wait until one times out.",
         "What the transaction asks for passes the one that waits for it.",
-        "Whoever waits for a transaction waits for its end, so it can only gain when that is not held up.",
+        "A request that waits for a transaction waits for its end, so it gains when that end is not delayed.",
         _passed_its_followers,
         parts_catalogs=True,
     ),
@@ -303,7 +303,7 @@ TRANSACTIONS: tuple[Difference, ...] = (
         "deadlocks",
         "lock",
         "Transactions that wait for each other do so until one times out.",
-        "The youngest of them is aborted, and told with whom it collided.",
+        "The youngest of them is aborted; its exception names the others.",
         "The others go on at once.",
         _deadlock,
         parts_catalogs=True,
@@ -370,7 +370,7 @@ TRANSACTIONS: tuple[Difference, ...] = (
         _more_events,
     ),
     Difference(
-        "events that nobody asked for",
+        "events without a request",
         "get_next_notification",
         "Without a request the result is missing.",
         "PROTOCOL_ERROR that says that the request must not be null.",
