@@ -61,4 +61,4 @@ class Service:
         """Nothing: every call starts afresh."""
 
     def shutdown(self, call: Call) -> None:
-        """Nothing: Java clients send it whenever they close a connection (clients rule 9)."""
+        """Nothing: Java clients send it whenever they close a connection (clients §0 rule 9)."""
