@@ -50,6 +50,10 @@ def _files() -> Iterator[Path]:
             yield from (path for path in map(Path(parent).joinpath, names) if path.suffix in SUFFIXES)
 
 
+def _named(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
 FILES = sorted(set(_files()) - {Path(__file__)})
 DOCUMENTS = [path for path in FILES if path.suffix == ".md"]
 
@@ -104,7 +108,7 @@ def _missing_sections(text: str, document: str = "") -> Iterator[str]:
 
 
 def _by_file(missing: Callable[[Path], Iterable[str]], files: Iterable[Path] = FILES) -> dict[str, list[str]]:
-    found = {str(path.relative_to(ROOT)): sorted(set(missing(path))) for path in files}
+    found = {_named(path): sorted(set(missing(path))) for path in files}
     return {name: names for name, names in found.items() if names}
 
 
@@ -173,6 +177,12 @@ def test_every_numbered_heading_of_the_reference_has_its_own_anchor(name: str) -
     numbered = re.findall(r"^#{2,4} (?:Appendix )?(D?\d+(?:\.\d+)*|[A-Z](?:\.\d+)*)\.? ", text, re.MULTILINE)
     expected = [number.lower() if number[0] == "D" else f"s{number.replace('.', '-')}" for number in numbered]
     assert anchors == expected
+
+
+def test_the_map_lists_every_document() -> None:
+    docs = ROOT / "docs"
+    listed = {(docs / link.partition("#")[0]).resolve() for link, _ in LINK.findall(_text(docs / "README.md"))}
+    assert not {_named(path) for path in docs.rglob("*.md")} - {_named(path) for path in listed} - {"docs/README.md"}
 
 
 def test_a_citation_without_a_section_is_found() -> None:

@@ -127,3 +127,20 @@ def test_every_module_lies_in_a_room():
 def test_no_room_has_too_many_files():
     sizes = Counter(room_of(path) for path in MODULES if path.name != "__init__.py")
     assert {room: size for room, size in sizes.items() if size > FILES_MAX and room not in MAY_BE_LARGE} == {}
+
+
+def test_the_list_of_rooms_has_every_room_below_what_it_imports():
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    section = text.partition("## The rooms\n")[2].partition("\n## ")[0]
+    listed = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    places = {room.rstrip("/"): number for number, cell in enumerate(listed) for room in _names(cell)}
+
+    def place(room: str) -> int | None:
+        return places.get(room, places.get(room.rpartition("/")[0]))
+
+    inner = {room for room in table() if any(other.startswith(f"{room}/") for other in table())}
+    rows = {room: row for room, row in table().items() if room not in inner}
+    assert not [room for room in rows if place(room) is None]
+    assert not [
+        (room, other) for room, row in rows.items() for other in row.imports - {"*"} if place(other) > place(room)
+    ]
