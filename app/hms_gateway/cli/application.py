@@ -10,7 +10,7 @@ from hms_gateway.cli.coordination.lease_group import leases
 from hms_gateway.cli.coordination.lock_group import locks
 from hms_gateway.cli.operations.bridge_command import bridge
 from hms_gateway.cli.terminal.groups import Group
-from hms_gateway.cli.terminal.importing import uncollected
+from hms_gateway.cli.terminal.importing import gc_paused
 from hms_gateway.cli.terminal.output import fail
 from hms_gateway.cli.terminal.signals import ignore_hang_up
 
@@ -127,7 +127,7 @@ def serve(config: Path | None, database: str | None, demo: bool, **given: Any) -
     """
     ignore_hang_up()
     settings = _settings(config, database_url=database, **given)
-    with uncollected():
+    with gc_paused():
         from hms_gateway.cli.operations.serving import run_server
 
     run_server(settings, config, demo=demo)

@@ -217,8 +217,8 @@ class Tables:
     ) -> None:
         new = _plain(table)
         by_newer = table is not None and (is_newer(call, table.dbName) or table.catName is not None)
-        also = self._statistics.of_new_table(new) if new is not None and new.colStats is not None else _nothing_else
-        self._tables.create(new, environment, also, constraints=constraints, allows_hyphen=by_newer)
+        on_insert = None if new is None or new.colStats is None else self._statistics.of_new_table(new)
+        self._tables.create(new, environment, on_insert, constraints=constraints, allows_hyphen=by_newer)
 
     def _shown(self, name: TableName) -> Table:
         """A table as newer callers see it."""
@@ -234,10 +234,6 @@ class Tables:
 def _has_others_inside(table: Table) -> bool:
     """Whether it is a view with the tables it was built from, which change without it."""
     return table.creationMetadata is not None and bool(table.creationMetadata.sourceTables)
-
-
-def _nothing_else(tx: object) -> None:
-    """Of the unit of work that makes a table."""
 
 
 def _plain(table: Table | None) -> Table | None:

@@ -211,7 +211,7 @@ def _forget_origin(raised: ThriftException) -> None:
     """Drop the traceback and the causes of an exception that becomes part of an answer.
 
     The traceback leads to the frames of the call, and one of these to the answer. Answers are structs, which Python's
-    collector does not look into, so it would take none of such a circle away again.
+    collector does not look into, so it would take none of such a cycle away again.
     """
     raised.__traceback__ = raised.__cause__ = raised.__context__ = None
 

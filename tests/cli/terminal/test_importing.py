@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from hms_gateway.cli.terminal.importing import uncollected
+from hms_gateway.cli.terminal.importing import gc_paused
 
 
 @pytest.fixture(autouse=True)
@@ -14,7 +14,7 @@ def unfrozen():
 
 
 def test_what_is_made_meanwhile_is_left_out_of_collections():
-    with uncollected():
+    with gc_paused():
         assert not gc.isenabled()
         made = [[] for _ in range(1000)]
     assert gc.isenabled()
@@ -22,6 +22,6 @@ def test_what_is_made_meanwhile_is_left_out_of_collections():
 
 
 def test_the_collector_works_again_when_an_import_fails():
-    with pytest.raises(ImportError), uncollected():
+    with pytest.raises(ImportError), gc_paused():
         raise ImportError
     assert gc.isenabled()

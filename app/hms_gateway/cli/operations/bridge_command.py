@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hms_gateway.cli.calls.target_options import DEFAULT_URL, FILE, SECONDS
-from hms_gateway.cli.terminal.importing import uncollected
+from hms_gateway.cli.terminal.importing import gc_paused
 from hms_gateway.cli.terminal.output import err, fail
 from hms_gateway.cli.terminal.signals import ignore_hang_up
 
@@ -117,7 +117,7 @@ def bridge(
     password.
     """
     ignore_hang_up()
-    with uncollected():
+    with gc_paused():
         from hms_gateway.bridge.server.running import BridgeSettings, run_bridge
         from hms_gateway.bridge.server.serving import ServerOptions
         from hms_gateway.runtime.kerberos import KerberosError

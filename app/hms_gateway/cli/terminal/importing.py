@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def uncollected() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Import inside it without the garbage collector, which then leaves out for ever what was made.
 
     Modules are hundreds of thousands of objects that stay; looking through them again and again is a fifth of a start.

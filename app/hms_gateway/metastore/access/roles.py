@@ -76,7 +76,7 @@ class RoleService:
         grantor_type: int | None,
         grant_option: bool,
     ) -> None:
-        """Raises MetaException for `public`, an unknown role, a grant that is there, and one that closes a circle."""
+        """Raises MetaException for `public`, an unknown role, a grant that is there, and one that closes a cycle."""
         name = required(role_name, "role name")
         to = principal(principal_name, principal_type)
         if name == PUBLIC:
@@ -85,7 +85,7 @@ class RoleService:
         def work(tx: Transaction) -> None:
             role_id = _known(tx, name)
             if to.principal_type == PrincipalType.ROLE:
-                _check_no_circle(tx, name, to.name)
+                _check_no_cycle(tx, name, to.name)
             if _has_role(tx, name, to):
                 raise MetaException(f"Principal {to.name} already has the role {name}")
             if to.principal_type == PrincipalType.ROLE:
@@ -220,7 +220,7 @@ def ancestors(roles: Iterable[str], roles_of: Mapping[str, Iterable[str]]) -> li
     return list(found)
 
 
-def _check_no_circle(snapshot: Snapshot, role: str, member: str) -> None:
+def _check_no_cycle(snapshot: Snapshot, role: str, member: str) -> None:
     if member in ancestors([role], _roles_by_member(snapshot)):
         raise MetaException(
             f"Cannot grant role {member} to {role} as {role} already belongs to the role {member}. (no cycles allowed)"

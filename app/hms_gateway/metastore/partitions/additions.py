@@ -16,11 +16,11 @@ from hms_gateway.metastore.partitions.writes import (
     check_count,
     location_of,
     properties,
-    still,
+    require_unchanged,
+    retry_on_conflict,
     stored_form,
     table_location,
     table_parameters,
-    until_not_overtaken,
     with_location,
     write,
 )
@@ -68,7 +68,7 @@ from hms_gateway.structs import (
     StorageDescriptor,
 )
 
-AlsoOfNew: TypeAlias = Callable[[Transaction, Sequence[NewPartition]], None]
+OnInsert: TypeAlias = Callable[[Transaction, Sequence[NewPartition]], None]
 """Something to do with new partitions, which come as the call gave them."""
 
 _NO_TABLE: Final = "Unable to add partition because table or database do not exist"
@@ -117,10 +117,10 @@ class PartitionAdditions:
         settings: MetastoreSettings,
         limits: Limits,
         events: PartitionEvents,
-        also: AlsoOfNew = lambda transaction, added: None,
+        on_insert: OnInsert | None = None,
     ) -> None:
-        """`also` runs in the unit of work that adds partitions, once they are there."""
-        self._also = also
+        """`on_insert` runs in the unit of work that adds partitions, once they are there."""
+        self._on_insert = on_insert
         self._store = store
         self._directories = directories
         self._values = values
@@ -222,7 +222,7 @@ class PartitionAdditions:
             return cast(list[Partition], recalled.value)
         made = _Made()
         try:
-            added = until_not_overtaken(lambda: self._attempt(request, made))
+            added = retry_on_conflict(lambda: self._attempt(request, made))
         except OutcomeUnknown:
             raise
         except BaseException:
@@ -323,7 +323,8 @@ class PartitionAdditions:
 
         def work(transaction: Transaction) -> list[Partition]:
             _insert(transaction, table, stored, event)
-            self._also(transaction, [NewPartition(one.name, one.partition) for one in planned])
+            if self._on_insert is not None:
+                self._on_insert(transaction, [NewPartition(one.name, one.partition) for one in planned])
             return [one.partition for one in planned]
 
         return write(self._store, work)
@@ -405,7 +406,7 @@ def _counted(planned: _Planned, statistics: tuple[int, int] | None, environment:
 
 
 def _insert(transaction: Transaction, table: StoredTable, partitions: Sequence[NewPartition], event: Event) -> None:
-    current = still(transaction, table)
+    current = require_unchanged(transaction, table)
     transaction.insert_partitions(current, partitions)
     if has_partition_privileges(current) and partitions:
         created = partitions[0].partition.createTime or 0

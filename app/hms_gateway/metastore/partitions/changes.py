@@ -11,15 +11,15 @@ from hms_gateway.metastore.checks.partition_values import PartitionValues
 from hms_gateway.metastore.directories.of_partitions import PartitionDirectories
 from hms_gateway.metastore.partitions.moves import Move, PartitionMoves
 from hms_gateway.metastore.partitions.writes import (
-    Overtaken,
+    Conflict,
     check_count,
     location_of,
     properties,
-    still,
+    require_unchanged,
+    retry_on_conflict,
     stored_form,
     table_location,
     table_parameters,
-    until_not_overtaken,
     with_location,
     write,
 )
@@ -130,7 +130,7 @@ class PartitionChanges:
         if not values:
             self.alter(table_name, given)
             return
-        until_not_overtaken(lambda: self._attempt_rename(table_name, values, given))
+        retry_on_conflict(lambda: self._attempt_rename(table_name, values, given))
 
     def _alter(
         self,
@@ -139,7 +139,7 @@ class PartitionChanges:
         environment: Mapping[str, str],
         texts: _Texts,
     ) -> None:
-        until_not_overtaken(lambda: self._attempt_alter(table_name, partitions, environment, texts))
+        retry_on_conflict(lambda: self._attempt_alter(table_name, partitions, environment, texts))
 
     def _attempt_alter(
         self,
@@ -364,12 +364,12 @@ def _at(change: _Change, location: str) -> _Change:
 
 
 def _apply(transaction: Transaction, table: StoredTable, changes: Sequence[_Change], events: Sequence[Event]) -> None:
-    """Write the changes if everything is still as it was when they were decided. Raises Overtaken."""
-    current = still(transaction, table)
+    """Write the changes if everything is still as it was when they were decided. Raises Conflict."""
+    current = require_unchanged(transaction, table)
     names = [change.before.name for change in changes]
     stored = {one.name: one for one in transaction.partitions(current, Selection(names=names))}
     if any(stored.get(change.before.name) != change.before for change in changes):
-        raise Overtaken
+        raise Conflict
     transaction.update_partitions(current, [change.after for change in changes])
     _forget_lost_columns(transaction, current, changes)
     for event in events:

@@ -9,12 +9,12 @@ from hms_gateway.metastore.checks.errors import file_errors_as_meta
 from hms_gateway.metastore.directories.placement import check_place
 from hms_gateway.metastore.partitions.moves import Move, PartitionMoves
 from hms_gateway.metastore.partitions.writes import (
-    Overtaken,
+    Conflict,
     location_of,
-    still,
+    require_unchanged,
+    retry_on_conflict,
     table_location,
     table_parameters,
-    until_not_overtaken,
     with_location,
 )
 from hms_gateway.metastore.ports.store import (
@@ -61,7 +61,7 @@ class PartitionExchange:
 
         Returns them as they are in the target. Raises MetaException.
         """
-        return until_not_overtaken(lambda: self._attempt(spec or {}, source, target))
+        return retry_on_conflict(lambda: self._attempt(spec or {}, source, target))
 
     def _attempt(self, spec: Mapping[str, str], source: TableName, target: TableName) -> list[Partition]:
         exchange = self._store.read(lambda snapshot: _load(snapshot, spec, source, target))
@@ -94,10 +94,13 @@ class PartitionExchange:
         raise MetaException(f"Got exception: java.io.FileNotFoundException File {old} does not exist")
 
     def _apply(self, transaction: Transaction, exchange: _Exchange, arriving: Sequence[NewPartition]) -> None:
-        source, target = still(transaction, exchange.source), still(transaction, exchange.target)
+        source, target = (
+            require_unchanged(transaction, exchange.source),
+            require_unchanged(transaction, exchange.target),
+        )
         names = [one.name for one in exchange.leaving]
         if transaction.partitions(source, Selection(names=names)) != exchange.leaving:
-            raise Overtaken
+            raise Conflict
         transaction.delete_partitions(source, names)
         transaction.insert_partitions(target, arriving)
         transaction.append_event(self._events.add(target.table, names, [one.partition for one in arriving]))

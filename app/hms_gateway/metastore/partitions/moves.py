@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hms_gateway.metastore.directories.moves import DirectoryMoves, MoveTakenBack
-from hms_gateway.metastore.partitions.writes import Overtaken, write
+from hms_gateway.metastore.partitions.writes import Conflict, write
 from hms_gateway.metastore.ports.store import FileSystem, OutcomeUnknown, Store, TableId, Transaction
 
 
@@ -31,7 +31,7 @@ class PartitionMoves:
     def commit(self, change: Callable[[Transaction], None], move: Move | None) -> None:
         """Move, then commit `change`; nothing has happened when either fails.
 
-        Raises FileSystemError, Overtaken and what `change` raises.
+        Raises FileSystemError, Conflict and what `change` raises.
         """
         if move is None:
             write(self._store, change)
@@ -45,7 +45,7 @@ class PartitionMoves:
         try:
             write(self._store, settled)
         except MoveTakenBack as error:
-            raise Overtaken from error
+            raise Conflict from error
         except OutcomeUnknown:
             if not self._moves.is_settled(pending):
                 self._moves.take_back(pending)

@@ -38,8 +38,8 @@ class PartitionService:
         values = PartitionValues(settings.partition_name_whitelist_pattern)
         self.values = values
         self.reads = PartitionReads(store, settings, to_tjson, limits)
-        also = statistics.of_new_partitions if statistics is not None else lambda transaction, added: None
-        self.additions = PartitionAdditions(store, directories, values, clock, settings, limits, events, also)
+        on_insert = None if statistics is None else statistics.of_new_partitions
+        self.additions = PartitionAdditions(store, directories, values, clock, settings, limits, events, on_insert)
         self.drops = PartitionDrops(store, directories, limits, events)
         self.changes = PartitionChanges(store, files, directories, values, clock, settings, limits, events)
         self.exchanges = PartitionExchange(store, files, events)

@@ -18,11 +18,11 @@ _ATTEMPTS_MAX: Final = 20
 _NOT_STORED: Final = ("privileges", "catName", "writeId", "isStatsCompliant", "colStats", "fileMetadata")
 
 
-class Overtaken(Exception):
+class Conflict(Exception):
     """What a decision was based on has changed before it could be written; the decision has to be made again."""
 
 
-def until_not_overtaken(attempt: Callable[[], T]) -> T:
+def retry_on_conflict(attempt: Callable[[], T]) -> T:
     """The result of the first attempt that nobody overtook. Raises MetaException when that does not come.
 
     Directories and events take time to make, so they are made outside the unit of work, of which one runs at a time.
@@ -30,26 +30,26 @@ def until_not_overtaken(attempt: Callable[[], T]) -> T:
     for _ in range(_ATTEMPTS_MAX):
         try:
             return attempt()
-        except Overtaken:
+        except Conflict:
             continue
     raise MetaException("The table is being changed by too many others at once; try again")
 
 
 def write(store: Store, work: Callable[[Transaction], T]) -> T:
-    """Run a unit of work; a name that somebody else has taken meanwhile means that it was overtaken."""
+    """Run a unit of work; a name that another call has taken meanwhile is a conflict."""
     try:
         return store.write(work)
     except DuplicateKey as error:
-        raise Overtaken from error
+        raise Conflict from error
     except UnstorableText as error:
         raise MetaException(str(error)) from error
 
 
-def still(transaction: Transaction, loaded: StoredTable) -> StoredTable:
-    """The table as it is now, which must be as it was loaded, but for the number of partitions. Raises Overtaken."""
+def require_unchanged(transaction: Transaction, loaded: StoredTable) -> StoredTable:
+    """The table as it is now, which must be as it was loaded, but for the number of partitions. Raises Conflict."""
     current = transaction.table(loaded.table.dbName or "", loaded.table.tableName or "")
     if current is None or current.table_id != loaded.table_id or current.table != loaded.table:
-        raise Overtaken
+        raise Conflict
     return current
 
 

@@ -97,7 +97,7 @@ class AlterRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class AlterContext:
     """What an alteration depends on besides the table itself.
 
     source_path       where the old database's tables go
@@ -233,23 +233,23 @@ class AlterTableService:
         old = request.name.find(snapshot)
         if old is None:
             raise InvalidOperationException(f"{request.name} table not found")
-        around = self._surroundings(snapshot, request, old.table)
+        context = self._context(snapshot, request, old.table)
         if old.partition_count and _adopts(old.table, request.given):
             own = old.table.sd.location if old.table.sd else None
             adopted = [*([own] if own else []), *snapshot.outside_locations(old)]
-            around = replace(around, adopted_locations=adopted)
-        return decide(request, old, around, self._warehouse, self._settings)
+            context = replace(context, adopted_locations=adopted)
+        return decide(request, old, context, self._warehouse, self._settings)
 
-    def _surroundings(self, snapshot: Snapshot, request: AlterRequest, old: Table) -> Surroundings:
+    def _context(self, snapshot: Snapshot, request: AlterRequest, old: Table) -> AlterContext:
         source = snapshot.database(old.dbName or "")
         assert source is not None
         source_path = self._warehouse.path_of(source.database)
         if not request.renames(old):
-            return Surroundings(source_path, source, target_is_taken=False)
+            return AlterContext(source_path, source, target_is_taken=False)
         db_name, tbl_name = request.given.dbName or "", request.given.tableName or ""
         if "\0" in db_name or "\0" in tbl_name:
-            return Surroundings(source_path, None, target_is_taken=False)
-        return Surroundings(source_path, snapshot.database(db_name), snapshot.table(db_name, tbl_name) is not None)
+            return AlterContext(source_path, None, target_is_taken=False)
+        return AlterContext(source_path, snapshot.database(db_name), snapshot.table(db_name, tbl_name) is not None)
 
     def _do_files(self, plan: Alteration, request: AlterRequest) -> DoneFileWork:
         if plan.files.move is not None:
@@ -344,7 +344,7 @@ def _with_creation_metadata(after: Table, before: Table) -> Table:
 def decide(
     request: AlterRequest,
     old: StoredTable,
-    around: Surroundings,
+    context: AlterContext,
     warehouse: Warehouse,
     settings: MetastoreSettings,
 ) -> Alteration:
@@ -355,12 +355,12 @@ def decide(
         raise request.complaint
     _check_expected(request, before)
     renames = request.renames(before)
-    if renames and around.target_is_taken:
+    if renames and context.target_is_taken:
         raise _taken(given)
     if not is_view(before.tableType):
         _check_columns(request, before, settings)
         _check_partition_keys(before, given)
-    target = around.target_database
+    target = context.target_database
     if target is None:
         raise InvalidOperationException(
             "Unable to change partition or table. Check metastore logs for detailed stack."
@@ -368,14 +368,14 @@ def decide(
         )
     move = None
     if renames and not is_view(before.tableType):
-        move = _move_of_rename(request, before, around, target.database, warehouse)
+        move = _move_of_rename(request, before, context, target.database, warehouse)
     if move is not None:
         after = with_location(after, move[1])
         files = FileWork(move=move)
     else:
         after, counts_files = _counted(request, after, settings)
         files = FileWork(counted_location=_managed_location(after, warehouse) if counts_files else None)
-    _check_place(before, after, around, warehouse)
+    _check_place(before, after, context, warehouse)
     return Alteration(old, after, target.database_id, files)
 
 
@@ -385,7 +385,7 @@ def _adopts(before: Table, after: Table) -> bool:
     return is_owner and (is_view(before.tableType) or is_external(before.parameters or {}))
 
 
-def _check_place(before: Table, after: Table, around: Surroundings, warehouse: Warehouse) -> None:
+def _check_place(before: Table, after: Table, context: AlterContext, warehouse: Warehouse) -> None:
     """A place that was stored before the roots were narrowed may stay, as long as nothing more is done there."""
     location = after.sd.location if after.sd else None
     if not location or is_view(after.tableType):
@@ -393,7 +393,7 @@ def _check_place(before: Table, after: Table, around: Surroundings, warehouse: W
     adopts = _adopts(before, after)
     if adopts or before.sd is None or location != before.sd.location:
         warehouse.check_place(location, is_owned=not is_external(after.parameters or {}))
-    for adopted in around.adopted_locations if adopts else ():
+    for adopted in context.adopted_locations if adopts else ():
         warehouse.check_place(adopted)
 
 
@@ -485,7 +485,7 @@ def _kept_skewed_locations(old: SkewedInfo | None, new: SkewedInfo | None) -> Sk
 
 
 def _move_of_rename(
-    request: AlterRequest, before: Table, around: Surroundings, target_database: Database, warehouse: Warehouse
+    request: AlterRequest, before: Table, context: AlterContext, target_database: Database, warehouse: Warehouse
 ) -> tuple[str, str] | None:
     """From where to where a rename moves the directory; None when only names change (semantics §2.7 item 7).
 
@@ -498,7 +498,7 @@ def _move_of_rename(
         return None
     if sent and (request.given.sd is None or request.given.sd.location != old_location):
         return None
-    if not is_default_table_location(old_location, around.source_path, before.tableName or ""):
+    if not is_default_table_location(old_location, context.source_path, before.tableName or ""):
         return None
     target = warehouse.default_table_location(target_database, request.given.tableName or "")
     if not same_file_system(target, old_location):

@@ -49,7 +49,7 @@ class IndexService:
         new = self._stored(given)
 
         def insert(tx: Transaction) -> None:
-            base = _room_for(tx, given)
+            base = _check_name_free(tx, given)
             tx.indexes.insert(base.table_id, new)
             stored = tx.indexes.find(base.table_id, new.indexName or "")
             assert stored is not None
@@ -58,7 +58,7 @@ class IndexService:
 
         try:
             with unstorable_as_meta():
-                self._tables.create(table, also=insert)
+                self._tables.create(table, on_insert=insert)
         except DuplicateKey as error:
             raise _taken(given) from error
         # The name comes back as it was sent, as in Hive.
@@ -126,8 +126,8 @@ def _base(index: Index) -> TableName:
 
 
 def _check_new(snapshot: Snapshot, index: Index, table: Table | None) -> None:
-    """Hive answers some of these as if it had stored them. Raises as `_room_for`."""
-    _room_for(snapshot, index)
+    """Hive answers some of these as if it had stored them. Raises as `_check_name_free`."""
+    _check_name_free(snapshot, index)
     made, name = required(table, "index table"), required(index.indexTableName, "index table name")
     if index_table(snapshot, index) is not None:
         raise InvalidObjectException("Unable to add index because index table already exists")
@@ -144,7 +144,7 @@ def _check_new(snapshot: Snapshot, index: Index, table: Table | None) -> None:
     required(required(index.sd, "storage descriptor of the index").serdeInfo, "serdeInfo of the index")
 
 
-def _room_for(snapshot: Snapshot, index: Index) -> StoredTable:
+def _check_name_free(snapshot: Snapshot, index: Index) -> StoredTable:
     """The table of a new index. Raises AlreadyExistsException, InvalidObjectException, MetaException."""
     base = _base(index).find(snapshot)
     if base is not None and snapshot.indexes.find(base.table_id, normalize(index.indexName or "")) is not None:

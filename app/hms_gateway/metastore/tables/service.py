@@ -99,14 +99,14 @@ class TableService:
         self,
         table: Table | None,
         environment: EnvironmentContext | None = None,
-        also: Callable[[Transaction], None] = lambda tx: None,
+        on_insert: Callable[[Transaction], None] | None = None,
         *,
         constraints: Sequence[Struct] = (),
         allows_hyphen: bool = False,
     ) -> None:
         """Make a table with the privileges it comes with, and with its constraints.
 
-        `also` runs in the same unit of work, once the table is there; what it raises prevents the table as well. A
+        `on_insert` runs in the same unit of work, once the table is there; what it raises prevents the table as well. A
         constraint that names no table is on this one. With `allows_hyphen` its name may have some, as from Hive 4 on.
         Raises AlreadyExistsException, InvalidObjectException, MetaException (semantics §2.6, §3.3).
         """
@@ -118,9 +118,10 @@ class TableService:
             tx.grants.insert(list(creation_grants(given.privileges, table_id, self._clock.seconds())))
             if given.creationMetadata is not None:
                 note_sources(tx, table_id, given.creationMetadata)
-            also(tx)
+            if on_insert is not None:
+                on_insert(tx)
 
-        database = self._store.read(lambda snapshot: _room_for(snapshot, new, given))
+        database = self._store.read(lambda snapshot: _check_name_free(snapshot, new, given))
         new = self._located(new, given, database)
         location = new.sd.location if new.sd else None
         if is_view(new.tableType) or not location or not self._warehouse.manages(location):
@@ -144,7 +145,7 @@ class TableService:
         """What create_table would store, without doing it. Raises as `create`."""
         given = required(table, "table")
         new, _ = self._taken_mark(self._checked(given, allows_hyphen=True))
-        return self._located(new, given, self._store.read(lambda snapshot: _room_for(snapshot, new, given)))
+        return self._located(new, given, self._store.read(lambda snapshot: _check_name_free(snapshot, new, given)))
 
     def get(self, name: TableName, *, tells_id: bool = False) -> Table:
         """Its id is left out unless asked for: callers before 4 do not know it.
@@ -322,7 +323,7 @@ class TableService:
 
     def _insert(self, table: Table, given: Table, complete: Callable[[Transaction, TableId], None]) -> None:
         def work(tx: Transaction) -> None:
-            database = _room_for(tx, table, given)
+            database = _check_name_free(tx, table, given)
             table_id = tx.insert_table(database.database_id, table)
             tx.append_event(self._events.create_table(table))
             complete(tx, table_id)
@@ -364,7 +365,7 @@ def _pattern(text: str | None) -> Pattern | None:
     return None if text is None else parse_pattern(text)
 
 
-def _room_for(snapshot: Snapshot, table: Table, given: Table) -> StoredDatabase:
+def _check_name_free(snapshot: Snapshot, table: Table, given: Table) -> StoredDatabase:
     """The database of a new table. Raises InvalidObjectException without it, AlreadyExistsException when taken."""
     db_name, tbl_name = table.dbName or "", table.tableName or ""
     database = None if "\0" in db_name else snapshot.database(db_name)
