@@ -175,6 +175,7 @@ def running(
     idle_seconds_max: float = PATIENCE_SECONDS,
     drain_idle_seconds: float = 0.0,
     is_proxy: Callable[[str], bool] = lambda address: False,
+    write_stall_seconds_max: float = 60.0,
     **endpoint_options: object,
 ) -> Iterator[Running]:
     """Serve in a thread until the end of the block."""
@@ -193,6 +194,7 @@ def running(
         metrics=metrics,
         access_log=access_log,
         cross_origin=CrossOrigin(origins),
+        write_stall_seconds_max=write_stall_seconds_max,
         **endpoint_options,
     )
     on_stop = (access_log.close, lambda: stopped.append("stopped"))
@@ -205,6 +207,7 @@ def running(
         idle_seconds_max=idle_seconds_max,
         drain_idle_seconds=drain_idle_seconds,
         is_proxy=is_proxy,
+        write_stall_seconds_max=write_stall_seconds_max,
     )
     server = Server(gateway, options, limits, on_listening=lambda addresses: ports.put(addresses[0][1]))
     # A daemon, so that a server that does not stop fails its test and does not keep the run from ending.

@@ -30,6 +30,11 @@ class MemoryTransport(asyncio.Transport):
     def write(self, data):
         self.written.append(data)
 
+    def get_write_buffer_size(self):
+        return 0
+
+    def set_write_buffer_limits(self, high=None, low=None): ...
+
     def is_closing(self):
         return self.is_closed
 
@@ -56,6 +61,8 @@ class Uncounted:
     def established(self, protocol): ...
 
     def claim(self, user): ...
+
+    def holder(self): ...
 
     def timed_out(self): ...
 

@@ -100,6 +100,7 @@ def server_options(settings: Settings, certificate: ServedCertificate | None) ->
         header_seconds_max=settings.header_seconds_max,
         idle_seconds_max=settings.idle_seconds_max,
         drain_idle_seconds=settings.drain_idle_seconds,
+        write_stall_seconds_max=settings.write_stall_seconds_max,
         is_proxy=Networks([*settings.trusted_proxies, *settings.forwarding_proxies]).contain,
     )
 

@@ -20,7 +20,7 @@ from hms_gateway.gateway.refusals import Refusals
 from hms_gateway.runtime.addresses import share_of
 from hms_gateway.runtime.connections import Connections, Silence
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import Bound, bound_of
+from hms_gateway.runtime.shares import Bound, Holder, bound_of
 
 # Between two looks at the sockets, so many are accepted from each listener.
 ACCEPTED_AT_ONCE = 16
@@ -67,6 +67,10 @@ class Arrival:
     def claim(self, user: str) -> Bound | None:
         """Its first request is the user's. Those of a proxy are of many users', so its connections are none's."""
         return self._door.claimed(self, user)
+
+    def holder(self) -> Holder:
+        """Whose the connection is."""
+        return self._door.connections.holder_of(self)
 
     def timed_out(self) -> None:
         """It is closed because it said nothing, or not enough."""

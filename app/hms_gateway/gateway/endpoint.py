@@ -130,6 +130,7 @@ class Endpoint:
             exchange.outcome = "client_gone"
         except StreamFailed as error:
             exchange.outcome = "stream_failed"
+            self._note(exchange, error.limit)
             _log.error("reply not finished", method=exchange.method, request=exchange.request_id, exc_info=error)
         finally:
             self._record(exchange)

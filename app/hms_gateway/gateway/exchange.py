@@ -181,7 +181,8 @@ class Exchange:
             async with asyncio.timeout(self._write_stall_seconds_max):
                 await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
         except TimeoutError:
-            raise StreamFailed("the client took nothing of its reply for too long") from None
+            text = "the client took nothing of its reply for too long"
+            raise StreamFailed(text, limit="write_stall_seconds_max") from None
 
     async def _drain(self) -> None:
         drained = 0

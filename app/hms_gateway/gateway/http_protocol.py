@@ -26,8 +26,9 @@ from hms_gateway.gateway.exchange import ABORT
 from hms_gateway.gateway.identity import RequestHead
 from hms_gateway.gateway.proxies import PROXY_CERTIFICATE
 from hms_gateway.gateway.request_body import Scope
+from hms_gateway.gateway.unread_replies import UNCOUNTED_BYTES, PiecewiseTransport, UnreadReplies
 from hms_gateway.runtime.connections import Silence
-from hms_gateway.runtime.shares import Bound
+from hms_gateway.runtime.shares import Bound, Holder
 
 HEADER_BYTES_MAX = 64 * 1024
 
@@ -46,12 +47,14 @@ class BoundedConfig(Config):
         *,
         header_seconds_max: float,
         drain_idle_seconds: float,
+        unread_replies: UnreadReplies,
         direct_answers: DirectAnswers,
         **others: Any,
     ) -> None:
         super().__init__(app, http=BoundedHttpProtocol, **others)
         self.header_seconds_max = header_seconds_max
         self.drain_idle_seconds = drain_idle_seconds
+        self.unread_replies = unread_replies
         self.direct_answers = direct_answers
 
 
@@ -61,6 +64,8 @@ class Counting(Protocol):
     def established(self, protocol: "BoundedHttpProtocol") -> None: ...
 
     def claim(self, user: str) -> Bound | None: ...
+
+    def holder(self) -> Holder: ...
 
     def timed_out(self) -> None: ...
 
@@ -94,6 +99,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._has_proxy_certificate = self.config.direct_answers.proxies.has_certificate(transport)
+        # By default TLS keeps eight times as much, without a word.
+        transport.set_write_buffer_limits(UNCOUNTED_BYTES)
+        if self.config.is_ssl:
+            self.transport = cast(asyncio.Transport, PiecewiseTransport(transport, self._has_written))
         self._counting.established(self)
         self._start_header_timer()
 
@@ -103,7 +112,20 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         # On every way out, not only on a clean one as in uvicorn: the timer would keep the connection alive.
         self._unset_keepalive_if_required()
         super().connection_lost(exc)
+        self.config.unread_replies.resumed(self.transport)
         self._counting.lost()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.config.unread_replies.paused(self.transport, self._counting.holder())
+
+    def _has_written(self) -> None:
+        if self.flow.write_paused:
+            self.config.unread_replies.paused(self.transport, self._counting.holder())
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self.config.unread_replies.resumed(self.transport)
 
     def data_received(self, data: bytes) -> None:
         is_first: bool = self.cycle is None

@@ -20,6 +20,7 @@ from hms_gateway.gateway.door import Arrival, Door
 from hms_gateway.gateway.http_protocol import BoundedConfig, BoundedHttpProtocol
 from hms_gateway.gateway.memory import keep_little_free_memory, return_free_memory
 from hms_gateway.gateway.refusals import Refusals
+from hms_gateway.gateway.unread_replies import UnreadReplies
 from hms_gateway.runtime.limits import Limits
 
 # A collection of young objects every 700 allocations would cost more than it frees: calls leave few cycles behind.
@@ -40,6 +41,7 @@ class ServerOptions:
     header_seconds_max: float = 20.0
     idle_seconds_max: float = 75.0
     drain_idle_seconds: float = 0.0
+    write_stall_seconds_max: float = 60.0
     is_proxy: Callable[[str], bool] = lambda address: False
     """Whether many clients call from an address, which then may use all connections."""
 
@@ -55,6 +57,8 @@ class Server(uvicorn.Server):
         *,
         on_listening: Callable[[list[tuple[Any, ...]]], None] = lambda addresses: None,
     ) -> None:
+        stall_seconds_max = options.write_stall_seconds_max
+        self.unread_replies = UnreadReplies(limits, Refusals(gateway.metrics), stall_seconds_max=stall_seconds_max)
         config = BoundedConfig(
             gateway,
             host=options.host,
@@ -72,6 +76,7 @@ class Server(uvicorn.Server):
             ssl_context_factory=None if options.tls is None else lambda *_: options.tls,
             header_seconds_max=options.header_seconds_max,
             drain_idle_seconds=options.drain_idle_seconds,
+            unread_replies=self.unread_replies,
             direct_answers=gateway.direct_answers,
         )
         super().__init__(config)

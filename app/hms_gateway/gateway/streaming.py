@@ -20,7 +20,14 @@ GZIP = 16 + zlib.MAX_WBITS
 
 
 class StreamFailed(Exception):
-    """The reply could not be finished; what was sent of it is worthless."""
+    """The reply could not be finished; what was sent of it is worthless.
+
+    `limit` is the name of the limit that cut it off, if one did.
+    """
+
+    def __init__(self, text: str, limit: str = "") -> None:
+        super().__init__(text)
+        self.limit = limit
 
 
 class ReplyStream:

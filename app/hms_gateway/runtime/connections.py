@@ -76,6 +76,10 @@ class Connections:
         self._of_user.setdefault(user, {})[connection] = None
         return None
 
+    def holder_of(self, connection: Counted) -> Holder:
+        """Whose it is."""
+        return self._holders.get(connection, NO_HOLDER)
+
     def leave(self, connection: Counted) -> None:
         """It has gone; harmless when it had left before."""
         holder = self._holders.pop(connection, NO_HOLDER)

@@ -51,6 +51,9 @@ class Limits:
     threads_per_address_max: int = 28
     streams_per_user_max: int = 12
     streams_per_address_max: int = 50
+    unread_reply_bytes_max: int = 256 * 1024 * 1024
+    unread_reply_bytes_per_user_max: int = 128 * 1024 * 1024
+    unread_reply_bytes_per_address_max: int = 192 * 1024 * 1024
     waiting_calls_max: int = 1_000
     waiting_calls_per_user_max: int = 250
     waiting_calls_per_address_max: int = 500
