@@ -31,3 +31,19 @@ def test_a_name_of_a_caller_begins_no_line_of_the_access_log(end):
     (line,) = lines(record(method=f"x{end}{FORGED}", user=f"a{end}{FORGED}"), log_format="text")
     assert line.isprintable()
     assert line.count(FORGED) == 2
+
+
+@pytest.mark.parametrize(
+    ("user", "shown"),
+    [
+        ("ann get_table ok 200", '"ann get_table ok 200"'),
+        ('x" admin drop_table ok 200 "', r'"x\" admin drop_table ok 200 \""'),
+        ('x\\" admin', r'"x\\\" admin"'),
+        ("-", '"-"'),
+        ("", "-"),
+        ("ann", "ann"),
+    ],
+)
+def test_a_name_of_a_caller_is_one_word_of_the_access_log(user, shown):
+    (line,) = lines(record(user=user), log_format="text")
+    assert f" 127.0.0.1 {shown} get_table ok 200 " in line

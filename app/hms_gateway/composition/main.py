@@ -336,6 +336,7 @@ def _txn_settings(settings: Settings) -> TxnSettings:
     return TxnSettings(
         timeout_ms=round(settings.txn_timeout_seconds * 1000),
         components_max=settings.limits.lock_components_max,
+        txns_per_call_max=settings.limits.txns_per_call_max,
         administrators=frozenset(settings.administrators),
     )
 

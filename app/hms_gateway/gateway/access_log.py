@@ -118,7 +118,12 @@ def _quoted(text: str) -> str:
 
 
 def _shown(text: str) -> str:
-    return printable(text[:NAME_CHARACTERS_MAX]) or "-"
+    """One word, in quotes where a caller's text would be several, or be taken for what is missing."""
+    text = text[:NAME_CHARACTERS_MAX]
+    if text == "-" or " " in text or '"' in text:
+        quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{printable(quoted)}"'
+    return printable(text) or "-"
 
 
 def _json_line(record: AccessRecord) -> str:

@@ -59,6 +59,7 @@ class Limits:
     waiting_calls_per_address_max: int = 500
     write_queue_max: int = 10_000
     lock_components_max: int = 10_000
+    txns_per_call_max: int = 1_000_000
     partitions_per_request_max: int = 1_000_000
     error_text_characters_max: int = 10_000
     event_bytes_per_reply_max: int = 64 * 1024 * 1024

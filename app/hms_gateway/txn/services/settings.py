@@ -11,7 +11,7 @@ class TxnSettings:
     open_txns_max       more are refused (hive.max.open.txns)
     batch_max           transactions one request opens at most (hive.txn.max.open.batch)
     components_max      components of one lock request (the limit lock_components_max)
-    txns_per_call_max   transactions one call may name, or one heartbeat range may span
+    txns_per_call_max   transactions one call may name, or one heartbeat range may span (the limit of that name)
     remembered_ms       how long committed transactions are known as such
     expiry_batch        how many are expired in one unit of work
     administrators      who may take locks away from others
