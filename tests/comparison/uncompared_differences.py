@@ -59,6 +59,16 @@ UNCOMPARED: tuple[Uncompared, ...] = (
         "tests/metastore/partitions/test_additions.py::test_the_mark_of_tables_means_nothing_in_a_partition",
     ),
     Uncompared(
+        "environment of added partitions",
+        "add_partition_with_environment_context append_partition_with_environment_context "
+        "append_partition_by_name_with_environment_context",
+        "2.3 looks at no property when a partition is added, and only at STATS_GENERATED when one is appended.",
+        "DO_NOT_UPDATE_STATS = true counts no files of a directory that was there, and STATS_GENERATED = TASK says "
+        "that what was counted is accurate.",
+        "As with alter_table: a caller that asks for no counting is spared the listing of its files.",
+        "tests/metastore/partitions/test_additions.py::test_the_environment_of_an_added_partition_counts",
+    ),
+    Uncompared(
         "ids sent with new tables",
         "create_table create_table_req create_table_with_environment_context create_table_with_constraints",
         "Some versions of 3.1 and 4 refuse a table with an id with MetaException, others ignore the id.",

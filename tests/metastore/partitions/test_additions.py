@@ -276,6 +276,30 @@ def test_files_are_not_counted(
         assert added.parameters == {"transient_lastDdlTime": str(NOW), **parameters}
 
 
+@pytest.mark.parametrize(
+    ("environment", "counted"),
+    [
+        ({"DO_NOT_UPDATE_STATS": "true"}, {}),
+        ({"DO_NOT_UPDATE_STATS": "false"}, {"numFiles": "1", "totalSize": "5"}),
+        (
+            {"STATS_GENERATED": "TASK"},
+            {"numFiles": "1", "totalSize": "5", "COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'},
+        ),
+    ],
+)
+def test_the_environment_of_an_added_partition_counts(
+    world: World, environment: dict[str, str], counted: dict[str, str]
+) -> None:
+    for hour in ("1", "2"):
+        world.path(f"shop.db/sales/ds=a/hr={hour}").mkdir(parents=True)
+        world.path(f"shop.db/sales/ds=a/hr={hour}/part-0").write_text("12345")
+    context = EnvironmentContext(environment)
+    added = world.service.additions.add(world.partition("a", "1"), context)
+    appended = world.service.additions.append(TableName("shop", "sales"), ["a", "2"], context)
+    for one in (added, appended):
+        assert one.parameters == {"transient_lastDdlTime": str(NOW), **counted}
+
+
 def test_a_list(world: World) -> None:
     assert world.service.additions.add_all([world.partition("a", "1"), world.partition("b", "2")]) == 2
     assert world.service.additions.add_all([]) == 0

@@ -143,7 +143,12 @@ def test_absent_collections_are_empty_ones(catalog: Catalog) -> None:
         (
             new_table(parameters={"transactional": "maybe"}),
             MetaException,
-            "'transactional' property of TBLPROPERTIES may only have value 'true'",
+            "TBLPROPERTIES with 'transactional'='true' cannot be unset",
+        ),
+        (
+            new_table(parameters={"Transactional": "false"}),
+            MetaException,
+            "TBLPROPERTIES with 'transactional'='true' cannot be unset",
         ),
     ],
 )

@@ -184,6 +184,7 @@ def test_a_table_can_become_and_stay_transactional() -> None:
     assert altered(with_properties, TRANSACTIONAL | {"transactional_properties": "Default"}) == with_properties
     assert altered(with_properties, TRANSACTIONAL) == TRANSACTIONAL
     assert altered({"a": "b"}, {"a": "c"}) == {"a": "c"}
+    assert altered({}, {"transactional_properties": "Default"}) == {"transactional_properties": "default"}
 
 
 @pytest.mark.parametrize(
@@ -196,7 +197,22 @@ def test_a_table_can_become_and_stay_transactional() -> None:
             ("id",),
             "TBLPROPERTIES with 'transactional'='true' cannot be unset",
         ),
+        ({}, {"transactional": "false"}, ("id",), "TBLPROPERTIES with 'transactional'='true' cannot be unset"),
+        ({}, {"TRANSACTIONAL": "maybe"}, ("id",), "TBLPROPERTIES with 'transactional'='true' cannot be unset"),
         ({}, TRANSACTIONAL, (), "The table must be bucketed and stored using an ACID compliant format (such as ORC)"),
+        (
+            TRANSACTIONAL,
+            TRANSACTIONAL,
+            (),
+            "The table must be bucketed and stored using an ACID compliant format (such as ORC)",
+        ),
+        (
+            {},
+            {"transactional_properties": "odd"},
+            ("id",),
+            "Invalid transactional properties specified for the table with the error"
+            " unknown value odd for transactional_properties",
+        ),
         (
             TRANSACTIONAL,
             TRANSACTIONAL | {"transactional_properties": "default"},

@@ -110,11 +110,7 @@ def created_parameters(
         return _without_transactional(parameters)
     if not _is_true(declared):
         raise TransactionalError("'transactional' property of TBLPROPERTIES may only have value 'true'")
-    is_acid = input_format == ACID_INPUT_FORMAT and output_format == ACID_OUTPUT_FORMAT
-    if not bucket_columns or not is_acid:
-        raise TransactionalError("The table must be bucketed and stored using an ACID compliant format (such as ORC)")
-    if table_type == TableType.EXTERNAL_TABLE:
-        raise TransactionalError(f"{name} cannot be declared transactional because it's an external table")
+    _check_acid(name, table_type, bucket_columns, input_format, output_format)
     return _checked_properties({**_without_transactional(parameters), TRANSACTIONAL_KEY: "true"})
 
 
@@ -129,24 +125,38 @@ def altered_parameters(
     output_format: str | None,
 ) -> dict[str, str]:
     """The parameters that alter_table stores (semantics §3.7). Raises TransactionalError."""
-    if not is_transactional(old_parameters):
-        return created_parameters(
-            name,
-            table_type,
-            new_parameters,
-            bucket_columns=bucket_columns,
-            input_format=input_format,
-            output_format=output_format,
-        )
-    if not is_transactional(new_parameters):
+    old, new = _transactional(old_parameters), _transactional(new_parameters)
+    if _is_true(new):
+        _check_acid(name, table_type, bucket_columns, input_format, output_format)
+    elif old is not None or new is not None:
+        # Hive's words, also where there is nothing to unset: every other value than `true` is refused here.
         raise TransactionalError("TBLPROPERTIES with 'transactional'='true' cannot be unset")
-    altered = {**_without_transactional(new_parameters), TRANSACTIONAL_KEY: "true"}
-    kept, declared = (parameters.get(TRANSACTIONAL_PROPERTIES_KEY) for parameters in (old_parameters, altered))
+    altered = _without_transactional(new_parameters) | ({} if new is None else {TRANSACTIONAL_KEY: "true"})
+    if old is not None:
+        _check_unaltered(old_parameters, altered)
+    return _checked_properties(altered)
+
+
+def _check_acid(
+    name: str,
+    table_type: str | None,
+    bucket_columns: Sequence[str],
+    input_format: str | None,
+    output_format: str | None,
+) -> None:
+    is_acid = input_format == ACID_INPUT_FORMAT and output_format == ACID_OUTPUT_FORMAT
+    if not bucket_columns or not is_acid:
+        raise TransactionalError("The table must be bucketed and stored using an ACID compliant format (such as ORC)")
+    if table_type == TableType.EXTERNAL_TABLE:
+        raise TransactionalError(f"{name} cannot be declared transactional because it's an external table")
+
+
+def _check_unaltered(old_parameters: Mapping[str, str], new_parameters: Mapping[str, str]) -> None:
+    kept, declared = (each.get(TRANSACTIONAL_PROPERTIES_KEY) for each in (old_parameters, new_parameters))
     if declared is not None and (kept is None or declared.lower() != kept.lower()):
         raise TransactionalError(
             "TBLPROPERTIES with 'transactional_properties' cannot be altered after the table is created"
         )
-    return _checked_properties(altered)
 
 
 def _transactional(parameters: Mapping[str, str]) -> str | None:
