@@ -145,30 +145,11 @@ def serve_gateway(settings: Settings, _answer: bytes, started: Connection) -> No
 
 
 def serve_bare(settings: Settings, answer: bytes, started: Connection) -> None:
-    import uvicorn
-
-    class Bare(uvicorn.Server):
-        async def startup(self, sockets: object = None) -> None:
-            await super().startup()
-            started.send(self.servers[0].sockets[0].getsockname()[1])
+    # Loaded in the bare server's process alone: the gateway's own start is measured too.
+    from benchmarks.bare import run_bare
 
     certificate = served_certificate(settings, Metrics(()))
-    tls = None if certificate is None else certificate.context
-    config = uvicorn.Config(
-        bare_application(answer),
-        host="127.0.0.1",
-        port=0,
-        loop="uvloop",
-        http="httptools",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        ssl_context_factory=None if tls is None else lambda *_: tls,
-    )
-    Bare(config).run()
+    run_bare(bare_application(answer), started, None if certificate is None else certificate.context)
 
 
 def bare_application(answer: bytes):

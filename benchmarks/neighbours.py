@@ -22,7 +22,7 @@ from benchmarks.http import Serving
 from benchmarks.noise import LONG_LIST, SCENARIOS, SMALL_CALL, ask, connected
 from benchmarks.report import print_table
 from benchmarks.server import fill
-from hms_gateway.gateway.tls import CERTIFICATE_NAME, KEY_NAME
+from hms_gateway.gateway.tls import CERTIFICATE_NAME, KEY_NAME, server_context
 from hms_gateway.gateway.users import add_user
 from tests.support.server import PASSWORD, USER, GatewayServer
 
@@ -199,29 +199,11 @@ def bare_server(certificates: Path) -> Iterator[Serving]:
 def serve_bare(certificates: Path, started: Connection) -> None:
     import resource
 
-    import uvicorn
-
-    class Bare(uvicorn.Server):
-        async def startup(self, sockets: object = None) -> None:
-            await super().startup()
-            started.send(self.servers[0].sockets[0].getsockname()[1])
+    from benchmarks.bare import run_bare
 
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    config = uvicorn.Config(
-        bare_application,
-        host="127.0.0.1",
-        port=0,
-        loop="uvloop",
-        http="httptools",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        ssl_certfile=certificates / CERTIFICATE_NAME,
-        ssl_keyfile=str(certificates / KEY_NAME),
-    )
-    Bare(config).run()
+    run_bare(bare_application, started, server_context(certificates / CERTIFICATE_NAME, certificates / KEY_NAME))
 
 
 async def bare_application(scope, receive, send) -> None:
