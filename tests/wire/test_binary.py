@@ -100,6 +100,20 @@ def test_the_replacement_character_itself_is_a_character(codec):
     assert codec.decode(FieldSchema, codec.encode(field)) == field
 
 
+@both
+def test_numbers_that_look_like_the_replacement_character_are_numbers(codec):
+    number = int.from_bytes("\ufffd\ufffd".encode()[:4], "big", signed=True)
+    partition = Partition(["é"], createTime=number)
+    assert codec.decode(Partition, codec.encode(partition)) == partition
+
+
+@both
+def test_a_text_that_is_not_ascii_is_not_checked_by_encoding_it_again(codec, monkeypatch):
+    payload = codec.encode(FieldSchema("é", "ü"))
+    monkeypatch.setattr(type(codec), "_struct", lambda *_: pytest.fail("it was encoded"))
+    assert codec.decode(FieldSchema, payload) == FieldSchema("é", "ü")
+
+
 @pytest.mark.parametrize(
     ("payload", "reason"),
     [
