@@ -1,9 +1,10 @@
 """Writes the tables of settings and limits into docs/operations.md."""
 
-import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
+
+import msgspec
 
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import ENVIRONMENT_PREFIX, described_settings
@@ -52,4 +53,4 @@ def _default_text(default: object) -> str:
 def _limits_rows() -> Iterator[str]:
     yield "| limit | default |"
     yield "|---|---|"
-    yield from (f"| `{field.name}` | {field.default:,} |" for field in dataclasses.fields(Limits))
+    yield from (f"| `{name}` | {default:,} |" for name, default in msgspec.structs.asdict(Limits()).items())

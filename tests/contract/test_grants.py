@@ -1,10 +1,10 @@
 """Roles, who has them, and privileges on every kind of object."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hms_gateway.metastore.ports.access import Grant, GrantObject, Principal
 from hms_gateway.metastore.ports.store import DuplicateKey, UnstorableText

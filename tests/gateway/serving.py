@@ -10,7 +10,9 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from hms_gateway.gateway.access_log import AccessLog
 from hms_gateway.gateway.application import Gateway

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, TypeAlias
+
+from msgspec.structs import replace
 
 from hms_gateway.structs import NoSuchTxnException
 from hms_gateway.txn.rules import locks

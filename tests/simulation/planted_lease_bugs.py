@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, TypeAlias
+
+from msgspec.structs import replace
 
 from hms_gateway.metastore.changes import fencing
 from hms_gateway.txn.rules import leases

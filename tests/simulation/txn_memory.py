@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from hms_gateway.structs import LockType, TxnType
 from hms_gateway.txn.ports.txn import Client, LockFilter, Rebuild, ShownLock

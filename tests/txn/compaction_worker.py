@@ -5,7 +5,8 @@ Arguments: URL, user, password, and what to say instead of merging. Prints a JSO
 
 import json
 import sys
-from dataclasses import asdict
+
+from msgspec.structs import asdict
 
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.rpc.call import Dialect

@@ -1,6 +1,6 @@
 """A store of leases in memory that keeps everything it is given; `tests/contract` runs it beside the real ones."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.txn.rules.leases import LeaseId, Ticket, Waiter, containers

@@ -6,8 +6,9 @@ waited for. Hive takes them one by one and gives back what it has when one is de
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
+
+import msgspec
 
 from hms_gateway.client.concurrency import NeededLock, Place, lock_components
 from hms_gateway.structs import (
@@ -53,8 +54,7 @@ class Caller(Protocol):
     def call(self, name: str, /, *arguments: Any) -> Any: ...
 
 
-@dataclass(frozen=True, slots=True)
-class ConcurrencySettings:
+class ConcurrencySettings(msgspec.Struct, frozen=True):
     """Hive's settings with its defaults (semantics §8.1).
 
     is_on            hive.support.concurrency, on unless said otherwise: whoever asks for locks wants them
@@ -80,8 +80,7 @@ class ConcurrencySettings:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class LockHolder:
+class LockHolder(msgspec.Struct, frozen=True):
     """Who the locks are shown to belong to.
 
     agent_info  names this request and no other, such as the text of `client.lock_text.LockReason`: when the answer to

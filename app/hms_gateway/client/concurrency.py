@@ -22,11 +22,12 @@ Known gaps
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import takewhile
 from types import MappingProxyType
 from typing import Final, NamedTuple
+
+import msgspec
 
 from hms_gateway.structs import DataOperationType, LockComponent, LockLevel, LockType
 
@@ -105,8 +106,7 @@ class Operation(StrEnum):
     LOCK_EXCLUSIVE = "lock exclusive"
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(msgspec.Struct, frozen=True):
     """A command: what it does to `places`, and what it reads.
 
     Where not all partitions are known (dynamic partitions, ranges), the place is the prefix that is, or the table.
@@ -175,7 +175,7 @@ def in_key_order(command: Command, keys_of: KeysOf) -> Command:
     A statement may have the keys in any order, and leave some out. Only the values of the leading ones make a prefix:
     `hr=2` of a table with the keys ds and hr may be anywhere in it, so it stands for the table. Raises NotAKey.
     """
-    return replace(
+    return msgspec.structs.replace(
         command,
         places=tuple(_in_key_order(place, keys_of) for place in command.places),
         reads=tuple(_in_key_order(place, keys_of) for place in command.reads),

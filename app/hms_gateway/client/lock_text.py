@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
+
+import msgspec
 
 from hms_gateway.client.concurrency import Mode, NeededLock, Place
 from hms_gateway.structs import BlockingLock, LockState, LockType, ShowLocksResponseElement
@@ -25,8 +26,7 @@ _REASON: Final = re.compile(r"([^:\s]+):(IMPLICIT|EXPLICIT):(.*)", re.DOTALL)
 _STATEMENT_CHARACTERS_MAX: Final = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class LockReason:
+class LockReason(msgspec.Struct, frozen=True):
     """For what a lock was taken; its text stands in the request's agent, the only place there is for it.
 
     is_explicit  a LOCK statement asked for it

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from hms_gateway.cache import ReplyCache
 from hms_gateway.files import Directories, FilePolicy, Protected, RootRefused, check_roots, program_folders
@@ -109,8 +110,7 @@ FREE_MEMORY_SECONDS = 30.0
 OUTCOME_SECONDS = 86_400
 
 
-@dataclass(frozen=True, slots=True)
-class Metastore:
+class Metastore(msgspec.Struct, frozen=True):
     """Everything behind the edge: the store, the handlers over it, and what is to be done now and then."""
 
     store: SqlStore
@@ -118,7 +118,7 @@ class Metastore:
     processor: MessageProcessor
     events: EventMaker
     chores: Sequence[Chore] = ()
-    releases: Releases = field(default_factory=Releases)
+    releases: Releases = msgspec.field(default_factory=Releases)
 
 
 def database_url(settings: Settings) -> str:

@@ -1,6 +1,5 @@
 """`serve --thrift-port`: the gateway's own Thrift port, which is the bridge's with the processor where HTTPS was."""
 
-import dataclasses
 import time
 from base64 import b64encode
 from collections.abc import Callable
@@ -24,7 +23,7 @@ from hms_gateway.wire import Codecs
 
 # What stands in the access log where HTTP has a status.
 NO_STATUS = 0
-LIMITS = frozenset(field.name for field in dataclasses.fields(Limits))
+LIMITS = frozenset(Limits.__struct_fields__)
 
 
 class ThriftPort:

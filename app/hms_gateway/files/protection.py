@@ -4,9 +4,10 @@ import os
 import sys
 import sysconfig
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from hms_gateway.files.places import parse_place
 from hms_gateway.metastore.ports.store import FileSystemError
@@ -18,8 +19,7 @@ class RootRefused(Exception):
     """A root would open what it must not; the text is meant for the operator and begins with the root."""
 
 
-@dataclass(frozen=True, slots=True)
-class Protected:
+class Protected(msgspec.Struct, frozen=True):
     """A file or folder, by a name for the operator. No root may lie around it, nor in it unless it `may_hold_roots`."""
 
     path: Path

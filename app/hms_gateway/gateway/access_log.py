@@ -11,7 +11,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import IO, NamedTuple
 
@@ -92,8 +91,7 @@ class AccessLog:
             self._left_out += len(lines)
 
 
-@dataclass(slots=True)
-class _Second:
+class _Second(msgspec.Struct):
     """The text of the second that was formatted last; most lines fall into the same one."""
 
     number: int = -1

@@ -3,7 +3,8 @@
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
 
 from hms_gateway.cache import ReplyCache
 from hms_gateway.gateway.access_log import AccessLog
@@ -35,8 +36,7 @@ from hms_gateway.wire import Codecs
 FIRST_USER = "admin"
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeComponents:
+class EdgeComponents(msgspec.Struct, frozen=True):
     """The parts of the edge that a secondary listener of the same process shares with it."""
 
     calls: CallAnswers
@@ -81,7 +81,7 @@ def certificate_files(settings: Settings) -> CertificateFiles | None:
         files = CertificateFiles(settings.tls_certificate, settings.tls_key)
     else:
         files = ensure_certificate(settings.data_dir)
-    return replace(files, client_authority=settings.trusted_proxy_authority)
+    return msgspec.structs.replace(files, client_authority=settings.trusted_proxy_authority)
 
 
 def served_certificate(settings: Settings, metrics: Metrics) -> ServedCertificate | None:

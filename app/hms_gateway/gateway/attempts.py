@@ -6,7 +6,8 @@ before, never come here.
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 DELAY_SECONDS_FIRST = 0.25
 DELAY_SECONDS_MAX = 8.0
@@ -19,8 +20,7 @@ SOURCES_MAX = 10_000
 Source = tuple[str, str]
 
 
-@dataclass(slots=True)
-class _Record:
+class _Record(msgspec.Struct):
     failures: int
     next_attempt_at: float
     last_failure_at: float

@@ -15,6 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
+import msgspec
+
 from hms_gateway.gateway.attempts import FailedAttempts, Source
 from hms_gateway.gateway.basic_credentials import BasicCredentials, read_basic, scheme_of
 from hms_gateway.gateway.identity import HeaderList, Identity, RequestHead
@@ -35,8 +37,7 @@ ACCEPTED = "user name and password (Basic)"
 Sleep = Callable[[float], "asyncio.Future[None]"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Remembered:
+class _Remembered(msgspec.Struct, frozen=True):
     user: str
     expires_at: float
     number: int

@@ -3,7 +3,8 @@
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+
+import msgspec
 
 from hms_gateway.gateway.metrics import Metrics
 from hms_gateway.gateway.refusals import Refused, overloaded
@@ -23,8 +24,7 @@ Work = Callable[[], Reply]
 Wrap = Callable[[Iterator[bytes]], Iterator[bytes]]
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(msgspec.Struct, frozen=True):
     """A reply; when its payload is long, `stream` has the chunks instead."""
 
     reply: Reply
@@ -114,7 +114,9 @@ class CallRunner:
             return
         gate = self._gates[hash(holder.user) % GATES]
         stream = ReplyStream(iter(wrap(reply.payload)), loop, gate)
-        loop.call_soon_threadsafe(self._deliver_stream, holder, future, Answered(replace(reply, payload=None), stream))
+        loop.call_soon_threadsafe(
+            self._deliver_stream, holder, future, Answered(msgspec.structs.replace(reply, payload=None), stream)
+        )
         with self._threads.lent():
             stream.pump()
         loop.call_soon_threadsafe(self._stream_ended, holder, stream)

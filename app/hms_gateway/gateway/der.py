@@ -3,9 +3,10 @@
 Python's ssl shows them of a peer's certificate only, and a library for it costs a tenth of the server's memory.
 """
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
+
+import msgspec
 
 _SEQUENCE: Final = 0x30
 _VERSION: Final = 0xA0
@@ -13,8 +14,7 @@ _UTC_TIME: Final = 0x17
 _GENERALIZED_TIME: Final = 0x18
 
 
-@dataclass(frozen=True, slots=True)
-class CertificateFields:
+class CertificateFields(msgspec.Struct, frozen=True):
     """Until when a certificate is valid, in seconds since 1970, and whether it names itself as its issuer."""
 
     expires_seconds: int

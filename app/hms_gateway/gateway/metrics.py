@@ -3,7 +3,8 @@
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection
-from dataclasses import dataclass, field
+
+import msgspec
 
 SECONDS_BUCKETS = (
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0
@@ -14,11 +15,10 @@ INTERNAL_OUTCOMES = frozenset({"INTERNAL_ERROR", "internal_error"})
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 
 
-@dataclass(slots=True)
-class MethodTimes:
+class MethodTimes(msgspec.Struct):
     """How many calls of a method fell into each bucket, the last for longer ones, and the time of all."""
 
-    counts: list[int] = field(default_factory=lambda: [0] * (len(SECONDS_BUCKETS) + 1))
+    counts: list[int] = msgspec.field(default_factory=lambda: [0] * (len(SECONDS_BUCKETS) + 1))
     seconds: float = 0.0
 
 

@@ -8,8 +8,9 @@ or, of a user, from the address that has most checks of that name, so that the r
 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
+
+import msgspec
 
 from hms_gateway.runtime.shares import Bound, part
 
@@ -19,8 +20,7 @@ T = TypeVar("T")
 UNKNOWN = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Check(Generic[T]):
+class Check(msgspec.Struct, Generic[T], frozen=True):
     """A password to be checked. `is_suspect`: the user is unknown, or has failed from there lately.
 
     `address` is None for one that is not limited, such as a proxy's. `user` is the name that was sent, known or not.
@@ -34,9 +34,8 @@ class Check(Generic[T]):
     was_right: bool = False
 
 
-@dataclass(slots=True)
-class _Address(Generic[T]):
-    lanes: OrderedDict[str, deque[Check[T]]] = field(default_factory=OrderedDict)
+class _Address(msgspec.Struct, Generic[T]):
+    lanes: OrderedDict[str, deque[Check[T]]] = msgspec.field(default_factory=OrderedDict)
     waiting: int = 0
 
     def longest_lane(self) -> str:

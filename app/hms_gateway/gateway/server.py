@@ -9,9 +9,9 @@ import ssl
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
+import msgspec
 import structlog
 import uvicorn
 
@@ -30,8 +30,7 @@ SWITCH_SECONDS = 0.0001
 _log = structlog.get_logger("hms_gateway.server")
 
 
-@dataclass(frozen=True, slots=True)
-class ServerOptions:
+class ServerOptions(msgspec.Struct, frozen=True):
     """How to listen. `tls` None serves plain HTTP."""
 
     host: str = "127.0.0.1"

@@ -6,9 +6,10 @@ import hashlib
 import os
 import ssl
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
+
+import msgspec
 
 from hms_gateway.gateway.der import CertificateFields, certificate_fields
 from hms_gateway.runtime.clock import Clock, SystemClock
@@ -26,8 +27,7 @@ class CertificateError(Exception):
     """Certificate or key cannot be used; the text names the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class CertificateFiles:
+class CertificateFiles(msgspec.Struct, frozen=True):
     """Where certificate chain and key are. `is_ours` when the gateway makes and renews them itself.
 
     `client_authority` signs the certificates that clients may show.

@@ -6,9 +6,10 @@ in these places means nothing.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import parse_qs
+
+import msgspec
 
 from hms_gateway.gateway.basic_credentials import read_basic, scheme_of
 from hms_gateway.gateway.identity import Authenticator, Identity, ProxyTrust, RequestHead
@@ -20,8 +21,7 @@ USER_CHARACTERS_MAX = 256
 _NOT_UTF_8 = "\ufffd"
 
 
-@dataclass(frozen=True, slots=True)
-class UserSource:
+class UserSource(msgspec.Struct, frozen=True):
     """The one place where trusted proxies put the user's name; with nothing set they name none."""
 
     header: str | None = None
@@ -29,8 +29,7 @@ class UserSource:
     asterisk_password: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ImpersonationRule:
+class ImpersonationRule(msgspec.Struct, frozen=True):
     """Whom a user may act for, and from where; an empty `hosts` is anywhere."""
 
     users: frozenset[str]

@@ -3,9 +3,9 @@
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import TypeVar
 
+import msgspec
 import structlog
 
 from hms_gateway.gateway.metrics import Metrics
@@ -74,7 +74,9 @@ class WaitingCalls:
                 seen = self._releases.count
                 waited_seconds = self._loop.time() - started
                 try:
-                    return await attempt(replace(call, waited_seconds=waited_seconds, resume=waiting.resume))
+                    return await attempt(
+                        msgspec.structs.replace(call, waited_seconds=waited_seconds, resume=waiting.resume)
+                    )
                 except Waiting as further:
                     waiting = further
         finally:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
+import msgspec
+
 
 class BaseType(StrEnum):
     """A Thrift base type; the value is the IDL's own word (`byte` reads as `i8`)."""
@@ -19,32 +21,27 @@ class BaseType(StrEnum):
     BINARY = "binary"
 
 
-@dataclass(frozen=True, slots=True)
-class EnumType:
+class EnumType(msgspec.Struct, frozen=True):
     """An enum by name; on the wire it is an i32."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class StructType:
+class StructType(msgspec.Struct, frozen=True):
     """A struct, union or exception by name."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ListType:
+class ListType(msgspec.Struct, frozen=True):
     element: "Type"
 
 
-@dataclass(frozen=True, slots=True)
-class SetType:
+class SetType(msgspec.Struct, frozen=True):
     element: "Type"
 
 
-@dataclass(frozen=True, slots=True)
-class MapType:
+class MapType(msgspec.Struct, frozen=True):
     key: "Type"
     value: "Type"
 
@@ -66,8 +63,7 @@ class StructKind(StrEnum):
     EXCEPTION = "exception"
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     """One field of a struct, argument of a method or entry of a throws clause.
 
     `default` is the declared constant as a Python value, None where there is none.
@@ -80,28 +76,24 @@ class Field:
     default: object = None
 
 
-@dataclass(frozen=True, slots=True)
-class StructDef:
+class StructDef(msgspec.Struct, frozen=True):
     name: str
     kind: StructKind
     fields: tuple[Field, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class EnumDef:
+class EnumDef(msgspec.Struct, frozen=True):
     name: str
     members: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class ConstantDef:
+class ConstantDef(msgspec.Struct, frozen=True):
     name: str
     type: Type
     value: object
 
 
-@dataclass(frozen=True, slots=True)
-class MethodDef:
+class MethodDef(msgspec.Struct, frozen=True):
     """A service method; `returns` is None for void."""
 
     name: str
@@ -111,8 +103,7 @@ class MethodDef:
     oneway: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceDef:
+class ServiceDef(msgspec.Struct, frozen=True):
     name: str
     extends: str | None
     methods: tuple[MethodDef, ...]

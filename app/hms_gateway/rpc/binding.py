@@ -2,8 +2,9 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from hms_gateway.rpc.call import Call
 from hms_gateway.structs import METHODS, Method, Struct
@@ -13,8 +14,7 @@ class BindingError(Exception):
     """IDL and handlers disagree; the text lists every disagreement."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(msgspec.Struct, frozen=True):
     """A method together with what answers it."""
 
     method: Method

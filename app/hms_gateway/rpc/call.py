@@ -1,9 +1,10 @@
 """What a handler knows about the call it answers, besides its arguments."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
+
+import msgspec
 
 from hms_gateway.runtime.shares import Holder
 
@@ -17,8 +18,7 @@ class Dialect(StrEnum):
     HIVE_4 = "4"
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """One call. `principal` is the authenticated user; `deadline` is on the event loop's monotonic clock, seconds.
 
     `lease` is the id of a lease that the caller presents, as it was sent. `key` is what the caller marks a call with
@@ -45,8 +45,7 @@ class Call:
         return Holder(self.principal, self.share_address)
 
 
-@dataclass(frozen=True, slots=True)
-class Uncacheable(Generic[T]):
+class Uncacheable(msgspec.Struct, Generic[T], frozen=True):
     """What a handler returns for an answer that must not be kept: more can change it than its arguments name."""
 
     answer: T

@@ -1,7 +1,8 @@
 """The few methods whose shape depends on the caller's generation (design D2, semantics §10.1)."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+
+import msgspec
 
 from hms_gateway.idl import Field, StructType, Type
 from hms_gateway.rpc.call import Dialect
@@ -26,10 +27,10 @@ def methods_of(dialect: Dialect) -> Mapping[str, Method]:
 
 def _newer(method: Method) -> Method:
     definition = method.definition
-    changed = replace(
+    changed = msgspec.structs.replace(
         definition,
         returns=None if definition.returns is None else _newer_type(definition.returns),
-        arguments=tuple(replace(field, type=_newer_type(field.type)) for field in definition.arguments),
+        arguments=tuple(msgspec.structs.replace(field, type=_newer_type(field.type)) for field in definition.arguments),
         throws=_THROWS_4.get(method.name, definition.throws),
     )
     return method if changed == definition else build_method(changed, method.service, STRUCTS)

@@ -4,8 +4,9 @@ import logging
 import threading
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
+
+import msgspec
 
 from hms_gateway.idl import StructType
 from hms_gateway.rpc.binding import Bound, bind
@@ -28,8 +29,7 @@ _log = logging.getLogger(__name__)
 E = TypeVar("E", bound=ThriftException)
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True):
     """The answer to one call.
 
     type       REPLY, or EXCEPTION for an application exception

@@ -7,9 +7,10 @@ the change, so that a repetition finds what happened (design D11).
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
+
+import msgspec
 
 from hms_gateway.idl import BaseType
 from hms_gateway.idl.method_facts import MethodFacts, changes_something
@@ -176,7 +177,7 @@ class RepeatableProcessor:
             with answering(key):
                 reply = self._processor.process(codec, message, call)
             if key.is_concluded:
-                return replace(reply, outcome="replayed")
+                return msgspec.structs.replace(reply, outcome="replayed")
         if found.answer is not None:
             kind = MessageType.EXCEPTION if found.answer.is_exception else MessageType.REPLY
             return Reply(kind, found.answer.payload, "replayed")

@@ -7,8 +7,9 @@ belongs to one user and one message.
 
 import hashlib
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
+
+import msgspec
 
 from hms_gateway.runtime.bound import bound
 
@@ -30,8 +31,7 @@ class KeptValue(NamedTuple):
     value: object
 
 
-@dataclass(slots=True)
-class CallKey:
+class CallKey(msgspec.Struct):
     """One call that may be repeated. Keys of different users never meet.
 
     message_hash   of the message that it marks

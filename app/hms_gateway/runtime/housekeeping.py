@@ -4,16 +4,16 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 _log = logging.getLogger(__name__)
 
 _STOP_SECONDS_MAX: Final = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class Chore:
+class Chore(msgspec.Struct, frozen=True):
     """Something to do every so many seconds. It must be harmless on every replica at once, and may fail."""
 
     name: str

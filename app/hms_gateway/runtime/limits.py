@@ -1,11 +1,11 @@
 """Every bound of the server in one place, by name (design D15)."""
 
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+
+class Limits(msgspec.Struct, frozen=True):
     """Going over one of these is a clear error that names it; 0 or less never means "unlimited" here.
 
     Sizes are in bytes, times in seconds, the rest are counts.

@@ -3,7 +3,6 @@
 The descriptions are the documentation: `--help` and docs are generated from them.
 """
 
-import dataclasses
 import json
 import os
 import re
@@ -370,8 +369,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 _KINDS: dict[str, Any] = get_type_hints(Settings, include_extras=True)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class DescribedSetting:
+class DescribedSetting(msgspec.Struct, frozen=True):
     """A setting as the documentation shows it."""
 
     name: str
@@ -455,13 +453,13 @@ def _made_of_text(kind: type, value: object) -> object:
 
 def _limits(given: Mapping[str, Any]) -> Limits:
     """A table of limits, each a positive number of its field's type; what is not named keeps its default."""
-    fields = {field.name: field for field in dataclasses.fields(Limits)}
+    defaults = msgspec.structs.asdict(Limits())
     numbers: dict[str, Any] = {}
     for name, value in given.items():
-        if name not in fields:
-            raise SettingsError(f"limits: unknown limit {name!r}; known are {', '.join(fields)}")
+        if name not in defaults:
+            raise SettingsError(f"limits: unknown limit {name!r}; known are {', '.join(defaults)}")
         try:
-            numbers[name] = int(value) if isinstance(fields[name].default, int) else float(value)
+            numbers[name] = int(value) if isinstance(defaults[name], int) else float(value)
         except (TypeError, ValueError):
             raise SettingsError(f"limits: limit {name} must be a number, not {value!r}") from None
         if numbers[name] <= 0:

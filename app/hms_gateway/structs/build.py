@@ -1,6 +1,5 @@
 """Builds the struct, exception, enum and method classes out of an IDL model."""
 
-import dataclasses
 from collections.abc import Callable, Container, Mapping
 from enum import IntEnum
 from functools import cached_property
@@ -121,7 +120,7 @@ def specs_of_structs_alone(classes: Mapping[str, StructClass], instead: type) ->
 
     def of(definition: StructDef) -> Any:
         fields = tuple(field for field in definition.fields if _has_structs(field.type))
-        return specs.of(dataclasses.replace(definition, fields=fields))
+        return specs.of(msgspec.structs.replace(definition, fields=fields))
 
     for name, built in classes.items():
         specs.references[name][1] = of(built.definition)

@@ -1,8 +1,9 @@
 """The codecs of one server, and finding the one a body is written in (design D3, clients §0 rule 1)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
+
+import msgspec
 
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.wire.binary import make_binary, make_compact
@@ -51,8 +52,7 @@ class Codec(Protocol):
         """What stands before and after the struct in a message."""
 
 
-@dataclass(frozen=True, slots=True)
-class Codecs:
+class Codecs(msgspec.Struct, frozen=True):
     """One codec of each kind, with the same limits."""
 
     tjson: Codec

@@ -9,7 +9,6 @@ of generated functions between mirror and struct. The generated source does no l
 import binascii
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Annotated, Any
 
@@ -31,8 +30,7 @@ class Mismatch(Exception):
     """Text that the mirrors do not cover; the scanner reads it or says what is wrong."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(msgspec.Struct, frozen=True):
     """How one type is read and written.
 
     `read` turns parsed TJSON into the value; it and `parse` raise anything when the text is not of the plain form.

@@ -2,11 +2,11 @@
 
 import asyncio
 import contextlib
-from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
 import uvloop
+from msgspec.structs import replace
 
 from hms_gateway.bridge.relays.processor_relay import ProcessorRelay
 from hms_gateway.bridge.server.server import BridgeServer

@@ -6,12 +6,12 @@ import gc
 import json
 import os
 import socket
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
 import pytest
 import uvloop
+from msgspec.structs import replace
 
 from hms_gateway.bridge.server.call_log import CallLog
 from hms_gateway.bridge.server.client_connection import READ_AHEAD_BYTES_MAX

@@ -1,11 +1,11 @@
 """Bytes in, messages out: every way a client may frame them, cut anywhere, and everything that is no Thrift."""
 
 import random
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from hms_gateway.bridge.thrift.connection import ThriftConnection
 from hms_gateway.bridge.thrift.errors import Unspeakable

@@ -1,10 +1,10 @@
 """Who gets which lock: every cell of the compatibility matrix, and the rules around it."""
 
-from dataclasses import replace
 from random import Random
 from time import process_time
 
 import pytest
+from msgspec.structs import replace
 
 from hms_gateway.structs import LockType
 from hms_gateway.txn.rules.locks import (

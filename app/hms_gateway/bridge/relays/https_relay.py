@@ -16,10 +16,10 @@ import uuid
 from base64 import b64encode
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import quote, urlsplit
 
+import msgspec
 import structlog
 
 from hms_gateway.bridge.relays.relay import Reply
@@ -45,8 +45,7 @@ NOBODY_ANSWERED = (502, 503, 504)
 _log = structlog.get_logger("hms_gateway.bridge")
 
 
-@dataclass(frozen=True, slots=True)
-class RelayOptions:
+class RelayOptions(msgspec.Struct, frozen=True):
     """`tickets` log in where there are no `credentials`.
 
     `keeps_keys` says that the far side answers a repeated key from memory; then changing calls are repeated too.
@@ -64,8 +63,7 @@ class RelayOptions:
     reply_bytes_max: int = 256 * 1024 * 1024
 
 
-@dataclass(slots=True)
-class _Attempts:
+class _Attempts(msgspec.Struct):
     """What the attempts of one call have come to. `give_up_at` is on the loop's clock."""
 
     key: str | None

@@ -1,15 +1,15 @@
 """How a message gets its reply: the contract between the TCP side and whatever answers."""
 
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from hms_gateway.bridge.thrift.messages import ThriftMessage
 from hms_gateway.bridge.thrift.session import Session
 
 
-@dataclass(slots=True)
-class Reply:
+class Reply(msgspec.Struct):
     """The answer to one call as a whole message: `body`, or `chunks` of a long one with its `length` if known.
 
     `outcome` and `request_id` are for the log; `request_id` is the far side's. `cached` replies came

@@ -10,12 +10,12 @@ import ssl
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, cast
 from urllib.parse import urlsplit
 
 import httptools
+import msgspec
 
 from hms_gateway.runtime.file_versions import FileVersion, file_version
 
@@ -45,8 +45,7 @@ class TooSlow(UpstreamError):
     """No answer in time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(msgspec.Struct, frozen=True):
     """Where to connect. `tls` None is plain HTTP."""
 
     host: str

@@ -3,11 +3,11 @@
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
+import msgspec
 import structlog
 import uvloop
 
@@ -33,15 +33,14 @@ _OPEN_TO = {
 _log = structlog.get_logger("hms_gateway.bridge")
 
 
-@dataclass(frozen=True, slots=True)
-class BridgeSettings:
+class BridgeSettings(msgspec.Struct, frozen=True):
     """All that can be set. `keeps_keys` None decides by the encoding: our gateway keeps them, others do not.
 
     `negotiates` logs in with Kerberos tickets instead of `credentials`.
     """
 
     url: str
-    server: ServerOptions = field(default_factory=ServerOptions)
+    server: ServerOptions = msgspec.field(default_factory=ServerOptions)
     credentials: Credentials | None = None
     negotiates: bool = False
     cacert: Path | None = None
@@ -55,7 +54,7 @@ class BridgeSettings:
     call_seconds_max: float = 600.0
     patience_seconds: float = 5.0
     logs_calls: bool = True
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = msgspec.field(default_factory=Limits)
 
 
 def run_bridge(settings: BridgeSettings, on_listening: Callable[[int, int | None], None]) -> None:

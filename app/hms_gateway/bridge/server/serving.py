@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal, Protocol
+
+import msgspec
 
 from hms_gateway.bridge.relays.relay import Relay
 from hms_gateway.bridge.server.call_log import CallRecord
@@ -16,8 +17,7 @@ from hms_gateway.runtime.shares import Bound
 from hms_gateway.wire import Codecs
 
 
-@dataclass(frozen=True, slots=True)
-class ServerOptions:
+class ServerOptions(msgspec.Struct, frozen=True):
     """How to listen. A client that is let in without SASL acts with the bridge's password.
 
     `allows_remote` says that other machines may reach the port, `is_open` that every account of this one may use it.

@@ -1,7 +1,8 @@
 """A Thrift message as it came over TCP, read no further than the bridge must."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from hms_gateway.bridge.thrift.struct_scanner import BinaryScanner, CompactScanner, StructScanner
 from hms_gateway.runtime.limits import Limits
@@ -26,8 +27,7 @@ class Head(NamedTuple):
         return scanner(position, limits)
 
 
-@dataclass(frozen=True, slots=True)
-class ThriftMessage:
+class ThriftMessage(msgspec.Struct, frozen=True):
     """One whole message. `body` is unchanged but has no frame's length; its struct begins at `payload_begin`."""
 
     protocol: str

@@ -2,15 +2,15 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.runtime.addresses import is_loopback, share_of
 from hms_gateway.runtime.shares import Bound
 
 
-@dataclass(slots=True)
-class Session:
+class Session(msgspec.Struct):
     """`user` and `groups` as `set_ugi` named them, unproven; `credentials` as SASL PLAIN brought them.
 
     `share_address` is whose share of an address the client uses, None on the machine itself, which users share.
@@ -25,7 +25,7 @@ class Session:
     credentials: Credentials | None = None
     claim: Callable[[str], Bound | None] = lambda user: None
     needs_length: bool = False
-    gone: asyncio.Event = field(default_factory=asyncio.Event)
+    gone: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
 
     async def until_gone(self) -> None:
         """Returns when the connection is lost."""

@@ -7,12 +7,12 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import click
+import msgspec
 from rich.status import Status
 
 from hms_gateway.cli.calls.arguments import ArgumentError, parse_arguments
@@ -32,8 +32,7 @@ PASSWORD_VARIABLE = "HMS_GATEWAY_PASSWORD"
 PROGRESS_AFTER_SECONDS = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     """Whom to call, and as whom; without a password with Kerberos tickets."""
 
     url: str

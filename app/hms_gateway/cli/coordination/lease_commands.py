@@ -1,6 +1,5 @@
 """What `hms-gateway leases` does."""
 
-import dataclasses
 import os
 import sys
 from collections.abc import Sequence
@@ -8,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import click
+import msgspec
 
 from hms_gateway.cli.calls.calling import Target, connected
 from hms_gateway.cli.calls.objects import parse_object
@@ -75,7 +75,7 @@ def force_drop(target: Target, texts: Sequence[str], database: str) -> None:
 def _run(target: Target, lease_id: int, seconds: int, command: Sequence[str]) -> int:
     """With a client of its own, which does not wait so long for an answer that the lease is lost meanwhile."""
     every_seconds = seconds / _EXTENSIONS_PER_LEASE
-    impatient = dataclasses.replace(target, timeout_seconds=min(target.timeout_seconds, every_seconds))
+    impatient = msgspec.structs.replace(target, timeout_seconds=min(target.timeout_seconds, every_seconds))
     with connected(impatient) as client:
         try:
             return run_while_held(

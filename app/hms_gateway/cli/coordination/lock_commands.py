@@ -1,18 +1,17 @@
 """What `hms-gateway locks` does: statements become lock requests, locks become text."""
 
 import contextlib
-import dataclasses
 import os
 import socket
 import sys
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import click
+import msgspec
 
 from hms_gateway.cli.calls.calling import Target, connected
 from hms_gateway.cli.calls.objects import parse_object
@@ -50,8 +49,7 @@ LOCK_VARIABLE = "HMS_LOCK_ID"
 _LOST_AFTER_SECONDS = 300.0
 
 
-@dataclass(frozen=True, slots=True)
-class WantedLocks:
+class WantedLocks(msgspec.Struct, frozen=True):
     """What somebody wants to do: a statement, or an operation with its objects."""
 
     statement: str | None
@@ -187,7 +185,7 @@ def _run(
     heartbeat_seconds: float,
 ) -> int:
     """With a client of its own, which does not wait so long for an answer that the locks are lost meanwhile."""
-    impatient = dataclasses.replace(target, timeout_seconds=min(target.timeout_seconds, heartbeat_seconds))
+    impatient = msgspec.structs.replace(target, timeout_seconds=min(target.timeout_seconds, heartbeat_seconds))
     with connected(impatient) as client, contextlib.ExitStack() as stack:
         acquirer = LockAcquirer(client, settings, _pause)
         environment = dict(os.environ)

@@ -1,12 +1,12 @@
 """`hms-gateway bridge`: Thrift over TCP on this machine, HTTPS to a gateway."""
 
-import dataclasses
 import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from hms_gateway.cli.calls.target_options import DEFAULT_URL, FILE, SECONDS
 from hms_gateway.cli.terminal.importing import gc_paused
@@ -128,7 +128,7 @@ def bridge(
         fail(f"--log-level is one of {', '.join(LEVELS)}")
     if encoding not in ENCODINGS or sasl not in SASL_POLICIES:
         fail(f"--encoding is one of {', '.join(ENCODINGS)}, --sasl one of {', '.join(SASL_POLICIES)}")
-    limits = Limits() if clients is None else dataclasses.replace(Limits(), connections_max=clients)
+    limits = Limits() if clients is None else msgspec.structs.replace(Limits(), connections_max=clients)
     settings = BridgeSettings(
         url=url,
         server=ServerOptions(host, port, allow_remote, sasl, is_open=is_open),  # type: ignore[arg-type]

@@ -3,12 +3,12 @@
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import compress, islice
 from operator import not_
 from typing import Any, Final
 
 import click
+import msgspec
 from rich.markup import escape
 
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail, fail_for_store, out
@@ -31,8 +31,7 @@ from hms_gateway.storage.dialects.integrity import IntegrityCheck, sqlite_file
 _REMOVED_AT_ONCE: Final = 500
 
 
-@dataclass(frozen=True, slots=True)
-class CheckOptions:
+class CheckOptions(msgspec.Struct, frozen=True):
     removes: bool
     removes_files: bool
     older_than_seconds: float

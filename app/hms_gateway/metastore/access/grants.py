@@ -5,7 +5,6 @@ They are kept and told, never enforced. What a grant is on is kept by id, so it 
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Final, TypeAlias
 
 import msgspec
@@ -250,7 +249,9 @@ class _StandingGrants:
     def clear_grant_option(self, on: GrantObject, stored: StoredGrant) -> None:
         self.cleared.append(stored.grant_id)
         for key in _keys_of(on, stored.grant):
-            self._found[key][stored.grant_id] = replace(stored, grant=replace(stored.grant, grant_option=False))
+            self._found[key][stored.grant_id] = msgspec.structs.replace(
+                stored, grant=msgspec.structs.replace(stored.grant, grant_option=False)
+            )
 
 
 def _keys_of(on: GrantObject, grant: Grant) -> tuple[object, object]:
@@ -315,7 +316,7 @@ def _find(snapshot: Snapshot, ref: HiveObjectRef, *, needs_column: bool) -> Gran
     if kind == HiveObjectType.PARTITION or (kind == HiveObjectType.COLUMN and ref.partValues):
         name = values_name(table, ref.partValues)
         partition_id = snapshot.statistics.partition_ids(table, [name]).get(name)
-        return None if partition_id is None else replace(found, partition_id=partition_id)
+        return None if partition_id is None else msgspec.structs.replace(found, partition_id=partition_id)
     return found
 
 
@@ -333,7 +334,7 @@ def _is_of_any_column(ref: HiveObjectRef) -> bool:
 
 def _identity(grant: Grant) -> object:
     """Everything but when it was granted."""
-    return replace(grant, create_time=0)
+    return msgspec.structs.replace(grant, create_time=0)
 
 
 _Source: TypeAlias = tuple[Principal, str, str, str | None]

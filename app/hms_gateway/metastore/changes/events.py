@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -98,7 +97,11 @@ class EventMaker:
         }
         event = self._table(ALTER_TABLE, after, fields)
         old_name = (before.dbName or "", before.tableName or "")
-        return event if old_name == (after.dbName, after.tableName) else replace(event, renamed_from=old_name)
+        return (
+            event
+            if old_name == (after.dbName, after.tableName)
+            else msgspec.structs.replace(event, renamed_from=old_name)
+        )
 
     def drop_function(self, function: Function) -> Event:
         db_name = function.dbName or ""

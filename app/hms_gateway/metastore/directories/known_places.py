@@ -1,9 +1,10 @@
 """Which directories nothing in the catalog knows: candidates are compared with all that has a location."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain
 from typing import TypeVar
+
+import msgspec
 
 from hms_gateway.metastore.directories.outside_places import PAGE_ROWS, database_places
 from hms_gateway.metastore.ports.places import DirectoryTrees, PartitionPlace, PlaceReads, TablePlace
@@ -13,8 +14,7 @@ from hms_gateway.metastore.vocabulary.ids import PartitionId, TableId
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True):
     """A directory that may have no row. `location` has no links in it; `owner` is the table of a partition's one."""
 
     kind: str
@@ -22,8 +22,7 @@ class Candidate:
     owner: TablePlace | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(msgspec.Struct, frozen=True):
     """A location. Below a database or a root there may be what is not known, below a table what would be its own."""
 
     location: str

@@ -1,9 +1,10 @@
 """Managed tables and partitions whose directory is not there."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
+
+import msgspec
 
 from hms_gateway.metastore.directories.known_places import partition_places, table_places
 from hms_gateway.metastore.directories.outside_places import Counted
@@ -14,8 +15,7 @@ from hms_gateway.metastore.vocabulary.ids import TableId
 _TABLES_KEPT: Final = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class MissingDirectory:
+class MissingDirectory(msgspec.Struct, frozen=True):
     """`name` is a table's or a partition's (`sales.orders/ds=1`)."""
 
     kind: str

@@ -4,9 +4,10 @@ import logging
 import threading
 from collections.abc import Callable, Container, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Final, TypeVar
+
+import msgspec
 
 from hms_gateway.metastore.checks.errors import file_errors_as_meta
 from hms_gateway.metastore.directories.placement import check_place
@@ -26,8 +27,7 @@ _QUICK_SECONDS: Final = 0.000_5
 _PATIENCE_SECONDS: Final = 0.01
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """A directory that was there already; `statistics` are (files, bytes) where they were asked for."""
 
     location: str

@@ -1,8 +1,9 @@
 """What the catalog owns outside the roots, where earlier versions managed every directory, and what to set for it."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from hms_gateway.metastore.ports.places import DatabasePlace, TablePlace
 from hms_gateway.metastore.ports.store import FileSystem, FileSystemError, Reach, Store
@@ -13,12 +14,11 @@ _EXAMPLES_MAX: Final = 5
 _ROOTS_MAX: Final = 20
 
 
-@dataclass(slots=True)
-class Counted:
+class Counted(msgspec.Struct):
     """How many there are, and the names of the first."""
 
     count: int = 0
-    examples: list[str] = field(default_factory=list)
+    examples: list[str] = msgspec.field(default_factory=list)
     has_more: bool = False
 
     def add(self, name: str, count: int = 1) -> None:

@@ -12,8 +12,9 @@ has looked at the list, and they have not changed for the time that `--older-tha
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from hms_gateway.metastore.directories.known_places import Candidate, KnownPlaces
 from hms_gateway.metastore.ports.places import DirectoryTrees, Tree
@@ -25,8 +26,7 @@ _log = logging.getLogger(__name__)
 ASIDE: Final = ".unknown-"
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownDirectory:
+class UnknownDirectory(msgspec.Struct, frozen=True):
     """A directory without a row; `kept` says why it was to be removed and is there all the same."""
 
     candidate: Candidate

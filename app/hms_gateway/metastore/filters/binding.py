@@ -6,8 +6,9 @@ here, storage does the same in SQL. A value without sort key (None, NULL) satisf
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+import msgspec
 
 from hms_gateway.metastore.filters.grammar import (
     And,
@@ -58,24 +59,21 @@ __all__ = [
 _STRING_KEYS_ONLY: Final = "Filtering is supported only on partition keys of type string"
 
 
-@dataclass(frozen=True, slots=True)
-class BoundComparison:
+class BoundComparison(msgspec.Struct, frozen=True):
     position: int
     value_class: ValueClass
     operator: Operator
     operand: str
 
 
-@dataclass(frozen=True, slots=True)
-class BoundLike:
+class BoundLike(msgspec.Struct, frozen=True):
     """On text keys only, so the sort key is the value itself. Compares case-sensitively."""
 
     position: int
     pattern: Pattern
 
 
-@dataclass(frozen=True, slots=True)
-class BoundBetween:
+class BoundBetween(msgspec.Struct, frozen=True):
     """`low <= key AND key <= high`; negated `key < low OR key > high`."""
 
     position: int
@@ -85,8 +83,7 @@ class BoundBetween:
     negated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class BoundIn:
+class BoundIn(msgspec.Struct, frozen=True):
     """Operands are distinct."""
 
     position: int
@@ -95,8 +92,7 @@ class BoundIn:
     negated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class BoundMultiIn:
+class BoundMultiIn(msgspec.Struct, frozen=True):
     """OR over the rows of AND of equality; negated AND over the rows of OR of inequality (semantics §4.3)."""
 
     positions: tuple[int, ...]
@@ -104,8 +100,7 @@ class BoundMultiIn:
     negated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class BoundIsNull:
+class BoundIsNull(msgspec.Struct, frozen=True):
     """The key has no value of its type; of text keys only the default partition has none."""
 
     position: int
@@ -113,13 +108,11 @@ class BoundIsNull:
     negated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class BoundAnd:
+class BoundAnd(msgspec.Struct, frozen=True):
     children: "tuple[BoundNode, ...]"
 
 
-@dataclass(frozen=True, slots=True)
-class BoundOr:
+class BoundOr(msgspec.Struct, frozen=True):
     children: "tuple[BoundNode, ...]"
 
 
@@ -128,8 +121,7 @@ BoundNode: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class BoundFilter:
+class BoundFilter(msgspec.Struct, frozen=True):
     """A filter that fits a table; `classes` are those of all its partition keys, in order."""
 
     root: BoundNode

@@ -7,10 +7,11 @@ What cannot be told stands for all partitions, so that a filter selects too many
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import Final, TypeAlias
+
+import msgspec
 
 from hms_gateway.metastore.filters.grammar import (
     And,
@@ -32,8 +33,7 @@ from hms_gateway.metastore.vocabulary.typed_values import ValueClass, class_sort
 Selected: TypeAlias = Filter | bool
 
 
-@dataclass(frozen=True, slots=True)
-class ExpressionFilter:
+class ExpressionFilter(msgspec.Struct, frozen=True):
     """What an expression selects; not `is_exact` when it may be less."""
 
     selected: Selected

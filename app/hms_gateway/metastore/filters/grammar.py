@@ -7,9 +7,10 @@ Differences from Hive's grammar, all on purpose: text after a complete expressio
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple, NoReturn, TypeAlias, TypeVar
+
+import msgspec
 
 from hms_gateway.metastore.vocabulary.typed_values import canonical_date, canonical_timestamp
 from hms_gateway.runtime.limits import DEFAULT_LIMITS, Limits
@@ -56,44 +57,38 @@ class LiteralKind(Enum):
     TIMESTAMP = "timestamp"
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(msgspec.Struct, frozen=True):
     """A value in a filter; `text` is as written, without quotes, a backslash in it kept."""
 
     kind: LiteralKind
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(msgspec.Struct, frozen=True):
     key: str
     operator: Operator
     literal: Literal
 
 
-@dataclass(frozen=True, slots=True)
-class Like:
+class Like(msgspec.Struct, frozen=True):
     key: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Between:
+class Between(msgspec.Struct, frozen=True):
     key: str
     low: Literal
     high: Literal
     negated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class In:
+class In(msgspec.Struct, frozen=True):
     key: str
     literals: tuple[Literal, ...]
     negated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class MultiIn:
+class MultiIn(msgspec.Struct, frozen=True):
     """Several keys together equal one of the rows (or, negated, none of them)."""
 
     keys: tuple[str, ...]
@@ -101,23 +96,20 @@ class MultiIn:
     negated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class IsNull:
+class IsNull(msgspec.Struct, frozen=True):
     """A key without value of its type, or (negated) with one. No text says this, expressions do."""
 
     key: str
     negated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class And:
+class And(msgspec.Struct, frozen=True):
     """At least two children, none of them an And."""
 
     children: "tuple[Filter, ...]"
 
 
-@dataclass(frozen=True, slots=True)
-class Or:
+class Or(msgspec.Struct, frozen=True):
     """At least two children, none of them an Or."""
 
     children: "tuple[Filter, ...]"
@@ -209,8 +201,7 @@ def _lexer_error(text: str, offset: int) -> FilterError:
     return FilterError(f"Error parsing partition filter; lexer error: {what} at character {offset}; exception null")
 
 
-@dataclass(frozen=True, slots=True)
-class _Joined:
+class _Joined(msgspec.Struct, frozen=True):
     """An And or Or that brackets may still become a part of, so its children are in no tuple yet."""
 
     connective: type[And] | type[Or]

@@ -10,10 +10,11 @@ its length in UTF-16 units and the units in UTF-8 each.
 """
 
 import struct
-from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+
+import msgspec
 
 T = TypeVar("T")
 
@@ -29,20 +30,17 @@ _SCALE_MAX: Final = 38
 ConstantValue: TypeAlias = bool | int | float | Decimal | str | date | None
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(msgspec.Struct, frozen=True):
     name: str
     type_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(msgspec.Struct, frozen=True):
     type_name: str
     value: ConstantValue
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(msgspec.Struct, frozen=True):
     """`name` is that of the Java class without its package, such as GenericUDFOPEqual."""
 
     name: str

@@ -1,10 +1,11 @@
 """Filters of get_table_names_by_filter: owner, last access time and parameters of a table (semantics §2.6)."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, Final, TypeAlias
+
+import msgspec
 
 from hms_gateway.metastore.filters.grammar import (
     And,
@@ -46,8 +47,7 @@ class TableField(Enum):
     PARAMETER = "parameter"
 
 
-@dataclass(frozen=True, slots=True)
-class TableComparison:
+class TableComparison(msgspec.Struct, frozen=True):
     """`parameter` names the parameter for PARAMETER. The operand is an int for LAST_ACCESS, a text for the others.
 
     A table without owner, or without the parameter, satisfies no condition on it, `!=` included.
@@ -59,20 +59,17 @@ class TableComparison:
     operand: str | int
 
 
-@dataclass(frozen=True, slots=True)
-class TableLike:
+class TableLike(msgspec.Struct, frozen=True):
     field: TableField
     parameter: str | None
     pattern: Pattern
 
 
-@dataclass(frozen=True, slots=True)
-class TableAnd:
+class TableAnd(msgspec.Struct, frozen=True):
     children: "tuple[TableNode, ...]"
 
 
-@dataclass(frozen=True, slots=True)
-class TableOr:
+class TableOr(msgspec.Struct, frozen=True):
     """Without children it matches no table."""
 
     children: "tuple[TableNode, ...]"
@@ -81,8 +78,7 @@ class TableOr:
 TableNode: TypeAlias = TableAnd | TableOr | TableComparison | TableLike
 
 
-@dataclass(frozen=True, slots=True)
-class TableFilter:
+class TableFilter(msgspec.Struct, frozen=True):
     """A checked table filter, for storage to translate."""
 
     root: TableNode

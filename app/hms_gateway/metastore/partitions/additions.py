@@ -2,8 +2,9 @@
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, cast
+
+import msgspec
 
 from hms_gateway.metastore.access.grants import has_partition_privileges
 from hms_gateway.metastore.changes.partition_events import PartitionEvents
@@ -74,8 +75,7 @@ OnInsert: TypeAlias = Callable[[Transaction, Sequence[NewPartition]], None]
 _NO_TABLE: Final = "Unable to add partition because table or database do not exist"
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
+class _Request(msgspec.Struct, frozen=True):
     """One call. The texts are those by which the calls differ, `owner` what every partition has to name exactly."""
 
     table_name: TableName
@@ -86,23 +86,21 @@ class _Request:
     skips_existing: bool = False
     refusal_prefix: str = ""
     renews_ddl_time: bool = False
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Planned:
+class _Planned(msgspec.Struct, frozen=True):
     """A partition about to be stored, as the call will answer it."""
 
     name: str
     partition: Partition
 
 
-@dataclass(slots=True)
-class _Made:
+class _Made(msgspec.Struct):
     """The directories one call has made, over all its attempts, and the partitions it wants them for."""
 
-    new: set[str] = field(default_factory=set)
-    names: dict[str, str] = field(default_factory=dict)
+    new: set[str] = msgspec.field(default_factory=set)
+    names: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class PartitionAdditions:
@@ -402,7 +400,7 @@ def _counted(planned: _Planned, statistics: tuple[int, int] | None, environment:
         return planned
     partition = copy.copy(planned.partition)
     partition.parameters = with_fast_statistics(partition.parameters or {}, *statistics, environment)
-    return replace(planned, partition=partition)
+    return msgspec.structs.replace(planned, partition=partition)
 
 
 def _insert(transaction: Transaction, table: StoredTable, partitions: Sequence[NewPartition], event: Event) -> None:

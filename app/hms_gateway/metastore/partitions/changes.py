@@ -2,8 +2,9 @@
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+import msgspec
 
 from hms_gateway.metastore.changes.partition_events import PartitionEvents
 from hms_gateway.metastore.checks.errors import file_errors_as_meta, required
@@ -63,16 +64,14 @@ from hms_gateway.structs import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Texts:
+class _Texts(msgspec.Struct, frozen=True):
     """How a call words what is missing: `what` it was to alter, and an exception out of a partition's values."""
 
     what: str
     missing: Callable[[Sequence[str]], InvalidOperationException]
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
+class _Change(msgspec.Struct, frozen=True):
     """A partition as it is and as it will be."""
 
     before: StoredPartition
@@ -168,7 +167,10 @@ class PartitionChanges:
             if name not in stored:
                 raise texts.missing(partition.values or ())
         return table, [
-            _Change(stored[name], replace(stored[name], partition=self._altered(table, stored[name], partition)))
+            _Change(
+                stored[name],
+                msgspec.structs.replace(stored[name], partition=self._altered(table, stored[name], partition)),
+            )
             for name, partition in wanted.items()
         ]
 
@@ -256,7 +258,7 @@ class PartitionChanges:
             raise InvalidOperationException(f"Partition already exists:{table_name}.{java_list(sent.values or ())}")
         if table.table.tableType == TableType.EXTERNAL_TABLE:
             sent = _staying_at(sent, location_of(before.partition))
-        after = replace(before, name=new_name, partition=self._altered(table, before, sent))
+        after = msgspec.structs.replace(before, name=new_name, partition=self._altered(table, before, sent))
         return table, _Change(before, after)
 
     def _placed(self, table: StoredTable, change: _Change, sent: Partition) -> tuple[_Change, Move | None]:
@@ -345,7 +347,7 @@ def _with_statistics(
         return change
     partition = copy.copy(change.after.partition)
     partition.parameters = with_fast_statistics(partition.parameters or {}, *statistics, environment)
-    return replace(change, after=replace(change.after, partition=partition))
+    return msgspec.structs.replace(change, after=msgspec.structs.replace(change.after, partition=partition))
 
 
 def _staying_at(sent: Partition, location: str | None) -> Partition:
@@ -360,7 +362,7 @@ def _at(change: _Change, location: str) -> _Change:
     partition = copy.copy(change.after.partition)
     if partition.sd is not None:
         partition.sd = with_location(partition.sd, location)
-    return replace(change, after=replace(change.after, partition=partition))
+    return msgspec.structs.replace(change, after=msgspec.structs.replace(change.after, partition=partition))
 
 
 def _apply(transaction: Transaction, table: StoredTable, changes: Sequence[_Change], events: Sequence[Event]) -> None:

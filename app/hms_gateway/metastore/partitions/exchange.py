@@ -2,7 +2,8 @@
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from hms_gateway.metastore.changes.partition_events import PartitionEvents
 from hms_gateway.metastore.checks.errors import file_errors_as_meta
@@ -36,8 +37,7 @@ from hms_gateway.metastore.vocabulary.table_types import is_external
 from hms_gateway.structs import FieldSchema, MetaException, Partition
 
 
-@dataclass(frozen=True, slots=True)
-class _Exchange:
+class _Exchange(msgspec.Struct, frozen=True):
     """What goes from `source` to `target`: directories may be None where a table has none."""
 
     source: StoredTable

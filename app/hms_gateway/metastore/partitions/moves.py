@@ -1,15 +1,15 @@
 """Directories that follow their partitions (semantics §2.11, §13 row 6)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from hms_gateway.metastore.directories.moves import DirectoryMoves, MoveTakenBack
 from hms_gateway.metastore.partitions.writes import Conflict, write
 from hms_gateway.metastore.ports.store import FileSystem, OutcomeUnknown, Store, TableId, Transaction
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(msgspec.Struct, frozen=True):
     """A directory to be renamed because partitions are about to lie elsewhere."""
 
     table_id: TableId

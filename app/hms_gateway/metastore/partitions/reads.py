@@ -1,8 +1,9 @@
 """Reading partitions: one, many, their names and values (semantics §2.9, §4)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Final, TypeAlias
+
+import msgspec
 
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.partitions.drops import named_values
@@ -261,7 +262,7 @@ def _partitions(snapshot: Snapshot, table: StoredTable, selection: Selection, ma
 
 
 def _limited(selection: Selection, max_parts: int) -> Selection:
-    return selection if max_parts < 0 else replace(selection, limit=max_parts)
+    return selection if max_parts < 0 else msgspec.structs.replace(selection, limit=max_parts)
 
 
 def _matching_conditions(table: StoredTable, conditions: GetPartitionsFilterSpec | None, limits: Limits) -> Selection:

@@ -1,8 +1,9 @@
 """What the rules of roles and privileges need from storage."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NewType, Protocol
+
+import msgspec
 
 from hms_gateway.metastore.ports.stored_table import StoredTable
 from hms_gateway.metastore.vocabulary.ids import DatabaseId, PartitionId, TableId
@@ -44,8 +45,7 @@ class RoleWrites(RoleReads, Protocol):
     def clear_grant_option(self, role_id: RoleId, name: str, principal_type: int) -> bool: ...
 
 
-@dataclass(frozen=True, slots=True)
-class GrantObject:
+class GrantObject(msgspec.Struct, frozen=True):
     """What a privilege is on: everything, or what the ids say. A column is one of a table or of a partition."""
 
     object_type: int
@@ -55,14 +55,12 @@ class GrantObject:
     column: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Principal:
+class Principal(msgspec.Struct, frozen=True):
     name: str
     principal_type: int
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(msgspec.Struct, frozen=True):
     """One privilege of one principal on one object."""
 
     on: GrantObject
@@ -75,8 +73,7 @@ class Grant:
     authorizer: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StoredGrant:
+class StoredGrant(msgspec.Struct, frozen=True):
     """A grant with its id and the names of what it is on."""
 
     grant_id: GrantId

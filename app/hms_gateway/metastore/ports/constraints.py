@@ -1,9 +1,10 @@
 """What the rules of constraints need from storage."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
+
+import msgspec
 
 from hms_gateway.metastore.vocabulary.ids import TableId
 from hms_gateway.structs import Struct
@@ -20,8 +21,7 @@ class ConstraintKind(IntEnum):
     CHECK = 5
 
 
-@dataclass(frozen=True, slots=True)
-class ConstraintColumn:
+class ConstraintColumn(msgspec.Struct, frozen=True):
     """One column of a constraint.
 
     `extra` is the IDL's struct (SQLPrimaryKey, …); what the other fields say counts where it says something else.

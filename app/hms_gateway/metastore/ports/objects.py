@@ -1,24 +1,23 @@
 """What the rules of the smaller aggregates need from storage; each is an attribute of the units of work in `ports`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from hms_gateway.metastore.vocabulary.ids import DatabaseId, FunctionId, IndexId, TableId
 from hms_gateway.metastore.vocabulary.patterns import Pattern
 from hms_gateway.structs import Function, Index, Type
 
 
-@dataclass(frozen=True, slots=True)
-class StoredFunction:
+class StoredFunction(msgspec.Struct, frozen=True):
     """A function as get_function returns it, and its id."""
 
     function_id: FunctionId
     function: Function
 
 
-@dataclass(frozen=True, slots=True)
-class StoredIndex:
+class StoredIndex(msgspec.Struct, frozen=True):
     """An index as get_index_by_name returns it, and its id."""
 
     index_id: IndexId

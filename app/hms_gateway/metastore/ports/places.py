@@ -1,8 +1,9 @@
 """Where the catalog says that things lie, a page at a time: what a check of the directories needs of storage."""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
+
+import msgspec
 
 from hms_gateway.metastore.vocabulary.ids import PartitionId, TableId
 
@@ -36,8 +37,7 @@ class PartitionPlace(NamedTuple):
     location: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionsBelow:
+class PartitionsBelow(msgspec.Struct, frozen=True):
     """So many partitions of a table that the catalog owns, all at or below one location."""
 
     table: str

@@ -4,8 +4,9 @@ Each is an attribute of the units of work in `ports`. Names may have any charact
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NewType, Protocol
+
+import msgspec
 
 from hms_gateway.metastore.vocabulary.ids import DatabaseId, TableId
 from hms_gateway.structs import (
@@ -26,22 +27,19 @@ ScheduleId = NewType("ScheduleId", int)
 ExecutionId = NewType("ExecutionId", int)
 
 
-@dataclass(frozen=True, slots=True)
-class StoredSchema:
+class StoredSchema(msgspec.Struct, frozen=True):
     schema_id: SchemaId
     schema: ISchema
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPlan:
+class StoredPlan(msgspec.Struct, frozen=True):
     """A resource plan with all that is in it. Its namespace is said by the plan itself."""
 
     plan_id: PlanId
     plan: WMFullResourcePlan
 
 
-@dataclass(frozen=True, slots=True)
-class StoredSchedule:
+class StoredSchedule(msgspec.Struct, frozen=True):
     """A scheduled query, the execution that is under way, and how many before it failed in a row."""
 
     schedule_id: ScheduleId
@@ -50,8 +48,7 @@ class StoredSchedule:
     failures: int
 
 
-@dataclass(frozen=True, slots=True)
-class Execution:
+class Execution(msgspec.Struct, frozen=True):
     """One execution of a scheduled query; `state` is a QueryState, times in seconds."""
 
     execution_id: ExecutionId
@@ -63,8 +60,7 @@ class Execution:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeCounts:
+class ChangeCounts(msgspec.Struct, frozen=True):
     """How many rows were inserted, updated and deleted."""
 
     inserted: int = 0
@@ -72,8 +68,7 @@ class ChangeCounts:
     deleted: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ViewSource:
+class ViewSource(msgspec.Struct, frozen=True):
     """A table that a materialized view reads, by its present name, and what has changed in it."""
 
     source_id: TableId

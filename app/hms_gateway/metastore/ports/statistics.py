@@ -1,16 +1,16 @@
 """What the rules of column statistics need from storage."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from hms_gateway.metastore.ports.stored_table import StoredTable
 from hms_gateway.metastore.vocabulary.ids import PartitionId, TableId
 from hms_gateway.structs import ColumnStatisticsData_v4, FieldSchema
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnFigures:
+class ColumnFigures(msgspec.Struct, frozen=True):
     """The statistics of one column, computed at `last_analyzed` (seconds)."""
 
     column: str

@@ -4,9 +4,10 @@ Primitives below, semantics above: nothing here knows Hive's error texts, and no
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, TypeVar
+
+import msgspec
 
 from hms_gateway.metastore.filters.binding import BoundFilter, TableFilter
 from hms_gateway.metastore.ports.access import GrantReads, GrantWrites, RoleReads, RoleWrites
@@ -90,16 +91,14 @@ class UnstorableText(StoreError):
     """A name or text cannot be stored: it is too long for an index, or no database can hold its characters."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredDatabase:
+class StoredDatabase(msgspec.Struct, frozen=True):
     """A database as get_database returns it, and its id."""
 
     database_id: DatabaseId
     database: Database
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPartition:
+class StoredPartition(msgspec.Struct, frozen=True):
     """A partition as get_partition returns it, its id, and its name (`ds=2024-01-01/hr=1`)."""
 
     partition_id: PartitionId
@@ -107,16 +106,14 @@ class StoredPartition:
     partition: Partition
 
 
-@dataclass(frozen=True, slots=True)
-class NewPartition:
+class NewPartition(msgspec.Struct, frozen=True):
     """A partition to store; `name` is the canonical one made from its values (semantics §3.8)."""
 
     name: str
     partition: Partition
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(msgspec.Struct, frozen=True):
     """Which partitions of one table: all conditions that are set hold; order is always by name, byte order.
 
     names          exact stored names; unknown ones are ignored
@@ -131,8 +128,7 @@ class Selection:
     limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PendingMove:
+class PendingMove(msgspec.Struct, frozen=True):
     """A directory move that was announced before it was made, so that a crash in between can be mended."""
 
     move_id: int
@@ -141,8 +137,7 @@ class PendingMove:
     target: str
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(msgspec.Struct, frozen=True):
     """A notification event to append; `message` is the JSON text (semantics §2.20), ids and time are storage's.
 
     `renamed_from` is the normalised (database, table) that a rename left behind, for followers of the log.
@@ -155,15 +150,13 @@ class Event:
     renamed_from: tuple[str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StoredEvent:
+class StoredEvent(msgspec.Struct, frozen=True):
     event_id: EventId
     event_time: int
     event: Event
 
 
-@dataclass(frozen=True, slots=True)
-class EventSelection:
+class EventSelection(msgspec.Struct, frozen=True):
     """Which events: all conditions that are set hold. Names are normalised.
 
     up_to          the last id to look at

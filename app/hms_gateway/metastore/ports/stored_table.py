@@ -1,13 +1,12 @@
 """A table as storage keeps it; part of `ports`."""
 
-from dataclasses import dataclass
+import msgspec
 
 from hms_gateway.metastore.vocabulary.ids import DatabaseId, TableId
 from hms_gateway.structs import Table
 
 
-@dataclass(frozen=True, slots=True)
-class StoredTable:
+class StoredTable(msgspec.Struct, frozen=True):
     """A table as get_table returns it, its ids, and the exact number of its partitions."""
 
     table_id: TableId

@@ -1,6 +1,5 @@
 """Functions: create, read, alter and drop (semantics §2.14)."""
 
-from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -138,7 +137,7 @@ class FunctionService:
         if before.dbName == after.dbName:
             return event
         # What followers of the log need to know is the database it left.
-        return replace(event, renamed_from=(before.dbName or "", ""))
+        return msgspec.structs.replace(event, renamed_from=(before.dbName or "", ""))
 
     def _event(self, event_type: str, function: Function, fields: dict[str, Any]) -> Event:
         db_name = function.dbName or ""

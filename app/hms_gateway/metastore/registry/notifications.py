@@ -1,7 +1,6 @@
 """The notification log as clients read it, events they fire themselves, and its expiry (semantics §2.20)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import msgspec
@@ -37,8 +36,7 @@ _PAGE_EVENTS: Final = 50
 _EXPIRED_AT_ONCE_MAX: Final = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Insertion:
+class Insertion(msgspec.Struct, frozen=True):
     """What a client says it wrote: files, and whether they replace all others.
 
     partition_values   of the partition written to, perhaps of the leading keys only; none for the table itself
@@ -49,8 +47,7 @@ class Insertion:
     partition_values: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(msgspec.Struct, frozen=True):
     """What a transaction says it wrote under a write id."""
 
     txn_id: int
@@ -132,7 +129,7 @@ class NotificationService:
         while True:
             missing = _PAGE_EVENTS if selection.limit is None else min(_PAGE_EVENTS, selection.limit - len(found))
             after = found[-1].event_id if found else selection.after
-            page = snapshot.events(replace(selection, after=after, limit=missing))
+            page = snapshot.events(msgspec.structs.replace(selection, after=after, limit=missing))
             for stored in page:
                 size += len(stored.event.message)
                 if found and size > self._bytes_max:

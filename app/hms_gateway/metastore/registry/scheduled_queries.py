@@ -1,6 +1,5 @@
 """Scheduled queries (4.x): engines store them, ask which one is due, and tell how its execution goes."""
 
-from dataclasses import replace
 from typing import Final
 
 import msgspec
@@ -76,7 +75,7 @@ class ScheduledQueryService:
                 return ScheduledQueryPollResponse()
             execution_id = tx.schedules.insert_execution(found.schedule_id, QueryState.INITED, now)
             following = msgspec.structs.replace(found.query, nextExecution=_next(found.query.schedule, now))
-            tx.schedules.save(replace(found, query=following, active=execution_id))
+            tx.schedules.save(msgspec.structs.replace(found, query=following, active=execution_id))
             query = found.query
             return ScheduledQueryPollResponse(query.scheduleKey, execution_id, query.query, query.user)
 
@@ -98,7 +97,7 @@ class ScheduledQueryService:
             found = tx.schedules.execution(execution_id)
             if found is None or found.state not in _RUNNING:
                 raise InvalidOperationException(f"Execution {execution_id} is not under way")
-            told = replace(
+            told = msgspec.structs.replace(
                 found, state=state, last_update=now, executor_id=given.executorQueryId, error=given.errorMessage
             )
             self._note(tx, told)
@@ -112,7 +111,9 @@ class ScheduledQueryService:
         def work(tx: Transaction) -> int:
             silent = tx.schedules.silent_executions(_RUNNING, now - _SILENT_SECONDS_MAX)
             for execution in silent:
-                ended = replace(execution, state=QueryState.TIMED_OUT, last_update=now, error="nothing heard of it")
+                ended = msgspec.structs.replace(
+                    execution, state=QueryState.TIMED_OUT, last_update=now, error="nothing heard of it"
+                )
                 self._note(tx, ended)
             return len(silent) + tx.schedules.delete_executions_before(now - _EXECUTION_SECONDS_MAX)
 
@@ -140,7 +141,7 @@ class ScheduledQueryService:
         time = self._first_time(msgspec.structs.replace(changed, nextExecution=given.nextExecution))
         changed = msgspec.structs.replace(changed, nextExecution=time)
         failures = 0 if given.enabled else stored.failures
-        tx.schedules.save(replace(stored, query=changed, failures=failures))
+        tx.schedules.save(msgspec.structs.replace(stored, query=changed, failures=failures))
 
     def _note(self, tx: Transaction, execution: Execution) -> None:
         """Store an execution; one that has ended makes room for the next."""

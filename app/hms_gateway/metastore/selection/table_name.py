@@ -1,6 +1,6 @@
 """The name of a table as the caller gave it, and the table of that name."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -44,4 +44,4 @@ class TableName:
         table = self.load(snapshot)
         if self.shown_catalog is None:
             return table
-        return replace(table, table=msgspec.structs.replace(table.table, catName=self.shown_catalog))
+        return msgspec.structs.replace(table, table=msgspec.structs.replace(table.table, catName=self.shown_catalog))

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal as Number
 from typing import Any, TypeAlias
+
+import msgspec
 
 from hms_gateway.metastore.ports.statistics import ColumnFigures
 from hms_gateway.metastore.statistics.merging import bounded, member_of, number, order
@@ -20,8 +21,7 @@ from hms_gateway.structs import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class DistinctValueRule:
+class DistinctValueRule(msgspec.Struct, frozen=True):
     """How distinct values are estimated; the defaults are Hive's.
 
     uses_density  hive.metastore.stats.ndv.densityfunction
@@ -32,8 +32,7 @@ class DistinctValueRule:
     tuner: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Aggregate:
+class Aggregate(msgspec.Struct, frozen=True):
     columns: list[ColumnStatisticsObj_v4]
     partitions_found: int
 
@@ -80,8 +79,7 @@ def _column(rows: Sequence[_Row], count: int, complete: int, rule: DistinctValue
     return ColumnStatisticsData_v4(**{kind: _estimate(totals, example, rule)})
 
 
-@dataclass(frozen=True, slots=True)
-class _Totals:
+class _Totals(msgspec.Struct, frozen=True):
     """Figures of one column over all partitions; `count` is their number if some have to be guessed."""
 
     rows: Sequence[_Row]

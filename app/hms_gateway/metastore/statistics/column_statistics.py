@@ -1,7 +1,6 @@
 """Column statistics of tables and partitions: store, merge, read, sum up and delete (semantics §2.16)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
 import msgspec
@@ -53,8 +52,7 @@ _ENGINE_CHARACTERS_MAX: Final = 64
 _DECIMAL_BYTES_MAX: Final = 64
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
+class _Given(msgspec.Struct, frozen=True):
     """What a request says about one table or partition, each column once."""
 
     table: TableName
@@ -479,7 +477,7 @@ def _combined(known: Mapping[str, ColumnFigures], given: ColumnFigures, merges: 
         data = merged(before.data, given.data) if merges else updated(before.data, given.data)
     except MixedStatistics as error:
         raise MetaException(f"The statistics of column {given.column} cannot be merged: {error}") from error
-    return replace(before, data=data, last_analyzed=given.last_analyzed)
+    return msgspec.structs.replace(before, data=data, last_analyzed=given.last_analyzed)
 
 
 def _objects(figures: Sequence[ColumnFigures], wanted: Sequence[str] | None) -> list[ColumnStatisticsObj_v4]:

@@ -7,7 +7,6 @@ to the same conclusion the change is made, else everything starts over. A direct
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -74,8 +73,7 @@ from hms_gateway.structs import (
 _ATTEMPTS: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
-class AlterRequest:
+class AlterRequest(msgspec.Struct, frozen=True):
     """A checked request.
 
     given             the new table, normalised and complete, but for the location, which may be absent
@@ -96,8 +94,7 @@ class AlterRequest:
         return (self.given.dbName, self.given.tableName) != (old.dbName, old.tableName)
 
 
-@dataclass(frozen=True, slots=True)
-class AlterContext:
+class AlterContext(msgspec.Struct, frozen=True):
     """What an alteration depends on besides the table itself.
 
     source_path       where the old database's tables go
@@ -110,16 +107,14 @@ class AlterContext:
     adopted_locations: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FileWork:
+class FileWork(msgspec.Struct, frozen=True):
     """What has to happen to files: a directory to move, or one whose files are to be counted."""
 
     move: tuple[str, str] | None = None
     counted_location: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Alteration:
+class Alteration(msgspec.Struct, frozen=True):
     """The decision: the table to store, and what goes with it."""
 
     before: StoredTable
@@ -128,8 +123,7 @@ class Alteration:
     files: FileWork
 
 
-@dataclass(frozen=True, slots=True)
-class DoneFileWork:
+class DoneFileWork(msgspec.Struct, frozen=True):
     """The file work as it was done, for comparison with the second decision."""
 
     planned: FileWork
@@ -237,7 +231,7 @@ class AlterTableService:
         if old.partition_count and _adopts(old.table, request.given):
             own = old.table.sd.location if old.table.sd else None
             adopted = [*([own] if own else []), *snapshot.outside_locations(old)]
-            context = replace(context, adopted_locations=adopted)
+            context = msgspec.structs.replace(context, adopted_locations=adopted)
         return decide(request, old, context, self._warehouse, self._settings)
 
     def _context(self, snapshot: Snapshot, request: AlterRequest, old: Table) -> AlterContext:

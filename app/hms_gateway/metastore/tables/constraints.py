@@ -1,7 +1,6 @@
 """Constraints: declared, kept and told, never enforced (semantics §2.15)."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -32,8 +31,7 @@ from hms_gateway.structs import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
+class _Form(msgspec.Struct, frozen=True):
     """How one kind is spelled: the field of its name, the prefix of names made here, its event, its lists."""
 
     struct_class: type[Struct]
@@ -226,8 +224,7 @@ class ConstraintService:
         return self._store.read(work)
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(msgspec.Struct, frozen=True):
     """Where a column of a constraint is, and the column a foreign key refers to."""
 
     owner: StoredTable

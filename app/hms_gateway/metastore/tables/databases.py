@@ -1,7 +1,6 @@
 """Databases: create, read, alter and drop, with their directories (semantics §2.3)."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -47,8 +46,7 @@ from hms_gateway.structs import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Doomed:
+class _Doomed(msgspec.Struct, frozen=True):
     """What the directories of a dropped database held, and what lies elsewhere.
 
     owned   locations of data that goes with the database

@@ -1,7 +1,6 @@
 """Emptying a table or some of its partitions: the files go, the statistics say so (semantics §10.3)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -38,8 +37,7 @@ _KEEPS_FILES: Final = "truncateSkipDataDeletion"
 _BY_TASK: Final = {STATS_GENERATED: STATS_GENERATED_BY_TASK}
 
 
-@dataclass(frozen=True, slots=True)
-class _Emptied:
+class _Emptied(msgspec.Struct, frozen=True):
     """What a call is about; `partitions` is None when it is about a table without partition keys."""
 
     table: StoredTable

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 _FIRST_WORD = re.compile(r"[A-Za-z0-9_]*")
 _ANY_TYPE: Final = "<derived from deserializer>"
@@ -81,8 +82,7 @@ def _is_compatible_primitive(old: str, new: str) -> bool:
     return old in _WIDENING and new in _WIDENING and _WIDENING.index(old) < _WIDENING.index(new)
 
 
-@dataclass(frozen=True, slots=True)
-class _ParsedType:
+class _ParsedType(msgspec.Struct, frozen=True):
     """A type with what distinguishes it: length or precision and scale, elements, field names."""
 
     name: str

@@ -4,8 +4,9 @@ Functions below `normalize_location` take normalised locations.
 """
 
 import re
-from dataclasses import dataclass, replace
 from typing import Final
+
+import msgspec
 
 from hms_gateway.metastore.vocabulary.names import is_default_database, normalize
 from hms_gateway.runtime.remembering import remembered
@@ -21,8 +22,7 @@ class LocationError(ValueError):
     """A location cannot be used; the text is that of the MetaException clients see."""
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(msgspec.Struct, frozen=True):
     """`[scheme:][//authority]path`, taken apart; absent parts are empty. `str()` puts it together again."""
 
     scheme: str
@@ -58,7 +58,7 @@ def normalize_location(
     if not path.startswith("/"):
         path = _absolute_path(location, text, working_directory)
     qualified = _qualified(location, default)
-    return str(replace(qualified, path=_normalized_path(path, text)))
+    return str(msgspec.structs.replace(qualified, path=_normalized_path(path, text)))
 
 
 @remembered(1_024, lambda location, default_file_system="": len(location))
@@ -131,7 +131,7 @@ def same_file_system(one: str, other: str) -> bool:
 
 def on_file_system_of(location: str, model: str) -> str:
     """The path of `location` with the scheme and authority of `model` (semantics §2.7 item 7, §2.11)."""
-    return str(replace(parse_location(model), path=parse_location(location).path))
+    return str(msgspec.structs.replace(parse_location(model), path=parse_location(location).path))
 
 
 def is_under(parent: str, child: str) -> bool:
@@ -174,9 +174,9 @@ def _qualified(location: Location, default: Location) -> Location:
     if not location.scheme and not location.authority:
         return default
     if not location.scheme:
-        return replace(location, scheme=default.scheme)
+        return msgspec.structs.replace(location, scheme=default.scheme)
     if not location.authority and location.scheme.lower() == default.scheme.lower():
-        return replace(location, authority=default.authority)
+        return msgspec.structs.replace(location, authority=default.authority)
     return location
 
 

@@ -1,8 +1,9 @@
 """Names of databases, tables and other objects: normalising, validating, and the catalog prefix of newer clients."""
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 DEFAULT_CATALOG: Final = "hive"
 DEFAULT_DATABASE: Final = "default"
@@ -25,8 +26,7 @@ class InvalidCatalogMarker(ValueError):
     """A database argument starts with `@` but carries no `#`."""
 
 
-@dataclass(frozen=True, slots=True)
-class DatabaseArgument:
+class DatabaseArgument(msgspec.Struct, frozen=True):
     """A database argument taken apart: the catalog, and the database, which may be absent (None) or empty."""
 
     catalog: str

@@ -5,8 +5,9 @@ Parameters are dictionaries of text; every function returns a new one. Environme
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Final
+
+import msgspec
 
 from hms_gateway.metastore.vocabulary.table_types import is_view
 
@@ -88,8 +89,7 @@ def check_expected(parameters: Mapping[str, str], key: str | None, expected: str
     )
 
 
-@dataclass(frozen=True, slots=True)
-class StatisticsAccuracy:
+class StatisticsAccuracy(msgspec.Struct, frozen=True):
     """What COLUMN_STATS_ACCURATE says: whether the basic statistics are right, and those of which columns."""
 
     basic: bool = False
@@ -127,7 +127,7 @@ def with_accurate_columns(parameters: Mapping[str, str], columns: Iterable[str])
     """After column statistics were stored: their columns are accurate, too (semantics §3.6)."""
     accuracy = parse_accuracy(parameters.get(COLUMN_STATS_ACCURATE))
     merged = tuple(dict.fromkeys([*accuracy.columns, *columns]))
-    return _with_accuracy(parameters, replace(accuracy, columns=merged))
+    return _with_accuracy(parameters, msgspec.structs.replace(accuracy, columns=merged))
 
 
 def without_accurate_columns(parameters: Mapping[str, str], columns: Iterable[str]) -> dict[str, str]:
@@ -137,7 +137,7 @@ def without_accurate_columns(parameters: Mapping[str, str], columns: Iterable[st
     kept = tuple(name for name in accuracy.columns if name not in lost)
     if kept == accuracy.columns:
         return dict(parameters)
-    return _with_accuracy(parameters, replace(accuracy, columns=kept))
+    return _with_accuracy(parameters, msgspec.structs.replace(accuracy, columns=kept))
 
 
 def with_fast_statistics(
@@ -149,7 +149,9 @@ def with_fast_statistics(
     """
     counted = {**parameters, FILE_COUNT: str(file_count), TOTAL_BYTES: str(total_bytes)}
     if (environment or {}).get(STATS_GENERATED) == STATS_GENERATED_BY_TASK:
-        return _with_accuracy(counted, replace(parse_accuracy(counted.get(COLUMN_STATS_ACCURATE)), basic=True))
+        return _with_accuracy(
+            counted, msgspec.structs.replace(parse_accuracy(counted.get(COLUMN_STATS_ACCURATE)), basic=True)
+        )
     return _with_accuracy(counted, StatisticsAccuracy())
 
 

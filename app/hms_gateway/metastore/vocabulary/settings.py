@@ -1,12 +1,12 @@
 """What an operator may change about the metastore's rules, with Hive's defaults (semantics §11)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class MetastoreSettings:
+
+class MetastoreSettings(msgspec.Struct, frozen=True):
     """Settings of the rules; each comment names Hive's own key.
 
     `hive_configuration` holds further keys an operator wants `get_config_value` to answer.
@@ -43,4 +43,4 @@ class MetastoreSettings:
     scheduled_query_failures_max: int = 0
     # Directories that many partitions need are made by so many threads.
     directory_threads_max: int = 15
-    hive_configuration: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    hive_configuration: Mapping[str, str] = msgspec.field(default_factory=lambda: MappingProxyType({}))

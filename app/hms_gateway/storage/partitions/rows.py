@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import msgspec
@@ -31,8 +30,7 @@ ROW_COLUMNS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Descriptor:
+class Descriptor(msgspec.Struct, frozen=True):
     """A storage descriptor as partitions share it."""
 
     descriptor_id: int
@@ -140,8 +138,7 @@ class StructRows:
         return partition
 
 
-@dataclass(frozen=True, slots=True)
-class _Template:
+class _Template(msgspec.Struct, frozen=True):
     """Field 6 in pieces.
 
     before_name      up to where a name completes the location, inside the quotes; empty when no name does

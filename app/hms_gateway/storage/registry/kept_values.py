@@ -4,7 +4,6 @@ A value is written as MessagePack of a tree whose objects carry the name of thei
 table below gives it: classes can move and get other names, and reading builds nothing but these classes.
 """
 
-import dataclasses
 import logging
 import zlib
 from collections.abc import Callable, Mapping
@@ -163,9 +162,7 @@ def _reader(kind: type) -> Callable[[_Tree], Any]:
 
 
 def _field_names(kind: Any) -> tuple[str, ...]:
-    if dataclasses.is_dataclass(kind):
-        return tuple(field.name for field in dataclasses.fields(kind))
-    names: tuple[str, ...] = kind._fields
+    names: tuple[str, ...] = kind.__struct_fields__ if issubclass(kind, msgspec.Struct) else kind._fields
     return names
 
 

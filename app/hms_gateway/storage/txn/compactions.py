@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from typing import Any, Final
 
+import msgspec
 from sqlalchemy import ColumnElement, and_, bindparam, delete, false, insert, or_, select
 
 from hms_gateway.storage.schema.txn import COMPACTIONS, COMPLETED_COMPONENTS, REBUILDS, TXN_COMPONENTS, TXNS
@@ -98,7 +98,9 @@ def _conditions(filter: CompactionFilter) -> Iterable[ColumnElement[bool]]:
 
 def _row(entry: Compaction, dialect_name: str) -> dict[str, Any]:
     # Escaped by JSON, so any text can be kept.
-    details = json.dumps({name: value for name, value in asdict(entry.details).items() if value is not None})
+    details = json.dumps(
+        {name: value for name, value in msgspec.structs.asdict(entry.details).items() if value is not None}
+    )
     return {
         "compaction_id": entry.compaction_id,
         **object_columns(entry.target, dialect_name),

@@ -13,9 +13,9 @@ SQLAlchemy one by one and `storage.writing.event_loop_writer` sends to PostgreSQ
 """
 
 from collections.abc import Callable, Generator, Iterable, Mapping, MutableMapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, NamedTuple, NoReturn, TypeAlias, TypeVar, cast
 
+import msgspec
 from sqlalchemy import Executable
 
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
@@ -181,7 +181,7 @@ class TxnGroup:
         for txn_id in txn_ids:
             txn = self.txn(txn_id)
             if txn is not None and txn.state is State.OPEN:
-                self._set(self._txns, txn_id, replace(txn, last_heartbeat_ms=self.now_ms()))
+                self._set(self._txns, txn_id, msgspec.structs.replace(txn, last_heartbeat_ms=self.now_ms()))
                 self._set(self._changed.refreshed_txns, txn_id, None)
 
     def writes_of(self, txn_id: TxnId) -> list[Write]:
@@ -201,7 +201,7 @@ class TxnGroup:
         if changes or txn is None:
             raise NeedsDatabase
         self.now_ms()
-        self._set(self._txns, txn_id, replace(txn, state=State.COMMITTED))
+        self._set(self._txns, txn_id, msgspec.structs.replace(txn, state=State.COMMITTED))
         self._set(self._changed.commits, txn_id, bool(writes))
 
     def next_lock_id(self) -> LockId:
@@ -237,7 +237,7 @@ class TxnGroup:
     def grant(self, lock_id: LockId) -> None:
         self.now_ms()
         self._set(self._changed.grants, lock_id, None)
-        self._put(lock_id, [replace(lock, is_acquired=True) for lock in self.request(lock_id)])
+        self._put(lock_id, [msgspec.structs.replace(lock, is_acquired=True) for lock in self.request(lock_id)])
 
     def set_blocker(self, lock_id: LockId, blocker: Lock) -> None:
         self._set(self._changed.blockers, lock_id, (blocker.lock_id, blocker.number))
@@ -271,7 +271,7 @@ class TxnGroup:
     def _current(self, lock: Lock) -> Lock:
         """With the heartbeat that has come since it was read."""
         if lock.lock_id in self._changed.refreshed_locks or lock.txn_id in self._changed.refreshed_txns:
-            return replace(lock, last_heartbeat_ms=self.now_ms())
+            return msgspec.structs.replace(lock, last_heartbeat_ms=self.now_ms())
         return lock
 
     @property

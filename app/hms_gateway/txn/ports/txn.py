@@ -5,8 +5,9 @@ twice, also across restarts.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
+
+import msgspec
 
 from hms_gateway.structs import EncodedList, LockType, TxnInfo, TxnType
 from hms_gateway.txn.rules.compaction import Compaction, CompactionFilter
@@ -17,8 +18,7 @@ from hms_gateway.txn.rules.transactions import CommittedWrite, Txn, Unfinished, 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Client:
+class Client(msgspec.Struct, frozen=True):
     """Who asked, as administrators are shown."""
 
     user: str
@@ -26,8 +26,7 @@ class Client:
     agent_info: str
 
 
-@dataclass(frozen=True, slots=True)
-class ShownLock:
+class ShownLock(msgspec.Struct, frozen=True):
     """A lock with all that show_locks tells. `blocker` is the lock it waits for: its id and component number."""
 
     lock: Lock
@@ -36,8 +35,7 @@ class ShownLock:
     blocker: tuple[LockId, int] | None
 
 
-@dataclass(frozen=True, slots=True)
-class LockFilter:
+class LockFilter(msgspec.Struct, frozen=True):
     """Which locks to show: all that are set must be equal. Names are normalised."""
 
     db_name: str | None = None
@@ -46,8 +44,7 @@ class LockFilter:
     txn_id: TxnId | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Rebuild:
+class Rebuild(msgspec.Struct, frozen=True):
     """Who rebuilds a materialized view."""
 
     txn_id: TxnId
@@ -218,8 +215,7 @@ class TxnWrites(TxnReads, Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class TxnWork(Generic[T]):
+class TxnWork(msgspec.Struct, Generic[T], frozen=True):
     """A unit of work that is about nothing but transactions and locks, and what it will ask for, as far as is known.
 
     A store may read that ahead for many of them. Whatever else `work` asks for it gets all the same.

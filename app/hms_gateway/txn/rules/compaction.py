@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
+
+import msgspec
 
 from hms_gateway.structs import CompactionType, MetaException
 from hms_gateway.txn.rules.names import Target
@@ -56,8 +57,7 @@ _FROM: Final[Mapping[CompactionState, frozenset[CompactionState]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class CompactionDetails:
+class CompactionDetails(msgspec.Struct, frozen=True):
     """What is only handed on. Times in milliseconds; `end_ms` is set for history."""
 
     run_as: str | None = None
@@ -83,20 +83,18 @@ class CompactionDetails:
     retry_retention_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Compaction:
+class Compaction(msgspec.Struct, frozen=True):
     compaction_id: int
     target: Target
     type: CompactionType
     state: CompactionState
-    details: CompactionDetails = field(default_factory=CompactionDetails)
+    details: CompactionDetails = msgspec.field(default_factory=CompactionDetails)
 
     def with_details(self, **changed: object) -> "Compaction":
-        return replace(self, details=replace(self.details, **changed))  # type: ignore[arg-type]
+        return msgspec.structs.replace(self, details=msgspec.structs.replace(self.details, **changed))
 
 
-@dataclass(frozen=True, slots=True)
-class CompactionFilter:
+class CompactionFilter(msgspec.Struct, frozen=True):
     """All that are set must be equal."""
 
     compaction_id: int | None = None
@@ -138,7 +136,7 @@ def moved(entry: Compaction | None, compaction_id: int, state: CompactionState, 
     holder = entry.details.worker_id
     if entry.state is CompactionState.WORKING and worker_id and holder and worker_id != holder:
         raise MetaException(f"compaction {compaction_id} has been given to another worker")
-    return replace(entry, state=state)
+    return msgspec.structs.replace(entry, state=state)
 
 
 def is_abandoned(entry: Compaction, now_ms: int) -> bool:

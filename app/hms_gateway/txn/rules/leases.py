@@ -21,9 +21,10 @@ The rules (semantics §7.2; the numbers in brackets are the holes of the origina
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple, NewType
+
+import msgspec
 
 from hms_gateway.txn.rules.names import Target
 
@@ -43,8 +44,7 @@ class Claim(NamedTuple):
     type: LeaseType
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(msgspec.Struct, frozen=True):
     """One object of a lease. Times in milliseconds of the database's clock; `duration_ms` is the one it was granted."""
 
     lease_id: LeaseId
@@ -62,8 +62,7 @@ class Held:
         return f"{kind} lease {self.lease_id} of {self.user} on {self.claim.target}"
 
 
-@dataclass(frozen=True, slots=True)
-class Waiter:
+class Waiter(msgspec.Struct, frozen=True):
     """One object of a request that waits. It counts until `until_ms`, which its server puts off as long as it waits."""
 
     ticket: Ticket
@@ -74,8 +73,7 @@ class Waiter:
         return f"a request for {self.claim.target} that waits already"
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(msgspec.Struct, frozen=True):
     """Why a request is not granted. `free_ms` is the earliest time at which that may have changed by itself."""
 
     claim: Claim
@@ -83,8 +81,7 @@ class Conflict:
     free_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Extension:
+class Extension(msgspec.Struct, frozen=True):
     """What extending does: the objects as they are afterwards."""
 
     changed: Sequence[Held]
@@ -239,7 +236,7 @@ def _extended(held: Held, becomes_exclusive: bool, now_ms: int, duration_ms: int
     if end_ms - held.start_ms > longest_ms:
         raise TooLong(f"lease {held.lease_id} would last longer than {_seconds(longest_ms)} (lease_seconds_max)")
     claim = Claim(held.claim.target, LeaseType.EXCLUSIVE) if becomes_exclusive else held.claim
-    return replace(held, claim=claim, end_ms=max(end_ms, held.end_ms))
+    return msgspec.structs.replace(held, claim=claim, end_ms=max(end_ms, held.end_ms))
 
 
 def _end_of(obstacle: Held | Waiter) -> int:

@@ -39,9 +39,10 @@ Known gaps
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Final, NewType, TypeAlias
+
+import msgspec
 
 from hms_gateway.structs import LockLevel, LockType
 from hms_gateway.txn.rules.names import Target
@@ -68,8 +69,7 @@ Owner: TypeAlias = tuple[str, int]
 """`("txnid", 7)`, or `("lockid", 3)` for a request without a transaction."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lock:
+class Lock(msgspec.Struct, frozen=True):
     """One component of a lock request. `txn_id` is 0 for a request of its own, `number` counts from 1.
 
     `last_heartbeat_ms` is that of the transaction, or of the request when it has none.
@@ -97,8 +97,7 @@ class Lock:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(msgspec.Struct, frozen=True):
     """Why a request waits: its first component that conflicts, and the earliest lock in its way."""
 
     component: Lock
@@ -190,8 +189,7 @@ def _kind(lock: Lock) -> _Kind:
     return lock.target, lock.type, lock.shares_writes
 
 
-@dataclass(frozen=True, slots=True)
-class _Stopped:
+class _Stopped(msgspec.Struct, frozen=True):
     """Waiting requests: their ids, whose each is, and all whose they are."""
 
     lock_ids: Sequence[LockId]

@@ -1,9 +1,10 @@
 """What may be done with a transaction in which state (semantics §5.4), and whose changes collide (§5.6)."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
+
+import msgspec
 
 from hms_gateway.structs import DataOperationType, MetaException, ThriftException, TxnType
 from hms_gateway.txn.rules.errors import already_aborted, already_committed, no_such_txn
@@ -40,8 +41,7 @@ OPERATIONS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Txn:
+class Txn(msgspec.Struct, frozen=True):
     """A transaction as stored. Times in milliseconds of the database's clock.
 
     min_open_txn  the oldest transaction that was open when this one began, itself included
@@ -70,8 +70,7 @@ class Unfinished(NamedTuple):
     type: TxnType
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(msgspec.Struct, frozen=True):
     """An object that a transaction works on, and how. Recorded by lock and add_dynamic_partitions."""
 
     target: Target
@@ -79,8 +78,7 @@ class Write:
     write_id: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CommittedWrite:
+class CommittedWrite(msgspec.Struct, frozen=True):
     """An update or delete of a committed transaction; `commit_id` is the newest transaction's id at its commit."""
 
     txn_id: TxnId

@@ -4,9 +4,10 @@ A list names everything up to its high water mark except some ids, which are ope
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+import msgspec
 
 ID_MAX: Final = 2**63 - 1
 
@@ -28,8 +29,7 @@ class Validity(Enum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class ValidIds:
+class ValidIds(msgspec.Struct, frozen=True):
     """The ids 1 to `high_water_mark` without `open_ids` and `aborted_ids`, each ascending."""
 
     high_water_mark: int
@@ -71,8 +71,7 @@ class ValidIds:
         return Validity.NONE if is_all_excepted else Validity.SOME
 
 
-@dataclass(frozen=True, slots=True)
-class ValidWriteIds:
+class ValidWriteIds(msgspec.Struct, frozen=True):
     """The write ids of one table; `table` is `database.table`, None when unset."""
 
     table: str | None

@@ -1,8 +1,9 @@
 """compact, show_compact and what outside workers call (semantics §5.12): load, decide, apply."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import TypeVar
+
+import msgspec
 
 from hms_gateway.structs import CompactionType
 from hms_gateway.txn.ports.txn import Store, TxnWrites
@@ -26,8 +27,7 @@ _QUEUED = frozenset({CompactionState.INITIATED})
 _COMPACTED = frozenset({CompactionState.READY, CompactionState.SUCCEEDED})
 
 
-@dataclass(frozen=True, slots=True)
-class AbortOutcome:
+class AbortOutcome(msgspec.Struct, frozen=True):
     compaction_id: int
     is_aborted: bool
     message: str
@@ -68,7 +68,7 @@ class CompactionService:
             found = next_for_worker(txns.compactions(CompactionFilter(states=_QUEUED)), pool_name)
             if found is None:
                 return None
-            taken = replace(found, state=CompactionState.WORKING).with_details(
+            taken = msgspec.structs.replace(found, state=CompactionState.WORKING).with_details(
                 worker_id=worker_id, worker_version=worker_version, start_ms=txns.now_ms()
             )
             txns.save_compactions([taken])
@@ -135,7 +135,9 @@ class CompactionService:
             abandoned = [entry for entry in working if is_abandoned(entry, txns.now_ms())]
             txns.save_compactions(
                 [
-                    replace(entry, state=CompactionState.INITIATED).with_details(worker_id=None, start_ms=None)
+                    msgspec.structs.replace(entry, state=CompactionState.INITIATED).with_details(
+                        worker_id=None, start_ms=None
+                    )
                     for entry in abandoned
                 ]
             )
@@ -150,7 +152,9 @@ class CompactionService:
 def _added(
     txns: TxnWrites, target: Target, type: CompactionType, state: CompactionState, details: CompactionDetails
 ) -> Compaction:
-    entry = Compaction(txns.next_compaction_id(), target, type, state, replace(details, enqueued_ms=txns.now_ms()))
+    entry = Compaction(
+        txns.next_compaction_id(), target, type, state, msgspec.structs.replace(details, enqueued_ms=txns.now_ms())
+    )
     txns.save_compactions([entry])
     return entry
 

@@ -1,10 +1,9 @@
 """The settings of leases."""
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class LeaseSettings:
+class LeaseSettings(msgspec.Struct, frozen=True):
     """administrators      who may take leases away from others
     duration_seconds_max   the longest time a lease may last, extensions included
     wait_seconds_max       the longest time a request may wait

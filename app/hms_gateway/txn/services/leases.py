@@ -1,8 +1,9 @@
 """The lease methods: load, decide, apply in one unit of work (semantics §7.3)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from hms_gateway.runtime.call_keys import answering
 from hms_gateway.structs import (
@@ -37,16 +38,14 @@ _MILLISECONDS: Final = 1000
 _SHORTEST_PAUSE_SECONDS: Final = 0.01
 
 
-@dataclass(frozen=True, slots=True)
-class MustWait:
+class MustWait(msgspec.Struct, frozen=True):
     """A request that is not granted yet: ask again with `ticket`, which keeps its place, after so many seconds."""
 
     ticket: Ticket
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
+class _Request(msgspec.Struct, frozen=True):
     user: str
     claims: Sequence[Claim]
     duration_seconds: int

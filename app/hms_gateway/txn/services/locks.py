@@ -1,8 +1,9 @@
 """lock, check_lock, unlock, show_locks: load, decide, apply in one unit of work (semantics §5.7 to §5.9)."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, TypeVar
+
+import msgspec
 
 from hms_gateway.structs import EncodedList, LockState, LockType, MetaException, TxnOpenException
 from hms_gateway.txn.ports.txn import Client, LockFilter, ShownLock, Store, Transaction, TxnReads, TxnWork, TxnWrites
@@ -32,8 +33,7 @@ T = TypeVar("T")
 _CANDIDATES_AT_FIRST: Final = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True):
     """One component of a request; `write` is what its transaction is recorded to do, None for nothing."""
 
     target: Target
@@ -41,8 +41,7 @@ class Wanted:
     write: Write | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LockCall:
+class LockCall(msgspec.Struct, frozen=True):
     """A lock request. `txn_id` 0 is none.
 
     mistake            what is wrong with the request, for one whose transaction is open
@@ -60,15 +59,13 @@ class LockCall:
     mistake: MetaException | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LockAnswer:
+class LockAnswer(msgspec.Struct, frozen=True):
     lock_id: LockId
     state: LockState
     error_message: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BlockingLock:
+class BlockingLock(msgspec.Struct, frozen=True):
     """A lock that requests wait for: the last heartbeat of it or its transaction, when it is lost without another one,
     and who waits.
     """
@@ -181,7 +178,7 @@ class LockService:
             if refusal is not None:
                 return refusal
         if block is None:
-            request = [replace(lock, is_acquired=True) for lock in request]
+            request = [msgspec.structs.replace(lock, is_acquired=True) for lock in request]
         txns.insert_request(request, call.client, None if block is None else block.blocker)
         writes = [wanted.write for wanted in call.wanted if wanted.write is not None]
         if writes:

@@ -1,10 +1,9 @@
 """The settings of transactions and locks with Hive's defaults (semantics §5.10, §11)."""
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class TxnSettings:
+class TxnSettings(msgspec.Struct, frozen=True):
     """Times in milliseconds.
 
     timeout_ms          a transaction or lock without heartbeat for longer is lost (hive.txn.timeout)

@@ -2,8 +2,9 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
+
+import msgspec
 
 from hms_gateway.structs import MetaException, TxnAbortedException, TxnInfo, TxnType
 from hms_gateway.txn.ports.txn import Client, Store, Transaction, TxnReads, TxnWork, TxnWrites
@@ -33,8 +34,7 @@ T = TypeVar("T")
 _ID_MAX: Final = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class OpenTxns:
+class OpenTxns(msgspec.Struct, frozen=True):
     """All transactions up to the high water mark that are not committed, by id."""
 
     high_water_mark: TxnId
@@ -45,8 +45,7 @@ class OpenTxns:
         return next((txn.txn_id for txn in self.unfinished if txn.is_open), None)
 
 
-@dataclass(frozen=True, slots=True)
-class RangeHeartbeat:
+class RangeHeartbeat(msgspec.Struct, frozen=True):
     aborted: Sequence[int]
     missing: Sequence[int]
 

@@ -1,6 +1,6 @@
 """Whether a materialized view can be brought up to date by what was inserted since, or has to be built anew."""
 
-from dataclasses import dataclass
+import msgspec
 
 from hms_gateway.structs import MetaException
 from hms_gateway.txn.ports.txn import Store, TxnReads
@@ -18,8 +18,7 @@ from hms_gateway.txn.rules.write_ids import (
 _COMPACTED = frozenset({CompactionState.READY, CompactionState.SUCCEEDED})
 
 
-@dataclass(frozen=True, slots=True)
-class Invalidation:
+class Invalidation(msgspec.Struct, frozen=True):
     """What happened to the tables of a view since it was built, besides insertions."""
 
     is_changed: bool

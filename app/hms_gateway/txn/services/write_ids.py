@@ -1,8 +1,9 @@
 """Write ids of tables: who gets which, and which of them a reader sees (semantics §5.11)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeVar
+
+import msgspec
 
 from hms_gateway.structs import MetaException, TxnType
 from hms_gateway.txn.ports.txn import Client, Store, TxnReads, TxnWrites
@@ -29,8 +30,7 @@ T = TypeVar("T")
 _SEED_MAX: Final = ID_MAX // 2
 
 
-@dataclass(frozen=True, slots=True)
-class Replicated:
+class Replicated(msgspec.Struct, frozen=True):
     """Write ids as a replication's source gave them: its policy, and write ids by the transactions' ids there."""
 
     policy: str
