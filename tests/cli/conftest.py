@@ -1,4 +1,4 @@
-"""A gateway that commands are tried on, with a user who is no administrator."""
+"""A gateway that commands are tried on, with a user who is not an administrator."""
 
 from collections.abc import Callable, Iterator
 

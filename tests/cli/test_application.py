@@ -49,7 +49,7 @@ def test_call_list_shows_every_method():
 
 def test_an_option_nobody_knows_is_told_before_the_method_too():
     result = run("call", "--jason", "get_all_databases")
-    assert "there is no option --jason" in result.stderr
+    assert "unknown option --jason" in result.stderr
 
 
 def test_call_explain_shows_signature_exceptions_and_structs():

@@ -158,7 +158,7 @@ def test_only_tables_of_described_partitions_are_asked_for():
 
 @pytest.mark.parametrize(("keys", "text"), [(["ds"], "which has ds"), ([], "which has none")])
 def test_what_is_no_partition_key_is_refused(keys, text):
-    with pytest.raises(NotAKey, match=f"^sd is no partition key of d.t, {text}$"):
+    with pytest.raises(NotAKey, match=f"^sd is not a partition key of d.t, {text}$"):
         in_key_order(Command(Operation.TRUNCATE, (Place("d", "t", ("sd=1",)),)), lambda table: keys)
 
 

@@ -229,7 +229,7 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     ),
     "partitions without a transaction": (
         ("add_dynamic_partitions", AddDynamicPartitions(1, "d", "t", ["p=1"], DataOperationType.NO_TXN)),
-        "refused: partitions are added by a transaction: NO_TXN is no operation of one",
+        "refused: partitions are added by a transaction: NO_TXN is not an operation of a transaction",
     ),
     **{
         f"partitions of transaction {number}": (
@@ -248,7 +248,7 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     },
     "write ids seen by a list that is none": (
         ("get_valid_write_ids", GetValidWriteIdsRequest(["d.t"], "x:y")),
-        "MetaException: 'x:y' is no list of ids: 'y' is no id",
+        "MetaException: 'x:y' is not a list of ids: 'y' is not an id",
     ),
     **{
         f"seed transactions at {number}": (
@@ -264,7 +264,7 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     ),
     "seed write ids below zero": (
         ("seed_write_id", SeedTableWriteIdsRequest("d", "u", -1)),
-        "MetaException: -1 is no write id to begin with",
+        "MetaException: -1 is not a write id to begin with",
     ),
     "compact in no known way": (
         ("compact", CompactionRequest("d", "u", None, 9)),
@@ -277,7 +277,7 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     **{
         f"mark compaction {number}": (
             ("mark_compacted", CompactionInfoStruct(number, "d", "t", None, 1)),
-            f"MetaException: there is no compaction {number}",
+            f"MetaException: compaction {number} does not exist",
         )
         for number in NO_IDS
     },
@@ -311,7 +311,7 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     ),
     "a lease on what is leased among others": (
         ("grab_lease", [LeaseObject("d", "free", None, "x"), LeaseObject("d", "leased")], 60, 0),
-        "LeaseAlreadyExistsException: d.leased: exclusive lease 1 of bob on d.leased is in the way",
+        "LeaseAlreadyExistsException: d.leased conflicts with exclusive lease 1 of bob on d.leased",
     ),
     **{
         f"extend lease {number}": (
@@ -324,11 +324,11 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     "drop a lease of another": (("drop_lease", 1, []), "InvalidArgumentsException: lease 1 belongs to bob"),
     "force leases of others": (
         ("force_drop_lease", []),
-        "MetaException: user ann is no administrator: only those may drop the leases of others",
+        "MetaException: user ann is not an administrator and may not drop other users' leases",
     ),
     "force locks of others": (
         ("force_release_lock", 1, "mine"),
-        "MetaException: user ann is no administrator: only those may release the locks of others",
+        "MetaException: user ann is not an administrator and may not release other users' locks",
     ),
 }  # fmt: skip
 

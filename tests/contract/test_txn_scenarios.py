@@ -409,7 +409,7 @@ SCENARIOS = {
         commit  t1
         abort   t2
         seen    db.t           -> 3:3:3:2
-        seen    db.t 2:-:      -> Meta '2:-:' is no list of ids: '-' is no id
+        seen    db.t 2:-:      -> Meta '2:-:' is not a list of ids: '-' is not an id
         seen    db.t 2:1:1:    -> 2:1:1:
         seen    db.none        -> 0:-::
         allocate db.t t1       -> Meta Write ID allocation failed on db.t as not all input txns in open state or read-only: t1
@@ -463,8 +463,8 @@ SCENARIOS = {
     "only an administrator takes a lock away": """
         lock    L1 -  EXCLUSIVE  db.a  -> ACQUIRED
         lock    L2 -  EXCLUSIVE  db.a  -> WAITING by L1
-        force   ann L1                 -> Meta user ann is no administrator: only those may release the locks of others
-        force   Admin L1               -> Meta user Admin is no administrator: only those may release the locks of others
+        force   ann L1                 -> Meta user ann is not an administrator and may not release other users' locks
+        force   Admin L1               -> Meta user Admin is not an administrator and may not release other users' locks
         check   L2                     -> WAITING by L1
         force   admin L1               -> L1
         check   L2                     -> ACQUIRED

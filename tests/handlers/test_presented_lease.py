@@ -64,7 +64,7 @@ def test_methods_of_leases_are_never_fenced():
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "7.0", "7 8", "٧", "0x7"])
 def test_what_is_no_lease_id_is_refused(text):
-    with pytest.raises(InvalidOperationException, match="no lease id"):
+    with pytest.raises(InvalidOperationException, match="not a lease id"):
         is_fenced("drop_table", text)
 
 

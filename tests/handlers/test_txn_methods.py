@@ -220,7 +220,7 @@ def test_who_holds_what_up_and_how_it_is_freed(processor: Processor, old: Peer) 
     assert [each.lock.lockid for each in others] == waiting[:-1]
     assert (others[0].lock.state, others[0].blocked_count, others[-1].blocked) == (LockState.WAITING, 101, waiting[-1:])
     assert old.call("list_blocking_locks", ShowLocksRequest(tablename="U")) == []
-    with pytest.raises(MetaException, match="user tester is no administrator"):
+    with pytest.raises(MetaException, match="user tester is not an administrator"):
         old.call("force_release_lock", held.lockid, "gone")
     administrator = Peer(processor, Dialect.HIVE_2_3, make_codecs(Limits()).tjson, "admin")
     released = administrator.call("force_release_lock", held.lockid, "gone")

@@ -36,8 +36,8 @@ def test_the_first_bytes_tell_the_protocol(body, name):
         (b"GET / HTTP/1.1\r\n", "HTTP"),
         (b"\x16\x03\x01", "TLS"),
         (b"hello", "begins with b'hello'"),
-        (b"\x80\x02\0\x01", "no Thrift message"),
-        (b"\0\0\0\0", "no Thrift message"),
+        (b"\x80\x02\0\x01", "not a Thrift message"),
+        (b"\0\0\0\0", "not a Thrift message"),
     ],
 )
 def test_what_is_no_thrift_is_described(body, reason):

@@ -73,13 +73,13 @@ def test_messages_in_all_the_forms_that_are_forgiven(body):
     ("body", "reason", "name", "seqid"),
     [
         (b'[2,"m",1,5,{}]', "version 2 is not 1", "m", 5),
-        (b'[1,"m",9,5,{}]', "9 is no message type", "m", 5),
+        (b'[1,"m",9,5,{}]', "9 is not a message type", "m", 5),
         (b'[1,"m",1,9999999999,{}]', "seqid 9999999999 is out of the range", "m", None),
         (b'[1,"m",1,-2147483649,{}]', "out of the range", "m", None),
-        (b'[1,"m",1,5,', "no complete struct", "m", 5),
-        (b'[1,"m",1,5,{]', "no complete struct", "m", 5),
-        (b'[1,"m",1,5,[]]', "no complete struct", "m", 5),
-        (b'[1,"m",1,5,{},6]', "no complete struct", "m", 5),
+        (b'[1,"m",1,5,', "not a complete struct", "m", 5),
+        (b'[1,"m",1,5,{]', "not a complete struct", "m", 5),
+        (b'[1,"m",1,5,[]]', "not a complete struct", "m", 5),
+        (b'[1,"m",1,5,{},6]', "not a complete struct", "m", 5),
         (b'[1,"m",1', "no type", "m", None),
         (b'[1,"m",x,5,{}]', "no type", "m", None),
         (b"[1,m,1,5,{}]", "no name", None, None),
@@ -203,11 +203,11 @@ def test_integers(text, value):
         ("9" * 5000, "out of the range of an i32"),
         ("1e999", "out of the range of an i32"),
         ("1e30", "out of the range of an i32"),
-        ("5.5", "is no integer"),
-        ('"x"', "is no number"),
-        ("true", "is no number"),
-        ("--5", "is no number"),
-        ('""', "is no number"),
+        ("5.5", "is not an integer"),
+        ('"x"', "is not a number"),
+        ("true", "is not a number"),
+        ("--5", "is not a number"),
+        ('""', "is not a number"),
         ("", "a value was expected"),
         ("[]", "a value was expected"),
     ],
@@ -268,7 +268,7 @@ def test_not_a_number(text):
 
 @pytest.mark.parametrize("text", ['"x"', '" 1"', '"1_0"', "none", '""'])
 def test_bad_doubles(text):
-    assert "is no number" in rejected(DoubleColumnStatsData, f'{{"1":{{"dbl":{text}}}}}')
+    assert "is not a number" in rejected(DoubleColumnStatsData, f'{{"1":{{"dbl":{text}}}}}')
 
 
 @pytest.mark.parametrize(
@@ -365,7 +365,7 @@ def test_a_quoted_list_is_no_map_key():
 
 def test_an_unknown_tag_is_rejected_and_a_field_id_must_be_a_number():
     assert rejected(GET_TABLE, '{"1":{"foo":1}}') == "get_table_args.dbname: unknown type 'foo'"
-    assert rejected(GET_TABLE, '{"one":{"str":"a"}}') == "get_table_args: 'one' is no field id"
+    assert rejected(GET_TABLE, '{"one":{"str":"a"}}') == "get_table_args: 'one' is not a field id"
 
 
 def test_the_path_of_a_fault_is_named():

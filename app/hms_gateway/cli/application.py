@@ -89,7 +89,7 @@ name_argument = click.argument("name", help="Name of the user.")
     epilog=_EXAMPLES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110, "show_default": True},
 )
-@click.version_option(package_name="hms-gateway", message="hms-gateway %(version)s", help="Show the version and leave.")
+@click.version_option(package_name="hms-gateway", message="hms-gateway %(version)s", help="Show the version and exit.")
 def application() -> None:
     """A Hive Metastore you install with pip and call over HTTPS."""
 
@@ -120,7 +120,7 @@ def application() -> None:
 @click.option("--tls-key", type=FILE, metavar="FILE", help="PEM private key of --tls-certificate.")
 @click.option("--log-level", help="debug, info, warning or error. [default: info]")
 def serve(config: Path | None, database: str | None, demo: bool, **given: Any) -> None:
-    """Run a gateway until it is told to stop (Ctrl-C or SIGTERM).
+    """Run a gateway until Ctrl-C or SIGTERM.
 
     The first start makes a certificate and the user admin, and prints admin's password once. Every setting can also
     stand in the file of --config or in the environment as HMS_GATEWAY_NAME; an option here wins over both.

@@ -166,7 +166,7 @@ KeysOf = Callable[[Place], Sequence[str] | None]
 
 
 class NotAKey(ValueError):
-    """A partition is described by something that is no partition key of its table; the text says so."""
+    """A partition is described by something that is not a partition key of its table; the text says so."""
 
 
 def in_key_order(command: Command, keys_of: KeysOf) -> Command:
@@ -227,7 +227,7 @@ def _in_key_order(place: Place, keys_of: KeysOf) -> Place:
     given = {part.partition("=")[0].lower(): part for part in place.partition}
     unknown = next((key for key in given if key not in keys), None)
     if unknown is not None:
-        raise NotAKey(f"{unknown} is no partition key of {place.table}, which has {', '.join(keys) or 'none'}")
+        raise NotAKey(f"{unknown} is not a partition key of {place.table}, which has {', '.join(keys) or 'none'}")
     return place._replace(partition=tuple(given[key] for key in takewhile(given.__contains__, keys)))
 
 

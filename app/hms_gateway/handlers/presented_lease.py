@@ -18,8 +18,8 @@ _CONTEXT: Final = "EnvironmentContext"
 def under_presented_lease(method: Method, call: Call, arguments: Struct) -> AbstractContextManager[None]:
     """What to answer the call in: its changes are refused when they are not covered by the lease it presents.
 
-    Calls about leases themselves are not fenced. Raises InvalidOperationException for what is no lease id, and for two
-    that differ.
+    Calls about leases themselves are not fenced. Raises InvalidOperationException for what is not a lease id, and for
+    two that differ.
     """
     if method.service == LEASE_SERVICE:
         return nullcontext()
@@ -30,7 +30,7 @@ def under_presented_lease(method: Method, call: Call, arguments: Struct) -> Abst
         raise InvalidOperationException(f"Refused: the call presents two leases, {' and '.join(sorted(texts))}")
     text = texts.pop().strip()
     if not (text.isascii() and text.isdigit()):
-        raise InvalidOperationException(f"Refused: {text[:80]!r} is no lease id")
+        raise InvalidOperationException(f"Refused: {text[:80]!r} is not a lease id")
     return presenting(int(text))
 
 

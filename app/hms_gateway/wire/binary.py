@@ -106,7 +106,7 @@ class ApacheCodec:
         try:
             message_type = MessageType(type_number)
         except ValueError:
-            text = f"message: {type_number} is no message type"
+            text = f"message: {type_number} is not a message type"
             raise ProtocolError(text, ApplicationErrorType.INVALID_MESSAGE_TYPE, name=name, seqid=seqid) from None
         return Message(name, message_type, seqid, body[protocol.trans.cstringio_buf.tell() :])
 
@@ -245,7 +245,7 @@ class ApacheCodec:
         if hasattr(value, "tjson"):
             protocol.trans.write(self._struct(value.struct()))
         elif not isinstance(value, struct_class):
-            raise TypeError(f"{type(value).__name__} stands where a {struct_class.__name__} should")
+            raise TypeError(f"{type(value).__name__} was given where a {struct_class.__name__} belongs")
         elif next(_splices(value, in_elements=True), None) is None:
             protocol.trans.write(self._struct(value))
         else:

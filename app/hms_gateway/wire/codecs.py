@@ -106,4 +106,4 @@ def _description(body: bytes) -> str:
         return "this is TLS, not a Thrift message"
     if body.lstrip(_SPACE)[:1] == b"{":
         return "this is a JSON object; a TJSON message is an array"
-    return f"this is no Thrift message: it begins with {body[:8]!r}"
+    return f"this is not a Thrift message: it begins with {body[:8]!r}"

@@ -97,7 +97,7 @@ class TJsonCodec:
             start = head.end()
         payload = _without_tail(body, start)
         if not (payload.startswith(b"{") and payload.endswith(b"}")):
-            raise ProtocolError("message: the arguments are no complete struct", name=name, seqid=seqid)
+            raise ProtocolError("message: the arguments are not a complete struct", name=name, seqid=seqid)
         return Message(name, type, seqid, payload)
 
     def decode(self, struct_class: Any, payload: bytes) -> Any:
@@ -177,7 +177,7 @@ def _read_head(body: bytes) -> tuple[str, MessageType, int, int]:
     try:
         message_type = MessageType(int(type_number))
     except ValueError:
-        text = f"message: {int(type_number)} is no message type"
+        text = f"message: {int(type_number)} is not a message type"
         raise ProtocolError(text, ApplicationErrorType.INVALID_MESSAGE_TYPE, name=name, seqid=seqid) from None
     assert name is not None
     return name, message_type, seqid, position

@@ -134,7 +134,7 @@ class _Scanner:
         known = fields.get(text)
         if known is None:
             if not _FIELD_ID.fullmatch(text):
-                self._fail(f"{text[:20]!r} is no field id")
+                self._fail(f"{text[:20]!r} is not a field id")
             known = fields.get(str(int(text)))
         return known
 
@@ -245,9 +245,9 @@ class _Scanner:
             rounded = float(text)
             number = int(rounded) if abs(rounded) < 2.0**64 else None
             if number is not None and number != rounded:
-                self._fail(f"{text[:40]} is no integer")
+                self._fail(f"{text[:40]} is not an integer")
         else:
-            self._fail(f"{text[:40]!r} is no number")
+            self._fail(f"{text[:40]!r} is not a number")
         if number is None or not -(1 << bits - 1) <= number < 1 << bits - 1:
             self._fail(f"{text[:40]} is out of the range of an i{bits}")
         return number
@@ -256,7 +256,7 @@ class _Scanner:
         text = self._scalar()
         number = double_from_text(text)
         if number is None:
-            self._fail(f"{text[:40]!r} is no number")
+            self._fail(f"{text[:40]!r} is not a number")
         return number
 
     def _binary(self) -> bytes:

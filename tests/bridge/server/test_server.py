@@ -169,7 +169,7 @@ def test_a_long_page_that_is_no_reply_is_named():
     async def work():
         async with both() as (upstream, server), client(server) as peer:
             upstream.actions.append(answering(http(b"<html>" + b"x" * 2 * MIB, content_type="text/html")))
-            assert "no Thrift message but text/html" in (await peer.ask(GET)).o1.message
+            assert "not a Thrift message but text/html" in (await peer.ask(GET)).o1.message
             assert (await peer.ask(GET)).success == ["default"]
 
     uvloop.run(work())

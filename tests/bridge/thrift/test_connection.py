@@ -98,9 +98,9 @@ def test_oneway_is_told():
         (b"GET / HTTP/1.1\r\n\r\n", b"HTTP/1.1 400 Bad Request"),
         (b"POST /x HTTP/1.1\r\n", b"HTTP/1.1 400 Bad Request"),
         (b"\x16\x03\x01\x02\x00\x01\x00", b"This port speaks Thrift over TCP without TLS"),
-        (b'[1,"get_all_databases",1,0,{}]', b"no Thrift message"),
-        (b"SSH-2.0-OpenSSH_9\r\n", b"no Thrift message"),
-        (b"\xff\xfe\xfd\xfc\xfb\xfa\xf9\xf8", b"no Thrift message"),
+        (b'[1,"get_all_databases",1,0,{}]', b"not a Thrift message"),
+        (b"SSH-2.0-OpenSSH_9\r\n", b"not a Thrift message"),
+        (b"\xff\xfe\xfd\xfc\xfb\xfa\xf9\xf8", b"not a Thrift message"),
     ],
 )
 def test_what_is_no_thrift_is_told_so(beginning, words):

@@ -140,7 +140,7 @@ def test_certificates(tmp_path):
     ("words", "text"),
     [
         (("get_table", "d", "t", "more"), "no argument left for 'more'"),
-        (("getName", "--josn"), "there is no option --josn"),
+        (("getName", "--josn"), "unknown option --josn"),
         (("-H", "nonsense", "getName"), "not NAME: VALUE"),
         (("--password-file", "/nonexistent/file", "getName"), "cannot be read"),
     ],

@@ -56,14 +56,14 @@ def test_who_is_in_the_way_is_told(run):
     grabbed(run, "-x", "sales.orders")
     refused = run("leases", "grab", "-s", "sales.*", "--wait", "0")
     assert (refused.exit_code, refused.stdout) == (1, "")
-    assert re.search(r"sales: exclusive lease \d+ of admin on sales.orders is in the way", refused.stderr)
+    assert re.search(r"sales conflicts with exclusive lease \d+ of admin on sales.orders", refused.stderr)
 
 
 @pytest.mark.parametrize(
     ("words", "exit_code", "text"),
     [
         (("grab",), 2, "a lease of what?"),
-        (("grab", "-x", "a.b.c"), 2, "'a.b.c' is no object"),
+        (("grab", "-x", "a.b.c"), 2, "'a.b.c' is not an object"),
         (("grab", "-x", "t", "--seconds", "0"), 1, "must be above zero"),
         (("grab", "-x", "t", "--seconds", "315360000"), 1, "ExceedsMaxLeaseTimeException"),
         (("grab", "-x", "t", "--wait", "-1"), 1, "lease_wait_duration_sec must be in 0 to 300"),
@@ -85,7 +85,7 @@ def test_a_lease_belongs_to_its_user_until_an_administrator_takes_it(run):
         assert f"lease {lease_id} belongs to ann" in refused.stderr
     refused = run("leases", "force-drop", "*", user=OTHER_USER)
     assert refused.exit_code == 1
-    assert "user ann is no administrator" in refused.stderr
+    assert "user ann is not an administrator" in refused.stderr
     grabbed(run, "-x", "hr.people")
     assert run("leases", "force-drop", "sales.*").exit_code == 0
     assert shown(run) == [["hr", "people", "NULL", "EXCLUSIVE"]]
@@ -133,4 +133,4 @@ def test_a_command_is_told_to_stop_when_its_lease_is_taken_away(run, client, mon
     result = run("leases", "grab", "-x", "t", "--", "sleep", "60")
     thread.join()
     assert result.exit_code == 1
-    assert re.search(r"the lease was lost, sleep was told to stop: lease \d+ is not held any more", result.stderr)
+    assert re.search(r"the lease was lost and sleep was stopped: lease \d+ is not held any more", result.stderr)

@@ -91,11 +91,11 @@ def test_explain_structured_and_as_hive_does():
         (("drop table t", "--operation", "insert"), "give a statement, or --operation"),
         (("drop table t", "--on", "t"), "belong to --operation"),
         (("make t",), "'make t': expected a statement whose locks are known, found make t"),
-        (("--operation", "frobnicate"), "there is no operation 'frobnicate'"),
-        (("--operation", "insert", "--on", "a.b.c"), "'a.b.c' is no object"),
-        (("--operation", "insert", "--on", ".t"), "'.t' is no object"),
-        (("--operation", "insert", "--on", "t/"), "'t/' is no object"),
-        (("--operation", "insert", "--on", "d.*/p"), "'d.*/p' is no object"),
+        (("--operation", "frobnicate"), "unknown operation 'frobnicate'"),
+        (("--operation", "insert", "--on", "a.b.c"), "'a.b.c' is not an object"),
+        (("--operation", "insert", "--on", ".t"), "'.t' is not an object"),
+        (("--operation", "insert", "--on", "t/"), "'t/' is not an object"),
+        (("--operation", "insert", "--on", "d.*/p"), "'d.*/p' is not an object"),
     ],
 )
 def test_mistakes_are_exit_code_2(words, text):
@@ -131,7 +131,7 @@ def test_partitions_are_locked_under_the_names_the_catalog_has_for_them(run, cli
         run("locks", "release", structured.stdout.strip())
         mistyped = run("locks", "acquire", "alter table parted drop partition (sd='1')")
         assert mistyped.exit_code == 2
-        assert "sd is no partition key of default.parted, which has ds, hr" in mistyped.stderr
+        assert "sd is not a partition key of default.parted, which has ds, hr" in mistyped.stderr
         assert held(client) == []
     finally:
         client.call("drop_table", "default", "parted", True)
@@ -203,7 +203,7 @@ def test_orphans_are_found_by_what_they_block_and_freed_by_an_administrator(run,
     assert (shown["lock"]["lockid"], shown["blocked"]) == (orphan.lockid, [waiting.lockid])
     refused = run("locks", "force-release", str(orphan.lockid), user=OTHER_USER)
     assert refused.exit_code == 1
-    assert "user ann is no administrator" in refused.stderr
+    assert "user ann is not an administrator" in refused.stderr
     freed = run("locks", "force-release", str(orphan.lockid), "--reason", "bob's host is gone")
     assert freed.stdout.splitlines()[1].split("\t")[7] == str(txn_id)
     assert client.call("check_lock", CheckLockRequest(waiting.lockid)).state == LockState.ACQUIRED
@@ -279,4 +279,4 @@ def test_a_command_is_told_to_stop_when_its_locks_are_taken_away(run, client, tm
     result = run("locks", "acquire", "drop table t", "--heartbeat", "0.05", "--", "sh", "-c", script)
     thread.join()
     assert result.exit_code == 1
-    assert "the locks were lost, sh was told to stop: No such lock" in result.stderr
+    assert "the locks were lost and sh was stopped: No such lock" in result.stderr

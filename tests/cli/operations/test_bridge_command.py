@@ -80,7 +80,7 @@ def test_wrong_options_are_one_line(options, text):
     ("options", "text"),
     [
         (("--host", "0.0.0.0"), "--allow-remote"),
-        (("--url", "ftp://example.org/"), "no http:// or https:// address"),
+        (("--url", "ftp://example.org/"), "not an http:// or https:// address"),
         (("--cacert", "/nowhere/ca.pem"), "certificate /nowhere/ca.pem cannot be read: "),
     ],
 )

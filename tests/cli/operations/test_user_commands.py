@@ -55,8 +55,8 @@ def test_a_password_cannot_be_asked_for_without_a_terminal(user):
 @pytest.mark.parametrize(
     ("words", "stdin", "text"),
     [
-        (("list",), "", "there is no password file"),
-        (("remove", "nobody"), "", "there is no user nobody"),
+        (("list",), "", "does not exist"),
+        (("remove", "nobody"), "", "has no user nobody"),
         (("add", "al:ice", "--password-stdin"), "x\n", "no colon"),
         (("add", "alice", "--password-stdin"), "\n", "empty password"),
     ],

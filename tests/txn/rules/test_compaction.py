@@ -62,7 +62,7 @@ def test_a_worker_that_lost_its_entry_is_refused() -> None:
 
 
 def test_an_entry_that_is_not_there() -> None:
-    with pytest.raises(MetaException, match="no compaction 9"):
+    with pytest.raises(MetaException, match="compaction 9 does not exist"):
         moved(None, 9, S.READY, None)
 
 

@@ -17,7 +17,7 @@ from tests.txn.lease_scenario import Scenario
 SCENARIOS = {
     "1 shared does conflict with exclusive": """
         grab a ann 60 x d.t      -> granted
-        grab b bob 60 s d.t      -> LeaseAlreadyExistsException: d.t: exclusive lease 1 of ann on d.t is in the way
+        grab b bob 60 s d.t      -> LeaseAlreadyExistsException: d.t conflicts with exclusive lease 1 of ann on d.t
     """,
     "2 exclusive is checked against shared": """
         grab a ann 60 s d.t      -> granted
@@ -105,7 +105,7 @@ SCENARIOS = {
         extend a bob 60                -> InvalidArgumentsException: lease 1 belongs to ann
         drop a bob                     -> InvalidArgumentsException: lease 1 belongs to ann
         drop a admin                   -> InvalidArgumentsException: lease 1 belongs to ann
-        force bob                      -> MetaException: no administrator
+        force bob                      -> MetaException: not an administrator
         list                           -> a:x d.t
         force admin d.t                -> ok
         list                           -> nothing

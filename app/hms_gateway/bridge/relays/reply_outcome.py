@@ -15,7 +15,7 @@ def reply_outcome(method: str, beginning: bytes, *, is_compact: bool) -> str:
     `beginning` is a reply in strict binary or compact, or enough of it. Raises ValueError when it is neither.
     """
     if beginning[:1] != b"\x82" if is_compact else beginning[:2] != b"\x80\x01":
-        raise ValueError("no Thrift message")
+        raise ValueError("not a Thrift message")
     try:
         kind, position = _compact_head(beginning) if is_compact else _binary_head(beginning)
         if kind == MessageType.EXCEPTION:

@@ -183,4 +183,4 @@ def _not_thrift(body: bytes, content_type: str) -> str:
     if not body:
         return "the far side answered nothing"
     shown = body[:SHOWN_CHARACTERS_MAX].decode("utf-8", "replace")
-    return f"the far side answered no Thrift message but {content_type or 'something'}: {shown!r}"
+    return f"the far side answered with what is not a Thrift message but {content_type or 'something'}: {shown!r}"

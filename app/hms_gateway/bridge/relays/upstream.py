@@ -57,7 +57,7 @@ class Origin(msgspec.Struct, frozen=True):
         """The server of `url`. Raises ValueError."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{url!r} is no http:// or https:// address")
+            raise ValueError(f"{url!r} is not an http:// or https:// address")
         is_secure = parts.scheme == "https"
         return cls(parts.hostname, parts.port or (443 if is_secure else 80), tls if is_secure else None)
 

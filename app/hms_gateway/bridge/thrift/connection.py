@@ -19,8 +19,8 @@ _TELLING_BYTES = 6
 # More than any header of a message.
 _HEAD_BYTES_MAX = 2048
 _HAS_TO_LOG_IN = (
-    "this port wants SASL PLAIN, the client sent a bare message (sasl is require, or it is allow and the client runs "
-    "under another account)"
+    "this port requires SASL PLAIN, the client sent a bare message (sasl is require, or it is allow and the client "
+    "runs under another account)"
 )
 
 
@@ -121,7 +121,7 @@ class ThriftConnection:
             return
         # A frame that says how enormous it is, or letters.
         if beginning[0] > 0x20 and not _begins_message(beginning[4:]):
-            text = "the first bytes are no Thrift message in binary or compact encoding"
+            text = "the first bytes are not a Thrift message in binary or compact encoding"
             raise Unspeakable(f"{text}: {beginning!r}", text.encode() + b"\n")
 
     def _begin_negotiation(self) -> None:

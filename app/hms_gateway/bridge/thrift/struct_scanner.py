@@ -226,7 +226,7 @@ class BinaryScanner(StructScanner):
             head = _slice(buffer, position, 6)
             types, each = (head[0], head[1]), 2
         else:
-            raise ProtocolError(f"the message is broken: {code} is no type")
+            raise ProtocolError(f"the message is broken: {code} is not a type")
         count = int.from_bytes(head[each:], "big", signed=True)
         self._open_container(count, types, each, position + each + 4)
 
@@ -265,7 +265,7 @@ class CompactScanner(StructScanner):
             types = _byte(buffer, position) if count else 0
             self._open_container(count, (types >> 4, types & 0x0F), 2, position + bool(count))
         else:
-            raise ProtocolError(f"the message is broken: {code} is no type")
+            raise ProtocolError(f"the message is broken: {code} is not a type")
 
 
 def _byte(buffer: bytearray, position: int) -> int:

@@ -102,7 +102,7 @@ def run_call(target: Target, name: str, words: Sequence[str], *, as_plain_json: 
     method = methods_of(target.dialect)[find_method(name).name]
     misspelt = next((word for word in words if word.startswith("--")), None)
     if misspelt is not None:
-        fail(f"there is no option {misspelt}", "text that begins so is given as name=value")
+        fail(f"unknown option {misspelt}", "write a text that begins with a dash as name=value")
     try:
         arguments = parse_arguments(method, words)
     except ArgumentError as error:

@@ -34,7 +34,7 @@ def print_explanation(name: str) -> None:
 def find_method(name: str) -> Method:
     """The method of this name; ends the command with what may have been meant when there is none."""
     if name.startswith("-"):
-        fail(f"there is no option {name}", "hms-gateway call --help shows all options")
+        fail(f"unknown option {name}", "hms-gateway call --help shows all options")
     if name not in METHODS:
         fail(f"unknown method {name}{did_you_mean(name, METHODS)}", "hms-gateway call --list shows all methods")
     return METHODS[name]

@@ -15,7 +15,7 @@ def parse_object(text: str, database: str) -> Target:
         db_name, table_name = database, named
     is_database = point and table_name == "*"
     if not db_name or not table_name or "." in table_name or (slash and (is_database or not partition)):
-        fail(f"{text!r} is no object", "write database.table, database.table/partition, or database.* for a database")
+        fail(f"{text!r} is not an object", "write database.table, database.table/partition, or database.*")
     if is_database:
         return Target(db_name)
     return Target(db_name, table_name, partition or None)

@@ -86,7 +86,7 @@ def _run(target: Target, lease_id: int, seconds: int, command: Sequence[str]) ->
                 lost_after_seconds=seconds,
             )
         except HoldingLost as error:
-            fail(f"the lease was lost, {command[0]} was told to stop: {error}", exit_code=EXIT_REFUSED)
+            fail(f"the lease was lost and {command[0]} was stopped: {error}", exit_code=EXIT_REFUSED)
         finally:
             client.call("drop_lease", lease_id, [])
 

@@ -49,7 +49,7 @@ def leases() -> None:
 @exclusive_option
 @click.option("--shared", "-s", multiple=True, metavar="OBJECT", help="For reading; repeatable.")
 @click.option("--seconds", type=int, default=3600, help="How long the lease lasts, and each extension.")
-@click.option("--wait", type=int, default=0, help="Seconds to wait for who is in the way.")
+@click.option("--wait", type=int, default=0, help="Seconds to wait for conflicting leases to end.")
 @database_option
 @with_target
 def grab(

@@ -125,7 +125,7 @@ def acquire(
         except NotAKey as error:
             fail(str(error))
         except LocksDenied as error:
-            fail(str(error), "hms-gateway locks show tells who holds what", exit_code=EXIT_REFUSED)
+            fail(str(error), "hms-gateway locks show lists the holders", exit_code=EXIT_REFUSED)
         if lock_id is None:
             _say("nothing is locked: " + ("the command needs no locks" if settings.is_on else f"{_SWITCH} is false"))
     if command:
@@ -199,7 +199,7 @@ def _run(
                 command, environment, keep, every_seconds=heartbeat_seconds, lost_after_seconds=_LOST_AFTER_SECONDS
             )
         except HoldingLost as error:
-            fail(f"the locks were lost, {command[0]} was told to stop: {error}", exit_code=EXIT_REFUSED)
+            fail(f"the locks were lost and {command[0]} was stopped: {error}", exit_code=EXIT_REFUSED)
 
 
 def _nothing() -> None:
@@ -235,7 +235,7 @@ def _operation(text: str) -> Operation:
     try:
         return Operation(" ".join(text.lower().split()))
     except ValueError:
-        fail(f"there is no operation {text!r}", f"known are {'; '.join(Operation)}")
+        fail(f"unknown operation {text!r}", f"known are {'; '.join(Operation)}")
 
 
 def _place(text: str, database: str) -> Place:

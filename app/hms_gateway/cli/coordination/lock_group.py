@@ -120,7 +120,7 @@ def release(target: "Target", lock_ids: tuple[int, ...]) -> None:
 @click.option("--database", metavar="NAME", help="Only locks in this database.")
 @click.option("--legacy", is_flag=True, help="The form Hive prints without transactions.")
 @click.option("--extended", is_flag=True, help="The form without transactions, with query, time and statement.")
-@click.option("--blocking", is_flag=True, help="Only locks that others wait for: whose, since when, for whom.")
+@click.option("--blocking", is_flag=True, help="Only locks that others wait for, with owner, age and waiters.")
 @click.option("--json", "as_json", is_flag=True, help="JSON with the IDL's field names.")
 @with_target
 def show(
@@ -144,7 +144,7 @@ def show(
 
 @locks.command("force-release")
 @lock_ids_argument
-@click.option("--reason", help="What the holder of a transaction is told.")
+@click.option("--reason", help="Reason that the error text gives to the holder of a transaction.")
 @with_target
 def force_release(target: "Target", lock_ids: tuple[int, ...], reason: str | None) -> None:
     """Take locks away from whoever has them (administrators only), and show what was taken.

@@ -34,7 +34,7 @@ Clients then use thrift://127.0.0.1:9083.
 
 @click.command(epilog=_EXAMPLES)
 @click.option("--url", envvar="HMS_GATEWAY_URL", show_envvar=True, default=DEFAULT_URL, help="Where the gateway is.")
-@click.option("--host", default="127.0.0.1", help="Address to listen on; others than loopback want --allow-remote.")
+@click.option("--host", default="127.0.0.1", help="Listening address; non-loopback ones require --allow-remote.")
 @click.option("--port", type=PORT, default=9083, help="Port to listen on, 0 takes a free one.")
 @click.option(
     "--allow-remote", is_flag=True, help="Listen where others can reach it; they act with the bridge's password."

@@ -186,9 +186,7 @@ class _Report:
             if self.young:
                 out.print(f"directories without a row that changed just now (--older-than): {self.young:,}", **_PLAIN)
             if external:
-                out.print(
-                    f"external tables and partitions outside the roots, which is no fault: {external:,}", **_PLAIN
-                )
+                out.print(f"external tables and partitions outside the roots, which is allowed: {external:,}", **_PLAIN)
             if not self._counts:
                 out.print("nothing found", style="green", **_PLAIN)
         if not self._is_clean:

@@ -14,7 +14,7 @@ def new_password(name: str, *, from_stdin: bool) -> str:
     if from_stdin:
         return sys.stdin.readline().rstrip("\r\n")
     if not sys.stdin.isatty():
-        fail("there is no terminal to ask for the password", "use --password-stdin")
+        fail("the password cannot be asked for without a terminal", "use --password-stdin")
     password: str = click.prompt(f"New password of {name}", hide_input=True, confirmation_prompt=True)
     return password
 
@@ -34,14 +34,14 @@ def remove(path: Path, name: str) -> None:
     except UserFileError as error:
         fail(str(error))
     if not was_there:
-        fail(f"there is no user {name} in {path}")
+        fail(f"{path} has no user {name}")
     out.print(f"{name} removed", highlight=False, markup=False)
 
 
 def print_users(path: Path) -> None:
     if not path.exists():
         fail(
-            f"there is no password file {path}",
+            f"the password file {path} does not exist",
             "the first `hms-gateway serve` or `user add` with this --data-dir makes it",
         )
     try:

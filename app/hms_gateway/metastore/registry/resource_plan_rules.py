@@ -354,7 +354,7 @@ def _moved(full: WMFullResourcePlan, old: str, new: str) -> WMFullResourcePlan:
 def _new_path(full: WMFullResourcePlan, path: str | None) -> str:
     new = normalize(required(path, "path of the pool"))
     if not all(new.split(".")):
-        raise InvalidObjectException(f"{shown(new)} is no path of a pool")
+        raise InvalidObjectException(f"{shown(new)} is not the path of a pool")
     paths = {pool.poolPath for pool in full.pools or ()}
     if new in paths:
         raise AlreadyExistsException(f"Pool already exists: {shown(new)}")
@@ -392,7 +392,7 @@ def _entity(mapping: WMMapping) -> tuple[str, str]:
     kind = required(mapping.entityType, "type of the entity").strip().upper()
     name = required(mapping.entityName, "name of the entity")
     if kind not in _ENTITY_TYPES:
-        raise InvalidObjectException(f"{shown(kind)} is no type of an entity: USER, GROUP or APPLICATION")
+        raise InvalidObjectException(f"{shown(kind)} is not a type of entity: USER, GROUP or APPLICATION")
     if not name:
         raise InvalidObjectException("the name of an entity must not be empty")
     return kind, name

@@ -219,7 +219,7 @@ def _status(number: int | None) -> WMResourcePlanStatus | None:
     try:
         return None if number is None else WMResourcePlanStatus(number)
     except ValueError:
-        raise MetaException(f"{number} is no status of a resource plan") from None
+        raise MetaException(f"{number} is not a status of a resource plan") from None
 
 
 def _missing(name: str | None, ns: str | None) -> str:

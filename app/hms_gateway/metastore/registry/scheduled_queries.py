@@ -54,7 +54,7 @@ class ScheduledQueryService:
         elif kind == ScheduledQueryMaintenanceRequestType.DROP:
             self._store.write(lambda tx: tx.schedules.delete(_load(tx, given.scheduleKey).schedule_id))
         else:
-            raise MetaException(f"{kind} is no kind of maintenance")
+            raise MetaException(f"{kind} is not a kind of maintenance")
 
     def get(self, key: ScheduledQueryKey | None) -> ScheduledQuery:
         """Raises NoSuchObjectException, MetaException."""
@@ -88,7 +88,7 @@ class ScheduledQueryService:
         try:
             state = QueryState(required(given.state, "state"))
         except ValueError:
-            raise MetaException(f"{given.state} is no state of a query") from None
+            raise MetaException(f"{given.state} is not a state of a query") from None
         if state in (QueryState.INITED, QueryState.AUTO_DISABLED):
             raise InvalidOperationException(f"invalid state: {state.name}")
         now = self._clock.seconds()

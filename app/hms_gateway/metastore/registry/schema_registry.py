@@ -171,7 +171,7 @@ class SchemaRegistryService:
         try:
             known = SchemaVersionState(required(state, "state"))
         except ValueError:
-            raise MetaException(f"{state} is no state of a schema version") from None
+            raise MetaException(f"{state} is not a state of a schema version") from None
 
         def work(tx: Transaction) -> None:
             found, version = _load_version(tx, which)

@@ -37,7 +37,7 @@ class CommitMarks:
         def set_parameter(tx: Transaction) -> None:
             found = tx.table_with_id(mark.tableId or 0)
             if found is None:
-                raise MetaException(f"there is no table with the id {mark.tableId}")
+                raise MetaException(f"no table has the id {mark.tableId}")
             before = found.table
             after = with_parameters(before, {**(before.parameters or {}), key: value})
             tx.update_table(found.table_id, found.database_id, after)

@@ -65,7 +65,7 @@ class MysqlVersionWatch:
             return None
         row = packets[_ROW]
         if not row or row[0] == _END:
-            raise StoreUnavailable("the database did not tell its newest event")
+            raise StoreUnavailable("the database did not return its newest event")
         return EventId(int(row[1 : 1 + row[0]]))
 
     def close(self) -> None:

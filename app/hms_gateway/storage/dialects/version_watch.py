@@ -73,7 +73,7 @@ def open_watch(engine: Engine, url: URL) -> PostgresVersionWatch:
 def _version_in(result: pq.abc.PGresult) -> EventId:
     value = result.get_value(0, 0) if result.status == pq.ExecStatus.TUPLES_OK else None
     if value is None:
-        raise StoreUnavailable("the database did not tell its newest event")
+        raise StoreUnavailable("the database did not return its newest event")
     return EventId(int(value))
 
 

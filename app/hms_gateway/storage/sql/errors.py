@@ -41,7 +41,7 @@ _SQLITE_UNAVAILABLE: Final = {
     "SQLITE_READONLY": "it cannot be written",
     "SQLITE_NOMEM": "there is not enough memory",
 }
-_SQLITE_BROKEN: Final = {"SQLITE_NOTADB": "it is no SQLite database", "SQLITE_CORRUPT": "it is damaged"}
+_SQLITE_BROKEN: Final = {"SQLITE_NOTADB": "it is not a SQLite database", "SQLITE_CORRUPT": "it is damaged"}
 _DETAIL_CHARACTERS_MAX: Final = 500
 _AGAIN: Final = "the database asked to run the transaction again"
 _BUSY: Final = "another process has been changing the catalog for too long"

@@ -283,7 +283,9 @@ class _Translator:
     def _count(self, conditions: int) -> None:
         self._conditions += conditions
         if self._conditions > CONDITIONS_MAX:
-            raise StoreError(f"a filter of more than {CONDITIONS_MAX} conditions besides equality cannot be evaluated")
+            raise StoreError(
+                f"a filter of more than {CONDITIONS_MAX} conditions other than equality cannot be evaluated"
+            )
 
 
 def _text(operand: str) -> ColumnElement[str]:

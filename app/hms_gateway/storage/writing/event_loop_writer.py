@@ -298,7 +298,7 @@ def _tell(jobs: Sequence[Job], outcomes: Sequence[Outcome | None]) -> list[Job]:
         try:
             job.outcome.done(result_of(job, outcome))
         except Exception:
-            _log.exception("an outcome could not be told")
+            _log.exception("an outcome could not be delivered")
     return left
 
 

@@ -57,7 +57,7 @@ def tell(jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
             deliver(told)
         except Exception:
             # Whoever waited is gone with its event loop; the others are not.
-            _log.warning("%s outcomes could not be told", len(told), exc_info=True)
+            _log.warning("%s outcomes could not be delivered", len(told), exc_info=True)
 
 
 def result_of(job: Job, outcome: Outcome) -> Result:

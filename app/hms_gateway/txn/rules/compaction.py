@@ -128,7 +128,7 @@ def moved(entry: Compaction | None, compaction_id: int, state: CompactionState, 
     given to another worker since.
     """
     if entry is None:
-        raise MetaException(f"there is no compaction {compaction_id}")
+        raise MetaException(f"compaction {compaction_id} does not exist")
     if entry.state not in _FROM[state]:
         raise MetaException(
             f"compaction {compaction_id} is {STATE_TEXTS[entry.state]} and cannot become {STATE_TEXTS[state]}"

@@ -152,7 +152,7 @@ def dynamic_operation(operation_type: int | None) -> Operation:
     if operation_type in (None, DataOperationType.UNSET):
         return Operation.UPDATE
     if operation_type == DataOperationType.NO_TXN:
-        raise MetaException("partitions are added by a transaction: NO_TXN is no operation of one")
+        raise MetaException("partitions are added by a transaction: NO_TXN is not an operation of a transaction")
     return OPERATIONS[_known_operation(operation_type)]
 
 

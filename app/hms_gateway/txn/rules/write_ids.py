@@ -91,7 +91,7 @@ def parse_valid_txns(text: str | None) -> ValidIds:
         return EVERYTHING
     parts = text.strip().split(":")
     if len(parts) < 2:
-        raise InvalidList(f"{_shown(text)} is no list of valid transactions")
+        raise InvalidList(f"{_shown(text)} is not a list of valid transactions")
     if len(parts) == 4:
         return _ids(text, parts[0], parts[2], parts[3])
     oldest_open = _number(text, parts[1])
@@ -107,7 +107,7 @@ def parse_valid_write_ids(text: str) -> ValidWriteIds:
     """`db.tbl:hwm:minOpen:open:aborted`, with or without ranges. Raises InvalidList."""
     parts = text.strip().split(":")
     if len(parts) < 3 or len(parts) > 5:
-        raise InvalidList(f"{_shown(text)} is no list of valid write ids")
+        raise InvalidList(f"{_shown(text)} is not a list of valid write ids")
     table, high_water_mark, _, open_ids, aborted_ids = (*parts, "", "")[:5]
     return ValidWriteIds(None if table == "null" else table, _ids(text, high_water_mark, open_ids, aborted_ids))
 
@@ -273,7 +273,7 @@ def _listed(text: str, ids: str) -> Iterator[int]:
 
 def _number(text: str, digits: str) -> int:
     if not (digits.isascii() and digits.isdigit()) or len(digits) > 19 or int(digits) > ID_MAX:
-        raise InvalidList(f"{_shown(text)} is no list of ids: {_shown(digits)} is no id")
+        raise InvalidList(f"{_shown(text)} is not a list of ids: {_shown(digits)} is not an id")
     return int(digits)
 
 

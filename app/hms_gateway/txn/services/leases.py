@@ -104,7 +104,7 @@ class LeaseService:
             return self._wait(request, found)
         if ticket is not None:
             self.abandon(ticket)
-        raise LeaseAlreadyExistsException(f"{found.claim.target}: {found.obstacle} is in the way")
+        raise LeaseAlreadyExistsException(f"{found.claim.target} conflicts with {found.obstacle}")
 
     def abandon(self, ticket: Ticket) -> None:
         """Nobody waits any more for the request with this ticket; those who stood behind it may go on."""
@@ -148,7 +148,7 @@ class LeaseService:
         except TooLong as error:
             raise ExceedsMaxLeaseTimeException(str(error)) from error
         if isinstance(outcome, Conflict):
-            text = f"{outcome.claim.target} cannot become exclusive: {outcome.obstacle} is in the way"
+            text = f"{outcome.claim.target} cannot become exclusive: it conflicts with {outcome.obstacle}"
             raise InvalidArgumentsException(text)
         return outcome.end_ms // _MILLISECONDS
 
@@ -173,10 +173,10 @@ class LeaseService:
     def force_drop(self, user: str, objects: Sequence[LeaseObject]) -> None:
         """Take the objects, and all that lies in them, away from whoever holds them; no objects means everything.
 
-        Raises InvalidArgumentsException, and MetaException for a user who is no administrator.
+        Raises InvalidArgumentsException, and MetaException for a user who is not an administrator.
         """
         if user not in self._settings.administrators:
-            raise MetaException(f"user {user} is no administrator: only those may drop the leases of others")
+            raise MetaException(f"user {user} is not an administrator and may not drop other users' leases")
         targets = self._targets(objects)
 
         def work(leases: LeaseWrites) -> None:

@@ -119,7 +119,7 @@ class LockService:
     def force_release(self, user: str, lock_id: int, reason: str | None = None) -> list[ShownLock]:
         """As `release`, for administrators. Raises NoSuchLockException, and MetaException for other users."""
         if user not in self._settings.administrators:
-            raise MetaException(f"user {user} is no administrator: only those may release the locks of others")
+            raise MetaException(f"user {user} is not an administrator and may not release other users' locks")
         return self.release(lock_id, reason or f"its locks were released by administrator {user}")
 
     def release(self, lock_id: int, reason: str) -> list[ShownLock]:

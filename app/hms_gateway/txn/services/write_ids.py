@@ -61,7 +61,7 @@ class WriteIdService:
                 return {}
             first = min(replicated.write_ids.values())
             if first < 1 or first > _SEED_MAX:
-                raise MetaException(f"{first} is no write id")
+                raise MetaException(f"{first} is not a write id")
             if (txns.last_write_id(table) or 0) < first - 1:
                 txns.set_last_write_id(table, first - 1)
             return _allocate(txns, table, list(local.values()), again=False)
@@ -79,7 +79,7 @@ class WriteIdService:
             if txns.last_write_id(table) is not None:
                 raise MetaException(f"The initial WriteId of {table} is set already")
             if not 0 <= seed_id <= _SEED_MAX:
-                raise MetaException(f"{seed_id} is no write id to begin with")
+                raise MetaException(f"{seed_id} is not a write id to begin with")
             txns.set_last_write_id(table, seed_id)
 
         self._write(work)
@@ -112,7 +112,7 @@ class WriteIdService:
         exceptions = [number for number in wanted.exceptions if number <= wanted.high_water_mark]
         self._check_count(len(exceptions))
         if wanted.high_water_mark > _SEED_MAX:
-            raise MetaException(f"{wanted.high_water_mark} is no write id to begin with")
+            raise MetaException(f"{wanted.high_water_mark} is not a write id to begin with")
 
         def work(txns: TxnWrites) -> None:
             if txns.last_write_id(table) is not None:
