@@ -78,6 +78,8 @@ class Uncounted:
 
     def established(self, protocol: BoundedHttpProtocol) -> None: ...
 
+    def claim(self, user: str) -> None: ...
+
     def timed_out(self) -> None: ...
 
     def lost(self) -> None: ...
@@ -94,6 +96,8 @@ class Sink(asyncio.Transport):
     def write(self, data: bytes) -> None:  # type: ignore[override]
         self.count += 1
         self.last = data
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None: ...
 
     def is_closing(self) -> bool:
         return False

@@ -23,7 +23,7 @@ def test_half_uploads_of_one_user_leave_room_for_others():
             with contextlib.suppress(OSError):
                 upload.sendall(post(b"[" + b" " * MIB, length=32 * MIB))
         until(lambda: server.metrics.limited["body_memory_bytes_per_user_max"] >= 30)
-        assert server.endpoint.bodies.memory.taken <= 8 * MIB
+        assert server.bodies.memory.taken <= 8 * MIB
         with server.connect() as small:
             small.sendall(post(CALL))
             assert read_response(small)[2] == ANSWER
@@ -37,7 +37,7 @@ def test_the_number_of_uploads_of_one_user_is_bounded():
     user = Anybody("mallory")
     limits = Limits(uploads_per_user_max=3)
     with running(authenticator=user, limits=limits) as server, contextlib.ExitStack() as stack:
-        uploads = server.endpoint.bodies.uploads
+        uploads = server.bodies.uploads
         for number in range(5):
             upload = stack.enter_context(server.connect())
             upload.sendall(post(b"[" + b" " * 100_000, length=32 * MIB))

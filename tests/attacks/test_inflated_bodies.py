@@ -61,7 +61,7 @@ def test_bodies_that_inflate_at_once_are_bounded_together():
         # Each of eight was given up with the piece that was too much.
         each = 3 * MIB + request_body.INFLATED_PIECE_BYTES + UNCOUNTED_BYTES
         assert Watched.made <= 8 * each < 8 * len(BOMB)
-        assert server.endpoint.bodies.memory.taken == 0
+        assert server.bodies.memory.taken == 0
         assert send(server, compressed(CALL)) == (200, ANSWER)
 
 

@@ -100,23 +100,6 @@ def test_an_event_drops_what_was_read_from_the_thing_it_changed(method, values, 
     assert cache.lookup(key(method, *values)) == (None if is_dropped else b"reply")
 
 
-def test_what_is_current_is_told_at_once_where_that_takes_no_waiting():
-    log = Log()
-    cache = ReplyCache(log, Limits())
-    remember(cache, "get_table", "sales", "orders")
-    assert cache.current(key("get_table", "sales", "orders")) == b"reply"
-    log.append("ALTER_TABLE", "sales", "orders")
-    assert cache.current(key("get_table", "sales", "orders")) is None
-
-
-def test_where_only_a_query_can_tell_nothing_is_told_at_once():
-    log = Log(asks_the_database=True)
-    cache = ReplyCache(log, Limits())
-    remember(cache, "get_table", "sales", "orders")
-    assert cache.current(key("get_table", "sales", "orders")) is None
-    assert log.reads == 0
-
-
 @pytest.mark.parametrize(("forgotten", "is_dropped"), [(0, False), (1, False), (2, True), (3, True)])
 def test_events_that_expired_unseen_may_have_been_about_anything(forgotten, is_dropped):
     log = Log()

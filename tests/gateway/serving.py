@@ -16,11 +16,14 @@ from msgspec.structs import replace
 
 from hms_gateway.gateway.access_log import AccessLog
 from hms_gateway.gateway.application import Gateway
+from hms_gateway.gateway.asgi_endpoint import AsgiEndpoint
+from hms_gateway.gateway.body_shares import BodyShares
 from hms_gateway.gateway.cors import CrossOrigin
 from hms_gateway.gateway.endpoint import Endpoint
 from hms_gateway.gateway.identity import Identity
 from hms_gateway.gateway.metrics import Metrics
 from hms_gateway.gateway.open_files import bounded_connections
+from hms_gateway.gateway.proxies import Proxies
 from hms_gateway.gateway.server import Server, ServerOptions
 from hms_gateway.rpc.processor import Reply
 from hms_gateway.runtime.limits import Limits
@@ -82,13 +85,12 @@ class Anybody:
 class FakeCache:
     """Knows some replies; remembers what it is asked to.
 
-    It tells what it knows at once, only when it is awaited, or a little later to whoever can be called back.
+    It answers at once, or only when it is awaited.
     """
 
-    def __init__(self, known=None, awaitable=False, later=False) -> None:
+    def __init__(self, known=None, awaitable=False) -> None:
         self.known = known or {}
-        self.awaitable = awaitable or later
-        self.later = later
+        self.awaitable = awaitable
         self.remembered = []
 
     def ticket(self):
@@ -99,20 +101,10 @@ class FakeCache:
         if not self.awaitable:
             return found
 
-        async def later():
-            return found
-
-        return later()
-
-    def current(self, key):
-        return None if self.awaitable else self.known.get(key)
-
-    def when_current(self, key, found):
-        if not self.later or key not in self.known:
-            return False
         loop = asyncio.get_running_loop()
-        loop.call_soon(lambda: loop.call_soon(lambda: found(self.known[key])))
-        return True
+        answer = loop.create_future()
+        loop.call_soon(answer.set_result, found)
+        return answer
 
     def remember(self, key, arguments, payload, ticket):
         self.remembered.append((key, payload, ticket))
@@ -124,13 +116,21 @@ class Running:
 
     port: int
     server: Server
-    endpoint: Endpoint
+    asgi_endpoint: AsgiEndpoint
     metrics: Metrics
     log: io.StringIO
     thread: threading.Thread
     scheme: str = "http"
     path: str = PATH
     stopped: list[str] = field(default_factory=list)
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return self.asgi_endpoint.endpoint
+
+    @property
+    def bodies(self) -> BodyShares:
+        return self.asgi_endpoint.bodies
 
     @property
     def url(self) -> str:
@@ -177,11 +177,12 @@ def running(
     idle_seconds_max: float = PATIENCE_SECONDS,
     drain_idle_seconds: float = 0.0,
     is_proxy: Callable[[str], bool] = lambda address: False,
+    proxies: Proxies | None = None,
     write_stall_seconds_max: float = 60.0,
     **endpoint_options: object,
 ) -> Iterator[Running]:
     """Serve in a thread until the end of the block."""
-    limits = limits or Limits()
+    limits, proxies = limits or Limits(), proxies or Proxies()
     limits = replace(limits, drain_seconds_max=min(limits.drain_seconds_max, PATIENCE_SECONDS))
     log = io.StringIO()
     access_log = AccessLog(stream=log)
@@ -192,16 +193,30 @@ def running(
         processor=processor or CannedProcessor(),
         cache=cache,
         authenticator=authenticator or Anybody(),
+        proxies=proxies,
         limits=limits,
         metrics=metrics,
         access_log=access_log,
+        **endpoint_options,
+    )
+    asgi_endpoint = AsgiEndpoint(
+        endpoint,
+        limits=limits,
+        metrics=metrics,
+        bodies=BodyShares(limits),
         cross_origin=CrossOrigin(origins),
         write_stall_seconds_max=write_stall_seconds_max,
-        **endpoint_options,
     )
     on_stop = (access_log.close, lambda: stopped.append("stopped"))
     connections = bounded_connections(limits, metrics)
-    gateway = Gateway(endpoint, path=PATH, metrics=metrics, connections=connections, ready=ready, on_stop=on_stop)
+    gateway = Gateway(
+        asgi_endpoint,
+        path=PATH,
+        metrics=metrics,
+        connections=connections,
+        ready=ready,
+        on_stop=on_stop,
+    )
     ports: queue.SimpleQueue[int] = queue.SimpleQueue()
     options = ServerOptions(
         tls=tls,
@@ -217,7 +232,7 @@ def running(
     thread.start()
     port = ports.get(timeout=PATIENCE_SECONDS)
     scheme = "http" if tls is None else "https"
-    it = Running(port, server, endpoint, metrics, log, thread, scheme, stopped=stopped)
+    it = Running(port, server, asgi_endpoint, metrics, log, thread, scheme, stopped=stopped)
     try:
         yield it
     finally:

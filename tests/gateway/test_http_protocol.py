@@ -5,13 +5,18 @@ import gc
 import io
 from weakref import ref
 
+import pytest
+
 from hms_gateway.gateway.access_log import AccessLog
 from hms_gateway.gateway.application import Gateway
+from hms_gateway.gateway.asgi_endpoint import AsgiEndpoint
+from hms_gateway.gateway.body_shares import BodyShares
 from hms_gateway.gateway.cors import CrossOrigin
 from hms_gateway.gateway.endpoint import Endpoint
 from hms_gateway.gateway.http_protocol import BoundedHttpProtocol
 from hms_gateway.gateway.metrics import Metrics
 from hms_gateway.gateway.open_files import bounded_connections
+from hms_gateway.gateway.proxies import Proxies
 from hms_gateway.gateway.server import Server, ServerOptions
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.wire import make_codecs
@@ -76,14 +81,28 @@ def connected() -> tuple[BoundedHttpProtocol, MemoryTransport]:
         processor=CannedProcessor(),
         cache=FakeCache(KNOWN),
         authenticator=Anybody(),
+        proxies=Proxies(),
         limits=limits,
         metrics=metrics,
         access_log=log,
+    )
+    asgi_endpoint = AsgiEndpoint(
+        endpoint,
+        limits=limits,
+        metrics=metrics,
+        bodies=BodyShares(limits),
         cross_origin=CrossOrigin(()),
+        write_stall_seconds_max=60.0,
     )
     log.close()
     connections = bounded_connections(limits, metrics)
-    gateway = Gateway(endpoint, path=PATH, metrics=metrics, connections=connections, ready=lambda: None)
+    gateway = Gateway(
+        asgi_endpoint,
+        path=PATH,
+        metrics=metrics,
+        connections=connections,
+        ready=lambda: None,
+    )
     server = Server(gateway, ServerOptions(), limits)
     server.config.load()
     protocol, transport = BoundedHttpProtocol(server.config, server.server_state, {}, Uncounted()), MemoryTransport()
@@ -144,18 +163,21 @@ def test_a_call_waits_for_its_turn_behind_one_that_is_being_answered():
     asyncio.run(scenario())
 
 
-def test_nothing_of_an_answered_request_waits_for_the_garbage_collector():
+@pytest.mark.parametrize("in_cycle", [False, True])
+def test_nothing_of_an_answered_request_waits_for_the_garbage_collector(in_cycle):
     async def scenario() -> None:
         protocol, transport = connected()
+        if in_cycle:
+            protocol.config.whole_body_bytes_max = -1
         answered = []
         for number in range(1, 4):
             protocol.data_received(post(b'[1,"shutdown",4,1,{}]'))
-            answered.append(ref(protocol.cycle))
+            answered.append(ref(protocol.cycle if in_cycle else protocol._pending[0]))
             while b"".join(transport.written).count(b"HTTP/1.1 200 OK") < number:
                 await asyncio.sleep(0)
         await settled()
-        # The connection keeps the last one.
-        assert [cycle() is None for cycle in answered] == [True, True, False]
+        # The connection keeps the last cycle.
+        assert [it() is None for it in answered] == [True, True, not in_cycle]
         protocol.connection_lost(None)
 
     gc.disable()

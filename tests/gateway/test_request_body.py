@@ -76,7 +76,7 @@ def test_a_client_that_leaves_inside_its_body_is_forgotten(server):
 def test_bodies_together_are_bounded():
     limits = Limits(body_memory_bytes_max=300_000, body_memory_bytes_per_user_max=225_000)
     with running(limits=limits) as server:
-        memory = server.endpoint.bodies.memory
+        memory = server.bodies.memory
         connections = [server.connect() for _ in range(2)]
         for connection in connections:
             connection.sendall(post(b"[" + b" " * (99_999 + UNCOUNTED_BYTES), length=1_000_000))

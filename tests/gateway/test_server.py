@@ -74,7 +74,7 @@ def serve(secondary_listener: RecordedListener, listener: socket.socket) -> None
     """A server with another listener, until its first call of `on_listening`, which stops it."""
     with running() as other:
         gateway = Gateway(
-            other.endpoint,
+            other.asgi_endpoint,
             path=PATH,
             metrics=other.metrics,
             connections=other.server._gateway.connections,

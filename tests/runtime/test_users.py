@@ -15,7 +15,7 @@ USERS = {
         "storage.writing.writer",
         "storage.writing.store",
         "storage.writing.jobs",
-        "gateway.call_answers",
+        "gateway.dispatcher",
     },
     "call_keys": {
         "rpc.repeatable",

@@ -7,7 +7,7 @@ Learning the newest event costs a `PRAGMA data_version` on SQLite. On other data
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol, TypeAlias
 
 from hms_gateway.cache.freshness import Freshness, VersionWatch
@@ -73,31 +73,20 @@ class ReplyCache:
         """Taken before a reply is read and handed to `remember` with it."""
         return self._shift + self._version
 
-    def lookup(self, key: ReplyKey) -> bytes | Awaitable[bytes | None] | None:
-        """The encoded result for `key` if it is known and current."""
+    def lookup(self, key: ReplyKey) -> "bytes | asyncio.Future[bytes | None] | None":
+        """The encoded result for `key` if it is known and current.
+
+        Without a data version the question is put at once, and its answer has to be awaited.
+        """
         if key not in self._entries:
             return None
-        return self.current(key) if self._is_watched else self._lookup_after_refresh(key)
-
-    def current(self, key: ReplyKey) -> bytes | None:
-        """As `lookup`, but None too where finding out takes waiting, as it does without a data version."""
-        if not self._is_watched or key not in self._entries:
-            return None
+        if not self._is_watched:
+            return self._lookup_after_refresh(key)
         data_version = self._feed.data_version()
         if data_version != self._data_version:
             self._apply(self._feed.changes_since(self._version))
             self._data_version = data_version
         return self._get(key)
-
-    def when_current(self, key: ReplyKey, found: Callable[[bytes | None], None]) -> bool:
-        """Where `current` cannot tell: call `found` with what `lookup` would give, None too when finding out failed.
-
-        False, and `found` is not called, when `key` is not known or `current` can tell.
-        """
-        if self._is_watched or key not in self._entries:
-            return False
-        self._freshness.refresh(lambda error: found(None if error is not None else self._get(key)))
-        return True
 
     def close(self) -> None:
         """Give the connection back that watches the database."""
@@ -125,7 +114,7 @@ class ReplyCache:
         self._entries.move_to_end(key)
         return entry[0]
 
-    async def _lookup_after_refresh(self, key: ReplyKey) -> bytes | None:
+    def _lookup_after_refresh(self, key: ReplyKey) -> "asyncio.Future[bytes | None]":
         found: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
 
         def done(error: Exception | None) -> None:
@@ -137,7 +126,7 @@ class ReplyCache:
                 found.set_result(self._get(key))
 
         self._freshness.refresh(done)
-        return await found
+        return found
 
     def _apply(self, events: Sequence[StoredEvent]) -> None:
         if events and events[0].event_id > self._version + 1:

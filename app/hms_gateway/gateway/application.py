@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from hms_gateway.gateway.endpoint import Endpoint
+from hms_gateway.gateway.asgi_endpoint import AsgiEndpoint
 from hms_gateway.gateway.header_rules import check_headers
 from hms_gateway.gateway.identity import RequestHead
 from hms_gateway.gateway.metrics import Metrics
@@ -47,7 +47,7 @@ class Gateway:
 
     def __init__(
         self,
-        endpoint: Endpoint,
+        asgi_endpoint: AsgiEndpoint,
         *,
         path: str,
         metrics: Metrics,
@@ -63,7 +63,8 @@ class Gateway:
         self._secondary_listener = secondary_listener
         self._is_secondary_listening = False
         self._listener_stopping: asyncio.Task[None] | None = None
-        self._endpoint = endpoint
+        self.asgi_endpoint = asgi_endpoint
+        self.endpoint = asgi_endpoint.endpoint
         self._on_stop = on_stop
         self._path = path
         self._dialects = {
@@ -71,7 +72,12 @@ class Gateway:
             f"{path.rstrip('/')}/": Dialect.HIVE_2_3,
             **dict.fromkeys(HIVE_4_PATHS, Dialect.HIVE_4),
         }
-        self.direct_answers = endpoint.direct_answers(self._dialects)
+        # As they are in a request line, so only those that are written there without escapes.
+        self.dialect_of_url = {
+            path.encode(): dialect
+            for path, dialect in self._dialects.items()
+            if path.isascii() and not set("%?#") & set(path)
+        }
         self._ready = ready
         self._is_stopping = False
 
@@ -81,7 +87,7 @@ class Gateway:
             if dialect is None:
                 await self._page(scope, receive, send)
             else:
-                await self._endpoint(scope, receive, send, dialect)
+                await self.asgi_endpoint(scope, receive, send, dialect)
         elif scope["type"] == "lifespan":
             await self._lifespan(receive, send)
 
@@ -117,7 +123,7 @@ class Gateway:
     def stop_being_ready(self) -> None:
         """Make /readyz say no, so that load balancers look elsewhere while calls in flight finish."""
         self._is_stopping = True
-        self._endpoint.calls.stop_waiting()
+        self.endpoint.calls.stop_waiting()
         if self._secondary_listener is not None and self._is_secondary_listening:
             self._is_secondary_listening = False
             self._listener_stopping = asyncio.get_running_loop().create_task(self._secondary_listener.stop())
@@ -132,7 +138,7 @@ class Gateway:
         await send({"type": "lifespan.shutdown.complete"})
 
     def _close(self) -> None:
-        for close in (self._endpoint.calls.close, *self._on_stop):
+        for close in (self.endpoint.calls.close, *self._on_stop):
             try:
                 close()
             except Exception:

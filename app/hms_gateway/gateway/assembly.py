@@ -9,10 +9,11 @@ import msgspec
 from hms_gateway.cache import ReplyCache
 from hms_gateway.gateway.access_log import AccessLog
 from hms_gateway.gateway.application import Gateway, SecondaryListener
+from hms_gateway.gateway.asgi_endpoint import AsgiEndpoint
 from hms_gateway.gateway.authentication import ACCEPTED, BasicAuthenticator
 from hms_gateway.gateway.body_shares import BodyShares
-from hms_gateway.gateway.call_answers import CallAnswers
 from hms_gateway.gateway.cors import CrossOrigin
+from hms_gateway.gateway.dispatcher import Dispatcher
 from hms_gateway.gateway.endpoint import Endpoint
 from hms_gateway.gateway.identity import Authenticator
 from hms_gateway.gateway.metrics import Metrics
@@ -39,7 +40,7 @@ FIRST_USER = "admin"
 class EdgeComponents(msgspec.Struct, frozen=True):
     """The parts of the edge that a secondary listener of the same process shares with it."""
 
-    calls: CallAnswers
+    calls: Dispatcher
     cache: ReplyCache | None
     authenticator: Authenticator
     metrics: Metrics
@@ -181,24 +182,31 @@ def build_gateway(
         processor=processor,
         cache=cache,
         authenticator=authenticator,
+        proxies=build_proxies(settings),
         limits=settings.limits,
         metrics=metrics,
         access_log=access_log,
-        cross_origin=CrossOrigin(settings.cors_origins),
-        proxies=build_proxies(settings),
         releases=releases,
         threads=settings.threads,
         streams_max=settings.streams_max,
         call_seconds_max=settings.call_seconds_max,
+    )
+    bodies = BodyShares(settings.limits)
+    asgi_endpoint = AsgiEndpoint(
+        endpoint,
+        limits=settings.limits,
+        metrics=metrics,
+        bodies=bodies,
+        cross_origin=CrossOrigin(settings.cors_origins),
         write_stall_seconds_max=settings.write_stall_seconds_max,
     )
     closing = [authenticator.close, *on_stop]
     if access_log is not None:
         closing.append(access_log.close)
     connections = bounded_connections(settings.limits, metrics)
-    edge = EdgeComponents(endpoint.calls, cache, authenticator, metrics, access_log, connections, endpoint.bodies)
+    edge = EdgeComponents(endpoint.calls, cache, authenticator, metrics, access_log, connections, bodies)
     return Gateway(
-        endpoint,
+        asgi_endpoint,
         path=settings.path,
         metrics=metrics,
         connections=connections,

@@ -1,51 +1,35 @@
-"""The Thrift endpoint: an HTTP request becomes a message and a Call, the reply becomes an HTTP response.
+"""The one path of a request: sender, message, cache, call, response, record, each once and without any I/O.
 
-A plain ASGI callable, because routing and request objects would halve the calls per second. What is answered when is
-clients §10, row by row. A call that the reply cache can answer never leaves the event loop.
+`http_protocol` and `asgi_endpoint` bring requests here and send the responses. Every step goes on to the next at once
+where it can, so a cached reply is made while the request is parsed; where a step has to wait, the rest of the path is
+handed back as a coroutine. What is answered when is clients §10, row by row.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 
 import structlog
 
-from hms_gateway.cache import ReplyCache, ReplyKey
+from hms_gateway.cache import ReplyCache
 from hms_gateway.gateway.access_log import AccessLog, AccessRecord
-from hms_gateway.gateway.body_shares import BodyShare, BodyShares
-from hms_gateway.gateway.call_answers import Begun, CallAnswers
-from hms_gateway.gateway.calls import Answered
-from hms_gateway.gateway.cors import ALLOWED_METHODS, CrossOrigin
-from hms_gateway.gateway.direct import BEGUN, CLAIM
-from hms_gateway.gateway.direct_answers import BegunCall, DirectAnswers
-from hms_gateway.gateway.exchange import TEXT, Exchange
-from hms_gateway.gateway.header_rules import check_headers
+from hms_gateway.gateway.dispatcher import Dispatcher
+from hms_gateway.gateway.exchange import Answer, Exchange, Pending, Response, settled
+from hms_gateway.gateway.failures import Failures
 from hms_gateway.gateway.identity import Authenticator, HeaderList, Identity
 from hms_gateway.gateway.metrics import Metrics
 from hms_gateway.gateway.proxies import Proxies
-from hms_gateway.gateway.refusals import NOT_TRIED, ClientGone, Refusals, Refused
-from hms_gateway.gateway.request_body import SLOW_BODY, BodyReader, Receive, Scope, Send
-from hms_gateway.gateway.requested_call import requested_call
+from hms_gateway.gateway.refusals import NOT_TRIED, ClientGone, Refused
+from hms_gateway.gateway.request_body import KEPT_BYTES_MAX, unescaped
 from hms_gateway.gateway.streaming import COMPRESSED_FROM_BYTES, StreamFailed, compress, compressed, enclosed
-from hms_gateway.rpc.call import Call, Dialect
-from hms_gateway.rpc.errors import Unavailable
-from hms_gateway.rpc.processor import MessageProcessor
+from hms_gateway.gateway.thread_runner import CompletedCall, InFlightCall
+from hms_gateway.rpc.call import Waiting
+from hms_gateway.rpc.processor import MessageProcessor, Reply
 from hms_gateway.rpc.releases import Releases
-from hms_gateway.rpc.repeatable import KeyReused
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Holder
-from hms_gateway.wire import (
-    ApplicationError,
-    ApplicationErrorType,
-    Codec,
-    Codecs,
-    Message,
-    MessageType,
-    NotThrift,
-    ProtocolError,
-)
-from hms_gateway.wire.errors import TApplicationException
+from hms_gateway.wire import Codec, Codecs, Message, MessageType
 
 GZIPPED: HeaderList = ((b"content-encoding", b"gzip"), (b"vary", b"accept-encoding"))
 COMPRESSED_IN_THREAD_BYTES = 256 * 1024
@@ -53,7 +37,6 @@ COMPRESSED_IN_THREAD_BYTES = 256 * 1024
 READ_IN_THREAD_BYTES = 256 * 1024
 # Replies to calls with longer arguments are not kept: looking for them would take longer than most answers.
 CACHED_ARGUMENTS_BYTES_MAX = 64 * 1024
-RETRY_SOON = NOT_TRIED
 
 # Looking up a member of an enumeration, and hashing one, costs more than what is done with these.
 _CALL = MessageType.CALL
@@ -63,7 +46,7 @@ _log = structlog.get_logger("hms_gateway.endpoint")
 
 
 class Endpoint:
-    """Answers POSTs of Thrift messages in every protocol that the codecs know."""
+    """Answers Thrift messages in every protocol that the codecs know. Used from the event loop's thread."""
 
     def __init__(
         self,
@@ -72,31 +55,25 @@ class Endpoint:
         processor: MessageProcessor,
         cache: ReplyCache | None,
         authenticator: Authenticator,
+        proxies: Proxies,
         limits: Limits,
         metrics: Metrics,
         access_log: AccessLog | None,
-        cross_origin: CrossOrigin,
-        proxies: Proxies | None = None,
         releases: Releases | None = None,
         threads: int = 32,
         streams_max: int = 100,
         call_seconds_max: float = 600.0,
-        write_stall_seconds_max: float = 60.0,
     ) -> None:
         self._codecs = codecs
-        self._content_types = {codec.name: codec.content_type.encode() for codec in codecs}
+        self._content_types: Mapping[str, bytes] = {codec.name: codec.content_type.encode() for codec in codecs}
         self._cache = cache
         self._authenticator = authenticator
+        self.proxies = proxies
         self._metrics = metrics
         self._access_log = access_log
-        self._cross_origin = cross_origin
-        self._proxies = proxies or Proxies()
         self._call_seconds_max = call_seconds_max
-        self._write_stall_seconds_max = write_stall_seconds_max
-        self._body_reader = BodyReader(limits)
-        self.bodies = BodyShares(limits)
-        self._refusals = Refusals(metrics)
-        self.calls = CallAnswers(
+        self._failures = Failures(codecs, self._content_types, metrics)
+        self.calls = Dispatcher(
             processor,
             limits,
             metrics,
@@ -106,63 +83,18 @@ class Endpoint:
             call_seconds_max=call_seconds_max,
         )
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send, dialect: Dialect) -> None:
-        """Answer one request. `dialect` belongs to the path it came by (design D2)."""
-        exchange = Exchange(
-            scope,
-            receive,
-            send,
-            proxies=self._proxies,
-            cross_origin=self._cross_origin,
-            write_stall_seconds_max=self._write_stall_seconds_max,
-        )
-        try:
-            self._check_head(exchange)
-            if scope["method"] == "POST":
-                await self._post(exchange, receive, dialect)
-            else:
-                await self._other_method(exchange)
-        except Refused as refused:
-            exchange.outcome = refused.reason
-            self._note(exchange, refused.limit)
-            await self._refuse(exchange, refused)
-        except ClientGone:
-            exchange.outcome = "client_gone"
-        except StreamFailed as error:
-            exchange.outcome = "stream_failed"
-            self._note(exchange, error.limit)
-            _log.error("reply not finished", method=exchange.method, request=exchange.request_id, exc_info=error)
-        finally:
-            self._record(exchange)
+    def answer_whole(self, exchange: Exchange, body: bytes) -> Answer:
+        """Answer a request whose body, in no content encoding, came with its head."""
+        exchange.bytes_in = len(body)
+        exchange.identity = self._authenticator.remembered(exchange.head)
+        if exchange.identity is None:
+            return self._answer_identified(exchange, body)
+        if exchange.claim is not None:
+            _claim_connection(exchange.claim, exchange.identity, body[:KEPT_BYTES_MAX])
+        return self.answer(exchange, body)
 
-    def direct_answers(self, dialects: Mapping[str, Dialect]) -> DirectAnswers:
-        """The short cut for calls on these paths that need neither ASGI nor a thread."""
-        return DirectAnswers(
-            dialects,
-            codecs=self._codecs,
-            cache=self._cache,
-            calls=self.calls,
-            call_seconds_max=self._call_seconds_max,
-            authenticator=self._authenticator,
-            proxies=self._proxies,
-            metrics=self._metrics,
-            access_log=self._access_log,
-        )
-
-    def _check_head(self, exchange: Exchange) -> None:
-        """Raises Refused for a request that is not decoded at all, right password or not."""
-        try:
-            check_headers(exchange.head, exchange.scope["http_version"])
-            self._cross_origin.check(exchange.head, exchange.scope["scheme"])
-        except Refused as refused:
-            self._metrics.authentication_refused(refused.reason)
-            raise
-
-    async def _post(self, exchange: Exchange, receive: Receive, dialect: Dialect) -> None:
-        begun: BegunCall | None = exchange.scope.get(BEGUN)
-        if begun is not None:
-            await self._finish(exchange, begun)
-            return
+    async def identify(self, exchange: Exchange) -> None:
+        """Find out who sends the request, and whose its connection is. Raises Refused."""
         head = exchange.head
         try:
             identity = self._authenticator.remembered(head) or await self._authenticator.authenticate(head)
@@ -170,235 +102,51 @@ class Endpoint:
             self._metrics.authentication_refused(refused.reason)
             raise
         exchange.identity = identity
-        _claim_connection(exchange.scope, identity.user)
-        holder = Holder(identity.user, self._proxies.share_of(identity.address))
-        with self.bodies.of(holder) as share:
-            await self._answer_body(exchange, receive, dialect, identity, holder, share)
+        if exchange.claim is not None:
+            _claim_connection(exchange.claim, identity)
 
-    async def _answer_body(
-        self,
-        exchange: Exchange,
-        receive: Receive,
-        dialect: Dialect,
-        identity: Identity,
-        holder: Holder,
-        share: BodyShare,
+    def holder(self, exchange: Exchange) -> Holder:
+        """Who holds what an identified request takes of the gateway."""
+        identity = exchange.identity
+        assert identity is not None
+        return Holder(identity.user, self.proxies.share_of(identity.address))
+
+    def answer(self, exchange: Exchange, body: bytes) -> Answer:
+        """Answer a request whose sender is known. Raises what `failure` makes a response of."""
+        if body[:1] == b"%":
+            body = unescaped(body, exchange.head)
+        exchange.codec = codec = self._codecs.sniff(body)
+        if len(body) >= READ_IN_THREAD_BYTES:
+            return self._answer_long(exchange, body)
+        return self._answer_message(exchange, codec.read_message(body))
+
+    async def conclude(
+        self, exchange: Exchange, answer: Answer, respond: Callable[[Response], Awaitable[None]]
     ) -> None:
-        """Read the body and answer it; until then it is counted."""
-        body = await self._body(exchange, receive, share)
+        """Have the response sent, whatever comes of the answer, and record it."""
         try:
-            codec = self._codecs.sniff(body)
-        except NotThrift as error:
-            raise Refused(400, str(error), reason="not_thrift") from None
-        try:
-            if len(body) < READ_IN_THREAD_BYTES:
-                message = codec.read_message(body)
-            else:
-                message = await asyncio.get_running_loop().run_in_executor(None, codec.read_message, body)
-        except ProtocolError as error:
-            await self._unreadable(exchange, codec, error)
-            return
-        del body
-        exchange.method = message.name
-        if not await self._answer_from_cache(exchange, codec, message, dialect):
-            call = requested_call(
-                identity, holder.address, dialect, exchange.headers, exchange.request_id, self._call_seconds_max
-            )
-            await self._answer(exchange, codec, message, call)
-
-    async def _body(self, exchange: Exchange, receive: Receive, share: BodyShare) -> bytes:
-        body = self._body_reader.arrived(exchange.scope)
-        if body is None:
-            body = await self._body_reader.read(exchange.headers, receive, share)
-        exchange.body_is_read = True
-        exchange.bytes_in = len(body)
-        if body[:1] == b"%" or b"content-encoding" in exchange.headers:
-            body = await self._body_reader.plain(body, exchange.head, share)
-        return body
-
-    async def _finish(self, exchange: Exchange, begun: BegunCall) -> None:
-        """Answer a request whose call is under way: it was read while it was received."""
-        exchange.identity = begun.identity
-        exchange.body_is_read = True
-        exchange.bytes_in = begun.bytes_in
-        exchange.method = begun.message.name
-        exchange.request_id = begun.call.request_id.encode("latin-1")
-        await self._answer(exchange, begun.codec, begun.message, begun.call, begun.reply)
-
-    async def _answer_from_cache(self, exchange: Exchange, codec: Codec, message: Message, dialect: Dialect) -> bool:
-        cache = self._cache
-        if cache is None or message.type is not _CALL or len(message.payload) > CACHED_ARGUMENTS_BYTES_MAX:
-            return False
-        try:
-            found = cache.lookup(_cache_key(codec, message, dialect))
-            if found is not None and not isinstance(found, bytes):
-                found = await found
-        except Exception as error:
-            # The call itself will tell the client what is wrong with the database.
-            _log.warning("reply cache not usable", problem=repr(error))
-            found = None
-        if found is None:
-            self._metrics.cache_misses += 1
-            return False
-        self._metrics.cache_hits += 1
-        exchange.cached = True
-        await self._send_whole(exchange, codec, message, _REPLY, found)
-        return True
-
-    async def _answer(
-        self, exchange: Exchange, codec: Codec, message: Message, call: Call, begun: Begun | None = None
-    ) -> None:
-        """Have the processor answer."""
-        ticket = 0 if self._cache is None else self._cache.ticket()
-        is_compressed = _accepts_gzip(exchange)
-        wrap = partial(_wrap, codec, message, is_compressed)
-        try:
-            answered = await self.calls.answer(codec, message, call, wrap, exchange.until_gone, begun)
-        except ClientGone:
-            raise
-        except Unavailable as error:
-            said = {"problem": str(error), "detail": error.detail}
-            _log.warning("call not possible", method=message.name, request=call.request_id, **said)
-            self._note(exchange, error.limit)
-            await self._failed(exchange, codec, message, 503, f"The metastore is not available: {error}", "unavailable")
-            return
-        except KeyReused as error:
-            await self._failed(exchange, codec, message, 422, error.message, "key_reused", headers=(), kind=error.type)
-            return
-        except ApplicationError as error:
-            exchange.outcome = error.type.name
-            await self._send_whole(exchange, codec, message, MessageType.EXCEPTION, _encoded(codec, error))
-            return
-        except Refused as refused:
-            self._note(exchange, refused.limit)
-            await self._failed(
-                exchange, codec, message, refused.status, refused.text, refused.reason, headers=refused.headers
-            )
-            return
-        except Exception:
-            _log.exception("call failed", method=message.name, request=call.request_id)
-            text = f"Internal error processing {message.name}"
-            await self._failed(exchange, codec, message, 500, text, "internal_error", headers=())
-            return
-        self._remember(answered, codec, message, call.dialect, ticket)
-        await self._send_answer(exchange, codec, message, answered, is_compressed)
-
-    def _remember(self, answered: Answered, codec: Codec, message: Message, dialect: Dialect, ticket: int) -> None:
-        reply = answered.reply
-        if self._cache is None or reply.outcome != "ok" or reply.type is not MessageType.REPLY:
-            return
-        if isinstance(reply.payload, bytes) and len(message.payload) <= CACHED_ARGUMENTS_BYTES_MAX:
-            self._cache.remember(_cache_key(codec, message, dialect), reply.arguments, reply.payload, ticket)
-
-    async def _send_answer(
-        self, exchange: Exchange, codec: Codec, message: Message, answered: Answered, is_compressed: bool
-    ) -> None:
-        reply = answered.reply
-        exchange.outcome = reply.outcome
-        if answered.stream is not None:
-            headers = GZIPPED if is_compressed else ()
-            await exchange.respond_stream(self._content_types[codec.name], answered.stream, headers)
-        elif reply.payload is None:
-            # Oneway: a body would make Node complain about a reply it did not ask for, 204 about the status.
-            await exchange.respond(200, self._content_types[codec.name], b"")
-        else:
-            assert isinstance(reply.payload, bytes)
-            await self._send_whole(exchange, codec, message, reply.type, reply.payload)
-
-    async def _send_whole(
-        self, exchange: Exchange, codec: Codec, message: Message, type: MessageType, payload: bytes
-    ) -> None:
-        before, after = codec.envelope(message.name, type, message.seqid)
-        body = before + payload + after
-        headers: HeaderList = ()
-        if len(body) >= COMPRESSED_FROM_BYTES and _accepts_gzip(exchange):
-            headers = GZIPPED
-            if len(body) < COMPRESSED_IN_THREAD_BYTES:
-                body = compress(body)
-            else:
-                body = await asyncio.get_running_loop().run_in_executor(None, compress, body)
-        await exchange.respond(200, self._content_types[codec.name], body, headers)
-
-    async def _unreadable(self, exchange: Exchange, codec: Codec, error: ProtocolError) -> None:
-        """An application exception: with HTTP 200 if it can be addressed, so that clients show it, else with 400."""
-        exchange.outcome = error.type.name
-        exchange.method = error.name or ""
-        is_addressed = error.name is not None and error.seqid is not None
-        if not is_addressed and codec.name != "tjson":
-            await exchange.respond(400, TEXT, _text(str(error)))
-            return
-        body = _exception_body(codec, error.name or "", error.seqid or 0, error)
-        await exchange.respond(200 if is_addressed else 400, self._content_types[codec.name], body)
-
-    async def _failed(
-        self,
-        exchange: Exchange,
-        codec: Codec,
-        message: Message,
-        status: int,
-        text: str,
-        outcome: str,
-        headers: HeaderList = RETRY_SOON,
-        kind: ApplicationErrorType = ApplicationErrorType.INTERNAL_ERROR,
-    ) -> None:
-        """A call that was read and not answered. JSON clients parse the body whatever the status is."""
-        exchange.outcome = outcome
-        if codec.name != "tjson" or message.type is MessageType.ONEWAY:
-            await exchange.respond(status, TEXT, _text(text), headers)
-            return
-        body = _exception_body(codec, message.name, message.seqid, ApplicationError(text, kind))
-        await exchange.respond(status, self._content_types[codec.name], body, headers)
-
-    def _note(self, exchange: Exchange, limit: str) -> None:
-        if limit:
-            identity = exchange.identity
-            user, address = ("", exchange.head.address) if identity is None else (identity.user, identity.address)
-            self._refusals.note(limit, user=user, address=address)
-
-    async def _refuse(self, exchange: Exchange, refused: Refused) -> None:
-        """Answer a request whose message was not looked at; with an application exception if it is TJSON.
-
-        Without one Node never calls back (clients §0 rule 6).
-        """
-        beginning = refused.beginning
-        if beginning is None:
             try:
-                beginning = await exchange.read_beginning(is_too_large=refused.status == 413)
-            except ClientGone:
-                exchange.outcome = "client_gone"
-                return
-        content_type, body = self._refusal_body(exchange, refused, beginning)
-        if exchange.body_is_read:
-            await exchange.respond(refused.status, content_type, body, refused.headers)
-        else:
-            drains = refused.reason != SLOW_BODY
-            await exchange.respond_and_close(refused.status, content_type, body, refused.headers, drains=drains)
+                response = await settled(answer)
+            except Exception as error:
+                response = self.failure(exchange, error)
+            await respond(response)
+        except ClientGone:
+            exchange.outcome = "client_gone"
+        except StreamFailed as error:
+            exchange.outcome = "stream_failed"
+            if error.limit:
+                self._failures.note(exchange, error.limit)
+            request = exchange.request_id.decode()
+            _log.error("reply not finished", method=exchange.method, request=request, exc_info=error)
+        finally:
+            self.record(exchange)
 
-    def _refusal_body(self, exchange: Exchange, refused: Refused, beginning: bytes) -> tuple[bytes, bytes]:
-        try:
-            codec = self._codecs.sniff(beginning) if beginning else None
-        except ProtocolError:
-            codec = None
-        if codec is None or codec.name != "tjson":
-            return TEXT, _text(refused.text)
-        name, seqid = _addressee(codec, beginning)
-        exchange.method = name
-        kind = ApplicationErrorType.INTERNAL_ERROR if refused.status >= 500 else ApplicationErrorType.UNKNOWN
-        body = _exception_body(codec, name, seqid, ApplicationError(refused.text, kind))
-        return self._content_types[codec.name], body
+    def failure(self, exchange: Exchange, error: Exception) -> Response:
+        """The response to a request of which answering it raised `error`. Raises ClientGone."""
+        return self._failures.response(exchange, error)
 
-    async def _other_method(self, exchange: Exchange) -> None:
-        if exchange.scope["method"] == "OPTIONS":
-            exchange.outcome = "preflight"
-            exchange.body_is_read = True
-            headers = self._cross_origin.preflight_headers(exchange.headers.pop(b"origin", None))
-            await exchange.respond_empty(204, (*headers, (b"allow", ALLOWED_METHODS)))
-            return
-        exchange.outcome = "method_not_allowed"
-        text = "Send Thrift messages with POST"
-        await exchange.respond(405, TEXT, _text(text), ((b"allow", ALLOWED_METHODS),))
-
-    def _record(self, exchange: Exchange) -> None:
+    def record(self, exchange: Exchange) -> None:
+        """Count and log a request that was answered, or whose client has left."""
         seconds = time.perf_counter() - exchange.started
         method = exchange.method
         self._metrics.response(exchange.status, exchange.bytes_in, exchange.bytes_out)
@@ -406,37 +154,133 @@ class Endpoint:
             self._metrics.call(method, exchange.outcome, seconds)
         if self._access_log is None:
             return
-        user, address = "", exchange.head.address
-        if exchange.identity is not None:
-            user, address = exchange.identity.user, exchange.identity.address
-        record = AccessRecord(
-            time.time(),
-            exchange.request_id,
-            seconds * 1000,
-            method,
-            user,
-            exchange.bytes_in,
-            exchange.bytes_out,
-            exchange.outcome,
-            exchange.status,
-            address,
-            exchange.cached,
+        identity = exchange.identity
+        user, address = ("", exchange.head.address) if identity is None else (identity.user, identity.address)
+        self._access_log.write(
+            AccessRecord(
+                time.time(),
+                exchange.request_id,
+                seconds * 1000,
+                method,
+                user,
+                exchange.bytes_in,
+                exchange.bytes_out,
+                exchange.outcome,
+                exchange.status,
+                address,
+                exchange.cached,
+            )
         )
-        self._access_log.write(record)
+
+    async def _answer_identified(self, exchange: Exchange, body: bytes) -> Response:
+        try:
+            await self.identify(exchange)
+        except Refused as refused:
+            if refused.beginning is None:
+                refused.beginning = body[:KEPT_BYTES_MAX]
+            raise
+        return await settled(self.answer(exchange, body))
+
+    async def _answer_long(self, exchange: Exchange, body: bytes) -> Response:
+        message = await asyncio.get_running_loop().run_in_executor(None, exchange.codec.read_message, body)
+        del body
+        return await settled(self._answer_message(exchange, message))
+
+    def _answer_message(self, exchange: Exchange, message: Message) -> Answer:
+        """Answer from the cache, else by the call itself."""
+        exchange.message, exchange.method, exchange.is_read = message, message.name, True
+        if self._cache is None or message.type is not _CALL or len(message.payload) > CACHED_ARGUMENTS_BYTES_MAX:
+            return self._call(exchange)
+        exchange.key = key = (exchange.codec.name, exchange.dialect.value, message.name, message.payload)
+        try:
+            known = self._cache.lookup(key)
+        except Exception as error:
+            _log_unusable(error)
+            known = None
+        if known is None or isinstance(known, bytes):
+            return self._known_or_called(exchange, known)
+        return Pending(known, partial(self._looked_up, exchange, known))
+
+    def _looked_up(self, exchange: Exchange, known: "asyncio.Future[bytes | None]") -> Answer:
+        try:
+            payload = known.result()
+        except Exception as error:
+            _log_unusable(error)
+            payload = None
+        return self._known_or_called(exchange, payload)
+
+    def _known_or_called(self, exchange: Exchange, payload: bytes | None) -> Answer:
+        if payload is None:
+            self._metrics.cache_misses += 1
+            return self._call(exchange)
+        self._metrics.cache_hits += 1
+        exchange.cached = True
+        return self._whole(exchange, _REPLY, payload)
+
+    def _call(self, exchange: Exchange) -> Answer:
+        """Have the processor answer."""
+        call = exchange.call(self.holder(exchange), self._call_seconds_max)
+        ticket = 0 if self._cache is None else self._cache.ticket()
+        codec, message = exchange.codec, exchange.message
+        wrap = partial(_wrap, codec, message, _accepts_gzip(exchange.head.headers))
+        started = self.calls.start(codec, message, call, wrap)
+        if isinstance(started, Reply):
+            return self._reply(exchange, ticket, CompletedCall(started))
+        return Pending(started.completed, partial(self._completed, exchange, ticket, started))
+
+    def _completed(self, exchange: Exchange, ticket: int, started: InFlightCall) -> Answer:
+        try:
+            completed = started.completed.result()
+        except Waiting as waiting:
+            return self._wait(exchange, ticket, started, waiting)
+        return self._reply(exchange, ticket, completed)
+
+    async def _wait(self, exchange: Exchange, ticket: int, started: InFlightCall, waiting: Waiting) -> Response:
+        completed = await self.calls.wait(started, waiting, exchange.until_gone)
+        return await settled(self._reply(exchange, ticket, completed))
+
+    def _reply(self, exchange: Exchange, ticket: int, completed: CompletedCall) -> Answer:
+        reply = completed.reply
+        exchange.outcome = reply.outcome
+        if completed.stream is not None:
+            headers = GZIPPED if _accepts_gzip(exchange.head.headers) else ()
+            return Response(200, self._content_types[exchange.codec.name], completed.stream, headers)
+        if reply.payload is None:
+            # Oneway: a body would make Node complain about a reply it did not ask for, 204 about the status.
+            return Response(200, self._content_types[exchange.codec.name])
+        assert isinstance(reply.payload, bytes)
+        if self._cache is not None and exchange.key is not None and reply.outcome == "ok" and reply.type is _REPLY:
+            self._cache.remember(exchange.key, reply.arguments, reply.payload, ticket)
+        return self._whole(exchange, reply.type, reply.payload)
+
+    def _whole(self, exchange: Exchange, type: MessageType, payload: bytes) -> Answer:
+        codec, message = exchange.codec, exchange.message
+        before, after = codec.envelope(message.name, type, message.seqid)
+        body = before + payload + after
+        if len(body) < COMPRESSED_FROM_BYTES or not _accepts_gzip(exchange.head.headers):
+            return Response(200, self._content_types[codec.name], body)
+        if len(body) < COMPRESSED_IN_THREAD_BYTES:
+            return Response(200, self._content_types[codec.name], compress(body), GZIPPED)
+        return _compressed_response(self._content_types[codec.name], body)
 
 
-def _claim_connection(scope: Scope, user: str) -> None:
+def _claim_connection(claim: Callable[[str], Bound | None], identity: Identity, beginning: bytes | None = None) -> None:
     """Count the connection as that of its first user. Raises Refused (503), and the connection ends with it."""
-    claim: Callable[[str], Bound | None] | None = scope.get(CLAIM)
-    bound = None if claim is None else claim(user)
+    bound = claim(identity.user)
     if bound is not None:
         text = f"You have too many connections ({bound.name}); use those that are open, or try again"
         headers = (*NOT_TRIED, (b"connection", b"close"))
-        raise Refused(503, text, headers=headers, reason="overload", limit=bound.name)
+        raise Refused(503, text, headers=headers, reason="overload", limit=bound.name, beginning=beginning)
 
 
-def _cache_key(codec: Codec, message: Message, dialect: Dialect) -> ReplyKey:
-    return (codec.name, dialect.value, message.name, message.payload)
+async def _compressed_response(content_type: bytes, body: bytes) -> Response:
+    body = await asyncio.get_running_loop().run_in_executor(None, compress, body)
+    return Response(200, content_type, body, GZIPPED)
+
+
+def _log_unusable(error: Exception) -> None:
+    """The call itself will show the client what is wrong with the database."""
+    _log.warning("reply cache not usable", problem=repr(error))
 
 
 def _wrap(codec: Codec, message: Message, is_compressed: bool, chunks: Iterator[bytes]) -> Iterator[bytes]:
@@ -445,8 +289,8 @@ def _wrap(codec: Codec, message: Message, is_compressed: bool, chunks: Iterator[
     return compressed(whole) if is_compressed else whole
 
 
-def _accepts_gzip(exchange: Exchange) -> bool:
-    accepted = exchange.headers.get(b"accept-encoding")
+def _accepts_gzip(headers: Mapping[bytes, bytes]) -> bool:
+    accepted = headers.get(b"accept-encoding")
     if accepted is None or b"gzip" not in accepted:
         return False
     for coding in accepted.split(b","):
@@ -454,27 +298,3 @@ def _accepts_gzip(exchange: Exchange) -> bool:
         if name.strip() == b"gzip":
             return quality.replace(b" ", b"") not in (b"q=0", b"q=0.0", b"q=0.00", b"q=0.000")
     return False
-
-
-def _addressee(codec: Codec, beginning: bytes) -> tuple[str, int]:
-    """Method and seqid as far as the beginning of a body tells; errors carry what was read before they occurred."""
-    try:
-        message = codec.read_message(beginning)
-    except ProtocolError as error:
-        return error.name or "", error.seqid or 0
-    return message.name, message.seqid
-
-
-def _exception_body(codec: Codec, name: str, seqid: int, error: ApplicationError) -> bytes:
-    before, after = codec.envelope(name, MessageType.EXCEPTION, seqid)
-    return before + _encoded(codec, error) + after
-
-
-def _encoded(codec: Codec, error: ApplicationError) -> bytes:
-    payload = codec.encode(TApplicationException(error.message, int(error.type)))
-    assert isinstance(payload, bytes)
-    return payload
-
-
-def _text(text: str) -> bytes:
-    return f"{text}\n".encode("utf-8", "replace")

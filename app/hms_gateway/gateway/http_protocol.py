@@ -3,34 +3,41 @@
 uvicorn never times out a connection that says nothing or sends its headers one byte a minute. How many connections
 there may be is the business of `door`.
 
-A request that came whole and can be answered directly is answered here, before uvicorn makes scope, cycle and task for
-it (`direct_answers`). So nothing of uvicorn's is begun for a request that may be such a one until its last byte is
-there, or the end of what was received; then the request is either answered or handed over to uvicorn as if it had
-arrived just now. Where the answer comes later, the request is held until then or until the next one arrives.
+A usual request that came whole is brought to `endpoint` here, without uvicorn's scope, cycle and ASGI messages, which
+would cost more than a cached answer. What is usual is seen from the head alone; so nothing of uvicorn's is begun for
+such a request until its last byte is there. A response that is there at once is written at once; one that has to be
+waited for gets a cycle and a task of uvicorn's, so that uvicorn keeps the order of requests, sees the client go and
+ends the connection in time. A request of which something is missing at the end of what was received goes to uvicorn as
+if it had arrived just now.
+
+`tests/gateway/test_uvicorn_internals.py` names what is used of uvicorn besides its documented interface.
 """
 
 import asyncio
-from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol, cast
-from weakref import ref
+from weakref import ReferenceType, ref
 
 import structlog
 from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from hms_gateway.gateway.direct import BEGUN, CLAIM, CYCLE
-from hms_gateway.gateway.direct_answers import DirectAnswers, Later
-from hms_gateway.gateway.exchange import ABORT
-from hms_gateway.gateway.identity import RequestHead
+from hms_gateway.gateway.application import Gateway
+from hms_gateway.gateway.asgi_endpoint import ABORT, CLAIM, WRITE_WHOLE
+from hms_gateway.gateway.body_shares import UNCOUNTED_BYTES
+from hms_gateway.gateway.cors import BROWSER_HEADERS
+from hms_gateway.gateway.exchange import Answer, Exchange, Pending, Response
 from hms_gateway.gateway.proxies import PROXY_CERTIFICATE
 from hms_gateway.gateway.request_body import Scope
-from hms_gateway.gateway.unread_replies import UNCOUNTED_BYTES, PiecewiseTransport, UnreadReplies
+from hms_gateway.gateway.unread_replies import UNCOUNTED_BYTES as UNREAD_UNCOUNTED_BYTES
+from hms_gateway.gateway.unread_replies import PiecewiseTransport, UnreadReplies
 from hms_gateway.runtime.connections import Silence
 from hms_gateway.runtime.shares import Bound, Holder
 
 HEADER_BYTES_MAX = 64 * 1024
+# Requests with these are read or answered in ways that `asgi_endpoint` knows.
+UNUSUAL_HEADERS = BROWSER_HEADERS | {b"expect", b"upgrade", b"transfer-encoding", b"content-encoding"}
 
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
@@ -43,19 +50,21 @@ class BoundedConfig(Config):
 
     def __init__(
         self,
-        app: Any,
+        gateway: Gateway,
         *,
         header_seconds_max: float,
         drain_idle_seconds: float,
         unread_replies: UnreadReplies,
-        direct_answers: DirectAnswers,
+        body_bytes_max: int,
         **others: Any,
     ) -> None:
-        super().__init__(app, http=BoundedHttpProtocol, **others)
+        super().__init__(gateway, http=BoundedHttpProtocol, **others)
+        self.gateway = gateway
         self.header_seconds_max = header_seconds_max
         self.drain_idle_seconds = drain_idle_seconds
         self.unread_replies = unread_replies
-        self.direct_answers = direct_answers
+        # Larger ones are counted while they arrive.
+        self.whole_body_bytes_max = min(body_bytes_max, UNCOUNTED_BYTES)
 
 
 class Counting(Protocol):
@@ -82,15 +91,17 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state)
         self._counting = counting
+        self._gateway = config.gateway
+        self._proxies = config.gateway.endpoint.proxies
         self._header_timer: asyncio.TimerHandle | None = None
         self._has_proxy_certificate = False
         self._header_bytes = 0
         self._reads_headers = True
-        # A request that may be answered at once: its headers, and the body as far as it has come.
+        # A usual request: its headers, and the body as far as it has come.
         self._held_headers: dict[bytes, bytes] | None = None
         self._held_body = b""
-        # What answers the held request, which is whole.
-        self._awaited: Later | None = None
+        # The request that was read last, as long as it is answered without uvicorn.
+        self._pending: tuple[Exchange, Pending] | None = None
         # Whether it counts as the connection of its first request's user.
         self._is_claimed = False
         # The server stops: the next request is answered, and the connection ends with it.
@@ -98,9 +109,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._has_proxy_certificate = self.config.direct_answers.proxies.has_certificate(transport)
+        self._has_proxy_certificate = self._proxies.has_certificate(transport)
         # By default TLS keeps eight times as much, without a word.
-        transport.set_write_buffer_limits(UNCOUNTED_BYTES)
+        transport.set_write_buffer_limits(UNREAD_UNCOUNTED_BYTES)
         if self.config.is_ssl:
             self.transport = cast(asyncio.Transport, PiecewiseTransport(transport, self._has_written))
         self._counting.established(self)
@@ -108,7 +119,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_header_timer()
-        self._held_headers, self._awaited = None, None
+        self._held_headers = None
+        self._let_uvicorn_wait()
         # On every way out, not only on a clean one as in uvicorn: the timer would keep the connection alive.
         self._unset_keepalive_if_required()
         super().connection_lost(exc)
@@ -132,7 +144,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         if is_first and _looks_like_binary_thrift(data):
             _log.warning("a Thrift client without HTTP transport called; it needs the bridge", peer=self.client)
         super().data_received(data)
-        if self._held_headers is not None and self._awaited is None:
+        if self._held_headers is not None:
             self._hand_over()
         if self._reads_headers:
             self._still_reading_headers(len(data))
@@ -142,7 +154,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._still_reading_headers(0)
 
     def on_message_begin(self) -> None:
-        self._await_no_longer()
+        self._let_uvicorn_wait()
         self._reads_headers = True
         self.url = b""
         self.headers = []
@@ -154,7 +166,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         if self._header_timer is not None:
             self._stop_header_timer()
         headers = dict(self.headers)
-        if self._may_be_answered_at_once(headers):
+        if self._is_usual(headers):
             self._held_headers = headers
             self._held_body = b""
         else:
@@ -167,11 +179,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._held_body += body
 
     def on_message_complete(self) -> None:
-        if self._held_headers is not None:
-            if self._answer_directly(self._held_headers):
-                return
-            self._hand_over()
-        self._complete()
+        if self._held_headers is None:
+            super().on_message_complete()
+        else:
+            self._answer(self._held_headers)
 
     def send_400_response(self, msg: str) -> None:
         if not self.transport.is_closing():
@@ -182,7 +193,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
         So a silent connection stays a little, until its client closes it or sends the last request.
         """
-        self._await_no_longer()
+        self._let_uvicorn_wait()
         if self.is_silent() and self.config.drain_idle_seconds:
             self._is_last = True
             self.loop.call_later(self.config.drain_idle_seconds, self._close_if_silent)
@@ -191,7 +202,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def is_silent(self) -> bool:
         """Whether nothing is being done for this connection."""
-        return self._awaited is None and (self.cycle is None or self.cycle.response_complete)
+        return self._pending is None and (self.cycle is None or self.cycle.response_complete)
 
     def _close_if_silent(self) -> None:
         if self.is_silent():
@@ -204,84 +215,96 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         timer = self.timeout_keep_alive_task
         return (False, accepted_at) if timer is None else (True, timer.when() - self.timeout_keep_alive)
 
-    def _may_be_answered_at_once(self, headers: dict[bytes, bytes]) -> bool:
+    def _is_usual(self, headers: dict[bytes, bytes]) -> bool:
+        """Whether the request, of which the head is here, is a small POST of a message that keeps its connection."""
         return (
             len(headers) == len(self.headers)
             and self.is_silent()
             and not self._is_last
-            and self.config.direct_answers.may_answer(self.url, headers)
+            and self.url in self._gateway.dialect_of_url
+            and b"host" in headers
+            and headers.keys().isdisjoint(UNUSUAL_HEADERS)
+            and int(headers.get(b"content-length", b"0")) <= self.config.whole_body_bytes_max
             and self.parser.get_method() == b"POST"
             and self.parser.should_keep_alive()
-            # Without this header only 1.1 keeps the connection, and telling the version is slow.
+            # Without this header only 1.1 keeps the connection, and asking for the version is slow.
             and (b"connection" not in headers or self.parser.get_http_version() == "1.1")
         )
 
-    def _answer_directly(self, headers: dict[bytes, bytes]) -> bool:
-        # Waiting for a client that is slow to read is uvicorn's business.
-        if self._cannot_write():
-            return False
-        answers = self.config.direct_answers
+    def _answer(self, headers: dict[bytes, bytes]) -> None:
+        """Answer the held request, which is whole: at once, or when its answer is there."""
+        self._held_headers = None
+        endpoint = self._gateway.endpoint
         peer = self.client[0] if self.client else ""
-        head = answers.proxies.head(headers, self.headers, b"", peer, self._has_proxy_certificate)
-        if not self._is_claimed and not self._claim_directly(head):
-            return False
-        defaults = self.server_state.default_headers
-        date = defaults[0][1] if defaults else b""
-        deliver = partial(self._deliver, headers)
-        whole = answers.answer(self.url, head, self._held_body, date, deliver)
-        if whole is None:
-            return False
-        if isinstance(whole, Later):
-            self._awaited = whole
-        else:
-            self._respond(whole)
-        return True
-
-    def _claim_directly(self, head: RequestHead) -> bool:
-        """Count the connection as its user's; False where `endpoint` has to find out who that is, or to refuse it."""
-        user = self.config.direct_answers.user(head)
-        return user is not None and self._claim(user) is None
+        head = self._proxies.head(headers, self.headers, b"", peer, self._has_proxy_certificate)
+        exchange = Exchange(head, self._gateway.dialect_of_url[self.url])
+        if not self._is_claimed:
+            exchange.claim = self._claim
+        answer: Answer
+        try:
+            answer = endpoint.answer_whole(exchange, self._held_body)
+        except Exception as error:
+            answer = endpoint.failure(exchange, error)
+        self._go_on(exchange, answer)
 
     def _claim(self, user: str) -> Bound | None:
         bound = self._counting.claim(user)
         self._is_claimed = bound is None
         return bound
 
-    def _deliver(self, headers: dict[bytes, bytes], make_response: Callable[[], bytes | None]) -> bool:
-        """The answer to the held request with these headers; False if it is not held any more."""
-        if self._held_headers is not headers:
-            return False
-        whole = None if self._cannot_write() else make_response()
+    def _go_on(self, exchange: Exchange, answer: Answer) -> None:
+        """Write the response if it is there and can be written at once."""
+        if isinstance(answer, Pending):
+            self._pending = pending = (exchange, answer)
+            answer.future.add_done_callback(partial(self._resume, pending))
+            return
+        whole = None
+        if isinstance(answer, Response) and not (self.flow.write_paused or self.transport.is_closing()):
+            whole = exchange.whole(answer, _date(self.server_state.default_headers))
         if whole is None:
-            self._await_no_longer()
-        else:
-            self._awaited = None
-            self._respond(whole)
-        return True
-
-    def _respond(self, whole: bytes) -> None:
-        self._held_headers = None
+            self._wait_in_task(exchange, answer)
+            return
         self.transport.write(whole)
         self.on_response_complete()
+        self._gateway.endpoint.record(exchange)
 
-    def _cannot_write(self) -> bool:
-        return self.flow.write_paused or self.transport.is_closing()
+    def _resume(self, pending: tuple[Exchange, Pending], _future: object) -> None:
+        if self._pending is not pending:
+            return
+        self._pending = None
+        exchange, answer = pending
+        following: Answer
+        try:
+            following = answer.resume()
+        except Exception as error:
+            following = self._gateway.endpoint.failure(exchange, error)
+        self._go_on(exchange, following)
 
-    def _await_no_longer(self) -> None:
-        """Let uvicorn have the request that is whole and awaits its answer, if there is one."""
-        awaited, self._awaited = self._awaited, None
-        if awaited is not None:
-            self._hand_over()
-            if awaited.begun is not None:
-                awaited.is_taken_over = True
-                cast(Scope, self.scope)[BEGUN] = awaited.begun
-            self._complete()
+    def _let_uvicorn_wait(self) -> None:
+        """Something happens while a request is being answered: from now on uvicorn sees that it is."""
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            self._wait_in_task(*pending)
 
-    def _complete(self) -> None:
-        """What uvicorn does when a request is complete."""
-        super().on_message_complete()
-        # When all of a request came at once, the task that answers it starts after this and finds its body there.
-        cast(Scope, self.cycle.scope)[CYCLE] = ref(self.cycle)
+    def _wait_in_task(self, exchange: Exchange, answer: Answer) -> None:
+        """Do what uvicorn does for a request that is complete, with the answer in place of the application."""
+        scope: Scope = {"type": "http", "method": "POST", ABORT: self.transport.abort}
+        self.cycle = cycle = RequestResponseCycle(
+            scope=cast(Any, scope),
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=False,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=False,
+            keep_alive=True,
+            on_response=self.on_response_complete,
+        )
+        cycle.more_body = False
+        scope[WRITE_WHOLE] = partial(_write_whole, ref(cycle))
+        self._start_asgi_task(cycle, cast(Any, partial(self._gateway.asgi_endpoint.conclude, exchange, answer)))
 
     def _hand_over(self) -> None:
         """Let uvicorn have the request that was held back."""
@@ -306,6 +329,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         # The parser reports the trailers of a chunked body as headers; they must not become some of this request.
         self.headers = []
+        scope[WRITE_WHOLE] = partial(_write_whole, ref(self.cycle))
         if self._is_last:
             self.cycle.keep_alive = False
 
@@ -338,3 +362,31 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 def _looks_like_binary_thrift(data: bytes) -> bool:
     """A strict binary message, bare or behind the length of a frame."""
     return data[:2] == b"\x80\x01" or data[4:6] == b"\x80\x01"
+
+
+def _write_whole(reference: "ReferenceType[RequestResponseCycle]", exchange: Exchange, response: Response) -> bool:
+    """Do what uvicorn does for the first and last message of a response; False if it has to be sent by ASGI.
+
+    A client that is slow to read, and a connection that ends with this response, are left to uvicorn. The reference is
+    weak: the cycle has the scope, which has this, and a circle would stay until the garbage collector comes by, seldom.
+    """
+    cycle = reference()
+    if cycle is None or cycle.flow.write_paused or not cycle.keep_alive or cycle.response_started:
+        return False
+    whole = exchange.whole(response, _date(cycle.default_headers))
+    if whole is None:
+        return False
+    if cycle.disconnected or cycle.transport.is_closing():
+        return True
+    cycle.response_started = True
+    cycle.waiting_for_100_continue = False
+    cycle.transport.write(whole)
+    cycle.response_complete = True
+    cycle.message_event.set()
+    cycle.on_response()
+    return True
+
+
+def _date(default_headers: list[tuple[bytes, bytes]]) -> bytes:
+    """As uvicorn keeps it, once a second."""
+    return default_headers[0][1] if default_headers else b""

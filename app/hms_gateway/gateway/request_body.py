@@ -9,7 +9,6 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from hms_gateway.gateway.body_shares import BodyShare
-from hms_gateway.gateway.direct import take_body
 from hms_gateway.gateway.identity import ProxyTrust, RequestHead
 from hms_gateway.gateway.inflation import DamagedBody, Inflation
 from hms_gateway.gateway.niceness import be_nice
@@ -67,13 +66,6 @@ class BodyReader:
         # One thread inflates a piece for each body in turn; its first job starts it.
         self._inflating = ThreadPoolExecutor(1, "inflate", initializer=be_nice)
 
-    def arrived(self, scope: Scope) -> bytes | None:
-        """The body if all of it is here already; None if it has to be read. Raises Refused (413)."""
-        body = take_body(scope)
-        if body is not None and len(body) > self._limits.body_bytes_max:
-            raise self._too_large(beginning=body[:KEPT_BYTES_MAX])
-        return body
-
     async def read(self, headers: dict[bytes, bytes], receive: Receive, share: BodyShare) -> bytes:
         """The body as it was sent. Raises Refused (413, 408, 503) and ClientGone."""
         self._check_announced(headers)
@@ -117,20 +109,13 @@ class BodyReader:
         self._freeing.add(buffer)
         return beginning
 
-    def _too_large(self, beginning: bytes | None = None) -> Refused:
+    def _too_large(self) -> Refused:
         text = f"The request body is larger than {self._limits.body_bytes_max} bytes (body_bytes_max)"
-        return Refused(413, text, reason="body_too_large", limit="body_bytes_max", beginning=beginning)
+        return Refused(413, text, reason="body_too_large", limit="body_bytes_max")
 
-    async def plain(self, body: bytes, head: RequestHead, share: BodyShare) -> bytes:
-        """Undo what Content-Encoding names and what form encoding did. Raises Refused (400, 413, 415, 503)."""
-        encoding = head.headers.get(b"content-encoding")
-        if encoding is not None:
-            body = await self._decoded(body, encoding.strip().lower(), share)
-        if body[:3].upper() == FORM_ENCODED_BRACKET and _is_form(head):
-            body = _unescaped(body, head.trust)
-        return body
-
-    async def _decoded(self, body: bytes, encoding: bytes, share: BodyShare) -> bytes:
+    async def decoded(self, body: bytes, encoding: bytes, share: BodyShare) -> bytes:
+        """Undo what Content-Encoding names. Raises Refused (400, 413, 415, 503)."""
+        encoding = encoding.strip().lower()
         if encoding in (b"", b"identity"):
             return body
         if encoding not in (b"gzip", b"x-gzip", b"deflate"):
@@ -169,12 +154,15 @@ class BodyReader:
         share.grow(added)
 
 
-def _unescaped(body: bytes, trust: ProxyTrust) -> bytes:
-    """Knox re-encodes what curl sends without a content type (clients §9), as name of an empty form field.
+def unescaped(body: bytes, head: RequestHead) -> bytes:
+    """Undo what form encoding did to a body. Raises Refused (400).
 
-    From others it is refused: a form is what any web page can send without asking.
+    Knox re-encodes what curl sends without a content type (clients §9), as name of an empty form field. From others it
+    is refused: a form is what any web page can send without asking.
     """
-    if trust is not ProxyTrust.TRUSTED:
+    if body[:3].upper() != FORM_ENCODED_BRACKET or not _is_form(head):
+        return body
+    if head.trust is not ProxyTrust.TRUSTED:
         text = "The body is form-encoded, which is decoded from trusted_proxies only; send the message as it is"
         raise Refused(400, text, reason="form_encoded")
     return unquote_to_bytes(body.replace(b"+", b" ").rstrip(b"=\r\n"))

@@ -76,7 +76,7 @@ class Server(uvicorn.Server):
             header_seconds_max=options.header_seconds_max,
             drain_idle_seconds=options.drain_idle_seconds,
             unread_replies=self.unread_replies,
-            direct_answers=gateway.direct_answers,
+            body_bytes_max=limits.body_bytes_max,
         )
         super().__init__(config)
         self._gateway = gateway

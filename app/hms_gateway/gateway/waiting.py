@@ -36,26 +36,17 @@ class WaitingCalls:
         self._is_stopped = False
         releases.subscribe(self._announced)
 
-    async def answer(
-        self, call: Call, attempt: Callable[[Call], Awaitable[T]], until_gone: Callable[[], Awaitable[None]]
-    ) -> T:
-        """What `attempt` answers, tried again after each pause that a handler asks for with Waiting.
-
-        `until_gone` returns when the client is gone. Raises what `attempt` raises, ClientGone, and Refused (503) when
-        too many calls wait or the server stops.
-        """
-        seen = self._releases.count
-        try:
-            return await attempt(call)
-        except Waiting as waiting:
-            return await self._answer_later(call, attempt, until_gone, waiting, seen)
+    @property
+    def releases(self) -> int:
+        """How many there have been; asked before an attempt."""
+        return self._releases.count
 
     def stop(self) -> None:
         """End every wait: the clients are told to try again elsewhere."""
         self._is_stopped = True
         self._wake()
 
-    async def _answer_later(
+    async def answer(
         self,
         call: Call,
         attempt: Callable[[Call], Awaitable[T]],
@@ -63,6 +54,11 @@ class WaitingCalls:
         waiting: Waiting,
         seen: int,
     ) -> T:
+        """What `attempt` gives, called after each pause that a handler asks for; the first by `waiting`.
+
+        `seen` is what `releases` was before the handler was called. `until_gone` returns when the client is gone.
+        Raises what `attempt` raises, ClientGone, and Refused (503) when too many calls wait or the server stops.
+        """
         self._loop = asyncio.get_running_loop()
         started = self._loop.time()
         await self._take_place(call.holder, waiting)

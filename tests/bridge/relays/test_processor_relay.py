@@ -13,7 +13,7 @@ from hms_gateway.bridge.server.server import BridgeServer
 from hms_gateway.bridge.server.serving import ServerOptions
 from hms_gateway.bridge.thrift.errors import CallFailed, NotTried
 from hms_gateway.composition.thrift_port import failure_of
-from hms_gateway.gateway.call_answers import CallAnswers
+from hms_gateway.gateway.dispatcher import Dispatcher
 from hms_gateway.gateway.metrics import Metrics
 from hms_gateway.rpc.processor import Processor, Unavailable
 from hms_gateway.rpc.releases import Releases
@@ -125,7 +125,7 @@ def test_the_gateways_own_threads():
     def answers(processor, **limits):
         limits = replace(Limits(), **limits)
         bounds = {"threads": 2, "streams_max": 2, "call_seconds_max": 5.0}
-        made.append(CallAnswers(processor, limits, Metrics(METHODS), Releases(), **bounds))
+        made.append(Dispatcher(processor, limits, Metrics(METHODS), Releases(), **bounds))
         return made[-1]
 
     async def work():

@@ -116,25 +116,6 @@ def test_a_connection_that_is_lost_while_nobody_asks_leaves_no_reader_behind(sto
     asyncio.run(run())
 
 
-def test_whoever_can_be_called_back_is_told_the_same(store):
-    async def run() -> None:
-        cache = ReplyCache(store, Limits())
-        told: asyncio.Queue[bytes | None] = asyncio.Queue()
-        try:
-            assert not cache.when_current(KEY, told.put_nowait)
-            remember(cache)
-            for _ in range(2):
-                assert cache.when_current(KEY, told.put_nowait)
-                assert await told.get() == b"reply"
-            change(store)
-            assert cache.when_current(KEY, told.put_nowait)
-            assert await told.get() is None
-        finally:
-            cache.close()
-
-    asyncio.run(run())
-
-
 def remember(cache: ReplyCache) -> None:
     cache.remember(KEY, METHODS["get_table"].arguments("sales", "orders"), b"reply", cache.ticket())
 

@@ -1,20 +1,22 @@
-"""What the cache answers, at once or a little later, is what the endpoint would have answered, to the byte."""
+"""A request is answered the same, to the byte, whichever adapter brings it to the endpoint, and read only once."""
 
 import asyncio
+import contextlib
 import gzip
 import re
 import threading
+from collections.abc import Iterator
 
 import pytest
 
-from hms_gateway.gateway.call_answers import CallAnswers
-from hms_gateway.gateway.direct_answers import DirectAnswers
+from hms_gateway.gateway.application import Gateway
+from hms_gateway.gateway.endpoint import Endpoint
+from hms_gateway.gateway.exchange import Exchange, Response
 from hms_gateway.gateway.identity import RequestHead
 from hms_gateway.gateway.metrics import Metrics
 from hms_gateway.gateway.proxies import Proxies
 from hms_gateway.gateway.refusals import Refused
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.rpc.releases import Releases
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.wire import make_codecs
 from tests.gateway.serving import (
@@ -26,6 +28,7 @@ from tests.gateway.serving import (
     Anybody,
     CannedProcessor,
     FakeCache,
+    Running,
     post,
     read_all,
     read_response,
@@ -39,14 +42,13 @@ KNOWN = {
     ("binary", "2.3", "get_all_databases", b"\x00"): b"\x00",
     ("tjson", "2.3", "large", b"{}"): LARGE,
 }
-HEAD = RequestHead({}, [], b"", "127.0.0.1")
 CODECS = make_codecs(Limits())
 BINARY_CALL = b"\x80\x01\x00\x01\x00\x00\x00\x11get_all_databases\x00\x00\x00\x01\x00"
 LARGE_CALL = b'[1,"large",1,1,{}]'
 
 
 class Stranger(Anybody):
-    """Knows nobody, and refuses whoever asks."""
+    """Recognizes no sender, and refuses each."""
 
     def remembered(self, head):
         return None
@@ -55,105 +57,90 @@ class Stranger(Anybody):
         raise Refused(401, "who are you?")
 
 
-def answers(known=KNOWN, *, dialects=None, authenticator=None, metrics=None, access_log=None) -> DirectAnswers:
-    return DirectAnswers(
-        {PATH: Dialect.HIVE_2_3} if dialects is None else dialects,
-        codecs=CODECS,
-        cache=FakeCache(known),
-        calls=CallAnswers(
-            CannedProcessor(), Limits(), Metrics(()), Releases(), threads=1, streams_max=1, call_seconds_max=1.0
-        ),
-        call_seconds_max=1.0,
-        authenticator=authenticator or Anybody(),
-        proxies=Proxies(),
-        metrics=metrics or Metrics(()),
-        access_log=access_log,
-    )
+class CountingAnybody(Anybody):
+    """Counts how often it is asked who sends a request."""
+
+    asked = 0
+
+    def remembered(self, head):
+        self.asked += 1
+        return super().remembered(head)
 
 
-def answer(it: DirectAnswers, body: bytes = CALL, headers: dict[bytes, bytes] | None = None) -> bytes | None:
-    return it.answer(PATH.encode(), HEAD._replace(headers=headers or {}), body, b"today", never)
+class CountingCache(FakeCache):
+    """Counts how often it is asked."""
+
+    asked = 0
+
+    def lookup(self, key):
+        self.asked += 1
+        return super().lookup(key)
 
 
-def never(make_response):
-    raise AssertionError("it was told at once")
-
-
-def test_a_known_reply_is_a_whole_response_and_counted():
+def test_a_known_reply_is_there_at_once_and_counted():
     metrics = Metrics({"get_all_databases"})
-    whole = answer(answers(metrics=metrics), headers={b"x-request-id": b"r-1"})
-    assert whole == (
+    endpoint = Endpoint(
+        codecs=CODECS,
+        processor=CannedProcessor(),
+        cache=FakeCache(KNOWN),
+        authenticator=Anybody(),
+        proxies=Proxies(),
+        limits=Limits(),
+        metrics=metrics,
+        access_log=None,
+    )
+    exchange = Exchange(RequestHead({b"x-request-id": b"r-1"}, [], b"", "127.0.0.1"), Dialect.HIVE_2_3)
+    response = endpoint.answer_whole(exchange, CALL)
+    assert isinstance(response, Response)
+    assert exchange.whole(response, b"today") == (
         b"HTTP/1.1 200 OK\r\ndate: today\r\nx-request-id: r-1\r\ncontent-type: application/vnd.apache.thrift.json\r\n"
         b"content-length: %d\r\n\r\n%b" % (len(ANSWER), ANSWER)
     )
+    endpoint.record(exchange)
     assert (metrics.cache_hits, metrics.bytes_in, metrics.bytes_out) == (1, len(CALL), len(ANSWER))
     assert metrics.calls_by_method() == {"get_all_databases": 1}
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b"hello",
-        b"[1,",
-        b'[1,"get_table",1,1,{}]',
-        b'[1,"get_all_databases",4,1,{}]',
-        b'[2,"get_all_databases",1,1,{}]',
-        b"%5B1%2C%22get_all_databases%22%2C1%2C1%2C%7B%7D%5D",
-        gzip.compress(CALL),
-    ],
-)
-def test_everything_else_is_left_to_the_endpoint_and_not_counted(body):
-    metrics = Metrics(())
-    assert answer(answers(metrics=metrics), body) is None
-    assert (metrics.cache_hits, metrics.cache_misses, metrics.bytes_in) == (0, 0, 0)
+def test_only_paths_without_escapes_are_known_before_the_request_line_is_decoded():
+    def urls(path: str) -> set[bytes]:
+        with running() as server:
+            gateway = Gateway(
+                server.asgi_endpoint, path=path, metrics=server.metrics, connections=None, ready=lambda: None
+            )
+        return set(gateway.dialect_of_url)
+
+    hive_4 = {b"/metastore", b"/metastore/", b"/metastore/*"}
+    assert urls(PATH) == {PATH.encode(), PATH.encode() + b"/"} | hive_4
+    assert urls("/a%20b") == urls("/\u00e9") == hive_4
 
 
-def test_who_is_not_known_yet_is_left_to_the_endpoint():
-    assert answer(answers(authenticator=Stranger())) is None
+@contextlib.contextmanager
+def by_asgi(*arguments: object, **options: object) -> Iterator[Running]:
+    """As `running`; no request is small enough for the short way."""
+    with running(*arguments, **options) as server:
+        server.server.config.whole_body_bytes_max = -1
+        yield server
 
 
-def test_what_fails_is_left_to_the_endpoint():
-    class Broken(Anybody):
-        def remembered(self, head):
-            raise OSError("gone")
-
-    assert answer(answers(authenticator=Broken())) is None
-
-
-def test_a_large_reply_is_left_to_the_endpoint_when_it_may_be_compressed():
-    whole = answer(answers(), LARGE_CALL)
-    assert whole is not None
-    assert whole.endswith(LARGE + b"]")
-    assert answer(answers(), LARGE_CALL, {b"accept-encoding": b"gzip"}) is None
-    assert answer(answers(), CALL, {b"accept-encoding": b"gzip"}) is not None
-
-
-def test_only_the_plain_paths_of_the_endpoint_are_answered():
-    it = answers(dialects={PATH: Dialect.HIVE_2_3, "/a%20b": Dialect.HIVE_4, "/é": Dialect.HIVE_4})
-    assert it.may_answer(PATH.encode(), {b"host": b"a"})
-    for url in (b"/", b"/a%20b", "/é".encode(), PATH.encode() + b"?doAs=bob", b"http://a" + PATH.encode()):
-        assert not it.may_answer(url, {b"host": b"a"})
-
-
-@pytest.mark.parametrize(
-    "name", [b"expect", b"upgrade", b"transfer-encoding", b"content-encoding", b"origin", b"sec-fetch-site"]
-)
-def test_requests_with_unusual_headers_are_not_answered(name):
-    assert answers().may_answer(PATH.encode(), {b"host": b"a"})
-    assert not answers().may_answer(PATH.encode(), {b"host": b"a", name: b"x"})
-    assert not answers().may_answer(PATH.encode(), {})
+@pytest.mark.parametrize("way", [running, by_asgi])
+@pytest.mark.parametrize("known", [KNOWN, {}])
+def test_a_request_is_authenticated_looked_up_and_called_once(way, known):
+    sender, cache, processor = CountingAnybody(), CountingCache(known), CannedProcessor()
+    with way(processor, authenticator=sender, cache=cache) as server, server.connect() as connection:
+        connection.sendall(post(CALL))
+        assert read_response(connection)[2] == ANSWER
+        assert (sender.asked, cache.asked, len(processor.calls)) == (1, 1, 0 if known else 1)
 
 
 @pytest.fixture(scope="module", params=["at once", "later"])
 def from_the_cache(request):
-    with running(cache=FakeCache(KNOWN, later=request.param == "later")) as server:
+    with running(cache=FakeCache(KNOWN, awaitable=request.param == "later")) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def by_the_endpoint():
-    with running(cache=FakeCache(KNOWN, awaitable=True)) as server:
+    with by_asgi(cache=FakeCache(KNOWN)) as server:
         yield server
 
 
@@ -217,8 +204,8 @@ def test_a_request_in_two_pieces_is_answered_wherever_it_is_cut(from_the_cache):
 
 def test_the_log_lines_are_the_same_by_either_way():
     logs = []
-    for way in ({}, {"awaitable": True}, {"later": True}):
-        with running(cache=FakeCache(KNOWN, **way)) as server:
+    for way, awaitable in ((running, False), (by_asgi, False), (running, True)):
+        with way(cache=FakeCache(KNOWN, awaitable=awaitable)) as server:
             for request in (REQUESTS["plain"], REQUESTS["binary"], REQUESTS["large"], REQUESTS["unknown method"]):
                 server.exchange(request + LAST)
         lines = server.log_lines()
@@ -228,6 +215,40 @@ def test_the_log_lines_are_the_same_by_either_way():
         assert (server.metrics.cache_hits, server.metrics.cache_misses) == (7, 1)
     assert logs[0] == logs[1] == logs[2]
     assert logs[0][0]["cached"] is True
+
+
+REFUSALS = {
+    "tjson": post(b'[1,"get_table",1,5,{"1":{"str":"a"}}]', "X-Request-Id: r"),
+    "binary": post(BINARY_CALL, "X-Request-Id: r"),
+    "no thrift": post(b"hello", "X-Request-Id: r"),
+    "empty": post(b"", "X-Request-Id: r"),
+}
+
+
+@pytest.mark.parametrize("request_bytes", REFUSALS.values(), ids=REFUSALS)
+def test_a_refusal_is_the_same_by_either_way(request_bytes):
+    answers = []
+    for way in (running, by_asgi):
+        with way(authenticator=Stranger()) as server:
+            answers.append(without_date(server.exchange(request_bytes + LAST)))
+        lines = server.log_lines()
+        for line in lines:
+            line.pop("ms"), line.pop("timestamp")
+        answers.append(lines)
+    assert answers[:2] == answers[2:]
+    assert answers[0].startswith(b"HTTP/1.1 401 ")
+
+
+@pytest.mark.parametrize("way", [running, by_asgi])
+def test_a_failure_of_ours_is_500_and_recorded(way):
+    class Broken(Anybody):
+        def remembered(self, head):
+            raise OSError("gone")
+
+    with way(authenticator=Broken()) as server, server.connect() as connection:
+        connection.sendall(post(CALL))
+        assert read_response(connection)[0] == 500
+    assert [(line["status"], line["outcome"]) for line in server.log_lines()] == [(500, "internal_error")]
 
 
 def test_a_wrong_password_gets_nothing_of_the_cache():
@@ -246,7 +267,7 @@ def test_a_body_over_the_limit_is_413_although_its_reply_is_known():
 @pytest.mark.parametrize("later", [False, True])
 def test_answers_of_the_cache_and_others_keep_the_order_of_pipelined_requests(later):
     processor = CannedProcessor(**{f"slow_{number}": DATABASES for number in range(20)})
-    with running(processor, cache=FakeCache(KNOWN, later=later)) as server:
+    with running(processor, cache=FakeCache(KNOWN, awaitable=later)) as server:
         requests = []
         for number in range(20):
             requests += [
@@ -260,7 +281,10 @@ def test_answers_of_the_cache_and_others_keep_the_order_of_pipelined_requests(la
 
 @pytest.mark.parametrize("later", [False, True])
 def test_a_connection_that_was_answered_from_the_cache_is_closed_when_it_falls_silent(later):
-    with running(cache=FakeCache(KNOWN, later=later), idle_seconds_max=0.05) as server, server.connect() as connection:
+    with (
+        running(cache=FakeCache(KNOWN, awaitable=later), idle_seconds_max=0.05) as server,
+        server.connect() as connection,
+    ):
         connection.sendall(post(CALL))
         read_response(connection)
         assert connection.recv(1) == b""
@@ -290,33 +314,33 @@ def test_stopping_closes_a_connection_that_was_answered_at_once_and_finishes_the
 
 
 class HoldingCache(FakeCache):
-    """Tells later, when the test says so."""
+    """Answers later, when the test says so."""
 
     def __init__(self) -> None:
-        super().__init__(KNOWN, later=True)
+        super().__init__(KNOWN)
         self.is_asked = threading.Event()
-        self._tell = None
 
-    def when_current(self, key, found):
+    def lookup(self, key):
         loop = asyncio.get_running_loop()
-        self._tell = lambda payload: loop.call_soon_threadsafe(found, payload)
+        found = loop.create_future()
+        self.answer = lambda payload: loop.call_soon_threadsafe(lambda: found.done() or found.set_result(payload))
         self.is_asked.set()
-        return True
+        return found
 
-    def tell(self, payload: bytes | None) -> None:
+    def wait(self):
+        """What answers the question that was put last."""
         assert self.is_asked.wait(PATIENCE_SECONDS)
-        self._tell(payload)
+        self.is_asked.clear()
+        return self.answer
 
 
-def test_what_turns_out_not_to_be_current_is_answered_by_the_endpoint():
-    cache = HoldingCache()
-    cache.awaitable = False
-    with running(cache=cache) as server, server.connect() as connection:
-        cache.known = {}
+def test_what_turns_out_not_to_be_current_is_called():
+    cache, processor = HoldingCache(), CannedProcessor()
+    with running(processor, cache=cache) as server, server.connect() as connection:
         connection.sendall(post(CALL, "X-Request-Id: r"))
-        cache.tell(None)
+        cache.wait()(None)
         assert read_response(connection)[2] == ANSWER
-        assert server.metrics.cache_hits == 0
+        assert (server.metrics.cache_hits, len(processor.calls)) == (0, 1)
 
 
 def test_a_client_that_goes_before_its_answer_does_no_harm():
@@ -324,21 +348,22 @@ def test_a_client_that_goes_before_its_answer_does_no_harm():
     with running(cache=cache) as server:
         with server.connect() as connection:
             connection.sendall(post(CALL))
-            assert cache.is_asked.wait(PATIENCE_SECONDS)
+            first = cache.wait()
         with server.connect() as connection:
-            first, cache.is_asked = cache._tell, threading.Event()
             connection.sendall(post(CALL))
+            second = cache.wait()
             first(DATABASES)
-            cache.tell(DATABASES)
+            second(DATABASES)
             assert read_response(connection)[2] == ANSWER
 
 
 def test_stopping_answers_the_call_that_waits_for_the_cache():
     cache = HoldingCache()
-    with running(cache=cache) as server, server.connect() as connection:
+    with running(cache=cache) as server, server.connect() as connection, server.connect() as silent:
         connection.sendall(post(CALL))
-        assert cache.is_asked.wait(PATIENCE_SECONDS)
+        answer = cache.wait()
         server.server.stop()
+        assert silent.recv(1) == b""
+        answer(DATABASES)
         status, headers, body = read_response(connection)
         assert (status, headers["connection"], body) == (200, "close", ANSWER)
-        cache.tell(DATABASES)
