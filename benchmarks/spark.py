@@ -70,7 +70,7 @@ def main() -> None:
 def open_sessions(stack: contextlib.ExitStack, folder: Path) -> dict[str, SparkSessionProcess]:
     """A session on each metastore. The real one brings the PostgreSQL along."""
     postgres_port = free_port()
-    real_one = RealMetastore(folder / "real", notifies=False, postgres_port=postgres_port)
+    real_one = RealMetastore(folder / "real", notifies=False, postgres_port=postgres_port, measured=True)
     real = stack.enter_context(real_one)
     address = f"postgresql://hive@127.0.0.1:{postgres_port}"
     with psycopg.connect(f"{address}/postgres", autocommit=True) as connection:

@@ -14,6 +14,10 @@ from tests.support.kept_logging import kept_logging
 from tests.support.private_mariadb import MariadbUnavailable, PrivateMariadb
 from tests.support.private_postgres import PostgresUnavailable, PrivatePostgres
 
+# Rooms whose tests share something that takes seconds to start: one worker runs all of a room. They begin first.
+SHARING_ROOMS = ("comparison", "spark", "iceberg", "kerberos")
+TESTS = Path(__file__).parent
+
 _database_numbers = itertools.count(1)
 
 
@@ -32,6 +36,26 @@ def logging_as_before() -> Iterator[None]:
     """A test that configures logging does not change where the next ones write: its stream may be closed by then."""
     with kept_logging():
         yield
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With several workers, what shares fixtures stays together: a room, or else a file."""
+    if not hasattr(config, "workerinput"):
+        return
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(_group(item.path)))
+    items.sort(key=lambda item: _room(item.path) not in SHARING_ROOMS)
+
+
+def _group(file: Path) -> str:
+    room = _room(file)
+    return room if room in SHARING_ROOMS else file.relative_to(TESTS).as_posix()
+
+
+def _room(file: Path) -> str:
+    return file.relative_to(TESTS).parts[0]
 
 
 @pytest.fixture(scope="session")

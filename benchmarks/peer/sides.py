@@ -75,7 +75,7 @@ def running(folder: Path, sizes: Sizes, report: Callable[[str], None] = print) -
     with contextlib.ExitStack() as stack:
         folder.chmod(0o755)  # the account PostgreSQL runs as has to get through
         postgres_port = free_port()
-        real_one = RealMetastore(folder / "theirs", notifies=False, postgres_port=postgres_port)
+        real_one = RealMetastore(folder / "theirs", notifies=False, postgres_port=postgres_port, measured=True)
         report("starting the real metastore")
         theirs = stack.enter_context(real_one)
         postmaster = int((theirs.folder / "pg/data/postmaster.pid").read_text().split()[0])

@@ -1,4 +1,4 @@
-"""Random programs of calls on both metastores: HMS_COMPARED_CALLS of them in all, from seed HMS_COMPARED_SEED on.
+"""Random programs on both metastores, a sample: HMS_COMPARED_CALLS=20000 asks for more, from seed HMS_COMPARED_SEED on.
 
 The real metastore cannot tell apart catalogs that have gone different ways, so a program ends at a declared difference
 that parts them.
@@ -16,7 +16,7 @@ from tests.comparison.random_calls import program
 from tests.comparison.servers import Metastore, Step
 from tests.comparison.shrinking import shrunk
 
-CALLS = int(os.environ.get("HMS_COMPARED_CALLS", "20000"))
+CALLS = int(os.environ.get("HMS_COMPARED_CALLS", "4000"))
 FIRST_SEED = int(os.environ.get("HMS_COMPARED_SEED", "0"))
 # The real metastore keeps what it was told about names, grants for instance, so no two programs share any.
 NUMBERS = count(1)
