@@ -6,11 +6,12 @@ PEERS ?= yes
 export PYTHON PEERS
 
 .DEFAULT_GOAL := help
-.PHONY: help serve install test lint check bench bench-peer lock clean
+.PHONY: help serve install test test-fast test-long lint check bench bench-peer lock clean
 
 help:
 	@echo "make serve   run a gateway on https://localhost:30443, data in ./var   (ARGS='--demo' loads a sample table)"
-	@echo "make test    run the tests                                         (ARGS='-k name' picks some)"
+	@echo "make test    run the tests, with the programs they talk to         (ARGS='-k name' picks some, ARGS='-n 0' uses one process)"
+	@echo "make test-fast   the tests that need nothing but .venv: a minute   make test-long   larger random samples: hours"
 	@echo "make lint    ruff          make check   types        make bench   benchmarks"
 	@echo "make bench-peer   ours beside the real Hive Metastore (needs Java and PostgreSQL; ARGS='--quick' for a first look)"
 	@echo "make lock    write the lock files anew               make clean   remove environment and caches, keep ./var"
@@ -22,6 +23,12 @@ install: .venv/.installed-dev
 
 test: .venv/.installed-dev
 	@scripts/test $(ARGS)
+
+test-fast: .venv/.installed-dev
+	@scripts/test-fast $(ARGS)
+
+test-long: .venv/.installed-dev
+	@scripts/test-long $(ARGS)
 
 lint: .venv/.installed-dev
 	@scripts/lint $(ARGS)
