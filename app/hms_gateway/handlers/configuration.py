@@ -1,4 +1,4 @@
-"""Settings as clients may ask for them, and what clients tell about themselves (semantics §2.2, §2.21)."""
+"""Settings as clients may ask for them, and what clients say about themselves (semantics §2.2, §2.21)."""
 
 import re
 from collections.abc import Mapping

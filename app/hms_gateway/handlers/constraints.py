@@ -53,7 +53,7 @@ class Constraints:
         return PrimaryKeysResponse(primaryKeys=keys)
 
     def get_foreign_keys(self, call: Call, request: ForeignKeysRequest) -> ForeignKeysResponse:
-        """2.3 wants to know whose keys; newer callers may ask for all that refer to a table."""
+        """2.3 asks whose keys; newer callers may ask for all that refer to a table."""
         request = required(request, "request")
         newer = is_newer(call, request.foreign_db_name) or request.catName is not None
         if not newer:

@@ -17,7 +17,7 @@ from hms_gateway.structs import (
 
 
 class FileMetadata:
-    """Nothing is kept, and whoever asks is told that it is not supported."""
+    """Nothing is kept; every call is answered that it is not supported."""
 
     def get_file_metadata_by_expr(self, call: Call, req: GetFileMetadataByExprRequest) -> GetFileMetadataByExprResult:
         required(req, "req")

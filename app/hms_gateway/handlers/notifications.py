@@ -100,7 +100,7 @@ class Notifications:
         return WriteNotificationLogBatchResponse()
 
     def cm_recycle(self, call: Call, request: CmRecycleRequest) -> CmRecycleResponse:
-        """Nothing: there is no change manager, which keeps deleted files for replication. Hive's is off by default."""
+        """Does nothing: a change manager, which keeps deleted files for replication, is off in Hive by default, too."""
         if not required(request, "request").dataPath:
             raise MetaException("dataPath must not be empty")
         return CmRecycleResponse()

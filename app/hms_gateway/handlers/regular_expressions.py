@@ -7,7 +7,7 @@ accepts is found: brackets without their other half, a quantifier with nothing b
 import re
 from typing import Final
 
-# Quoted text, an escaped character, a class up to its first member (where `]` stands for itself), what opens a group,
+# Quoted text, an escaped character, a class up to its first member (where `]` means itself), what opens a group,
 # counts, and single characters. No alternative begins like another that can fail after it.
 _PIECE: Final = re.compile(
     r"""

@@ -45,7 +45,7 @@ class Service:
             self._options.pop(next(iter(self._options)), None)
 
     def getOption(self, call: Call, key: str) -> str | None:
-        """None for a key nobody set, which clients see as a missing result."""
+        """None for a key that is not set, which clients see as a missing result."""
         return self._options.get(key)
 
     def getOptions(self, call: Call) -> dict[str, str]:

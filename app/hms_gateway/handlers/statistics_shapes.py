@@ -1,8 +1,8 @@
 """Column statistics in the two shapes they have on the wire: sketches are text in 2.3 and bytes from 3.1 on.
 
-Within the server they are bytes. A caller of 2.3 is not sent a sketch that is no text, nor the kinds it does not know.
+Within the server they are bytes. A caller of 2.3 is not sent a sketch that is not text, nor the kinds it does not know.
 Callers of 3.1 and later may come over a connection of the 2.3 shape. In the binary protocols both shapes are the same
-bytes, so their sketches arrive as bytes in a struct of 2.3, and so they are answered to whoever names a catalog.
+bytes, so their sketches arrive as bytes in a struct of 2.3, and callers that name a catalog get them so.
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
 """Privileges on the whole catalog, databases, tables, partitions and columns (semantics §2.18).
 
-They are kept and told, never enforced. What a grant is on is kept by id, so it follows renames.
+They are stored and returned, never enforced. What a grant is on is kept by id, so it follows renames.
 """
 
 from collections import OrderedDict, defaultdict
@@ -145,7 +145,7 @@ class PrivilegeService:
         user: str | None,
         groups: Sequence[str] | None,
     ) -> list[Partition] | EncodedList:
-        """Partitions with what a user may do with each, where the table wants that (semantics §4.6); else as given.
+        """Partitions with what a user may do with each, where the table asks for that (semantics §4.6); else as given.
 
         Without a user it is what the groups may do.
         """

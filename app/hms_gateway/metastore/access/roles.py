@@ -51,7 +51,7 @@ class RoleService:
             raise MetaException(f"Role {name} already exists.") from error
 
     def drop(self, name: str | None) -> None:
-        """With its members and grants; one that is not there is no error. Raises MetaException for those that stay."""
+        """Drop a role with its members and grants; a missing one is ignored. Raises MetaException for built-in roles."""
         if required(name, "role name") in (ADMIN, PUBLIC):
             raise MetaException(f"{PUBLIC},{ADMIN} roles can't be dropped.")
 
@@ -113,7 +113,7 @@ class RoleService:
         *,
         grant_option_only: bool = False,
     ) -> None:
-        """What was not granted is no error, unless only its option is to be taken. Raises MetaException."""
+        """A missing grant is ignored, unless only its option is revoked. Raises MetaException."""
         name = required(role_name, "role name")
         of = principal(principal_name, principal_type)
         if name == PUBLIC:
@@ -154,7 +154,7 @@ class RoleService:
         return grants
 
     def grants_of_role(self, role_name: str | None) -> list[RolePrincipalGrant]:
-        """Who has the role; nobody has an unknown one, and of `public` there is no list."""
+        """The principals that have the role: none for an unknown one, nor for `public`, which is not listed."""
         name = required(role_name, "role name")
 
         def work(snapshot: Snapshot) -> list[RolePrincipalGrant]:

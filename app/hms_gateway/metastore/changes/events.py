@@ -27,7 +27,7 @@ def event_message(server: str, principal: str, fields: Mapping[str, Any]) -> str
     try:
         return msgspec.json.encode(message).decode()
     except UnicodeEncodeError:
-        # Half of a surrogate pair, which whoever stores the message will refuse.
+        # Half of a surrogate pair, which every store of the message refuses.
         return json.dumps(message, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -10,13 +10,13 @@ from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.checks.table_shape import check_serde, stored_descriptor
 from hms_gateway.structs import Partition, StorageDescriptor, Struct
 
-# Stands for a location while the text around it is made.
+# Takes the place of a location while the text around it is made.
 _HOLE: Final = "\0location\0"
 _HOLE_JSON: Final = msgspec.json.encode(_HOLE)
 
 
 class StoredDescriptors:
-    """Descriptors as they are stored. Equal ones share everything but the location, so nobody may change them."""
+    """Descriptors as they are stored. Equal ones share everything but the location, so they must not be changed."""
 
     def __init__(self) -> None:
         self._given: StorageDescriptor | None = None
@@ -53,7 +53,7 @@ class PartitionTexts:
         return self._to_tjson(spliced).decode()
 
     def _around_location(self, descriptor: StorageDescriptor | None) -> tuple[bytes, bytes] | None:
-        """The descriptor's text before and after its location; None when that cannot be told."""
+        """The descriptor's text before and after its location; None when it cannot be found."""
         if descriptor is None or descriptor.location is None:
             return None
         with_hole = _elsewhere(descriptor, _HOLE)

@@ -1,8 +1,8 @@
 """Moves directories together with the catalog, so that a crash in between can be mended (semantics §13, trap 6).
 
 A pending move is a row that says: as long as I exist, this directory belongs at `source`. It is written before the
-directory moves to `target`, and deleted in the very unit of work that makes the new location known. Whoever finds one
-left over moves the directory back. To move a directory after a change of the catalog, write a pending move whose
+directory moves to `target`, and deleted in the very unit of work that makes the new location known. A call that finds
+one left over moves the directory back. To move a directory after a change of the catalog, write a pending move whose
 `source` is the new place and whose `target` is the old one in that change's unit of work, and delete it when done.
 """
 
@@ -27,7 +27,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class MoveTakenBack(Exception):
-    """Somebody took the pending move for left over and moved the directory back; nothing may be committed."""
+    """Another call took the pending move for left over and moved the directory back; nothing may be committed."""
 
 
 class DirectoryMoves:
@@ -56,7 +56,7 @@ class DirectoryMoves:
         tx.delete_pending_move(move.move_id)
 
     def is_being_moved(self, snapshot: Snapshot, table_id: TableId) -> bool:
-        """Whether somebody is moving a directory of this table."""
+        """Whether a directory of this table is being moved."""
         return any(move.table_id == table_id for move in snapshot.pending_moves())
 
     def is_settled(self, move: PendingMove) -> bool:

@@ -38,7 +38,7 @@ class PartitionDirectories:
     """Directories of many partitions at once, in threads where each is a request to a remote store."""
 
     def __init__(self, files: FileSystem, threads_max: int, seconds: Callable[[], float] = perf_counter) -> None:
-        """`seconds` is the clock that tells what is slow."""
+        """`seconds` is the clock that measures what is slow."""
         self._files = files
         self._threads_max = threads_max
         self._seconds = seconds
@@ -78,7 +78,7 @@ class PartitionDirectories:
         self._quietly(self._files.directory_maker(), locations)
 
     def take_back(self, root: str | None, locations: Sequence[str]) -> None:
-        """Remove directories nobody uses after all, and parents up to `root`; only empty ones are removed."""
+        """Remove directories that are not used after all, and parents up to `root`; only empty ones are removed."""
 
         def remove(location: str) -> None:
             self._files.delete_empty_parents(join(location, "_"), max(1, _levels_below(root, location)))

@@ -36,7 +36,7 @@ class Counted(msgspec.Struct):
 
 
 class RootsToName:
-    """Locations that hold others, as few as are no higher than needed.
+    """The fewest locations that hold all others, none higher than needed.
 
     The parent of a directory is named, since its neighbours tend to lie there too; of the top of a disk, and of what
     may not be a root, the directory itself. Where these are many, what holds them.
@@ -81,7 +81,7 @@ def _highest(roots: Sequence[str]) -> list[str]:
 
 
 class OutsidePlaces:
-    """Collects what lies outside; in memory there are no more than a few names and roots of it."""
+    """Collects what lies outside; memory holds only a few names and roots of it."""
 
     def __init__(self, files: FileSystem, may_be_root: Callable[[str], bool]) -> None:
         self._files = files

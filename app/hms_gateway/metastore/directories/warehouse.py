@@ -62,7 +62,7 @@ class Warehouse:
             return self._files.make_directory(location)
 
     def discard(self, location: str) -> None:
-        """Take back `make_directory`: by now somebody may use the directory, so only an empty one goes."""
+        """Take back `make_directory`: by now another call may use the directory, so only an empty one goes."""
         try:
             self._files.delete_empty_parents(join(location, "x"), 1)
         except FileSystemError as error:
@@ -71,7 +71,7 @@ class Warehouse:
     def delete(self, location: str) -> None:
         """Delete data after its metadata is gone: what fails is only logged (semantics §2.3, §2.6).
 
-        A directory around the warehouse itself is never deleted, whoever claimed it as his.
+        A directory around the warehouse itself is never deleted, whichever table claims it.
         """
         if is_under(location, self.root):
             _LOG.warning("Kept %s: the warehouse lies in it", location)

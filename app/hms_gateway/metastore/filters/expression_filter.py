@@ -3,7 +3,7 @@
 SQL's logic has three values there: a condition on a key without value is neither true nor false, nor is its negation.
 Negations are pushed down to the conditions, where each form then says "true", and that needs a value.
 
-What cannot be told stands for all partitions, so that a filter selects too many rather than too few, and says so.
+What cannot be decided selects all partitions, so that a filter selects too many rather than too few, and says so.
 """
 
 from collections.abc import Callable, Sequence
@@ -59,7 +59,7 @@ _OPPOSITES: Final = {
     Operator.LESS_OR_EQUAL: Operator.GREATER,
 }
 # Of these types Hive compares the values as we do. It takes blanks at the end of char values away, knows no false
-# boolean, compares floats with less digits, and nobody knows the time zone of a timestamp.
+# boolean, compares floats with less digits, and the time zone of a timestamp is unknown.
 _ALIKE: Final = frozenset(
     {"string", "varchar", "tinyint", "smallint", "int", "bigint", "decimal", "double", "date"}
 )  # fmt: skip
@@ -125,7 +125,7 @@ class _Translator:
         return _with_value(Like(key, "".join(meaning.get(character, character) for character in pattern)))
 
     def _kind(self, key: str) -> ValueClass | None:
-        """None for what is no partition key, or compares otherwise in Hive."""
+        """None for what is not a partition key, or compares otherwise in Hive."""
         type_name = self._types.get(key.lower(), "").lower()
         return value_class(type_name) if type_name.partition("(")[0] in _ALIKE else None
 

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 DEPTH_MAX: Final = 50
 
-# What refers to an earlier object stands for all of it, so that few bytes can be a very large expression.
+# A reference to an earlier object means all of it, so that few bytes can be a very large expression.
 NODES_MAX: Final = 20_000
 # The same of texts: of as many characters, each counted as often as it is referred to.
 CHARACTERS_MAX: Final = 1024 * 1024

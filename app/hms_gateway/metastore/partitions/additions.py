@@ -97,7 +97,7 @@ class _Planned(msgspec.Struct, frozen=True):
 
 
 class _Made(msgspec.Struct):
-    """The directories one call has made, over all its attempts, and the partitions it wants them for."""
+    """The directories one call has made, over all its attempts, and the partitions that they are for."""
 
     new: set[str] = msgspec.field(default_factory=set)
     names: dict[str, str] = msgspec.field(default_factory=dict)
@@ -236,7 +236,7 @@ class PartitionAdditions:
         found = self._make_directories(table, planned, request.environment, made)
         planned = _with_statistics(planned, found, request.environment)
         added = self._write(table, planned)
-        # Whoever made the directories we found may have failed and taken them back; those with files in them stay.
+        # The call that made the directories found here may have failed and removed them; those with files in them stay.
         doubtful = [one.location for one in found if not (one.statistics and one.statistics[0])]
         self._directories.make_again(doubtful)
         return added

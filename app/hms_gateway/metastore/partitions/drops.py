@@ -24,7 +24,7 @@ _Dropped = tuple[StoredTable, list[StoredPartition]]
 
 
 class PartitionDrops:
-    """Every call that drops partitions. The data goes after the commit; when that fails, the drop still stands."""
+    """Every call that drops partitions. The data goes after the commit; if that fails, they remain dropped."""
 
     def __init__(
         self, store: Store, directories: PartitionDirectories, limits: Limits, events: PartitionEvents

@@ -140,7 +140,7 @@ def _columns(columns: Sequence[FieldSchema] | None) -> list[tuple[str | None, st
 def _spec_directory(keys: Sequence[str], values: Sequence[str]) -> str:
     """The directory of the keys that are given, one below the other, whether or not one in between is missing.
 
-    With a gap there is no such directory, and Hive finds that out by looking for it; so do we.
+    With a gap the directory does not exist, and Hive finds that out by looking for it; so do we.
     """
     given = [(key, value) for key, value in zip(keys, values, strict=True) if value]
     if not given:

@@ -21,7 +21,7 @@ class PartitionMoves:
     """Commits a change of the catalog together with the move of a directory.
 
     Hive moves after the commit and takes the catalog back when that fails; here the journalled move comes first, so
-    that nobody ever sees a change that is taken back.
+    that a change that is taken back is never seen.
     """
 
     def __init__(self, store: Store, files: FileSystem) -> None:

@@ -89,7 +89,7 @@ class PartitionReads:
         """Partitions an expression may select, and whether some of them might not match (semantics §4.5).
 
         The text of a filter and what can be read of Hive's own expressions is evaluated. Otherwise all partitions are
-        the safe answer, and the flag tells the caller to look for itself.
+        the safe answer, and the flag means that the caller has to look for itself.
         """
         answer = _Unsure(self._limits)
         found = self._list(table_name, max_parts, answer.selecting(expression), projection)
@@ -203,7 +203,7 @@ class PartitionReads:
         select: Callable[[StoredTable], Selection],
         projection: Projection,
     ) -> list[PartitionSpec]:
-        """One spec with an encoded list, unless the table wants groups, for which all has to be looked at."""
+        """One spec with an encoded list, unless the table needs groups, for which all has to be looked at."""
 
         def work(snapshot: Snapshot) -> tuple[StoredTable, PartitionList]:
             table = table_name.load_shown(snapshot)

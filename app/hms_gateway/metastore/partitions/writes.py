@@ -11,7 +11,7 @@ from hms_gateway.structs import EnvironmentContext, MetaException, Partition, St
 
 T = TypeVar("T")
 
-# Each attempt is lost only when somebody else's change of the same table came first.
+# Each attempt is lost only when another change of the same table came first.
 _ATTEMPTS_MAX: Final = 20
 
 # What a client may send and the server does not keep: grants have rows of their own, the rest belongs to one call.
@@ -23,7 +23,7 @@ class Conflict(Exception):
 
 
 def retry_on_conflict(attempt: Callable[[], T]) -> T:
-    """The result of the first attempt that nobody overtook. Raises MetaException when that does not come.
+    """The result of the first attempt without a conflict. Raises MetaException when all attempts have one.
 
     Directories and events take time to make, so they are made outside the unit of work, of which one runs at a time.
     """
@@ -62,7 +62,7 @@ def check_count(partitions: Sequence[object], limits: Limits) -> None:
 
 
 def properties(environment: EnvironmentContext | None) -> dict[str, str]:
-    """The entries of an environment context, none when there is no context."""
+    """The entries of an environment context, empty without a context."""
     return (environment.properties if environment else None) or {}
 
 

@@ -55,7 +55,7 @@ class TypeWrites(TypeReads, Protocol):
         """Raises DuplicateKey."""
 
     def delete(self, name: str) -> None:
-        """One that is not there is no error."""
+        """A missing one is ignored."""
 
 
 class IndexReads(Protocol):
@@ -142,4 +142,4 @@ class PropertyWrites(PropertyReads, Protocol):
     def put(self, namespace: str, path: str, value: str) -> None: ...
 
     def delete(self, namespace: str, path: str) -> None:
-        """One that is not there is no error."""
+        """A missing one is ignored."""

@@ -96,7 +96,7 @@ class DirectoryTrees(Protocol):
         """Names of the directories directly below, read as they are asked for."""
 
     def measure(self, location: str) -> Tree | None:
-        """None where there is no such directory. Raises where part of it cannot be read."""
+        """None for a directory that does not exist. Raises where part of it cannot be read."""
 
     def move_directory(self, source: str, target: str) -> None:
         """Nothing that is there is replaced."""

@@ -379,7 +379,7 @@ class Transaction(Snapshot, Protocol):
     def delete_events_before(self, seconds: int, count_max: int) -> int:
         """Forget the oldest events, up to `count_max`, as long as they are older; how many went.
 
-        The newest always stays, and so do all after an event that stays: whoever reads the events after the one they
+        The newest always stays, and so do all after an event that stays: a reader of the events after the one it
         know sees from the first id whether something is missing.
         """
 
@@ -410,7 +410,7 @@ class Store(Protocol):
         """The newest event's id, which is the catalog's version; cheap. Raises StoreUnavailable."""
 
     def data_version(self) -> int | None:
-        """A number that changes whenever anybody commits (SQLite, microseconds); None where there is no such thing."""
+        """A number that changes with every commit (SQLite, microseconds); None where the database has none."""
 
     def changes_since(self, event_id: EventId) -> list[StoredEvent]:
         """The events after `event_id` in order, with an empty `message`: cheap. Raises StoreUnavailable.
@@ -460,7 +460,7 @@ class FileSystem(Protocol):
         """`make_directory` for many locations, cheaper than one by one; None for what is not MANAGED."""
 
     def delete_directory(self, location: str) -> None:
-        """With all that is in it; one that is not there is no error."""
+        """Delete it with all that is in it. A missing one is ignored."""
 
     def delete_empty_parents(self, location: str, levels: int) -> None:
         """Remove up to `levels` parents of `location`, upwards, as long as they are empty."""

@@ -19,7 +19,7 @@ _METRICS_SECONDS_MAX: Final = 7 * 86_400
 
 
 class EngineNoteService:
-    """Notes are no part of the catalog: they have no events, and go by themselves when they are old."""
+    """Notes are not part of the catalog: they have no events, and go by themselves when they are old."""
 
     def __init__(self, store: Store, clock: Clock, settings: MetastoreSettings) -> None:
         self._store = store
@@ -40,7 +40,7 @@ class EngineNoteService:
         return self._store.read(lambda snapshot: snapshot.engine_notes.runtime_statistics(up_to, weight))
 
     def put_metrics(self, metrics: Sequence[ReplicationMetrics] | None) -> None:
-        """Note how executions stand; what a later note leaves out stays as it was. Raises MetaException."""
+        """Note the state of executions; what a later note leaves out stays as it was. Raises MetaException."""
         given = [required(one, "replication metrics") for one in required(metrics, "list of replication metrics")]
         now = self._clock.seconds()
 
@@ -86,5 +86,7 @@ def _updated(before: ReplicationMetrics | None, given: ReplicationMetrics) -> Re
         required(given.policy, "policy")
         required(given.dumpExecutionId, "id of the dump")
         return given
-    told = {field.name: value for field in given.definition.fields if (value := getattr(given, field.name)) is not None}
-    return msgspec.structs.replace(before, **told)
+    reported = {
+        field.name: value for field in given.definition.fields if (value := getattr(given, field.name)) is not None
+    }
+    return msgspec.structs.replace(before, **reported)

@@ -297,7 +297,7 @@ def with_trigger_in_pool(full: WMFullResourcePlan, trigger: str | None, path: st
 
 
 def without_trigger_in_pool(full: WMFullResourcePlan, trigger: str | None, path: str | None) -> WMFullResourcePlan:
-    """One that is not there is no error. Raises NoSuchObjectException, MetaException."""
+    """A missing one is ignored. Raises NoSuchObjectException, MetaException."""
     old = WMPoolTrigger(_pool(full, path).poolPath, _trigger(full, trigger).triggerName, plan_of(full).ns)
     return msgspec.structs.replace(full, poolTriggers=[one for one in full.poolTriggers or () if one != old])
 

@@ -1,4 +1,4 @@
-"""Scheduled queries (4.x): engines store them, ask which one is due, and tell how its execution goes."""
+"""Scheduled queries (4.x): engines store them, ask which one is due, and report its execution."""
 
 from typing import Final
 
@@ -25,7 +25,7 @@ from hms_gateway.structs import (
     ScheduledQueryProgressInfo,
 )
 
-# An execution that nobody speaks of any more has ended (metastore.scheduled.queries.execution.timeout).
+# An execution without reports has ended (metastore.scheduled.queries.execution.timeout).
 _SILENT_SECONDS_MAX: Final = 120
 # metastore.scheduled.queries.execution.max.age
 _EXECUTION_SECONDS_MAX: Final = 30 * 86_400
@@ -82,7 +82,7 @@ class ScheduledQueryService:
         return self._store.write(work)
 
     def progress(self, info: ScheduledQueryProgressInfo | None) -> None:
-        """How an execution stands, told by who executes it. Raises InvalidOperationException, MetaException."""
+        """An execution's state, reported by its engine. Raises InvalidOperationException, MetaException."""
         given = required(info, "progress")
         execution_id = required(given.scheduledExecutionId, "id of the execution")
         try:
@@ -97,15 +97,15 @@ class ScheduledQueryService:
             found = tx.schedules.execution(execution_id)
             if found is None or found.state not in _RUNNING:
                 raise InvalidOperationException(f"Execution {execution_id} is not under way")
-            told = msgspec.structs.replace(
+            reported = msgspec.structs.replace(
                 found, state=state, last_update=now, executor_id=given.executorQueryId, error=given.errorMessage
             )
-            self._note(tx, told)
+            self._note(tx, reported)
 
         self._store.write(work)
 
     def expire(self) -> int:
-        """End executions that nobody speaks of any more and forget old ones; how many. Harmless on every replica."""
+        """End executions without reports and forget old ones. Returns how many. Harmless on every replica."""
         now = self._clock.seconds()
 
         def work(tx: Transaction) -> int:

@@ -20,7 +20,7 @@ _CHARACTERS_MAX: Final = 500
 
 
 class InvalidSchedule(ValueError):
-    """A text is no cron expression; the message says why."""
+    """A text is not a cron expression; the message says why."""
 
 
 class Schedule(msgspec.Struct, frozen=True):

@@ -38,6 +38,6 @@ class TypeService:
         return found
 
     def drop(self, name: str | None) -> None:
-        """One that is not there is no error. Raises MetaException."""
+        """A missing one is ignored. Raises MetaException."""
         key = trim(required(name, "type name"))
         self._store.write(lambda tx: tx.types.delete(key))

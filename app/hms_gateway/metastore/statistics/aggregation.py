@@ -165,7 +165,7 @@ def _distinct_values(totals: _Totals, low: Any, high: Any, rule: DistinctValueRu
     else:
         estimate = int(largest + (total - largest) * rule.tuner) if rule.tuner else largest
     if isinstance(low, int | Date | Timestamp) and high is not None:
-        # There are no more whole numbers than that.
+        # A range has at most so many whole numbers.
         estimate = min(estimate, order(high) - order(low) + 1)
     return bounded(estimate)
 

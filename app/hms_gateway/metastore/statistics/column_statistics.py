@@ -264,7 +264,7 @@ class ColumnStatisticsService:
     ) -> None:
         """Delete those of a table, or of its partitions where it has any (delete_column_statistics_req of 4.x).
 
-        No columns and no partitions mean all of them; what has no statistics is no error. Raises
+        No columns and no partitions mean all of them; what has no statistics is ignored. Raises
         NoSuchObjectException.
         """
         wanted = _columns(columns) if columns else None
@@ -378,7 +378,7 @@ def single(statistics: Sequence[ColumnStatistics_v4]) -> ColumnStatistics_v4:
 
 
 def refuse_merge(merges: bool) -> None:
-    """Statistics that are no aggregate replace what is there (semantics §10.3). Raises InvalidInputException."""
+    """Statistics that are not aggregates replace what is there (semantics §10.3). Raises InvalidInputException."""
     if merges:
         raise InvalidInputException("Merge is not supported for non-aggregate stats")
 

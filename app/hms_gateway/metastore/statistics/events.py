@@ -18,7 +18,7 @@ class StatisticsEvents:
         self._events = events
 
     def update_of_table(self, table: Table, statistics: ColumnStatistics_v4) -> Event:
-        """`table` as it is now, with the parameters that tell which statistics are accurate."""
+        """`table` as it is now, with the parameters that say which statistics are accurate."""
         fields = {
             "colStatsJson": self._events.object_json(statistics),
             "parameters": table.parameters or {},

@@ -37,7 +37,7 @@ def updated(old: ColumnStatisticsData_v4, new: ColumnStatisticsData_v4) -> Colum
 
 
 def merged(old: ColumnStatisticsData_v4, new: ColumnStatisticsData_v4) -> ColumnStatisticsData_v4:
-    """Both together, as of more rows: bounds widen, counts add up, the largest estimate stands (needMerge).
+    """Both together, as of more rows: bounds widen, counts add up, the largest estimate is kept (needMerge).
 
     Sketches cannot be merged here and are left out. Raises MixedStatistics.
     """

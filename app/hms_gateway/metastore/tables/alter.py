@@ -310,7 +310,7 @@ class AlterTableService:
     def _has_committed(self, done: DoneFileWork) -> bool:
         """Whether a unit of work whose outcome is unknown is known to have committed after all.
 
-        The pending move tells. While the store cannot be asked the directory stays where it is: `recover` will ask.
+        The pending move decides. While the store cannot be asked the directory stays where it is: `recover` will ask.
         """
         if done.pending is None:
             return False
@@ -484,7 +484,7 @@ def _move_of_rename(
     """From where to where a rename moves the directory; None when only names change (semantics §2.7 item 7).
 
     It moves when the old table lies at its default place and the request does not say another one. Directories the
-    server does not manage stay, and so does the location: nobody would move the data.
+    server does not manage stay, and so does the location: the data would not be moved.
     """
     sent = required(request.sent_location, "location of a table to be renamed")
     old_location = before.sd.location if before.sd else None
@@ -522,7 +522,7 @@ def _columns_of(table: Table) -> list[FieldSchema]:
 
 
 def _without_lost_statistics(tx: Transaction, table_id: TableId, after: Table) -> Table:
-    """The table to store, when statistics of columns that are no more, and constraints on them, have gone (item 10)."""
+    """The table to store, without statistics and constraints of columns that no longer exist (item 10)."""
     columns = _columns_of(after)
     lost = tx.statistics.keep_table_columns(table_id, columns)
     keys = [key.name or "" for key in after.partitionKeys or ()]

@@ -1,4 +1,4 @@
-"""Constraints: declared, kept and told, never enforced (semantics §2.15)."""
+"""Constraints: declared, stored and returned, never enforced (semantics §2.15)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final

@@ -207,7 +207,7 @@ class DatabaseService:
             self._take_back(name, location, made)
             raise
         if not made:
-            # Somebody whose own creation failed may have taken back the directory we found.
+            # A call whose own creation failed may have removed the directory found here.
             self._warehouse.make_directory(location)
 
     def _make_directory(self, location: str, name: str) -> bool:
@@ -288,7 +288,7 @@ def _find(snapshot: Snapshot, key: str) -> StoredDatabase | None:
 
 
 def _index_tables_elsewhere(tx: Transaction, database_id: DatabaseId) -> Iterable[StoredTable]:
-    """What indexes of the database keep in tables of other databases; nobody could drop it without them."""
+    """What indexes of the database keep in tables of other databases; it could not be dropped without them."""
     for stored in tx.indexes.of_database(database_id):
         table = index_table(tx, stored.index)
         if table is not None and table.database_id != database_id:

@@ -138,7 +138,7 @@ class TableService:
             self._take_back(new, location, made)
             raise
         if not made:
-            # Somebody whose own creation failed may have taken back the directory we found.
+            # A call whose own creation failed may have removed the directory found here.
             self._warehouse.make_directory(location)
 
     def preview(self, table: Table | None) -> Table:
@@ -158,8 +158,8 @@ class TableService:
     def drop(self, name: TableName, delete_data: bool) -> None:
         """Raises NoSuchObjectException, MetaException.
 
-        Data goes after the commit, when asked for and when the table owns it (semantics §2.6). There is no trash, so
-        purging makes no difference.
+        Data goes after the commit, when asked for and when the table owns it (semantics §2.6). Without a
+        trash, purging makes no difference.
         """
         self.delete_directories(self._store.write(lambda tx: self._drop(tx, name, delete_data=delete_data)))
 
@@ -251,7 +251,7 @@ class TableService:
         return self._store.read(work)
 
     def extended(self, db_name: str, pattern: str, requested_fields: int, limit: int | None) -> list[ExtendedTableInfo]:
-        """Names with what 4.x wants to know about access, ordered by name (semantics §10.3)."""
+        """Names with what 4.x asks about access, ordered by name (semantics §10.3)."""
         key, parsed = normalize(db_name), parse_pattern(pattern)
         with_access = bool(requested_fields & GetTablesExtRequestFields.ACCESS_TYPE)
         with_capabilities = bool(requested_fields & GetTablesExtRequestFields.PROCESSOR_CAPABILITIES)

@@ -99,7 +99,7 @@ class TruncateService:
             tx.update_table(stored.table_id, stored.database_id, after)
         else:
             tx.update_partitions(stored, [self._emptied_partition(partition) for partition in emptied.partitions])
-        # One event for all partitions: whoever follows the catalog learns that the table changed.
+        # One event for all partitions: followers of the catalog learn that the table changed.
         tx.append_event(self._events.alter_table(stored.table, after, truncates=True))
 
     def _emptied_partition(self, stored: StoredPartition) -> StoredPartition:

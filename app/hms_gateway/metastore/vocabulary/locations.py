@@ -110,7 +110,7 @@ def default_table_location(database_location: str, table: str) -> str:
 
 
 def directory_name(table: str) -> str:
-    """A table's name as a directory's: what is no letter, digit or `_` becomes `-<decimal code>-`, `a/b` `a-47-b`."""
+    """A table's name as a directory's: all but letters, digits and `_` become `-<decimal code>-`, `a/b` `a-47-b`."""
     return _OUTSIDE_DIRECTORY_NAME.sub(lambda found: f"-{ord(found[0])}-", normalize(table))
 
 

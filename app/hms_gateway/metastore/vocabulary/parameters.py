@@ -50,7 +50,7 @@ def with_ddl_time(parameters: Mapping[str, str], now_seconds: int) -> dict[str, 
 def with_partition_ddl_time(parameters: Mapping[str, str], now_seconds: int) -> dict[str, str]:
     """With the DDL time set where it is absent or `0` (alter_partition; semantics §2.11).
 
-    Raises ValueError with Java's text when the given time is no number.
+    Raises ValueError with Java's text when the given time is not a number.
     """
     given = parameters.get(DDL_TIME, "0")
     if not given.removeprefix("-").isascii() or not given.removeprefix("-").isdigit():
@@ -179,7 +179,7 @@ def add_partition_counts_files(
 def alter_table_counts_files(
     table_type: str | None, environment: Mapping[str, str] | None, *, is_partitioned: bool
 ) -> bool:
-    """Whether alter_table counts the files: of every unpartitioned table, unless told not to (semantics §3.6)."""
+    """Whether alter_table counts the files: of every unpartitioned table, unless asked not to (semantics §3.6)."""
     return not is_view(table_type) and not is_partitioned and not _keeps_statistics(environment)
 
 

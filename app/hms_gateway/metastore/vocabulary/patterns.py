@@ -1,7 +1,7 @@
 """Name patterns (`a*|b`) and the LIKE of filters: parsed once, then matched here or translated into SQL.
 
 Both are what is left of a regular expression once Hive has turned it into SQL LIKE (semantics §1.5, §4.4): `.*` is any
-run, any other `.` exactly one character, `\\.` a dot, and every other character stands for itself.
+run, any other `.` exactly one character, `\\.` a dot, and every other character means itself.
 """
 
 import re

@@ -9,7 +9,7 @@ import msgspec
 class MetastoreSettings(msgspec.Struct, frozen=True):
     """Settings of the rules; each comment names Hive's own key.
 
-    `hive_configuration` holds further keys an operator wants `get_config_value` to answer.
+    `hive_configuration` holds further keys that `get_config_value` answers.
     """
 
     # hive.metastore.warehouse.dir; a location without a scheme belongs to default_file_system.
@@ -30,7 +30,7 @@ class MetastoreSettings(msgspec.Struct, frozen=True):
     column_change_serdes: tuple[str, ...] = ()
     # hive.stats.autogather
     gathers_statistics: bool = True
-    # hive.metastore.client.socket.timeout, only to be told to clients that ask.
+    # hive.metastore.client.socket.timeout, only returned to clients that ask.
     client_socket_timeout_seconds: int = 600
     # The two names in every notification message (semantics §2.20); empty as Hive has them when not configured.
     event_server: str = ""

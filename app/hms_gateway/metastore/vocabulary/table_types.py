@@ -26,7 +26,7 @@ class TableType(StrEnum):
 
 
 class TableTypeError(ValueError):
-    """The argument of get_tables_by_type is no table type; the text is that of the MetaException clients see."""
+    """The argument of get_tables_by_type is not a table type; the text is that of the MetaException clients see."""
 
 
 class TransactionalError(ValueError):
