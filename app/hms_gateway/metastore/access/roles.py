@@ -51,7 +51,7 @@ class RoleService:
             raise MetaException(f"Role {name} already exists.") from error
 
     def drop(self, name: str | None) -> None:
-        """Drop a role with its members and grants; a missing one is ignored. Raises MetaException for built-in roles."""
+        """Drop a role with members and grants; a missing one is ignored. Raises MetaException for built-in roles."""
         if required(name, "role name") in (ADMIN, PUBLIC):
             raise MetaException(f"{PUBLIC},{ADMIN} roles can't be dropped.")
 
