@@ -16,11 +16,12 @@ from hms_gateway.metastore.ports.store import Event, StoreError, StoreUnavailabl
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import SqlStore, migrate, open_store
+from hms_gateway.storage.dialects import mysql, postgres
+from hms_gateway.storage.dialects.paged_rows import PagedRows
 from hms_gateway.storage.migrations.revisions import revision_of
 from hms_gateway.storage.schema.catalog import KEY_COLUMNS, NAME_BYTES_MAX, TYPES
 from hms_gateway.storage.schema.column_types import DATABASE_CHARACTERS, NAME_CHARACTERS, TABLE_CHARACTERS
 from hms_gateway.storage.schema.txn import LOCKS, TABLE_WRITE_IDS
-from hms_gateway.storage.sql.paged_rows import PagedRows
 from hms_gateway.storage.txn.state import object_columns
 from hms_gateway.structs import Type
 from hms_gateway.txn.rules.names import Target
@@ -107,7 +108,7 @@ def test_every_text_has_a_collation_that_compares_code_points(fresh_mariadb_data
 
 def test_the_longest_names_have_room_in_every_index(store: SqlStore) -> None:
     longest = Target(WIDE * DATABASE_CHARACTERS, WIDE * TABLE_CHARACTERS, WIDE * (NAME_BYTES_MAX // 4))
-    columns = object_columns(longest, "mysql")
+    columns = object_columns(longest, mysql.DIALECT)
     texts = dict.fromkeys(("user_name", "host_name", "agent_info"), "x")
     numbers = dict.fromkeys(("component_number", "txn_id", "strength", "last_heartbeat_ms"), 1)
     execute(store, insert(LOCKS), {**columns, **texts, **numbers, "lock_id": 1, "is_acquired": 1, "shares_writes": 0})
@@ -122,8 +123,8 @@ def test_the_longest_names_have_room_in_every_index(store: SqlStore) -> None:
 )
 def test_longer_names_are_refused_before_they_spoil_a_batch(target: Target) -> None:
     with pytest.raises(UnstorableText, match=r"longer than \d+ characters"):
-        object_columns(target, "mariadb")
-    object_columns(target, "postgresql")
+        object_columns(target, mysql.DIALECT)
+    object_columns(target, postgres.DIALECT)
 
 
 def test_the_longest_keys_have_room_in_a_row(store: SqlStore, fresh_mariadb_database: str) -> None:
@@ -150,7 +151,7 @@ def test_a_text_without_room_is_refused_and_changes_nothing(store: SqlStore) -> 
 def test_rows_come_once_and_in_order_however_many_a_page_has(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch, limit: int | None
 ) -> None:
-    monkeypatch.setattr("hms_gateway.storage.sql.paged_rows.PAGE_ROWS", 7)
+    monkeypatch.setattr("hms_gateway.storage.dialects.paged_rows.PAGE_ROWS", 7)
     names = [f"{number:05}" for number in range(0, 420, 2)]
     execute(store, insert(TYPES), [{"name": name} for name in names])
 
@@ -253,7 +254,7 @@ def test_a_process_that_hangs_in_a_unit_of_work_loses_the_lock(
     fresh_mariadb_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     migrate(fresh_mariadb_database)
-    monkeypatch.setattr("hms_gateway.storage.dialects.engines.STUCK_SECONDS_MAX", 1)
+    monkeypatch.setattr("hms_gateway.storage.dialects.mysql_engines.STUCK_SECONDS_MAX", 1)
     hanging, other = opened(fresh_mariadb_database), opened(fresh_mariadb_database)
     begun, may_go_on = threading.Event(), threading.Event()
 
@@ -369,7 +370,7 @@ def test_a_url_without_a_database_is_refused(mariadb_server: PrivateMariadb) -> 
 
 
 def test_a_missing_driver_is_told_how_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hms_gateway.storage.dialects.engines.find_spec", lambda name: None)
+    monkeypatch.setattr("hms_gateway.storage.dialects.mysql.find_spec", lambda name: None)
     with pytest.raises(StoreError, match=r"pip install 'hms-gateway\[mysql\]'"):
         opened("mariadb+pymysql://root@localhost/x")
 

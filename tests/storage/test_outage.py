@@ -153,7 +153,8 @@ def raise_state(transaction: Any, state: str) -> None:
 
 def test_a_lock_that_is_never_given_back_is_an_answer(server_database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     migrate(server_database)
-    monkeypatch.setattr("hms_gateway.storage.dialects.engines.BUSY_SECONDS_MAX", 0.05)
+    for module in ("postgres", "mysql_engines"):
+        monkeypatch.setattr(f"hms_gateway.storage.dialects.{module}.BUSY_SECONDS_MAX", 0.05)
     store = open_store(server_database, ManualClock(), Limits())
     engine = create_engine(server_database)
     with engine.connect() as other:
@@ -177,7 +178,7 @@ def test_a_statement_that_fails_says_nothing_of_its_text(store: SqlStore) -> Non
 
 
 def test_a_locked_sqlite_file_is_said_to_be_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hms_gateway.storage.dialects.engines.BUSY_SECONDS_MAX", 0)
+    monkeypatch.setattr("hms_gateway.storage.dialects.sqlite.BUSY_SECONDS_MAX", 0)
     url = f"sqlite:///{tmp_path / 'catalog.sqlite'}"
     store = open_store(url, ManualClock(), Limits())
     engine = create_engine(url, connect_args={"isolation_level": None})

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, insert, text
 
-from hms_gateway.storage.dialects.engines import parse_url, writing_engine
+from hms_gateway.storage.dialects import dialect_of, parse_url, postgres, sqlite, writing_engine
 from hms_gateway.storage.migrations.revisions import migrate_engine
 from hms_gateway.storage.schema.txn import LOCKS
-from hms_gateway.storage.sql.filter_sql import bound_list, bound_pairs
 from hms_gateway.storage.txn.group_statements import GroupStatements
 from hms_gateway.storage.txn.locks import near_places
 from hms_gateway.storage.writing.postgres_pipeline import compiled
@@ -49,14 +48,14 @@ def plan(connection: Connection, statement: Any, values: dict[str, object]) -> s
     return "\n".join(str(row) for row in connection.exec_driver_sql(f"{explain} {compiled}", parameters))
 
 
-@pytest.mark.parametrize("name", [*vars(GroupStatements("sqlite")), "locks near"])
+@pytest.mark.parametrize("name", [*vars(GroupStatements(sqlite.DIALECT)), "locks near"])
 def test_no_table_is_read_whole(connection: Connection, name: str) -> None:
-    dialect_name = connection.dialect.name
+    dialect = dialect_of(connection)
     is_near = name == "locks near"
-    statement = near_places(dialect_name) if is_near else getattr(GroupStatements(dialect_name), name)
-    if (dialect_name, name) in READ_WHOLE_WHILE_SMALL:
+    statement = near_places(dialect) if is_near else getattr(GroupStatements(dialect), name)
+    if (connection.dialect.name, name) in READ_WHOLE_WHILE_SMALL:
         insert_locks(connection, range(20_000))
-    values = {"ids": bound_list(IDS, dialect_name), **bound_pairs(PAIRS, dialect_name)}
+    values = {"ids": dialect.bound_list(IDS), **dialect.bound_pairs(PAIRS)}
     values |= {"least_strength": 0, "limit": 100, "now_ms": 1}
     shown = plan(connection, statement, {key: values[key] for key in statement.compile().params if key in values})
     assert re.search(r"SEARCH|Index", shown), shown
@@ -65,10 +64,12 @@ def test_no_table_is_read_whole(connection: Connection, name: str) -> None:
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("connection", ["postgresql"], indirect=True)
-@pytest.mark.parametrize("name", [*vars(GroupStatements("postgresql")), "locks near"])
+@pytest.mark.parametrize("name", [*vars(GroupStatements(postgres.DIALECT)), "locks near"])
 def test_no_table_is_read_whole_by_the_plan_for_all_values(connection: Connection, name: str) -> None:
     """Which is the one that the event loop's writer has made."""
-    statement = near_places("postgresql") if name == "locks near" else getattr(GroupStatements("postgresql"), name)
+    statement = (
+        near_places(postgres.DIALECT) if name == "locks near" else getattr(GroupStatements(postgres.DIALECT), name)
+    )
     if ("postgresql", name) in READ_WHOLE_WHILE_SMALL:
         insert_locks(connection, range(20_000))
     sent = compiled(statement, tuple(statement.compile().params))
@@ -85,11 +86,11 @@ def test_a_plan_made_for_a_small_table_is_not_kept_when_it_grows(
     fresh_postgres_database: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     now = 100.0
-    monkeypatch.setattr("hms_gateway.storage.dialects.engines.monotonic", lambda: now)
+    monkeypatch.setattr("hms_gateway.storage.dialects.postgres.monotonic", lambda: now)
     engine = writing_engine(parse_url(fresh_postgres_database))
     request.addfinalizer(engine.dispose)
     migrate_engine(engine)
-    delete = GroupStatements("postgresql").delete_locks
+    delete = GroupStatements(postgres.DIALECT).delete_locks
 
     def read_by(batches: int) -> int:
         """How many rows these batches read by reading the table."""

@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
 from hms_gateway.runtime.clock import ManualClock
-from hms_gateway.storage.dialects.engines import parse_url, writing_engine
+from hms_gateway.storage.dialects import parse_url, writing_engine
 from hms_gateway.storage.migrations.revisions import migrate_engine
 from hms_gateway.storage.schema.catalog import METADATA
 from hms_gateway.storage.schema.txn import LOCKS, TXNS

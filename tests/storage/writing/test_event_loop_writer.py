@@ -16,7 +16,7 @@ from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.suspension import NotSuspendable, Result, Suspended, recording, resuming
 from hms_gateway.storage import SqlStore, migrate, open_store
-from hms_gateway.storage.dialects.engines import parse_url, writing_engine
+from hms_gateway.storage.dialects import parse_url, writing_engine
 from hms_gateway.storage.schema.catalog import METADATA
 from hms_gateway.structs import LockState, LockType, NoSuchTxnException
 from hms_gateway.txn.ports.txn import TxnWork
@@ -289,7 +289,7 @@ def test_a_connection_lost_before_the_commit_is_answered_leaves_the_outcome_unkn
 def test_a_lock_that_is_never_given_back_is_an_answer(
     fresh_postgres_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hms_gateway.storage.dialects.engines.BUSY_SECONDS_MAX", 0.05)
+    monkeypatch.setattr("hms_gateway.storage.dialects.postgres.BUSY_SECONDS_MAX", 0.05)
     store = new_store(fresh_postgres_database)
     services = Services(store)
 

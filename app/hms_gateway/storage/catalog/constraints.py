@@ -8,11 +8,12 @@ from sqlalchemy.sql import Select
 
 from hms_gateway.metastore.ports.constraints import ConstraintColumn, ConstraintKind
 from hms_gateway.metastore.vocabulary.ids import TableId
+from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.schema.catalog import CONSTRAINTS, DATABASES, TABLES
-from hms_gateway.storage.sql.errors import check_name, is_storable
 from hms_gateway.storage.sql.filter_sql import is_among
 from hms_gateway.storage.sql.fragments import decode_extra, encode_extra, names_except
 from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.storage.sql.texts import check_name, is_storable
 from hms_gateway.structs import (
     SQLCheckConstraint,
     SQLDefaultConstraint,
@@ -71,7 +72,7 @@ class ConstraintRepository(Repository):
 
     def insert(self, columns: Sequence[ConstraintColumn]) -> None:
         if columns:
-            self._connection.execute(insert(CONSTRAINTS), [_row(column, self._dialect_name) for column in columns])
+            self._connection.execute(insert(CONSTRAINTS), [_row(column, self._dialect) for column in columns])
 
     def delete(self, table_id: TableId, name: str) -> int:
         if not is_storable(name):
@@ -87,7 +88,7 @@ class ConstraintRepository(Repository):
         for owner, column in sides:
             # Of a key of several columns none must stay alone.
             broken = select(CONSTRAINTS.c.table_id, CONSTRAINTS.c.name).where(
-                owner == table_id, column != "", ~is_among(column, columns, self._dialect_name)
+                owner == table_id, column != "", ~is_among(column, columns, self._dialect)
             )
             for broken_id, name in self._connection.execute(broken.distinct()).all():
                 self._connection.execute(
@@ -112,9 +113,9 @@ def _rows() -> Select[Any]:
     )
 
 
-def _row(column: ConstraintColumn, dialect_name: str) -> dict[str, Any]:
+def _row(column: ConstraintColumn, dialect: Dialect) -> dict[str, Any]:
     for what, name in (("constraint", column.name), ("column", column.column), ("column", column.parent_column or "")):
-        check_name(what, name, dialect_name)
+        check_name(what, name, dialect)
     struct_class = _CLASSES[column.kind]
     # A name is found in one spelling and shown in another.
     shown_name = getattr(column.extra, _NAME_FIELDS[column.kind])

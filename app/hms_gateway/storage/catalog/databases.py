@@ -7,10 +7,10 @@ from sqlalchemy import Row, bindparam, delete, insert, select, update
 from hms_gateway.metastore.ports.store import DatabaseId, DuplicateKey, StoredDatabase
 from hms_gateway.metastore.vocabulary.patterns import Pattern
 from hms_gateway.storage.schema.catalog import DATABASES, FUNCTIONS, OF_TABLES, TABLES
-from hms_gateway.storage.sql.errors import check_name, check_text, is_storable
 from hms_gateway.storage.sql.filter_sql import matches_pattern
 from hms_gateway.storage.sql.fragments import DATABASE_EXTRA, decode_extra, decode_map, encode_extra, encode_map
 from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.storage.sql.texts import check_name, check_text, is_storable
 from hms_gateway.storage.txn.names import TxnNames
 from hms_gateway.structs import Database
 
@@ -26,7 +26,7 @@ class DatabaseReads(Repository):
 
     def database_names(self, pattern: Pattern | None = None) -> list[str]:
         statement = select(DATABASES.c.name).order_by(DATABASES.c.name)
-        condition = matches_pattern(DATABASES.c.name, pattern, self._dialect_name)
+        condition = matches_pattern(DATABASES.c.name, pattern, self._dialect)
         if condition is not None:
             statement = statement.where(condition)
         return list(self._connection.execute(statement).scalars())
@@ -50,7 +50,7 @@ class DatabaseWrites(DatabaseReads):
             self._connection.execute(delete(owned).where(owned.c.database_id == database_id))
 
     def _check_free(self, name: str, except_for: DatabaseId | None) -> None:
-        check_name("database", name, self._dialect_name)
+        check_name("database", name, self._dialect)
         found = self._connection.execute(select(DATABASES.c.database_id).where(DATABASES.c.name == name)).scalar()
         if found not in (None, except_for):
             raise DuplicateKey(name)

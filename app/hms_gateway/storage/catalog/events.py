@@ -9,9 +9,9 @@ from sqlalchemy import ColumnElement, Connection, delete, func, insert, select
 from hms_gateway.metastore.ports.store import Event, EventId, EventSelection, PendingMove, StoredEvent, TableId
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.schema.catalog import CATALOG, NOTIFICATIONS, PENDING_MOVES
-from hms_gateway.storage.sql.errors import check_text, is_storable
 from hms_gateway.storage.sql.filter_sql import is_among
 from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.storage.sql.texts import check_text, is_storable
 
 # The message about 10,000 new partitions: 19 MB that are written in 40 ms, or in 25 ms as 0.26 MB.
 COMPRESSED_FROM_CHARACTERS: Final = 16_384
@@ -72,9 +72,9 @@ class EventReads(Repository):
             (NOTIFICATIONS.c.event_type, selection.types),
         ):
             if texts is not None:
-                conditions.append(is_among(column, texts, self._dialect_name))
+                conditions.append(is_among(column, texts, self._dialect))
         if selection.skipped_types:
-            conditions.append(~is_among(NOTIFICATIONS.c.event_type, selection.skipped_types, self._dialect_name))
+            conditions.append(~is_among(NOTIFICATIONS.c.event_type, selection.skipped_types, self._dialect))
         return conditions
 
     def pending_moves(self) -> list[PendingMove]:

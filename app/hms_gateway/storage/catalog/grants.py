@@ -8,11 +8,12 @@ from sqlalchemy import ColumnElement, Row, Select, case, delete, false, insert, 
 from hms_gateway.metastore.ports.access import Grant, GrantId, GrantObject, Principal, StoredGrant
 from hms_gateway.metastore.ports.store import StoredTable
 from hms_gateway.metastore.vocabulary.ids import DatabaseId, PartitionId, TableId
+from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.schema.catalog import DATABASES, PARTITIONS, PRIVILEGES, TABLES
-from hms_gateway.storage.sql.errors import check_name, check_text, is_storable
 from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
 from hms_gateway.storage.sql.fragments import decode_texts
 from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.storage.sql.texts import check_name, check_text, is_storable
 from hms_gateway.structs import HiveObjectType
 
 
@@ -44,7 +45,7 @@ class GrantRepository(Repository):
 
     def insert(self, grants: Sequence[Grant]) -> None:
         if grants:
-            self._connection.execute(insert(PRIVILEGES), [_row(grant, self._dialect_name) for grant in grants])
+            self._connection.execute(insert(PRIVILEGES), [_row(grant, self._dialect) for grant in grants])
 
     def copy_to_partitions(self, table: StoredTable, names: Sequence[str], now_seconds: int) -> None:
         on_table = int(HiveObjectType.TABLE)
@@ -63,17 +64,17 @@ class GrantRepository(Repository):
             .where(
                 PRIVILEGES.c.table_id == table.table_id,
                 PRIVILEGES.c.partition_id.is_(None),
-                is_among(PARTITIONS.c.part_name, names, self._dialect_name),
+                is_among(PARTITIONS.c.part_name, names, self._dialect),
             )
         )
         self._connection.execute(insert(PRIVILEGES).from_select(copied, source))
 
     def delete(self, grant_ids: Sequence[GrantId]) -> None:
-        among = has_id_among(PRIVILEGES.c.privilege_id, grant_ids, self._dialect_name)
+        among = has_id_among(PRIVILEGES.c.privilege_id, grant_ids, self._dialect)
         self._connection.execute(delete(PRIVILEGES).where(among))
 
     def clear_grant_options(self, grant_ids: Sequence[GrantId]) -> None:
-        among = has_id_among(PRIVILEGES.c.privilege_id, grant_ids, self._dialect_name)
+        among = has_id_among(PRIVILEGES.c.privilege_id, grant_ids, self._dialect)
         self._connection.execute(update(PRIVILEGES).where(among).values(grant_option=False))
 
     def _found(self, *conditions: ColumnElement[bool]) -> list[StoredGrant]:
@@ -118,9 +119,9 @@ def _rows() -> Select[Any]:
     )
 
 
-def _row(grant: Grant, dialect_name: str) -> dict[str, Any]:
-    check_name("principal", grant.principal.name, dialect_name)
-    check_name("column", grant.on.column or "", dialect_name)
+def _row(grant: Grant, dialect: Dialect) -> dict[str, Any]:
+    check_name("principal", grant.principal.name, dialect)
+    check_name("column", grant.on.column or "", dialect)
     for what, text in (
         ("privilege", grant.privilege),
         ("grantor", grant.grantor),

@@ -8,9 +8,9 @@ from hms_gateway.metastore.ports.objects import StoredIndex
 from hms_gateway.metastore.ports.store import DuplicateKey
 from hms_gateway.metastore.vocabulary.ids import DatabaseId, IndexId, TableId
 from hms_gateway.storage.schema.catalog import DATABASES, TABLE_INDEXES, TABLES
-from hms_gateway.storage.sql.errors import check_name, check_text, is_storable
 from hms_gateway.storage.sql.fragments import decode_extra, encode_extra, names_except
 from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.storage.sql.texts import check_name, check_text, is_storable
 from hms_gateway.structs import Index
 
 _EXTRA: Final = names_except(Index, "indexName", "dbName", "origTableName", "indexTableName")
@@ -43,7 +43,7 @@ class IndexRepository(Repository):
 
     def insert(self, table_id: TableId, index: Index) -> None:
         name = index.indexName or ""
-        check_name("index", name, self._dialect_name)
+        check_name("index", name, self._dialect)
         if self.find(table_id, name) is not None:
             raise DuplicateKey(name)
         self._connection.execute(insert(TABLE_INDEXES).values({**_row(index), "table_id": table_id, "name": name}))

@@ -10,10 +10,10 @@ from hms_gateway.metastore.ports.store import PartitionId, TableId
 from hms_gateway.metastore.vocabulary.table_types import EXTERNAL_KEY, TableType, is_external, is_view
 from hms_gateway.storage.partitions.rows import full_location
 from hms_gateway.storage.schema.catalog import DATABASES, DESCRIPTORS, PARTITIONS, TABLES
-from hms_gateway.storage.sql.errors import is_storable
 from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
 from hms_gateway.storage.sql.fragments import decode_columns, decode_extra, decode_map
 from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.storage.sql.texts import is_storable
 from hms_gateway.structs import Database
 
 _TABLES: Final[Select[Any]] = select(
@@ -50,18 +50,18 @@ class PlaceRepository(Repository):
         return self._tables(TABLES.c.table_id > after, limit)
 
     def tables_named(self, db_name: str, names: Sequence[str]) -> list[TablePlace]:
-        is_named = is_among(TABLES.c.name, names, self._dialect_name)
+        is_named = is_among(TABLES.c.name, names, self._dialect)
         return self._tables(and_(DATABASES.c.name == db_name, is_named), len(names))
 
     def tables_with_ids(self, ids: Collection[int]) -> list[TablePlace]:
-        return self._tables(has_id_among(TABLES.c.table_id, ids, self._dialect_name), len(ids))
+        return self._tables(has_id_among(TABLES.c.table_id, ids, self._dialect), len(ids))
 
     def partitions(self, after: int, limit: int) -> list[PartitionPlace]:
         key = PARTITIONS.c.partition_id
         return self._partitions(_PARTITIONS.where(key > after).order_by(key).limit(limit))
 
     def partitions_named(self, table_id: TableId, names: Sequence[str]) -> list[PartitionPlace]:
-        is_named = is_among(PARTITIONS.c.part_name, names, self._dialect_name)
+        is_named = is_among(PARTITIONS.c.part_name, names, self._dialect)
         return self._partitions(_PARTITIONS.where(PARTITIONS.c.table_id == table_id, is_named))
 
     def has_partitions_below(self, table_id: TableId, path: str) -> bool:

@@ -7,8 +7,8 @@ from sqlalchemy import Row, Select, and_, delete, insert, select, update
 from hms_gateway.metastore.ports.access import RoleId
 from hms_gateway.metastore.ports.store import DuplicateKey
 from hms_gateway.storage.schema.catalog import PRIVILEGES, ROLE_MEMBERS, ROLES
-from hms_gateway.storage.sql.errors import check_name, check_text, is_storable
 from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.storage.sql.texts import check_name, check_text, is_storable
 from hms_gateway.structs import PrincipalType, Role, RolePrincipalGrant
 
 
@@ -55,7 +55,7 @@ class RoleRepository(Repository):
 
     def insert(self, role: Role) -> RoleId:
         name = role.roleName or ""
-        check_name("role", name, self._dialect_name)
+        check_name("role", name, self._dialect)
         check_text("owner of role", role.ownerName)
         if self.find(name) is not None:
             raise DuplicateKey(name)
@@ -71,7 +71,7 @@ class RoleRepository(Repository):
         self._connection.execute(delete(ROLES).where(ROLES.c.role_id == role_id))
 
     def insert_grant(self, role_id: RoleId, grant: RolePrincipalGrant) -> None:
-        check_name("principal", grant.principalName or "", self._dialect_name)
+        check_name("principal", grant.principalName or "", self._dialect)
         check_text("grantor", grant.grantorName)
         self._connection.execute(
             insert(ROLE_MEMBERS).values(

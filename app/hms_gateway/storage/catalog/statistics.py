@@ -12,11 +12,12 @@ from hms_gateway.metastore.ports.store import StoredTable
 from hms_gateway.metastore.vocabulary.ids import PartitionId, TableId
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.metastore.vocabulary.parameters import with_accurate_columns, without_accurate_columns
+from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.schema.catalog import DESCRIPTORS, PARTITION_STATISTICS, PARTITIONS, TABLE_STATISTICS
-from hms_gateway.storage.sql.errors import check_name, check_text
 from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
 from hms_gateway.storage.sql.fragments import decode_map, encode_map
 from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.storage.sql.texts import check_name, check_text
 from hms_gateway.structs import FieldSchema
 from hms_gateway.wire.tjson import decode_value, encode_value
 
@@ -49,7 +50,7 @@ class StatisticsRepository(Repository):
             .join(PARTITION_STATISTICS, PARTITION_STATISTICS.c.partition_id == PARTITIONS.c.partition_id)
             .where(
                 PARTITIONS.c.table_id == table.table_id,
-                is_among(PARTITIONS.c.part_name, names, self._dialect_name),
+                is_among(PARTITIONS.c.part_name, names, self._dialect),
                 PARTITION_STATISTICS.c.engine == engine,
                 *self._of_columns(PARTITION_STATISTICS, columns),
             )
@@ -66,21 +67,21 @@ class StatisticsRepository(Repository):
 
     def columns_of_partition(self, table: StoredTable, name: str) -> list[str]:
         ids = self.partition_ids(table, [name])
-        is_it = has_id_among(PARTITION_STATISTICS.c.partition_id, ids.values(), self._dialect_name)
+        is_it = has_id_among(PARTITION_STATISTICS.c.partition_id, ids.values(), self._dialect)
         names = select(PARTITION_STATISTICS.c.column_name).distinct().where(is_it)
         return list(self._connection.execute(names.order_by(PARTITION_STATISTICS.c.column_name)).scalars())
 
     def partition_ids(self, table: StoredTable, names: Sequence[str]) -> dict[str, PartitionId]:
         rows = self._connection.execute(
             select(PARTITIONS.c.part_name, PARTITIONS.c.partition_id).where(
-                PARTITIONS.c.table_id == table.table_id, is_among(PARTITIONS.c.part_name, names, self._dialect_name)
+                PARTITIONS.c.table_id == table.table_id, is_among(PARTITIONS.c.part_name, names, self._dialect)
             )
         )
         return {name: PartitionId(partition_id) for name, partition_id in rows}
 
     def put_of_table(self, table_id: TableId, engine: str, figures: Sequence[ColumnFigures]) -> None:
         known = {one.column for one in self.of_table(table_id, engine, [one.column for one in figures])}
-        rows = [{"table_id": table_id, "engine": engine, **_row(one, self._dialect_name)} for one in figures]
+        rows = [{"table_id": table_id, "engine": engine, **_row(one, self._dialect)} for one in figures]
         self._put(TABLE_STATISTICS, rows, lambda row: row["column_name"] in known)
 
     def put_of_partitions(
@@ -90,19 +91,19 @@ class StatisticsRepository(Repository):
             (partition_id, column)
             for partition_id, column in self._connection.execute(
                 select(PARTITION_STATISTICS.c.partition_id, PARTITION_STATISTICS.c.column_name).where(
-                    has_id_among(PARTITION_STATISTICS.c.partition_id, figures, self._dialect_name),
+                    has_id_among(PARTITION_STATISTICS.c.partition_id, figures, self._dialect),
                     PARTITION_STATISTICS.c.engine == engine,
                 )
             )
         }
         rows = [
-            {"table_id": table_id, "partition_id": partition_id, "engine": engine, **_row(one, self._dialect_name)}
+            {"table_id": table_id, "partition_id": partition_id, "engine": engine, **_row(one, self._dialect)}
             for partition_id, of_partition in figures.items()
             for one in of_partition
         ]
         self._put(PARTITION_STATISTICS, rows, lambda row: (row["partition_id"], row["column_name"]) in known)
         self._change_parameters(
-            has_id_among(PARTITIONS.c.partition_id, figures, self._dialect_name),
+            has_id_among(PARTITIONS.c.partition_id, figures, self._dialect),
             lambda partition_id, parameters: with_accurate_columns(
                 parameters, (one.column for one in figures[partition_id])
             ),
@@ -120,7 +121,7 @@ class StatisticsRepository(Repository):
         self, engine: str, partition_ids: Sequence[PartitionId], columns: Sequence[str] | None = None
     ) -> int:
         condition = and_(
-            has_id_among(PARTITION_STATISTICS.c.partition_id, partition_ids, self._dialect_name),
+            has_id_among(PARTITION_STATISTICS.c.partition_id, partition_ids, self._dialect),
             PARTITION_STATISTICS.c.engine == engine,
             *self._of_columns(PARTITION_STATISTICS, columns),
         )
@@ -139,7 +140,7 @@ class StatisticsRepository(Repository):
     ) -> None:
         among = PARTITION_STATISTICS.c.table_id == table_id
         if partition_ids is not None:
-            among = and_(among, has_id_among(PARTITION_STATISTICS.c.partition_id, partition_ids, self._dialect_name))
+            among = and_(among, has_id_among(PARTITION_STATISTICS.c.partition_id, partition_ids, self._dialect))
         condition = self._lost(PARTITION_STATISTICS, among, columns)
         if condition is None:
             return
@@ -150,7 +151,7 @@ class StatisticsRepository(Repository):
             lost.setdefault(partition_id, []).append(column)
         self._connection.execute(delete(PARTITION_STATISTICS).where(condition))
         self._change_parameters(
-            has_id_among(PARTITIONS.c.partition_id, lost, self._dialect_name),
+            has_id_among(PARTITIONS.c.partition_id, lost, self._dialect),
             lambda partition_id, parameters: without_accurate_columns(parameters, lost[partition_id]),
         )
 
@@ -177,7 +178,7 @@ class StatisticsRepository(Repository):
         )
 
     def _of_columns(self, table: SqlTable, columns: Sequence[str] | None) -> list[ColumnElement[bool]]:
-        return [] if columns is None else [is_among(table.c.column_name, columns, self._dialect_name)]
+        return [] if columns is None else [is_among(table.c.column_name, columns, self._dialect)]
 
     def _lost(
         self, table: SqlTable, among: ColumnElement[bool], columns: Iterable[FieldSchema]
@@ -190,7 +191,7 @@ class StatisticsRepository(Repository):
             if (name, column_type.lower()) not in kept:
                 lost.setdefault(column_type, []).append(name)
         of_types = [
-            and_(table.c.column_type == column_type, is_among(table.c.column_name, names, self._dialect_name))
+            and_(table.c.column_type == column_type, is_among(table.c.column_name, names, self._dialect))
             for column_type, names in lost.items()
         ]
         return and_(among, or_(*of_types)) if of_types else None
@@ -226,8 +227,8 @@ def _figures(column: str, column_type: str, data: str, last_analyzed: int) -> Co
     return ColumnFigures(column, column_type, decode_value(_DATA, data.encode()), last_analyzed)
 
 
-def _row(figures: ColumnFigures, dialect_name: str) -> dict[str, Any]:
-    check_name("column", figures.column, dialect_name)
+def _row(figures: ColumnFigures, dialect: Dialect) -> dict[str, Any]:
+    check_name("column", figures.column, dialect)
     check_text("column type", figures.column_type)
     return {
         "column_name": figures.column,

@@ -11,7 +11,6 @@ from hms_gateway.metastore.vocabulary.patterns import Pattern
 from hms_gateway.metastore.vocabulary.typed_values import value_class
 from hms_gateway.storage.partitions.keys import PartitionKeys
 from hms_gateway.storage.schema.catalog import DATABASES, OF_TABLES, TABLES
-from hms_gateway.storage.sql.errors import check_name, check_text, is_storable
 from hms_gateway.storage.sql.filter_sql import is_among, matches_pattern
 from hms_gateway.storage.sql.fragments import (
     TABLE_EXTRA,
@@ -27,6 +26,7 @@ from hms_gateway.storage.sql.fragments import (
 )
 from hms_gateway.storage.sql.repository import Repository
 from hms_gateway.storage.sql.table_filter_sql import may_match
+from hms_gateway.storage.sql.texts import check_name, check_text, is_storable
 from hms_gateway.storage.txn.names import TxnNames
 from hms_gateway.structs import Table, TableMeta
 
@@ -55,7 +55,7 @@ class TableReads(Repository):
             return []
         statement = _ROWS.where(DATABASES.c.name == db_name).order_by(TABLES.c.name)
         if tbl_names is not None:
-            statement = statement.where(is_among(TABLES.c.name, tbl_names, self._dialect_name))
+            statement = statement.where(is_among(TABLES.c.name, tbl_names, self._dialect))
         return [_stored_table(row) for row in self._connection.execute(statement)]
 
     def table_names(
@@ -69,7 +69,7 @@ class TableReads(Repository):
         if not is_storable(db_name) or (table_type is not None and not is_storable(table_type)):
             return []
         conditions: list[ColumnElement[bool]] = [DATABASES.c.name == db_name]
-        condition = matches_pattern(TABLES.c.name, pattern, self._dialect_name)
+        condition = matches_pattern(TABLES.c.name, pattern, self._dialect)
         if condition is not None:
             conditions.append(condition)
         if table_type is not None:
@@ -86,11 +86,11 @@ class TableReads(Repository):
         columns = (DATABASES.c.name, TABLES.c.name, TABLES.c.table_type, TABLES.c.parameters, TABLES.c.owner)
         statement = _of_databases(select(*columns)).order_by(DATABASES.c.name, TABLES.c.name)
         for column, pattern in ((DATABASES.c.name, db_pattern), (TABLES.c.name, tbl_pattern)):
-            condition = matches_pattern(column, pattern, self._dialect_name)
+            condition = matches_pattern(column, pattern, self._dialect)
             if condition is not None:
                 statement = statement.where(condition)
         if table_types:
-            statement = statement.where(is_among(TABLES.c.table_type, table_types, self._dialect_name))
+            statement = statement.where(is_among(TABLES.c.table_type, table_types, self._dialect))
         return [
             TableMeta(
                 dbName=db_name,
@@ -104,7 +104,7 @@ class TableReads(Repository):
 
     def _filtered_names(self, condition: ColumnElement[bool], filter: TableFilter, limit: int | None) -> list[str]:
         """The filter is evaluated here, on names in order; the database spares us most of the others."""
-        may = may_match(filter, self._dialect_name)
+        may = may_match(filter, self._dialect)
         condition = condition if may is None else and_(condition, may)
         columns = (TABLES.c.name, TABLES.c.owner, TABLES.c.last_access_time, TABLES.c.parameters)
         rows = self._connection.execute(_of_databases(select(*columns)).where(condition).order_by(TABLES.c.name))
@@ -141,7 +141,7 @@ class TableWrites(TableReads):
             self._connection.execute(delete(child).where(child.c.table_id == table_id))
 
     def _check_table_name_free(self, database_id: DatabaseId, name: str, except_for: TableId | None) -> None:
-        check_name("table", name, self._dialect_name)
+        check_name("table", name, self._dialect)
         statement = select(TABLES.c.table_id).where(TABLES.c.database_id == database_id, TABLES.c.name == name)
         if self._connection.execute(statement).scalar() not in (None, except_for):
             raise DuplicateKey(name)

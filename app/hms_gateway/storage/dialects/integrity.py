@@ -13,8 +13,8 @@ from typing import Final
 from sqlalchemy import URL
 
 from hms_gateway.metastore.ports.store import StoreError, StoreUnavailable
-from hms_gateway.storage.dialects.engines import BUSY_SECONDS_MAX, parse_url
-from hms_gateway.storage.sql.errors import MYSQL_KINDS
+from hms_gateway.storage.dialects.base import BUSY_SECONDS_MAX
+from hms_gateway.storage.dialects.kinds import dialect_of_url, parse_url
 
 _log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ _STOP_SECONDS_MAX: Final = 30.0
 def sqlite_file(url: str) -> Path | None:
     """The file of a SQLite database, None for other databases. Raises StoreError."""
     parsed = parse_url(url)
-    return _file(parsed) if parsed.get_backend_name() == "sqlite" else None
+    return dialect_of_url(parsed).file(parsed)
 
 
 class IntegrityCheck:
@@ -133,16 +133,10 @@ def back_up(url: str, target: Path) -> None:
 
 
 def _source(url: URL, target: Path) -> Path:
-    if url.get_backend_name() in MYSQL_KINDS:
-        raise StoreError(
-            f"the database is MariaDB or MySQL; mariadb-dump --single-transaction --result-file={target} "
-            f"{url.database} backs it up"
-        )
-    if url.get_backend_name() != "sqlite":
-        raise StoreError(
-            f"the database is PostgreSQL; pg_dump --format=custom --file={target} {url.database} backs it up"
-        )
-    source = _file(url)
+    dialect = dialect_of_url(url)
+    source = dialect.file(url)
+    if source is None:
+        raise StoreError(f"the database is {dialect.backup_advice(url, target)} backs it up")
     if not source.exists():
         raise StoreError(f"database {source} not found; --data-dir or --database says where it is")
     return source
@@ -197,7 +191,3 @@ def _opened(file: Path) -> Iterator[sqlite3.Connection]:
         yield connection
     finally:
         connection.close()
-
-
-def _file(url: URL) -> Path:
-    return Path(str(url.database))

@@ -13,7 +13,14 @@ from sqlalchemy import URL, Engine, create_engine, event
 from sqlalchemy.exc import ArgumentError
 
 from hms_gateway.metastore.ports.store import StoreError
-from hms_gateway.storage.sql.errors import MYSQL_PACKET_TOO_LARGE, translated
+from hms_gateway.storage.dialects.base import (
+    BUSY_SECONDS_MAX,
+    CONNECT_SECONDS_MAX,
+    POOL_WAIT_SECONDS_MAX,
+    STUCK_SECONDS_MAX,
+)
+from hms_gateway.storage.dialects.errors import translated
+from hms_gateway.storage.dialects.mysql import PACKET_TOO_LARGE
 
 OLDEST_MARIADB: Final = (10, 6)
 OLDEST_MYSQL: Final = (8, 0, 17)
@@ -45,16 +52,16 @@ class Connection(pymysql.connections.Connection):  # type: ignore[misc]
         if self.statement_bytes_max is not None and len(sql) * 4 > self.statement_bytes_max:
             length = len(sql if isinstance(sql, bytes) else sql.encode(self.encoding, "surrogateescape"))
             if length >= self.statement_bytes_max:
-                raise pymysql.err.DataError(MYSQL_PACKET_TOO_LARGE, "longer than max_allowed_packet")
+                raise pymysql.err.DataError(PACKET_TOO_LARGE, "longer than max_allowed_packet")
         return super().query(sql, unbuffered)
 
 
-def mysql_writing_engine(url: URL, *, busy_seconds: float, stuck_seconds: int, connect_seconds: int) -> Engine:
+def mysql_writing_engine(url: URL) -> Engine:
     """For the one thread that changes things. Its URL says which of the two the server is.
 
     Connects. Raises StoreUnavailable, and StoreError for a server that is too old.
     """
-    engine = _writing_engine(url, busy_seconds, stuck_seconds, connect_seconds)
+    engine = _writing_engine(url)
     try:
         with translated(engine), engine.connect():
             kind = _checked_kind(engine)
@@ -64,17 +71,16 @@ def mysql_writing_engine(url: URL, *, busy_seconds: float, stuck_seconds: int, c
     if kind == engine.dialect.name:
         return engine
     engine.dispose()
-    return _writing_engine(url.set(drivername=f"{kind}+pymysql"), busy_seconds, stuck_seconds, connect_seconds)
+    return _writing_engine(url.set(drivername=f"{kind}+pymysql"))
 
 
-def mysql_reading_engine(url: URL, *, connect_seconds: int, connections_max: int, pool_seconds: int) -> Engine:
+def mysql_reading_engine(url: URL, connections_max: int) -> Engine:
     """For snapshots: each transaction is one consistent state, and changes nothing."""
     engine = _engine(
         url,
-        connect_seconds,
         pool_size=connections_max,
         max_overflow=0,
-        pool_timeout=pool_seconds,
+        pool_timeout=POOL_WAIT_SECONDS_MAX,
         pool_use_lifo=True,
         isolation_level="REPEATABLE READ",
     )
@@ -86,9 +92,9 @@ def mysql_reading_engine(url: URL, *, connect_seconds: int, connections_max: int
     return engine
 
 
-def connect_arguments(url: URL, connect_seconds: int) -> dict[str, Any]:
+def connect_arguments(url: URL) -> dict[str, Any]:
     """What PyMySQL is to be told besides what SQLAlchemy tells it. Raises StoreError for options of no use."""
-    return {**_tls_arguments(url), "charset": "utf8mb4", "connect_timeout": connect_seconds, "local_infile": False}
+    return {**_tls_arguments(url), "charset": "utf8mb4", "connect_timeout": CONNECT_SECONDS_MAX, "local_infile": False}
 
 
 def without_tls_options(url: URL) -> URL:
@@ -153,22 +159,22 @@ def _truth(options: dict[str, str], name: str, *, default: bool) -> bool:
     return truth
 
 
-def _writing_engine(url: URL, busy_seconds: float, stuck_seconds: int, connect_seconds: int) -> Engine:
-    engine = _engine(url, connect_seconds, pool_size=1, max_overflow=1, isolation_level="READ COMMITTED")
-    wait_seconds = max(1, int(busy_seconds))
+def _writing_engine(url: URL) -> Engine:
+    engine = _engine(url, pool_size=1, max_overflow=1, isolation_level="READ COMMITTED")
+    wait_seconds = max(1, int(BUSY_SECONDS_MAX))
 
     @event.listens_for(engine, "connect")
     def _bounded_waits(connection: Any, record: Any) -> None:
         _run(connection, f"SET SESSION innodb_lock_wait_timeout = {wait_seconds}, lock_wait_timeout = {wait_seconds}")
         # MySQL only knows how long nothing was asked, so there a new connection is made after every long pause.
         silence = "idle_transaction_timeout" if _is_mariadb(connection) else "wait_timeout"
-        _run(connection, f"SET SESSION {silence} = {stuck_seconds}")
+        _run(connection, f"SET SESSION {silence} = {STUCK_SECONDS_MAX}")
 
     return engine
 
 
-def _engine(url: URL, connect_seconds: int, **options: Any) -> Engine:
-    arguments = connect_arguments(url, connect_seconds)
+def _engine(url: URL, **options: Any) -> Engine:
+    arguments = connect_arguments(url)
     try:
         engine = create_engine(without_tls_options(url), hide_parameters=True, connect_args=arguments, **options)
     except (ArgumentError, TypeError, ValueError) as error:

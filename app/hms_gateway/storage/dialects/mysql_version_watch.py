@@ -1,31 +1,42 @@
 """The connection on which MariaDB and MySQL are asked for the newest event without anybody waiting for it.
 
-PyMySQL waits for every answer, so the question and the answer are written and read here: one packet there, five back
-(how many columns, the column, an end, the row, an end), or one that says what is wrong.
+PyMySQL sends a query and waits for its answer. Here it sends, and reads when the answer has arrived: the server sends
+the one row of it in one piece.
 """
 
-import ssl
 from typing import Any, Final
 
+import pymysql
+from pymysql.constants.COMMAND import COM_QUERY
 from sqlalchemy import URL, Engine
 
 from hms_gateway.metastore.ports.store import EventId, StoreUnavailable
+from hms_gateway.storage.dialects.errors import translated
 from hms_gateway.storage.dialects.mysql_engines import (
     Connection,
     connect_arguments,
     set_up_session,
     without_tls_options,
 )
-from hms_gateway.storage.sql.errors import translated
 
-_COMMAND: Final = b"\x03SELECT last_event_id FROM catalog"
-_QUESTION: Final = len(_COMMAND).to_bytes(3, "little") + b"\x00" + _COMMAND
-_HEADER_BYTES: Final = 4
-_PACKETS: Final = 5
-_ROW: Final = 3
-_ERROR: Final = 0xFF
-_END: Final = 0xFE
-_READ_BYTES: Final = 4_096
+_QUERY: Final = "SELECT last_event_id FROM catalog"
+# The event loop would wait so long for the rest of an answer that the network has cut in two.
+_READ_SECONDS_MAX: Final = 5
+
+
+class _Connection(Connection):
+    """Sends and reads apart, by methods that PyMySQL calls itself; a test names the version it was tried with."""
+
+    def fileno(self) -> int:
+        return int(self._sock.fileno())
+
+    def send(self, statement: str) -> None:
+        self._execute_command(COM_QUERY, statement)
+
+    def receive(self) -> Any:
+        """The rows."""
+        self.next_result()
+        return self._result.rows
 
 
 class MysqlVersionWatch:
@@ -34,76 +45,49 @@ class MysqlVersionWatch:
     # InnoDB shows a change to others before it has written it to the disk.
     sees_lasting_only = False
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: _Connection) -> None:
         """`connection` commits by itself and belongs to the watch from now on."""
         self._connection = connection
-        self._socket: Any = connection._sock
-        # Kept, since who waits for the socket has to name it to stop when it is closed.
-        self._number = int(self._socket.fileno())
-        self._received = b""
-        self._socket.setblocking(False)
+        # Kept, since a reader of the socket is removed by its number, also when the connection is lost.
+        self._number = connection.fileno()
+        self._is_asked = False
 
     def fileno(self) -> int:
         return self._number
 
     def ask(self) -> None:
-        self._received = b""
         try:
-            sent = self._socket.send(_QUESTION)
-        except OSError as error:
+            self._connection.send(_QUERY)
+        except pymysql.Error as error:
             raise _lost() from error
-        # So few bytes, one question at a time: they always fit into the socket's buffer.
-        if sent != len(_QUESTION):
-            raise _lost()
+        self._is_asked = True
 
     def answer(self) -> EventId | None:
-        self._receive()
-        packets = _whole_packets(self._received)
-        if packets and packets[0][:1] == bytes([_ERROR]):
+        # What a server sends without a question is why it closes the connection.
+        if not self._is_asked:
             raise _lost()
-        if len(packets) < _PACKETS:
-            return None
-        row = packets[_ROW]
-        if not row or row[0] == _END:
-            raise StoreUnavailable("the database did not return its newest event")
-        return EventId(int(row[1 : 1 + row[0]]))
+        self._is_asked = False
+        try:
+            rows = self._connection.receive()
+        except pymysql.Error as error:
+            raise _lost() from error
+        if not rows:
+            raise StoreUnavailable("the catalog in the database has no newest event; restore the database")
+        return EventId(rows[0][0])
 
     def close(self) -> None:
-        self._connection._force_close()
-
-    def _receive(self) -> None:
-        """All there is: what TLS has decrypted already does not make the socket readable again."""
-        while True:
-            try:
-                read = self._socket.recv(_READ_BYTES)
-            except (BlockingIOError, ssl.SSLWantReadError):
-                return
-            except OSError as error:
-                raise _lost() from error
-            if not read:
-                raise _lost()
-            self._received += read
+        if self._connection.open:
+            self._connection.close()
 
 
-def open_mysql_watch(engine: Engine, url: URL, connect_seconds: int) -> MysqlVersionWatch:
+def open_mysql_watch(engine: Engine, url: URL) -> MysqlVersionWatch:
     """Connect as `engine` would. Raises StoreUnavailable."""
     positional, named = engine.dialect.create_connect_args(without_tls_options(url))
+    ours = {**connect_arguments(url), "autocommit": True, "read_timeout": _READ_SECONDS_MAX}
     with translated(engine):
-        connection = Connection(*positional, **{**named, **connect_arguments(url, connect_seconds), "autocommit": True})
+        connection = _Connection(*positional, **{**named, **ours})
         set_up_session(connection)
     return MysqlVersionWatch(connection)
-
-
-def _whole_packets(received: bytes) -> list[bytes]:
-    packets = []
-    start = 0
-    while len(received) >= start + _HEADER_BYTES:
-        end = start + _HEADER_BYTES + int.from_bytes(received[start : start + 3], "little")
-        if len(received) < end:
-            break
-        packets.append(received[start + _HEADER_BYTES : end])
-        start = end
-    return packets
 
 
 def _lost() -> StoreUnavailable:

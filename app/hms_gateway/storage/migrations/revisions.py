@@ -1,20 +1,16 @@
 """Which revision of the schema a database has, and bringing it to ours."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from hashlib import sha256
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, inspect, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from hms_gateway.metastore.ports.store import StoreError, StoreUnavailable
-from hms_gateway.storage.dialects.engines import BUSY_SECONDS_MAX, parse_url, writing_engine
+from hms_gateway.metastore.ports.store import StoreError
+from hms_gateway.storage.dialects import dialect_of, parse_url, writing_engine
+from hms_gateway.storage.dialects.errors import translated
 from hms_gateway.storage.schema.catalog import REVISION
-from hms_gateway.storage.sql.errors import MYSQL_KINDS, translated
 
 _MIGRATIONS = Path(__file__).parent
-_ADVISORY_LOCK = 0x686D7367
 
 
 def migrate(url: str) -> None:
@@ -41,34 +37,19 @@ def revision_of(url: str) -> str | None:
 
 def migrate_engine(engine: Engine) -> None:
     """The same on an engine that is there already."""
-    with translated(engine), engine.begin() as connection, _one_at_a_time(connection):
-        if current_revision(connection) != REVISION:
-            _upgrade(connection)
-
-
-@contextmanager
-def _one_at_a_time(connection: Connection) -> Iterator[None]:
-    """Other processes that migrate this database wait meanwhile. A SQLite file is locked by the transaction itself."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
-    if connection.dialect.name not in MYSQL_KINDS:
-        yield
-        return
-    # Of the session, since every change of a table ends the transaction there; the name is one of the whole server.
-    name = {"name": sha256(f"hms-gateway {connection.engine.url.database}".encode()).hexdigest()}
-    if not connection.execute(text("SELECT GET_LOCK(:name, :seconds)"), {**name, "seconds": BUSY_SECONDS_MAX}).scalar():
-        raise StoreUnavailable("another process has been migrating the database for too long")
-    try:
-        yield
-    except SQLAlchemyError as error:
+    dialect = dialect_of(engine)
+    with translated(engine), engine.begin() as connection, dialect.migrating(connection):
         if current_revision(connection) == REVISION:
-            raise
-        raise StoreError(
-            "the migration failed on the way, and this kind of database cannot take a part of it back: restore the"
-            f" database, or drop and create it when it was empty ({type(error).__name__})"
-        ) from error
-    finally:
-        connection.execute(text("SELECT RELEASE_LOCK(:name)"), name)
+            return
+        try:
+            _upgrade(connection)
+        except SQLAlchemyError as error:
+            if dialect.undoes_migrations or current_revision(connection) == REVISION:
+                raise
+            raise StoreError(
+                "the migration failed on the way, and this kind of database cannot take a part of it back: restore the"
+                f" database, or drop and create it when it was empty ({type(error).__name__})"
+            ) from error
 
 
 def check_revision(engine: Engine) -> None:

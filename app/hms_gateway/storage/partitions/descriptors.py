@@ -8,9 +8,10 @@ from typing import Any, Final, TypeAlias
 from sqlalchemy import Select, and_, bindparam, delete, func, insert, select, update
 
 from hms_gateway.metastore.ports.store import TableId
+from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.partitions.rows import Descriptor
 from hms_gateway.storage.schema.catalog import DESCRIPTORS
-from hms_gateway.storage.sql.filter_sql import bound_list, has_id_among, is_bound_among
+from hms_gateway.storage.sql.filter_sql import has_id_among
 from hms_gateway.storage.sql.fragments import DescriptorContent, encode_columns, encode_descriptor
 from hms_gateway.storage.sql.repository import Repository
 from hms_gateway.structs import FieldSchema, StorageDescriptor
@@ -32,7 +33,7 @@ _REPLACE_COLUMNS: Final = _BY_ID.values(columns=bindparam("new_columns"), conten
 
 class Descriptors(Repository):
     def load(self, ids: Iterable[int]) -> list[Descriptor]:
-        condition = has_id_among(DESCRIPTORS.c.descriptor_id, ids, self._dialect_name)
+        condition = has_id_among(DESCRIPTORS.c.descriptor_id, ids, self._dialect)
         return self._found(select(*_COLUMNS).where(condition))
 
     def of_table(self, table_id: TableId) -> list[Descriptor]:
@@ -86,17 +87,17 @@ class Descriptors(Repository):
         ]
 
     def _known(self, table_id: TableId, hashes: Iterable[str]) -> dict[tuple[str, str | None], int]:
-        values = {"the_table": table_id, "hashes": bound_list(hashes, self._dialect_name)}
-        rows = self._connection.execute(_with_hashes(self._dialect_name), values)
+        values = {"the_table": table_id, "hashes": self._dialect.bound_list(hashes)}
+        rows = self._connection.execute(_with_hashes(self._dialect), values)
         return {(content_hash, base): found for content_hash, base, found in rows}
 
 
 @cache
-def _with_hashes(dialect_name: str) -> Select[Any]:
+def _with_hashes(dialect: Dialect) -> Select[Any]:
     columns = DESCRIPTORS.c.content_hash, DESCRIPTORS.c.base_location, DESCRIPTORS.c.descriptor_id
     return select(*columns).where(
         DESCRIPTORS.c.table_id == bindparam("the_table"),
-        is_bound_among(DESCRIPTORS.c.content_hash, "hashes", dialect_name),
+        dialect.is_in_list(DESCRIPTORS.c.content_hash, "hashes"),
     )
 
 

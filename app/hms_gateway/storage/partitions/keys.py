@@ -8,10 +8,10 @@ from sqlalchemy import bindparam, delete, insert, select, update
 from hms_gateway.metastore.ports.store import TableId
 from hms_gateway.metastore.vocabulary.typed_values import ValueClass, class_sort_key
 from hms_gateway.storage.schema.catalog import FURTHER_KEYS, KEY_COLUMN_COUNT, KEY_COLUMNS, PARTITIONS
-from hms_gateway.storage.sql.errors import check_text
 from hms_gateway.storage.sql.filter_sql import has_id_among
 from hms_gateway.storage.sql.fragments import decode_texts
 from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.storage.sql.texts import check_text
 
 SortKeys: TypeAlias = Sequence[str | None]
 
@@ -56,7 +56,7 @@ class PartitionKeys(Repository):
             self._connection.execute(insert(FURTHER_KEYS), further)
 
     def delete_further(self, ids: Iterable[int]) -> None:
-        condition = has_id_among(FURTHER_KEYS.c.partition_id, ids, self._dialect_name)
+        condition = has_id_among(FURTHER_KEYS.c.partition_id, ids, self._dialect)
         self._connection.execute(delete(FURTHER_KEYS).where(condition))
 
     def rewrite(self, table_id: TableId, classes: Sequence[ValueClass]) -> None:

@@ -8,8 +8,8 @@ from hms_gateway.metastore.ports.store import TableId
 from hms_gateway.storage.partitions.descriptors import Descriptors
 from hms_gateway.storage.partitions.rows import Descriptor
 from hms_gateway.storage.schema.catalog import DESCRIPTORS, PARTITIONS
-from hms_gateway.storage.sql.errors import check_text
 from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.storage.sql.texts import check_text
 
 
 class PartitionLocations(Repository):

@@ -7,8 +7,8 @@ from typing import Any, Final, Protocol, TypeVar
 import msgspec
 from sqlalchemy import Connection
 
+from hms_gateway.storage.dialects.errors import translated
 from hms_gateway.storage.partitions.rows import Descriptor, PartitionRow, StructRows, TjsonRows
-from hms_gateway.storage.sql.errors import translated
 from hms_gateway.structs import Struct, Table
 
 CHUNK_ROWS: Final = 100

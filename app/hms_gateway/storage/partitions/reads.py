@@ -21,20 +21,18 @@ from hms_gateway.storage.partitions.partition_list import (
 )
 from hms_gateway.storage.partitions.rows import ROW_COLUMNS, StructRows
 from hms_gateway.storage.schema.catalog import DESCRIPTORS, KEY_COLUMN_COUNT, PARTITIONS, TABLES
-from hms_gateway.storage.sql.errors import MYSQL_KINDS, is_storable
 from hms_gateway.storage.sql.filter_access import is_equality, narrow_keys
 from hms_gateway.storage.sql.filter_sql import (
     has_id_among,
     have_names,
     hold,
     key_column,
-    matches_text,
     selects,
     unindexed,
 )
 from hms_gateway.storage.sql.fragments import decode_texts
-from hms_gateway.storage.sql.paged_rows import PagedRows
 from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.storage.sql.texts import is_storable
 from hms_gateway.structs import EncodedList
 from hms_gateway.structs.encoded import EncodedTexts
 
@@ -130,7 +128,7 @@ class PartitionReads(Repository):
             return []
         columns = PARTITIONS.c.descriptor_id, PARTITIONS.c.location, PARTITIONS.c.part_name
         rows = self._selected(table, selection or Selection(), *columns).where(
-            has_id_among(PARTITIONS.c.descriptor_id, bases, self._dialect_name)
+            has_id_among(PARTITIONS.c.descriptor_id, bases, self._dialect)
         )
         locations = (
             below if bases[descriptor_id] is None else f"{bases[descriptor_id]}{f'/{name}' if below is None else below}"
@@ -141,8 +139,8 @@ class PartitionReads(Repository):
 
     def _selected(self, table: StoredTable, selection: Selection, *columns: ColumnElement[Any]) -> Select[Any]:
         statement = select(*columns).where(*self._conditions(table, selection))
-        # Without figures about the data SQLite would rather walk all names in order than sort the few it finds.
-        is_sorted_last = self._dialect_name == "sqlite" and _uses_keys(selection)
+        # Without figures about the data a database would rather walk all names in order than sort the few it finds.
+        is_sorted_last = not self._dialect.has_figures and _uses_keys(selection)
         statement = statement.order_by(unindexed(PARTITIONS.c.part_name) if is_sorted_last else PARTITIONS.c.part_name)
         return statement if selection.limit is None else statement.limit(max(selection.limit, 0))
 
@@ -150,9 +148,9 @@ class PartitionReads(Repository):
         conditions: list[ColumnElement[bool]] = []
         if selection.filter is not None:
             unindexed_keys = self._poor_keys(table, selection.filter)
-            conditions += selects(selection.filter, table.table_id, self._dialect_name, unindexed_keys)
+            conditions += selects(selection.filter, table.table_id, self._dialect, unindexed_keys)
         if selection.names is not None:
-            conditions.append(have_names(table.table_id, selection.names, self._dialect_name))
+            conditions.append(have_names(table.table_id, selection.names, self._dialect))
         if selection.partial_values is not None:
             conditions += self._has_values(table, selection.partial_values)
         if selection.filter is None and selection.names is None:
@@ -160,13 +158,13 @@ class PartitionReads(Repository):
         return conditions
 
     def _poor_keys(self, table: StoredTable, filter: BoundFilter) -> set[int]:
-        """Keys whose index SQLite must not take, since that of another finds fewer partitions. A look at some tells."""
-        if self._dialect_name != "sqlite" or table.partition_count <= LOOKED_AT_MAX:
+        """Keys whose index a database without figures must not take, since that of another finds fewer partitions."""
+        if self._dialect.has_figures or table.partition_count <= LOOKED_AT_MAX:
             return set()
         keys = narrow_keys(filter.root)
         if len(keys) < 2:
             return set()
-        best = min(keys, key=lambda position: self._count_some(hold(keys[position], table.table_id, "sqlite")))
+        best = min(keys, key=lambda position: self._count_some(hold(keys[position], table.table_id, self._dialect)))
         return set(range(KEY_COLUMN_COUNT)) - ({best, best + 1} if is_equality(keys[best]) else {best})
 
     def _count_some(self, conditions: Sequence[ColumnElement[bool]]) -> int:
@@ -209,16 +207,12 @@ class PartitionReads(Repository):
             separator = "/" if position else ""
             texts += [separator + component] if component else [f"{separator}{escape((key.name or '').lower())}=", None]
         # Not the name itself: its beginning, which all have, would be looked up in the index of the names.
-        return matches_text(PARTITIONS.c.part_name.concat(""), texts, self._dialect_name)
+        return self._dialect.is_like(PARTITIONS.c.part_name.concat(""), texts)
 
     def _rows(self, statement: Select[Any], *, is_long: bool = False) -> Any:
         """The driver's cursor: no row objects where there may be a million."""
-        if is_long and self._dialect_name != "sqlite":
-            if self._dialect_name in MYSQL_KINDS:
-                return PagedRows(self._connection, statement, PARTITIONS.c.part_name)
-            # A cursor in the server, which SQLAlchemy reads ahead from. SQLite's own cursor reads row by row anyway.
-            options = {"stream_results": True, "max_row_buffer": ROWS_AT_ONCE}
-            return self._connection.execute(statement, execution_options=options)
+        if is_long:
+            return self._dialect.long_rows(self._connection, statement, PARTITIONS.c.part_name, ROWS_AT_ONCE)
         return self._connection.execute(statement).cursor
 
     def _is_short(self, table: StoredTable, selection: Selection) -> bool:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import and_, bindparam, delete, func, insert, select, update
+from sqlalchemy import and_, bindparam, delete, func, select, update
 
 from hms_gateway.metastore.ports.store import (
     DuplicateKey,
@@ -28,9 +28,9 @@ from hms_gateway.storage.schema.catalog import (
     PRIVILEGES,
     TABLES,
 )
-from hms_gateway.storage.sql.errors import check_name, check_text
 from hms_gateway.storage.sql.filter_sql import has_id_among, have_names
 from hms_gateway.storage.sql.fragments import decode_texts, encode_map, encode_partition_extra, encode_texts
+from hms_gateway.storage.sql.texts import check_name, check_text
 from hms_gateway.storage.txn.names import TxnNames
 from hms_gateway.structs import FieldSchema, Partition
 
@@ -109,7 +109,7 @@ class PartitionWrites(PartitionReads):
 
     def _check_names_free(self, table: StoredTable, names: Sequence[str]) -> None:
         for name in names:
-            check_name("partition", name, self._dialect_name)
+            check_name("partition", name, self._dialect)
         repeated = [name for name, count in Counter(names).items() if count > 1]
         taken = {*repeated, *self.partition_names(table, Selection(names=names))}
         if taken:
@@ -138,39 +138,22 @@ class PartitionWrites(PartitionReads):
         return rows
 
     def _insert_rows(self, table: StoredTable, rows: Sequence[Row]) -> None:
-        self._load_rows(rows)
+        self._dialect.insert_rows(self._connection, PARTITIONS, rows)
         keys = table.table.partitionKeys or []
         if len(keys) <= KEY_COLUMN_COUNT:
             return
         names = [row["part_name"] for row in rows]
         statement = select(PARTITIONS.c.partition_id, PARTITIONS.c.part_values).where(
-            have_names(table.table_id, names, self._dialect_name)
+            have_names(table.table_id, names, self._dialect)
         )
         classes = [value_class(key.type or "") for key in keys]
         inserted = self._connection.execute(statement).all()
         found = [(partition_id, sort_keys(classes, decode_texts(values))) for partition_id, values in inserted]
         PartitionKeys(self._connection).insert_further(table.table_id, found)
 
-    def _load_rows(self, rows: Sequence[Row]) -> None:
-        columns = list(rows[0])
-        if self._dialect_name == "sqlite":
-            # Past SQLAlchemy's handling of each value, which takes as long as storing it.
-            marks = ", ".join("?" for _ in columns)
-            statement = f"INSERT INTO partitions ({', '.join(columns)}) VALUES ({marks})"
-            self._connection.exec_driver_sql(statement, [tuple(row.values()) for row in rows])
-            return
-        if self._dialect_name != "postgresql":
-            self._connection.execute(insert(PARTITIONS), rows)
-            return
-        # Its bulk path takes a quarter of the time of as many inserts.
-        cursor: Any = self._connection.connection.cursor()
-        with cursor, cursor.copy(f"COPY partitions ({', '.join(columns)}) FROM STDIN") as copy:
-            for row in rows:
-                copy.write_row([row[name] for name in columns])
-
     def _old_rows(self, table_id: TableId, ids: Sequence[int]) -> dict[int, tuple[str, int | None]]:
         statement = select(PARTITIONS.c.partition_id, PARTITIONS.c.part_name, PARTITIONS.c.descriptor_id).where(
-            PARTITIONS.c.table_id == table_id, has_id_among(PARTITIONS.c.partition_id, ids, self._dialect_name)
+            PARTITIONS.c.table_id == table_id, has_id_among(PARTITIONS.c.partition_id, ids, self._dialect)
         )
         return {row[0]: (row[1], row[2]) for row in self._connection.execute(statement)}
 
@@ -180,7 +163,7 @@ class PartitionWrites(PartitionReads):
             return
         ids = [row["partition_id"] for row in rows]
         PartitionKeys(self._connection).delete_further(ids)
-        condition = has_id_among(PARTITIONS.c.partition_id, ids, self._dialect_name)
+        condition = has_id_among(PARTITIONS.c.partition_id, ids, self._dialect)
         self._connection.execute(delete(PARTITIONS).where(condition))
         self._check_names_free(table, [row["part_name"] for row in rows])
         self._insert_rows(table, rows)

@@ -25,9 +25,7 @@ class EngineNoteRepository(Repository):
             weight += one
             if weight_max is not None and weight >= weight_max:
                 break
-        rows = self._connection.execute(
-            select(table).where(has_id_among(table.c.statistic_id, ids, self._dialect_name))
-        )
+        rows = self._connection.execute(select(table).where(has_id_among(table.c.statistic_id, ids, self._dialect)))
         found = {row.statistic_id: RuntimeStat(row.create_time, row.weight, row.payload) for row in rows}
         return [found[statistic_id] for statistic_id in ids]
 

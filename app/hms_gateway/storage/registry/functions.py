@@ -9,10 +9,10 @@ from hms_gateway.metastore.ports.store import DuplicateKey
 from hms_gateway.metastore.vocabulary.ids import DatabaseId, FunctionId
 from hms_gateway.metastore.vocabulary.patterns import Pattern
 from hms_gateway.storage.schema.catalog import DATABASES, FUNCTIONS
-from hms_gateway.storage.sql.errors import check_name, is_storable
 from hms_gateway.storage.sql.filter_sql import matches_pattern
 from hms_gateway.storage.sql.fragments import decode_extra, encode_extra, names_except
 from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.storage.sql.texts import check_name, is_storable
 from hms_gateway.structs import Function
 
 _EXTRA: Final = names_except(Function, "functionName", "dbName", "catName")
@@ -64,11 +64,11 @@ class FunctionRepository(Repository):
         self._connection.execute(delete(FUNCTIONS).where(FUNCTIONS.c.function_id == function_id))
 
     def _matching(self, statement: Select[Any], pattern: Pattern | None) -> Select[Any]:
-        condition = matches_pattern(FUNCTIONS.c.name, pattern, self._dialect_name)
+        condition = matches_pattern(FUNCTIONS.c.name, pattern, self._dialect)
         return statement if condition is None else statement.where(condition)
 
     def _check_free(self, database_id: DatabaseId, name: str, except_for: FunctionId | None) -> None:
-        check_name("function", name, self._dialect_name)
+        check_name("function", name, self._dialect)
         statement = select(FUNCTIONS.c.function_id).where(
             FUNCTIONS.c.database_id == database_id, FUNCTIONS.c.name == name
         )

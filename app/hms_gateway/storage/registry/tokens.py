@@ -31,8 +31,7 @@ class TokenRepository(Repository):
         return {number: decode_texts(content)[0] for number, content in rows}
 
     def leave_no_traces(self) -> None:
-        if self._dialect_name == "sqlite":
-            self._connection.exec_driver_sql("PRAGMA secure_delete = ON")
+        self._dialect.leave_no_traces(self._connection)
 
     def insert_token(self, identifier: str, token: str) -> bool:
         if self.token(identifier) is not None:

@@ -6,9 +6,9 @@ from sqlalchemy import delete, insert, select
 
 from hms_gateway.metastore.ports.store import DuplicateKey
 from hms_gateway.storage.schema.catalog import TYPES
-from hms_gateway.storage.sql.errors import check_name, is_storable
 from hms_gateway.storage.sql.fragments import decode_extra, encode_extra, names_except
 from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.storage.sql.texts import check_name, is_storable
 from hms_gateway.structs import Type
 
 _EXTRA: Final = names_except(Type, "name")
@@ -29,7 +29,7 @@ class TypeRepository(Repository):
 
     def insert(self, new: Type) -> None:
         name = new.name or ""
-        check_name("type", name, self._dialect_name)
+        check_name("type", name, self._dialect)
         if self.find(name) is not None:
             raise DuplicateKey(name)
         self._connection.execute(insert(TYPES).values(name=name, extra=encode_extra(new, _EXTRA)))

@@ -5,8 +5,8 @@ from typing import Final
 from sqlalchemy import Connection, bindparam, insert, select, update
 
 from hms_gateway.runtime.clock import Clock
+from hms_gateway.storage.dialects.database_clock import DATABASE_NOW
 from hms_gateway.storage.schema.txn import TXN_COUNTERS
-from hms_gateway.storage.sql.database_clock import DATABASE_NOW
 from hms_gateway.storage.sql.repository import Repository
 
 _ADD: Final = (
@@ -41,10 +41,10 @@ class CountingWrites(Repository):
     def now_ms(self) -> int:
         """One time for the whole unit of work. The process that writes a SQLite file is its server."""
         if self._now_ms is None:
-            if self._dialect_name == "sqlite":
-                self._now_ms = self._clock.milliseconds()
-            else:
+            if self._dialect.has_clock:
                 self._now_ms = self._connection.execute(DATABASE_NOW).scalar_one()
+            else:
+                self._now_ms = self._clock.milliseconds()
         return self._now_ms
 
     def _next_ids(self, name: str, count: int) -> int:

@@ -1,32 +1,22 @@
 """Patterns, lists of texts and partition filters as SQL conditions."""
 
-from collections.abc import Callable, Collection, Container, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Container, Iterable, Sequence
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, Final, TypeAlias
 
-import msgspec
 from sqlalchemy import (
-    ARRAY,
-    Column,
     ColumnElement,
-    Select,
     Text,
     and_,
-    bindparam,
     false,
-    func,
     literal,
-    literal_column,
     not_,
     or_,
     select,
-    true,
     union_all,
 )
 from sqlalchemy.sql.elements import Grouping, UnaryExpression
 from sqlalchemy.sql.operators import custom_op
-from sqlalchemy.sql.selectable import TableValuedAlias
 
 from hms_gateway.metastore.filters.binding import (
     BoundAnd,
@@ -44,9 +34,10 @@ from hms_gateway.metastore.filters.binding import (
 )
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.metastore.vocabulary.patterns import Pattern
+from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.schema.catalog import FURTHER_KEYS, KEY_COLUMN_COUNT, KEY_COLUMNS, PARTITIONS
-from hms_gateway.storage.sql.errors import check_text, is_storable
 from hms_gateway.storage.sql.filter_access import leading_alternatives
+from hms_gateway.storage.sql.texts import check_text, is_storable
 
 Condition: TypeAlias = ColumnElement[bool]
 
@@ -64,85 +55,26 @@ OPERATORS: Final[dict[Operator, Callable[[Any, Any], Condition]]] = {
 }
 
 
-def is_among(column: ColumnElement[Any], texts: Iterable[str], dialect_name: str) -> Condition:
+def is_among(column: ColumnElement[Any], texts: Iterable[str], dialect: Dialect) -> Condition:
     """`column IN (texts)` for any number of texts, as one bound value. Texts no database can hold match nothing."""
-    wanted = bound_list((text for text in texts if is_storable(text)), dialect_name)
-    return _is_in_list(column, partial(bindparam, None, wanted), dialect_name)
+    return dialect.is_in_list(column, None, dialect.bound_list(text for text in texts if is_storable(text)))
 
 
-def has_id_among(column: ColumnElement[Any], ids: Iterable[int], dialect_name: str) -> Condition:
+def has_id_among(column: ColumnElement[Any], ids: Iterable[int], dialect: Dialect) -> Condition:
     """`column IN (ids)` for any number of ids, as one bound value."""
-    return _is_in_list(column, partial(bindparam, None, bound_list(ids, dialect_name)), dialect_name)
+    return dialect.is_in_list(column, None, dialect.bound_list(ids))
 
 
-def is_bound_among(column: ColumnElement[Any], parameter: str, dialect_name: str) -> Condition:
-    """The same as a part of a statement that is made once; the parameter's value is `bound_list`."""
-    return _is_in_list(column, partial(bindparam, parameter), dialect_name)
-
-
-def bound_list(values: Iterable[int | str], dialect_name: str) -> object:
-    """Ids, or texts that a database can hold (`is_storable`)."""
-    return msgspec.json.encode(list(values)).decode() if dialect_name == "sqlite" else list(values)
-
-
-def _is_in_list(column: ColumnElement[Any], bound: Callable[..., Any], dialect_name: str) -> Condition:
-    """`bound` makes the parameter when it is told the type."""
-    if dialect_name == "postgresql":
-        item = Text() if isinstance(column.type, Text) else column.type
-        return column == func.any(bound(type_=ARRAY(item)))
-    if dialect_name == "sqlite":
-        return column.in_(select(func.json_each(bound(type_=Text)).table_valued("value").c.value))
-    return column.in_(bound(expanding=True))
-
-
-def with_bound_ids(rows: Select[Any], column: ColumnElement[Any], dialect_name: str) -> Select[Any]:
-    """The rows whose `column` is one of the ids that the parameter `ids` lists; in no order."""
-    if dialect_name != "postgresql":
-        return rows.where(is_bound_among(column, "ids", dialect_name))
-    each = func.unnest(bindparam("ids", type_=ARRAY(column.type))).table_valued("wanted").render_derived()
-    return looked_up(rows.where(column == each.c.wanted), each)
-
-
-def with_bound_pairs(rows: Select[Any], first: Column[str], second: Column[str], dialect_name: str) -> Select[Any]:
-    """The rows with these texts in both columns, by the parameters `firsts` and `seconds`, and perhaps some others."""
-    if dialect_name != "postgresql":
-        among = (is_bound_among(first, "firsts", dialect_name), is_bound_among(second, "seconds", dialect_name))
-        return rows.where(*among)
-    firsts, seconds = (bindparam(name, type_=ARRAY(Text)) for name in ("firsts", "seconds"))
-    each = func.unnest(firsts, seconds).table_valued("first", "second", name="pair").render_derived()
-    return looked_up(rows.where(first == each.c.first, second == each.c.second), each)
-
-
-def bound_pairs(pairs: Collection[tuple[str, str]], dialect_name: str) -> dict[str, object]:
-    """The values of the parameters of `with_bound_pairs`, for texts that a database can hold (`is_storable`)."""
-    firsts, seconds = ([pair[number] for pair in pairs] for number in (0, 1))
-    return {"firsts": bound_list(firsts, dialect_name), "seconds": bound_list(seconds, dialect_name)}
-
-
-def looked_up(rows: Select[Any], each: TableValuedAlias) -> Select[Any]:
-    """`rows` for each row of `each`, one after the other.
-
-    For PostgreSQL, which would rather read all of a table while it has no figures about it, and keeps to that plan
-    while the table grows. OFFSET makes it look up one by one.
-    """
-    found = rows.offset(literal_column("0")).correlate(each).lateral()
-    return select(found).select_from(each.join(found, true())).correlate(None)
-
-
-def have_names(table_id: int, names: Sequence[str], dialect_name: str) -> Condition:
+def have_names(table_id: int, names: Sequence[str], dialect: Dialect) -> Condition:
     """The condition for the PARTITIONS of a table with any number of names."""
     of_table = PARTITIONS.c.table_id == table_id
-    if len(names) == 1:
-        return and_(of_table, PARTITIONS.c.part_name == names[0]) if is_storable(names[0]) else false()
-    if dialect_name != "postgresql":
-        return and_(of_table, is_among(PARTITIONS.c.part_name, names, dialect_name))
     wanted = [name for name in names if is_storable(name)]
-    each = func.unnest(bindparam(None, wanted, type_=ARRAY(Text))).table_valued("wanted").render_derived()
-    ids = looked_up(select(PARTITIONS.c.partition_id).where(of_table, PARTITIONS.c.part_name == each.c.wanted), each)
-    return PARTITIONS.c.partition_id == func.any(func.array(ids.scalar_subquery()))
+    if len(names) == 1:
+        return and_(of_table, PARTITIONS.c.part_name == wanted[0]) if wanted else false()
+    return dialect.has_name(PARTITIONS.c.partition_id, PARTITIONS.c.part_name, wanted, of_table)
 
 
-def matches_pattern(column: ColumnElement[Any], pattern: Pattern | None, dialect_name: str) -> Condition | None:
+def matches_pattern(column: ColumnElement[Any], pattern: Pattern | None, dialect: Dialect) -> Condition | None:
     """A name pattern or LIKE over a column of binary collation; None when every text matches, as without a pattern.
 
     Patterns that fold case are for columns that hold lower-cased names.
@@ -150,26 +82,13 @@ def matches_pattern(column: ColumnElement[Any], pattern: Pattern | None, dialect
     if pattern is None or pattern.matches_everything:
         return None
     texts, others = pattern.literals, pattern.without_literals
-    conditions = [is_among(column, texts, dialect_name)] if texts else []
-    if dialect_name == "sqlite":
-        # Its LIKE ignores case.
-        conditions += [column.op("GLOB")(text) for text in others.glob_alternatives() if _is_usable(text)]
-    else:
-        conditions += [column.like(text, escape="!") for text in others.like_alternatives("!") if _is_usable(text)]
+    conditions = [is_among(column, texts, dialect)] if texts else []
+    conditions += [dialect.like(column, text) for text in dialect.alternatives(others) if _is_usable(text)]
     return any_of(conditions)
 
 
-def matches_text(column: ColumnElement[Any], texts: Sequence[str | None], dialect_name: str) -> Condition:
-    """`column` is the concatenation of `texts`, where None stands for any run of characters."""
-    if dialect_name == "sqlite":
-        glob = "".join("*" if text is None else _escaped_glob(text) for text in texts)
-        return column.op("GLOB")(glob)
-    escapes = str.maketrans({character: "!" + character for character in "%_!"})
-    return column.like("".join("%" if text is None else text.translate(escapes) for text in texts), escape="!")
-
-
 def selects(
-    bound: BoundFilter, table_id: int, dialect_name: str, unindexed_keys: Container[int] = ()
+    bound: BoundFilter, table_id: int, dialect: Dialect, unindexed_keys: Container[int] = ()
 ) -> list[Condition]:
     """The conditions for the PARTITIONS of a table that `filters.evaluate` selects.
 
@@ -177,8 +96,8 @@ def selects(
     an operand no database can take.
     """
     of_table = PARTITIONS.c.table_id == table_id
-    translator = _Translator(dialect_name, unindexed_keys)
-    leading = leading_alternatives(bound.root) if dialect_name == "sqlite" else None
+    translator = _Translator(dialect, unindexed_keys)
+    leading = None if dialect.has_figures else leading_alternatives(bound.root)
     if leading is None:
         return [of_table, translator.node(bound.root)]
     each = [
@@ -190,9 +109,9 @@ def selects(
     return [unindexed(PARTITIONS.c.table_id) == table_id, found, *map(translator.node, rest)]
 
 
-def hold(conditions: Sequence[BoundNode], table_id: int, dialect_name: str) -> list[Condition]:
+def hold(conditions: Sequence[BoundNode], table_id: int, dialect: Dialect) -> list[Condition]:
     """The conditions for the PARTITIONS of a table for which some conditions of a filter hold. Raises as `selects`."""
-    translator = _Translator(dialect_name)
+    translator = _Translator(dialect)
     return [PARTITIONS.c.table_id == table_id, *map(translator.node, conditions)]
 
 
@@ -212,8 +131,8 @@ def key_column(position: int) -> ColumnElement[Any]:
 
 
 class _Translator:
-    def __init__(self, dialect_name: str, unindexed_keys: Container[int] = ()) -> None:
-        self._dialect_name = dialect_name
+    def __init__(self, dialect: Dialect, unindexed_keys: Container[int] = ()) -> None:
+        self._dialect = dialect
         self._unindexed_keys = unindexed_keys
         self._conditions = 0
 
@@ -228,7 +147,7 @@ class _Translator:
                 return OPERATORS[operator](self._key(position), _text(operand))
             case BoundLike(position, pattern):
                 key = self._key(position)
-                condition = matches_pattern(key, pattern, self._dialect_name)
+                condition = matches_pattern(key, pattern, self._dialect)
                 return key.is_not(None) if condition is None else condition
             case BoundBetween(position, _, low, high, negated):
                 key = self._key(position)
@@ -265,7 +184,7 @@ class _Translator:
         if len(operands) == 1:
             text = _text(operands[0])
             return key != text if negated else key == text
-        among = is_among(key, operands, self._dialect_name)
+        among = is_among(key, operands, self._dialect)
         return and_(key.is_not(None), not_(Grouping(among))) if negated else among
 
     def _multi_in(self, positions: Sequence[int], rows: Sequence[Sequence[str]], negated: bool) -> list[Condition]:
@@ -320,7 +239,3 @@ class _Group(Grouping[bool]):
 
 def _is_usable(text: str) -> bool:
     return len(text) <= _LIKE_CHARACTERS_MAX and is_storable(text)
-
-
-def _escaped_glob(text: str) -> str:
-    return "".join(f"[{character}]" if character in "*?[" else character for character in text)

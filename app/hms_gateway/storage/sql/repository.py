@@ -4,11 +4,13 @@ from typing import Any
 
 from sqlalchemy import Connection, Insert
 
+from hms_gateway.storage.dialects import dialect_of
+
 
 class Repository:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._dialect_name = connection.dialect.name
+        self._dialect = dialect_of(connection)
 
     def _inserted_id(self, statement: Insert) -> int:
         """Run an insert of one row and return the id the database gave it."""

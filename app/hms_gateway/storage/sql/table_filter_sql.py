@@ -4,10 +4,8 @@ Parameters are one text there, and owners may be ordered otherwise than here, so
 than the filter selects, never fewer.
 """
 
-from typing import Any
-
 import msgspec
-from sqlalchemy import BigInteger, ColumnElement, false, func, literal
+from sqlalchemy import BigInteger, false, literal
 
 from hms_gateway.metastore.filters.binding import Operator
 from hms_gateway.metastore.filters.table_filter import (
@@ -19,19 +17,20 @@ from hms_gateway.metastore.filters.table_filter import (
     TableNode,
     TableOr,
 )
+from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.schema.catalog import TABLES
-from hms_gateway.storage.sql.errors import is_storable
 from hms_gateway.storage.sql.filter_sql import OPERATORS, Condition, all_of, any_of
+from hms_gateway.storage.sql.texts import is_storable
 
 
-def may_match(filter: TableFilter, dialect_name: str) -> Condition | None:
+def may_match(filter: TableFilter, dialect: Dialect) -> Condition | None:
     """A condition on TABLES that holds for all tables the filter selects; None where there is none."""
-    return _Translator(dialect_name).node(filter.root)
+    return _Translator(dialect).node(filter.root)
 
 
 class _Translator:
-    def __init__(self, dialect_name: str) -> None:
-        self._dialect_name = dialect_name
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
 
     def node(self, node: TableNode) -> Condition | None:
         match node:
@@ -55,6 +54,4 @@ class _Translator:
         """Its name stands somewhere in the parameters, written as they are."""
         if not is_storable(name):
             return false()
-        find: Any = func.strpos if self._dialect_name == "postgresql" else func.instr
-        position: ColumnElement[int] = find(TABLES.c.parameters, msgspec.json.encode(name).decode())
-        return position > 0
+        return self._dialect.position(TABLES.c.parameters, msgspec.json.encode(name).decode()) > 0

@@ -7,10 +7,11 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import ColumnElement, and_, bindparam, delete, false, insert, or_, select
 
+from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.schema.txn import COMPACTIONS, COMPLETED_COMPONENTS, REBUILDS, TXN_COMPONENTS, TXNS
-from hms_gateway.storage.sql.errors import is_storable
 from hms_gateway.storage.sql.filter_sql import has_id_among
 from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.storage.sql.texts import is_storable
 from hms_gateway.storage.txn.state import TxnStateWrites, object_columns, target_of
 from hms_gateway.structs import CompactionType
 from hms_gateway.txn.ports.txn import Rebuild
@@ -38,17 +39,17 @@ class CompactionWrites(CompactionReads, TxnStateWrites):
     def save_compactions(self, compactions: Sequence[Compaction]) -> None:
         if not compactions:
             return
-        rows = [_row(entry, self._dialect_name) for entry in compactions]
+        rows = [_row(entry, self._dialect) for entry in compactions]
         self.delete_compactions([entry.compaction_id for entry in compactions])
         self._connection.execute(insert(COMPACTIONS), rows)
 
     def delete_compactions(self, compaction_ids: Sequence[int]) -> None:
         if compaction_ids:
-            among = has_id_among(COMPACTIONS.c.compaction_id, compaction_ids, self._dialect_name)
+            among = has_id_among(COMPACTIONS.c.compaction_id, compaction_ids, self._dialect)
             self._connection.execute(delete(COMPACTIONS).where(among))
 
     def forget_compacted(self, target: Target, highest_write_id: int | None) -> None:
-        columns = object_columns(target, self._dialect_name)
+        columns = object_columns(target, self._dialect)
         aborted = select(TXNS.c.txn_id).where(TXNS.c.state == State.ABORTED.value)
         for components in (COMPLETED_COMPONENTS, TXN_COMPONENTS):
             conditions: list[ColumnElement[bool]] = [components.c[name] == value for name, value in columns.items()]
@@ -66,7 +67,7 @@ class CompactionWrites(CompactionReads, TxnStateWrites):
         return None if row is None else Rebuild(TxnId(row.txn_id), row.last_heartbeat_ms)
 
     def set_rebuild(self, view: Target, txn_id: TxnId) -> None:
-        columns = object_columns(view, self._dialect_name)
+        columns = object_columns(view, self._dialect)
         del columns["partition_name"]
         self._connection.execute(delete(REBUILDS).where(_THIS_VIEW), _names(view))
         row = {**columns, "txn_id": txn_id, "last_heartbeat_ms": self.now_ms()}
@@ -96,14 +97,14 @@ def _conditions(filter: CompactionFilter) -> Iterable[ColumnElement[bool]]:
         yield COMPACTIONS.c.state.in_([state.value for state in sorted(filter.states)])
 
 
-def _row(entry: Compaction, dialect_name: str) -> dict[str, Any]:
+def _row(entry: Compaction, dialect: Dialect) -> dict[str, Any]:
     # Escaped by JSON, so any text can be kept.
     details = json.dumps(
         {name: value for name, value in msgspec.structs.asdict(entry.details).items() if value is not None}
     )
     return {
         "compaction_id": entry.compaction_id,
-        **object_columns(entry.target, dialect_name),
+        **object_columns(entry.target, dialect),
         "compaction_type": int(entry.type),
         "state": entry.state.value,
         "details": details,

@@ -9,10 +9,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from sqlalchemy import ColumnElement, Executable, bindparam, delete, insert, literal_column, select, update
 
+from hms_gateway.storage.dialects import Dialect
+from hms_gateway.storage.dialects.database_clock import DATABASE_NOW
 from hms_gateway.storage.schema.catalog import CATALOG, OUTCOMES
 from hms_gateway.storage.schema.txn import COMPLETED_COMPONENTS, LOCKS, TXN_COMPONENTS, TXN_COUNTERS, TXNS
-from hms_gateway.storage.sql.database_clock import DATABASE_NOW
-from hms_gateway.storage.sql.filter_sql import is_bound_among, with_bound_ids, with_bound_pairs
 from hms_gateway.storage.txn.locks import LOCK_ROWS
 from hms_gateway.storage.txn.state import COMPONENT_COLUMNS
 from hms_gateway.txn.rules.transactions import State
@@ -53,17 +53,17 @@ SET_BLOCKER: Final = (
 class GroupStatements:
     """For one kind of database."""
 
-    def __init__(self, dialect_name: str) -> None:
+    def __init__(self, dialect: Dialect) -> None:
         def among(column: ColumnElement[Any]) -> ColumnElement[bool]:
-            return is_bound_among(column, "ids", dialect_name)
+            return dialect.is_in_list(column, "ids")
 
         now_ms: ColumnElement[Any] = bindparam("now_ms")
         open_txns = update(TXNS).where(among(TXNS.c.txn_id), TXNS.c.state == State.OPEN.value)
         components = select(*(TXN_COMPONENTS.c[name] for name in COMPONENT_COLUMNS))
         of_txns = among(TXN_COMPONENTS.c.txn_id)
-        self.txns = with_bound_ids(select(TXNS), TXNS.c.txn_id, dialect_name)
-        self.components = with_bound_ids(components, TXN_COMPONENTS.c.txn_id, dialect_name)
-        self.requests = with_bound_ids(LOCK_ROWS, LOCKS.c.lock_id, dialect_name)
+        self.txns = dialect.with_ids(select(TXNS), TXNS.c.txn_id)
+        self.components = dialect.with_ids(components, TXN_COMPONENTS.c.txn_id)
+        self.requests = dialect.with_ids(LOCK_ROWS, LOCKS.c.lock_id)
         self.commit = open_txns.values(state=State.COMMITTED.value, ended_ms=now_ms)
         self.refresh_txns = open_txns.values(last_heartbeat_ms=now_ms)
         self.complete = insert(COMPLETED_COMPONENTS).from_select(list(COMPONENT_COLUMNS), components.where(of_txns))
@@ -76,7 +76,7 @@ class GroupStatements:
             update(LOCKS).where(among(LOCKS.c.lock_id), LOCKS.c.txn_id == 0).values(last_heartbeat_ms=now_ms)
         )
         outcomes = select(OUTCOMES.c.principal, OUTCOMES.c.call_key)
-        self.outcomes = with_bound_pairs(outcomes, OUTCOMES.c.principal, OUTCOMES.c.call_key, dialect_name)
+        self.outcomes = dialect.with_pairs(outcomes, OUTCOMES.c.principal, OUTCOMES.c.call_key)
         self.grant = (
             update(LOCKS)
             .where(among(LOCKS.c.lock_id))

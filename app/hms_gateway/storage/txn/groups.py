@@ -20,9 +20,9 @@ from sqlalchemy import Executable
 
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
 from hms_gateway.runtime.clock import Clock
+from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.registry.outcomes import outcome_row
-from hms_gateway.storage.sql.errors import is_storable
-from hms_gateway.storage.sql.filter_sql import bound_list, bound_pairs
+from hms_gateway.storage.sql.texts import is_storable
 from hms_gateway.storage.txn.group_statements import (
     COUNTERS,
     COUNTERS_AND_NOW,
@@ -76,9 +76,9 @@ class TxnGroup:
     one database transaction that holds the lock on the catalog.
     """
 
-    def __init__(self, dialect_name: str, clock: Clock, jobs: Sequence[GroupJob]) -> None:
-        self._dialect_name = dialect_name
-        self._statements = group_statements(dialect_name)
+    def __init__(self, dialect: Dialect, clock: Clock, jobs: Sequence[GroupJob]) -> None:
+        self._dialect = dialect
+        self._statements = group_statements(dialect)
         self._clock = clock
         self._jobs = jobs
         self._now_ms: int | None = None
@@ -154,7 +154,7 @@ class TxnGroup:
     def now_ms(self) -> int:
         """One time for all of them; what one writes with it nobody can have read before they are committed."""
         if self._now_ms is None:
-            if self._dialect_name != "sqlite":
+            if self._dialect.has_clock:
                 raise NeedsDatabase
             self._now_ms = self._clock.milliseconds()
         return self._now_ms
@@ -192,7 +192,7 @@ class TxnGroup:
     def insert_writes(self, txn_id: TxnId, writes: Sequence[Write]) -> None:
         if txn_id in self._changed.new_writes:
             raise NeedsDatabase
-        self._set(self._changed.new_writes, txn_id, write_insertions(txn_id, writes, self._dialect_name))
+        self._set(self._changed.new_writes, txn_id, write_insertions(txn_id, writes, self._dialect))
         if txn_id in self._writes:
             self._set(self._writes, txn_id, [*self._writes[txn_id], *writes])
 
@@ -212,7 +212,7 @@ class TxnGroup:
         self._set(
             self._changed.new_locks,
             lock_id,
-            lock_insertions(request, client, blocker, self.now_ms(), self._dialect_name),
+            lock_insertions(request, client, blocker, self.now_ms(), self._dialect),
         )
         self._put(lock_id, request)
 
@@ -305,7 +305,7 @@ class TxnGroup:
 
     def _ask_first(self, works: Sequence[TxnWork[Any]]) -> dict[str, Statement]:
         asked = {}
-        if self._dialect_name != "sqlite":
+        if self._dialect.has_clock:
             asked["counters"] = Statement(COUNTERS_AND_NOW, {})
         elif any(work.opens or work.locks or work.txn_ids for work in works):
             asked["counters"] = Statement(COUNTERS, {})
@@ -318,7 +318,7 @@ class TxnGroup:
         if any(work.opens for work in works):
             asked["open ids"] = Statement(OPEN_IDS, {"limit": self._open_ids_max()})
         if keys := self._storable_keys():
-            asked["outcomes"] = Statement(self._statements.outcomes, bound_pairs(keys, self._dialect_name))
+            asked["outcomes"] = Statement(self._statements.outcomes, self._dialect.bound_pairs(keys))
         return asked
 
     def _learn(self, rows: Mapping[str, Rows], works: Sequence[TxnWork[Any]]) -> None:
@@ -352,11 +352,11 @@ class TxnGroup:
             return {}
         places = _places(target for target, _ in wanted)
         values = {
-            **bound_pairs([place for place in places if all(map(is_storable, place))], self._dialect_name),
+            **self._dialect.bound_pairs([place for place in places if all(map(is_storable, place))]),
             "least_strength": min(weakest_conflicting(type) for _, type in wanted),
             "limit": NEAR_ROWS_MAX,
         }
-        return {"near": Statement(near_places(self._dialect_name), values)}
+        return {"near": Statement(near_places(self._dialect), values)}
 
     def _learn_near(self, rows: Mapping[str, Rows], wanted: "_Wanted") -> None:
         """Nothing when there is too much; then whoever needs it runs on its own."""
@@ -372,7 +372,7 @@ class TxnGroup:
     # Writing.
 
     def _bound(self, ids: Iterable[int], **others: object) -> dict[str, object]:
-        return {"ids": bound_list(ids, self._dialect_name), **others}
+        return {"ids": self._dialect.bound_list(ids), **others}
 
     def _counter_changes(self) -> Iterable[Statement]:
         for name, last_id in self._changed.counters.items():

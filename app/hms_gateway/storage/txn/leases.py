@@ -5,10 +5,11 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Row, and_, bindparam, delete, insert, or_, select, update
 
+from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.schema.leases import LEASE_WAITERS, LEASES
 from hms_gateway.storage.sql.counters import CountingWrites
-from hms_gateway.storage.sql.errors import check_text
 from hms_gateway.storage.sql.filter_sql import is_among
+from hms_gateway.storage.sql.texts import check_text
 from hms_gateway.storage.txn.state import object_columns, target_of
 from hms_gateway.txn.rules.leases import Claim, Held, LeaseId, LeaseType, Ticket, Waiter, containers
 from hms_gateway.txn.rules.names import Target
@@ -49,7 +50,7 @@ class SqlLeaseWrites(CountingWrites):
                 {
                     "lease_id": one.lease_id,
                     "object_number": number,
-                    **_claim_columns(one.claim, self._dialect_name),
+                    **_claim_columns(one.claim, self._dialect),
                     "user_name": one.user,
                     "start_ms": one.start_ms,
                     "end_ms": one.end_ms,
@@ -120,7 +121,7 @@ class SqlLeaseWrites(CountingWrites):
             {
                 "ticket": ticket,
                 "object_number": number,
-                **_claim_columns(claim, self._dialect_name),
+                **_claim_columns(claim, self._dialect),
                 "until_ms": until_ms,
             }
             for number, claim in enumerate(claims, 1)
@@ -131,10 +132,10 @@ class SqlLeaseWrites(CountingWrites):
         self._connection.execute(delete(LEASE_WAITERS).where(LEASE_WAITERS.c.ticket == ticket))
 
     def _around(self, table: Any, targets: Sequence[Target]) -> ColumnElement[bool]:
-        conditions = [is_among(table.c.db_name, {target.db_name for target in targets}, self._dialect_name)]
+        conditions = [is_among(table.c.db_name, {target.db_name for target in targets}, self._dialect)]
         if all(target.table_name is not None for target in targets):
             tables = {"", *(target.table_name or "" for target in targets)}
-            conditions.append(is_among(table.c.table_name, tables, self._dialect_name))
+            conditions.append(is_among(table.c.table_name, tables, self._dialect))
             if len(targets) <= _PARTITIONS_MAX and all(target.partition_name is not None for target in targets):
                 conditions.append(self._around_partitions(table.c.partition_name, targets))
         return and_(*conditions)
@@ -145,11 +146,11 @@ class SqlLeaseWrites(CountingWrites):
         inside = [
             and_(column > f"{target.partition_name}/", column < f"{target.partition_name}0") for target in targets
         ]
-        return or_(is_among(column, names, self._dialect_name), *inside)
+        return or_(is_among(column, names, self._dialect), *inside)
 
 
-def _claim_columns(claim: Claim, dialect_name: str) -> dict[str, str]:
-    return {**object_columns(claim.target, dialect_name), "type": claim.type.value}
+def _claim_columns(claim: Claim, dialect: Dialect) -> dict[str, str]:
+    return {**object_columns(claim.target, dialect), "type": claim.type.value}
 
 
 def _claim(row: Row[Any]) -> Claim:

@@ -12,8 +12,8 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, Select, select
 
 from hms_gateway.runtime.remembering import remembered
+from hms_gateway.storage.dialects import Dialect, dialect_of
 from hms_gateway.storage.schema.txn import LOCKS
-from hms_gateway.storage.sql.filter_sql import bound_list, with_bound_ids
 from hms_gateway.structs import LockState, LockType, ShowLocksResponseElement, Struct
 from hms_gateway.txn.rules.locks import STRENGTH
 
@@ -57,8 +57,8 @@ def read_locks(
     # A condition may hold of a request's later components only.
     missing = {row[1] for row in components} - requests.keys() if conditions else ()
     if missing:
-        name = connection.dialect.name
-        found = _rows(connection, _first_of(name), {"ids": bound_list(missing, name)})
+        dialect = dialect_of(connection)
+        found = _rows(connection, _first_of(dialect), {"ids": dialect.bound_list(missing)})
         requests.update((row[1], row[_COMPONENTS:]) for row in found)
     return LockList(components, requests, shown_types)
 
@@ -187,8 +187,8 @@ def _rows(connection: Connection, statement: Select[Any], values: Mapping[str, o
 
 
 @cache
-def _first_of(dialect_name: str) -> Select[Any]:
-    return with_bound_ids(_FIRST, LOCKS.c.lock_id, dialect_name)
+def _first_of(dialect: Dialect) -> Select[Any]:
+    return dialect.with_ids(_FIRST, LOCKS.c.lock_id)
 
 
 _encoder: Final = msgspec.json.Encoder()

@@ -18,10 +18,11 @@ from sqlalchemy import (
     update,
 )
 
+from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.schema.txn import LOCKS, TXNS
-from hms_gateway.storage.sql.errors import is_storable
-from hms_gateway.storage.sql.filter_sql import has_id_among, is_among, with_bound_pairs
+from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
 from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.storage.sql.texts import is_storable
 from hms_gateway.storage.txn.lock_list import LockList, read_locks
 from hms_gateway.storage.txn.state import TxnStateWrites, client_columns, object_columns, target_of
 from hms_gateway.structs import LockType
@@ -115,9 +116,7 @@ class LockWrites(LockReads, TxnStateWrites):
         return LockId(self._next_ids("lock", 1))
 
     def insert_request(self, request: Sequence[Lock], client: Client, blocker: Lock | None) -> None:
-        self._connection.execute(
-            insert(LOCKS), lock_insertions(request, client, blocker, self.now_ms(), self._dialect_name)
-        )
+        self._connection.execute(insert(LOCKS), lock_insertions(request, client, blocker, self.now_ms(), self._dialect))
 
     def request(self, lock_id: int) -> list[Lock]:
         return locks_of(self._connection.execute(_REQUEST, {"the_lock": lock_id}))
@@ -126,8 +125,8 @@ class LockWrites(LockReads, TxnStateWrites):
         if not txn_ids and not lock_ids:
             return []
         wanted = or_(
-            and_(has_id_among(LOCKS.c.txn_id, txn_ids, self._dialect_name), LOCKS.c.txn_id > 0),
-            has_id_among(LOCKS.c.lock_id, lock_ids, self._dialect_name),
+            and_(has_id_among(LOCKS.c.txn_id, txn_ids, self._dialect), LOCKS.c.txn_id > 0),
+            has_id_among(LOCKS.c.lock_id, lock_ids, self._dialect),
         )
         statement = LOCK_ROWS.where(wanted, LOCKS.c.is_acquired.is_(False))
         return locks_of(self._connection.execute(statement.order_by(LOCKS.c.lock_id, LOCKS.c.component_number)))
@@ -170,7 +169,7 @@ class LockWrites(LockReads, TxnStateWrites):
         if len(lock_ids) == 1:
             self._connection.execute(_DELETE, {"the_lock": lock_ids[0]})
         else:
-            condition = has_id_among(LOCKS.c.lock_id, lock_ids, self._dialect_name)
+            condition = has_id_among(LOCKS.c.lock_id, lock_ids, self._dialect)
             self._connection.execute(delete(LOCKS).where(condition))
 
     def silent_locks(self, before_ms: int, limit: int) -> list[LockId]:
@@ -185,15 +184,15 @@ class LockWrites(LockReads, TxnStateWrites):
     def _near(self, request: Sequence[Lock]) -> ColumnElement[bool]:
         """A request of many components, as two lists: some of what it finds lies in other databases' tables."""
         databases = {lock.target.db_name for lock in request}
-        condition = is_among(LOCKS.c.db_name, databases, self._dialect_name)
+        condition = is_among(LOCKS.c.db_name, databases, self._dialect)
         if any(lock.target.table_name is None for lock in request):
             return condition
         tables = {"", *(lock.target.table_name or "" for lock in request)}
-        return and_(condition, is_among(LOCKS.c.table_name, tables, self._dialect_name))
+        return and_(condition, is_among(LOCKS.c.table_name, tables, self._dialect))
 
 
 def lock_insertions(
-    request: Sequence[Lock], client: Client, blocker: Lock | None, now_ms: int, dialect_name: str
+    request: Sequence[Lock], client: Client, blocker: Lock | None, now_ms: int, dialect: Dialect
 ) -> list[dict[str, Any]]:
     """The rows of a request. Raises UnstorableText."""
     shared = {
@@ -206,7 +205,7 @@ def lock_insertions(
             "lock_id": lock.lock_id,
             "component_number": lock.number,
             "txn_id": lock.txn_id,
-            **object_columns(lock.target, dialect_name),
+            **object_columns(lock.target, dialect),
             "strength": STRENGTH[lock.type],
             "is_acquired": lock.is_acquired,
             "shares_writes": lock.shares_writes,
@@ -219,10 +218,10 @@ def lock_insertions(
 
 
 @cache
-def near_places(dialect_name: str) -> Select[Any]:
+def near_places(dialect: Dialect) -> Select[Any]:
     """The parameters are those of `with_bound_pairs` for databases and tables, `least_strength`, and `limit`."""
     rows = LOCK_ROWS.where(LOCKS.c.strength >= bindparam("least_strength"))
-    return with_bound_pairs(rows, LOCKS.c.db_name, LOCKS.c.table_name, dialect_name).limit(bindparam("limit"))
+    return dialect.with_pairs(rows, LOCKS.c.db_name, LOCKS.c.table_name).limit(bindparam("limit"))
 
 
 def _filter_conditions(filter: LockFilter) -> Iterable[ColumnElement[bool]]:

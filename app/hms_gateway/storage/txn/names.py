@@ -50,7 +50,7 @@ class TxnNames(Repository):
 
     def drop_partitions(self, db_name: str, table_name: str, partition_names: Sequence[str]) -> None:
         for table in _OF_PARTITIONS:
-            among = is_among(table.c.partition_name, partition_names, self._dialect_name)
+            among = is_among(table.c.partition_name, partition_names, self._dialect)
             of_table = and_(table.c.db_name == db_name, table.c.table_name == table_name)
             self._connection.execute(delete(table).where(of_table, among))
 

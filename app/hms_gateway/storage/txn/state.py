@@ -15,6 +15,8 @@ from sqlalchemy import (
 
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.remembering import remembered
+from hms_gateway.storage.dialects import Dialect
+from hms_gateway.storage.dialects.database_clock import DATABASE_NOW
 from hms_gateway.storage.schema.txn import (
     COMPLETED_COMPONENTS,
     LOCKS,
@@ -25,10 +27,9 @@ from hms_gateway.storage.schema.txn import (
     WRITE_SETS,
 )
 from hms_gateway.storage.sql.counters import next_ids
-from hms_gateway.storage.sql.database_clock import DATABASE_NOW
-from hms_gateway.storage.sql.errors import check_name, check_text, is_storable
 from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
 from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.storage.sql.texts import check_name, check_text, is_storable
 from hms_gateway.structs import TxnInfo, TxnState, TxnType
 from hms_gateway.txn.ports.txn import Client
 from hms_gateway.txn.rules.locks import LockId, TxnId
@@ -94,7 +95,7 @@ class TxnStateReads(Repository):
         return [txn_of(row) for row in rows]
 
     def txns(self, txn_ids: Sequence[int]) -> list[Txn]:
-        condition = has_id_among(TXNS.c.txn_id, txn_ids, self._dialect_name)
+        condition = has_id_among(TXNS.c.txn_id, txn_ids, self._dialect)
         return [txn_of(row) for row in self._connection.execute(select(TXNS).where(condition).order_by(TXNS.c.txn_id))]
 
     def txn_infos(self) -> list[TxnInfo]:
@@ -126,10 +127,10 @@ class TxnStateWrites(TxnStateReads):
     def now_ms(self) -> int:
         """One time for the whole unit of work. The process that writes a SQLite file is its server."""
         if self._now_ms is None:
-            if self._dialect_name == "sqlite":
-                self._now_ms = self._clock.milliseconds()
-            else:
+            if self._dialect.has_clock:
                 self._now_ms = self._connection.execute(DATABASE_NOW).scalar_one()
+            else:
+                self._now_ms = self._clock.milliseconds()
         return self._now_ms
 
     def insert_txns(self, count: int, type: TxnType, client: Client) -> list[TxnId]:
@@ -167,12 +168,12 @@ class TxnStateWrites(TxnStateReads):
         if not is_storable(policy):
             return {}
         columns = (REPLICATED_TXNS.c.source_txn_id, REPLICATED_TXNS.c.txn_id)
-        among = has_id_among(REPLICATED_TXNS.c.source_txn_id, source_ids, self._dialect_name)
+        among = has_id_among(REPLICATED_TXNS.c.source_txn_id, source_ids, self._dialect)
         rows = self._connection.execute(select(*columns).where(REPLICATED_TXNS.c.policy == policy, among))
         return {source_id: TxnId(txn_id) for source_id, txn_id in rows}
 
     def insert_replicated(self, policy: str, txn_ids: Mapping[int, TxnId]) -> None:
-        check_name("policy", policy, self._dialect_name)
+        check_name("policy", policy, self._dialect)
         rows = [
             {"policy": policy, "source_txn_id": source_id, "txn_id": txn_id} for source_id, txn_id in txn_ids.items()
         ]
@@ -183,7 +184,7 @@ class TxnStateWrites(TxnStateReads):
         if len(txn_ids) == 1:
             self._connection.execute(_HEARTBEAT, {"the_txn": txn_ids[0], "now_ms": self.now_ms()})
         elif txn_ids:
-            condition = has_id_among(TXNS.c.txn_id, txn_ids, self._dialect_name)
+            condition = has_id_among(TXNS.c.txn_id, txn_ids, self._dialect)
             statement = update(TXNS).where(condition, TXNS.c.state == State.OPEN.value)
             self._connection.execute(statement.values(last_heartbeat_ms=self.now_ms()))
 
@@ -197,9 +198,9 @@ class TxnStateWrites(TxnStateReads):
             "refused_lock": refused_lock,
         }
         check_text("reason", reason)
-        condition = has_id_among(TXNS.c.txn_id, txn_ids, self._dialect_name)
+        condition = has_id_among(TXNS.c.txn_id, txn_ids, self._dialect)
         self._connection.execute(update(TXNS).where(condition, TXNS.c.state == State.OPEN.value).values(changed))
-        of_txns = has_id_among(LOCKS.c.txn_id, txn_ids, self._dialect_name)
+        of_txns = has_id_among(LOCKS.c.txn_id, txn_ids, self._dialect)
         self._connection.execute(delete(LOCKS).where(of_txns, LOCKS.c.txn_id > 0))
 
     def commit_txn(self, txn_id: TxnId, writes: Sequence[Write], changes: Sequence[Write], commit_id: TxnId) -> None:
@@ -214,7 +215,7 @@ class TxnStateWrites(TxnStateReads):
                 {
                     "txn_id": txn_id,
                     "commit_id": commit_id,
-                    **object_columns(write.target, self._dialect_name),
+                    **object_columns(write.target, self._dialect),
                     "operation": write.operation.value,
                 }
                 for write in changes
@@ -226,7 +227,7 @@ class TxnStateWrites(TxnStateReads):
         return None if row is None else txn_of(row)
 
     def insert_writes(self, txn_id: TxnId, writes: Sequence[Write]) -> None:
-        rows = write_insertions(txn_id, writes, self._dialect_name)
+        rows = write_insertions(txn_id, writes, self._dialect)
         if rows:
             self._connection.execute(insert(TXN_COMPONENTS), rows)
 
@@ -238,8 +239,8 @@ class TxnStateWrites(TxnStateReads):
         tables = {target.table_name or "" for target in targets}
         databases = {target.db_name for target in targets}
         statement = select(WRITE_SETS).where(
-            is_among(WRITE_SETS.c.db_name, databases, self._dialect_name),
-            is_among(WRITE_SETS.c.table_name, tables, self._dialect_name),
+            is_among(WRITE_SETS.c.db_name, databases, self._dialect),
+            is_among(WRITE_SETS.c.table_name, tables, self._dialect),
             WRITE_SETS.c.commit_id >= txn_id,
         )
         return [
@@ -281,12 +282,12 @@ def txn_insertions(
     return [{"txn_id": txn_id, **row} for txn_id in txn_ids]
 
 
-def write_insertions(txn_id: TxnId, writes: Sequence[Write], dialect_name: str) -> list[dict[str, Any]]:
+def write_insertions(txn_id: TxnId, writes: Sequence[Write], dialect: Dialect) -> list[dict[str, Any]]:
     """Rows of TXN_COMPONENTS. Raises UnstorableText."""
     return [
         {
             "txn_id": txn_id,
-            **object_columns(write.target, dialect_name),
+            **object_columns(write.target, dialect),
             "operation": write.operation.value,
             "write_id": write.write_id,
         }
@@ -300,11 +301,11 @@ def write_of(row: Sequence[Any]) -> Write:
     return Write(target_of(db_name, table_name, partition_name), Operation(operation), write_id)
 
 
-def object_columns(target: Target, dialect_name: str) -> dict[str, str]:
+def object_columns(target: Target, dialect: Dialect) -> dict[str, str]:
     """A target as columns: what is absent is an empty text. Raises UnstorableText."""
     for kind, name in zip(("database", "table", "partition"), target, strict=True):
         if name is not None:
-            check_name(kind, name, dialect_name)
+            check_name(kind, name, dialect)
     return {"db_name": target[0], "table_name": target[1] or "", "partition_name": target[2] or ""}
 
 

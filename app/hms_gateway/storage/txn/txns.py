@@ -33,8 +33,8 @@ class SqlTxnWrites(LockWrites, WriteIdWrites, CompactionWrites):
         old = select(TXNS.c.txn_id).where(is_forgettable, TXNS.c.ended_ms < ended_before_ms).limit(limit)
         txn_ids = list(self._connection.execute(old).scalars())
         if txn_ids:
-            self._connection.execute(delete(TXNS).where(has_id_among(TXNS.c.txn_id, txn_ids, self._dialect_name)))
-            of_txns = has_id_among(REPLICATED_TXNS.c.txn_id, txn_ids, self._dialect_name)
+            self._connection.execute(delete(TXNS).where(has_id_among(TXNS.c.txn_id, txn_ids, self._dialect)))
+            of_txns = has_id_among(REPLICATED_TXNS.c.txn_id, txn_ids, self._dialect)
             self._connection.execute(delete(REPLICATED_TXNS).where(of_txns))
         next_id = self.high_water_mark() + 1
         bounds = select(func.min(TXNS.c.txn_id), func.min(TXNS.c.min_open_txn)).where(_IS_OPEN)

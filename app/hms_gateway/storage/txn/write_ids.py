@@ -5,10 +5,11 @@ from typing import Final
 
 from sqlalchemy import and_, bindparam, delete, insert, or_, select, update
 
+from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.schema.txn import TABLE_WRITE_IDS, TXN_WRITE_IDS
-from hms_gateway.storage.sql.errors import is_storable
 from hms_gateway.storage.sql.filter_sql import has_id_among
 from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.storage.sql.texts import is_storable
 from hms_gateway.storage.txn.state import object_columns
 from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import Target
@@ -34,7 +35,7 @@ class WriteIdReads(Repository):
             return []
         is_hidden = or_(
             TXN_WRITE_IDS.c.txn_id > high_water_mark,
-            has_id_among(TXN_WRITE_IDS.c.txn_id, excepted, self._dialect_name),
+            has_id_among(TXN_WRITE_IDS.c.txn_id, excepted, self._dialect),
         )
         statement = select(TXN_WRITE_IDS.c.txn_id, TXN_WRITE_IDS.c.write_id).where(_OF_TABLE, is_hidden)
         return [(txn_id, write_id) for txn_id, write_id in self._connection.execute(statement, _names(table))]
@@ -44,23 +45,23 @@ class WriteIdWrites(WriteIdReads):
     def write_ids_of(self, table: Target, txn_ids: Sequence[TxnId]) -> dict[int, int]:
         if not _is_storable(table):
             return {}
-        among = has_id_among(TXN_WRITE_IDS.c.txn_id, txn_ids, self._dialect_name)
+        among = has_id_among(TXN_WRITE_IDS.c.txn_id, txn_ids, self._dialect)
         statement = select(TXN_WRITE_IDS.c.txn_id, TXN_WRITE_IDS.c.write_id).where(_OF_TABLE, among)
         rows = self._connection.execute(statement, _names(table))
         return {row.txn_id: row.write_id for row in rows}
 
     def insert_write_ids(self, table: Target, write_ids: Mapping[TxnId, int]) -> None:
-        names = _columns(table, self._dialect_name)
+        names = _columns(table, self._dialect)
         rows = [{**names, "txn_id": txn_id, "write_id": write_id} for txn_id, write_id in write_ids.items()]
         if rows:
             self._connection.execute(insert(TXN_WRITE_IDS), rows)
 
     def delete_write_ids(self, table: Target, txn_ids: Sequence[TxnId]) -> None:
-        among = has_id_among(TXN_WRITE_IDS.c.txn_id, txn_ids, self._dialect_name)
+        among = has_id_among(TXN_WRITE_IDS.c.txn_id, txn_ids, self._dialect)
         self._connection.execute(delete(TXN_WRITE_IDS).where(_OF_TABLE, among), _names(table))
 
     def set_last_write_id(self, table: Target, write_id: int) -> None:
-        columns = _columns(table, self._dialect_name)
+        columns = _columns(table, self._dialect)
         changed = self._connection.execute(_SET_LAST, {**_names(table), "new_last": write_id}).rowcount
         if not changed:
             self._connection.execute(insert(TABLE_WRITE_IDS).values(**columns, last_write_id=write_id))
@@ -70,9 +71,9 @@ def _names(table: Target) -> dict[str, str]:
     return {"the_db": table.db_name, "the_table": table.table_name or ""}
 
 
-def _columns(table: Target, dialect_name: str) -> dict[str, str]:
+def _columns(table: Target, dialect: Dialect) -> dict[str, str]:
     """Raises UnstorableText."""
-    columns = object_columns(table, dialect_name)
+    columns = object_columns(table, dialect)
     del columns["partition_name"]
     return columns
 

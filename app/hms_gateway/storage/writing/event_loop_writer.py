@@ -21,7 +21,7 @@ from sqlalchemy import text
 
 from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreUnavailable
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.storage.dialects.engines import PLANS_KEPT_SECONDS
+from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.txn.group_statements import LOCK_CATALOG, Rows, Statement
 from hms_gateway.storage.txn.groups import GroupJob, NeedsDatabase, TxnGroup
 from hms_gateway.storage.writing.jobs import Failure, Job, Later, Outcome, Success, result_of
@@ -81,12 +81,18 @@ class EventLoopWriter:
     """Used from the thread of one event loop, but for `close`."""
 
     def __init__(
-        self, connect: Callable[[], Pipeline], clock: Clock, waiting_max: int, hand_over: Callable[[Job], None]
+        self,
+        connect: Callable[[], Pipeline],
+        dialect: Dialect,
+        clock: Clock,
+        waiting_max: int,
+        hand_over: Callable[[Job], None],
     ) -> None:
         """`connect` takes time and raises StoreUnavailable; `hand_over` gives a job to the other writer, and may raise
         that, too.
         """
         self._open_connection = connect
+        self._dialect = dialect
         self._clock = clock
         self._waiting_max = waiting_max
         self._hand_over = hand_over
@@ -253,7 +259,7 @@ class EventLoopWriter:
     def _steps(self, jobs: Sequence[Job]) -> _Steps:
         """Gives what is to be sent, is sent what came back, and ends with what became of each job."""
         grouped = [GroupJob(job.work, job.open_key) for job in jobs if isinstance(job.work, TxnWork)]
-        group = TxnGroup("postgresql", self._clock, grouped)
+        group = TxnGroup(self._dialect, self._clock, grouped)
         before = [_BEGIN, *self._forgetting_plans(), _LOCK]
         reading = group.reading()
         asked = next(reading, None)
@@ -279,9 +285,9 @@ class EventLoopWriter:
             return Failure(error)
 
     def _forgetting_plans(self) -> Sequence[Statement]:
-        """See `engines.PLANS_KEPT_SECONDS`."""
-        now = monotonic()
-        if now - self._planned_at < PLANS_KEPT_SECONDS:
+        """See `Dialect.plans_kept_seconds`."""
+        now, kept_seconds = monotonic(), self._dialect.plans_kept_seconds
+        if kept_seconds is None or now - self._planned_at < kept_seconds:
             return ()
         self._planned_at = now
         return (_FORGET_PLANS,)

@@ -15,8 +15,8 @@ from sqlalchemy import URL, Engine, Executable, Insert
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 from hms_gateway.metastore.ports.store import StoreUnavailable
-from hms_gateway.storage.dialects.engines import CONNECT_SECONDS_MAX, bound_waits
-from hms_gateway.storage.sql.errors import is_lost_state
+from hms_gateway.storage.dialects.base import CONNECT_SECONDS_MAX
+from hms_gateway.storage.dialects.postgres import bound_waits, is_lost_state
 from hms_gateway.storage.txn.group_statements import Rows, Statement, Values
 from hms_gateway.storage.writing.event_loop_writer import ConnectionLost, StatementRefused
 

@@ -14,7 +14,6 @@ from hms_gateway.storage.catalog.roles import RoleRepository
 from hms_gateway.storage.catalog.statistics import StatisticsRepository
 from hms_gateway.storage.catalog.tables import TableReads, TableWrites
 from hms_gateway.storage.catalog.views import ViewRepository
-from hms_gateway.storage.dialects.engines import run_on_driver
 from hms_gateway.storage.partitions.marks import PartitionMarkRepository
 from hms_gateway.storage.partitions.partition_list import Lease
 from hms_gateway.storage.partitions.reads import PartitionReads
@@ -126,13 +125,13 @@ class SqlTransaction(PartitionWrites, TableWrites, DatabaseWrites, EventWrites, 
 
     def savepoint(self) -> None:
         """Mark the state that `roll_back` returns to."""
-        run_on_driver(self._connection, "SAVEPOINT work")
+        self._dialect.run_on_driver(self._connection, "SAVEPOINT work")
 
     def roll_back(self) -> None:
         """Undo everything since the savepoint."""
-        run_on_driver(self._connection, "ROLLBACK TO SAVEPOINT work")
+        self._dialect.run_on_driver(self._connection, "ROLLBACK TO SAVEPOINT work")
         self.release()
 
     def release(self) -> None:
         """Keep what was done since the savepoint."""
-        run_on_driver(self._connection, "RELEASE SAVEPOINT work")
+        self._dialect.run_on_driver(self._connection, "RELEASE SAVEPOINT work")

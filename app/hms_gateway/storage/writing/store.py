@@ -14,24 +14,19 @@ from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.suspension import resumed_result
 from hms_gateway.storage.catalog.events import change_headers
-from hms_gateway.storage.dialects.engines import (
-    CONNECT_SECONDS_MAX,
-    parse_url,
-    reading_engine,
-    watching_connection,
-    writing_engine,
-)
+from hms_gateway.storage.dialects import dialect_of_url, parse_url
+from hms_gateway.storage.dialects.base import Retryable
+from hms_gateway.storage.dialects.errors import detail_of, is_worth_another_try, translated
 from hms_gateway.storage.migrations.revisions import check_revision, migrate_engine
 from hms_gateway.storage.partitions.partition_list import Lease
 from hms_gateway.storage.registry.outcomes import find_outcome
 from hms_gateway.storage.schema.catalog import CATALOG
-from hms_gateway.storage.sql.errors import MYSQL_KINDS, Retryable, detail_of, is_worth_another_try, translated
 from hms_gateway.storage.writing.snapshot import SqlSnapshot
 from hms_gateway.storage.writing.writer import Writer
 
 if TYPE_CHECKING:
     from hms_gateway.storage.dialects.mysql_version_watch import MysqlVersionWatch
-    from hms_gateway.storage.dialects.version_watch import PostgresVersionWatch
+    from hms_gateway.storage.dialects.postgres_version_watch import PostgresVersionWatch
     from hms_gateway.storage.writing.postgres_pipeline import PostgresPipeline
 
 T = TypeVar("T")
@@ -48,17 +43,18 @@ def open_store(url: str, clock: Clock, limits: Limits, read_connections_max: int
     text that says what to do, StoreUnavailable when the database cannot be reached.
     """
     parsed = parse_url(url)
-    writing = writing_engine(parsed)
+    dialect = dialect_of_url(parsed)
+    writing = dialect.writing_engine(parsed)
     try:
-        if parsed.get_backend_name() == "sqlite":
+        if dialect.is_migrated_at_open:
             migrate_engine(writing)
         check_revision(writing)
     except BaseException:
         writing.dispose()
         raise
     parsed = parsed.set(drivername=writing.url.drivername)
-    watching = watching_connection(parsed)
-    return SqlStore(parsed, reading_engine(parsed, read_connections_max), writing, watching, clock, limits)
+    watching = dialect.watching_connection(parsed)
+    return SqlStore(parsed, dialect.reading_engine(parsed, read_connections_max), writing, watching, clock, limits)
 
 
 class SqlStore:
@@ -79,8 +75,10 @@ class SqlStore:
         self._watching = watching
         self._watching_lock = threading.Lock()
         self._clock = clock
-        has_pipeline = url.get_backend_name() == "postgresql"
-        self._writer = Writer(writing, clock, limits.write_queue_max, self._open_pipeline if has_pipeline else None)
+        self._dialect = dialect_of_url(url)
+        self._writer = Writer(
+            writing, clock, limits.write_queue_max, self._open_pipeline if self._dialect.has_pipeline else None
+        )
 
     def read(self, work: Callable[[Snapshot], T]) -> T:
         """See `ports.Store.read`. A list in the result keeps the connection until it is closed."""
@@ -115,20 +113,11 @@ class SqlStore:
                 raise
 
     def version_watch(self) -> "PostgresVersionWatch | MysqlVersionWatch | None":
-        """See `cache.freshness.QueriedFeed`; None for SQLite, which has `data_version`."""
-        if self._watching is not None:
-            return None
-        if self._url.get_backend_name() in MYSQL_KINDS:
-            from hms_gateway.storage.dialects.mysql_version_watch import open_mysql_watch
-
-            return open_mysql_watch(self._reading, self._url, CONNECT_SECONDS_MAX)
-        # Only here, since PostgreSQL's driver costs a tenth of the memory of a server that needs none.
-        from hms_gateway.storage.dialects.version_watch import open_watch
-
-        return open_watch(self._reading, self._url)
+        """See `cache.freshness.QueriedFeed`; None where `data_version` answers."""
+        return self._dialect.version_watch(self._reading, self._url)
 
     def _open_pipeline(self) -> "PostgresPipeline":
-        # Only here, as above.
+        # Only here, since PostgreSQL's driver costs a tenth of the memory of a server that needs none.
         from hms_gateway.storage.writing.postgres_pipeline import open_pipeline
 
         return open_pipeline(self._writing, self._url)

@@ -19,15 +19,16 @@ from hms_gateway.metastore.ports.store import EventId, OutcomeUnknown, StoreUnav
 from hms_gateway.runtime.call_keys import CallKey, current_call_key, recalled_value
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.suspension import Deliver, Done, is_recording, resumed_result, suspend
-from hms_gateway.storage.schema.catalog import CATALOG
-from hms_gateway.storage.sql.errors import (
-    Retryable,
+from hms_gateway.storage.dialects import dialect_of
+from hms_gateway.storage.dialects.base import Retryable
+from hms_gateway.storage.dialects.errors import (
     detail_of,
     is_disconnect,
     is_worth_another_try,
     may_have_committed,
     translated,
 )
+from hms_gateway.storage.schema.catalog import CATALOG
 from hms_gateway.storage.txn.group_statements import LOCK_CATALOG
 from hms_gateway.storage.txn.groups import GroupJob, NeedsDatabase, TxnGroup
 from hms_gateway.storage.writing.event_loop_writer import EventLoopWriter, Pipeline
@@ -51,7 +52,7 @@ class Writer:
         self, engine: Engine, clock: Clock, waiting_max: int, connect: Callable[[], Pipeline] | None = None
     ) -> None:
         """`connect` gives the connection of `EventLoopWriter`, where the database is one for it."""
-        self._event_loop = connect and EventLoopWriter(connect, clock, waiting_max, self._submit)
+        self._event_loop = connect and EventLoopWriter(connect, dialect_of(engine), clock, waiting_max, self._submit)
         self._engine = engine
         self._clock = clock
         self._waiting_max = waiting_max
@@ -169,7 +170,7 @@ class _Batch:
     def _run_together(self, connection: Connection, jobs: list[Job]) -> list[Outcome]:
         """What became of them, up to the first that has to run alone."""
         as_group = [GroupJob(job.work, job.open_key) for job in jobs if isinstance(job.work, TxnWork)]
-        group = TxnGroup(connection.dialect.name, self._clock, as_group)
+        group = TxnGroup(dialect_of(connection), self._clock, as_group)
         _read(connection, group)
         outcomes: list[Outcome] = []
         for job in as_group:

@@ -12,7 +12,7 @@ from psycopg import pq
 from sqlalchemy import URL, Engine
 
 from hms_gateway.metastore.ports.store import EventId, StoreUnavailable
-from hms_gateway.storage.dialects.engines import CONNECT_SECONDS_MAX
+from hms_gateway.storage.dialects.base import CONNECT_SECONDS_MAX
 
 _STATEMENT: Final = b"newest_event"
 _QUERY: Final = b"SELECT last_event_id FROM catalog"

@@ -3,7 +3,8 @@
 import pytest
 from sqlalchemy import make_url, text
 
-from hms_gateway.storage.dialects import engines
+from hms_gateway.storage.dialects import writing_engine
+from hms_gateway.storage.dialects.postgres import PostgresDialect
 
 BACKENDS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> {pid}"
 
@@ -12,9 +13,9 @@ BACKENDS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname
 def test_a_lost_connection_is_replaced_when_its_plans_are_discarded(
     fresh_postgres_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engines, "PLANS_KEPT_SECONDS", 0.0)
+    monkeypatch.setattr(PostgresDialect, "plans_kept_seconds", 0.0)
     url = make_url(fresh_postgres_database)
-    engine, other = engines.writing_engine(url), engines.writing_engine(url)
+    engine, other = writing_engine(url), writing_engine(url)
     try:
         with engine.connect() as connection:
             assert connection.scalar(text("SELECT 1")) == 1

@@ -1,0 +1,192 @@
+"""What the storage code asks of a kind of database. A new kind is a module here with one class."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
+
+from sqlalchemy import URL, Column, ColumnElement, Connection, Engine, Select, Table, and_, bindparam, func, insert
+
+from hms_gateway.metastore.vocabulary.patterns import Pattern
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from hms_gateway.storage.dialects.mysql_version_watch import MysqlVersionWatch
+    from hms_gateway.storage.dialects.postgres_version_watch import PostgresVersionWatch
+
+BUSY_SECONDS_MAX: Final = 20
+# A process that hangs inside a unit of work loses its connection, and with it the lock the others wait for.
+STUCK_SECONDS_MAX: Final = 60
+CONNECT_SECONDS_MAX: Final = 10
+POOL_WAIT_SECONDS_MAX: Final = 30
+TOO_BUSY: Final = "another process has been changing the catalog for too long"
+
+
+class Retryable(Exception):
+    """The database gave up a unit of work that may succeed when it is run again; nothing was changed."""
+
+    def __init__(self) -> None:
+        super().__init__("the database asked to run the transaction again")
+
+
+class LongRows(Protocol):
+    """The rows of a long query, read while they are used."""
+
+    def fetchmany(self, count: int, /) -> Sequence[Any]:
+        """So many rows or fewer; none at the end only."""
+
+    def close(self) -> None:
+        """Read no more."""
+
+
+class Dialect(ABC):
+    """One kind of database. It has no state: there is one instance for a process.
+
+    has_clock            the database is a server, whose clock all gateways of a catalog share
+    has_figures          its planner knows how many rows conditions leave; otherwise statements name the index to use
+    has_pipeline         units of work on transactions are sent by the event loop (`postgres_pipeline`)
+    is_migrated_at_open  opening a database brings its schema to our revision
+    undoes_migrations    a migration that fails on the way leaves nothing behind
+    plans_kept_seconds   how long connections that write keep the plans of statements, None for ever
+    """
+
+    has_clock: ClassVar[bool] = True
+    has_figures: ClassVar[bool] = True
+    has_pipeline: ClassVar[bool] = False
+    is_migrated_at_open: ClassVar[bool] = False
+    undoes_migrations: ClassVar[bool] = True
+    plans_kept_seconds: ClassVar[float | None] = None
+
+    # Connections.
+
+    @abstractmethod
+    def check_url(self, url: URL) -> None:
+        """Raises StoreError for a URL that cannot be one of this kind."""
+
+    @abstractmethod
+    def writing_engine(self, url: URL) -> Engine:
+        """For the one thread that changes things, and for migrations. Use the engine's own URL from then on.
+
+        It may connect. Raises StoreUnavailable, and StoreError for a server that is too old.
+        """
+
+    @abstractmethod
+    def reading_engine(self, url: URL, connections_max: int) -> Engine:
+        """For snapshots: read-only connections, each transaction one consistent state."""
+
+    def file(self, url: URL) -> Path | None:
+        """The file that is the database; None for a server."""
+        return None
+
+    def watching_connection(self, url: URL) -> "sqlite3.Connection | None":
+        """A connection that only asks whether anybody else committed, where that needs no query."""
+        return None
+
+    @abstractmethod
+    def version_watch(self, engine: Engine, url: URL) -> "PostgresVersionWatch | MysqlVersionWatch | None":
+        """A connection that asks for the newest event without waiting, None where nobody needs one. Connects.
+
+        Raises StoreUnavailable.
+        """
+
+    def run_on_driver(self, connection: Connection, statement: str) -> None:
+        """Run a statement that controls the transaction."""
+        connection.exec_driver_sql(statement)
+
+    @contextmanager
+    def migrating(self, connection: Connection) -> Iterator[None]:
+        """Other processes that migrate this database wait meanwhile. Raises StoreUnavailable."""
+        yield
+
+    @abstractmethod
+    def backup_advice(self, url: URL, target: Path) -> str | None:
+        """The kind and the command that backs the database up to `target`; None where `integrity` copies the file."""
+
+    # Errors. `original` is what the driver raised.
+
+    @abstractmethod
+    def translation(self, original: BaseException) -> Exception | None:
+        """The store's own error, None for a driver's error that is not one of those with a meaning here."""
+
+    @abstractmethod
+    def is_lost(self, original: BaseException | None) -> bool:
+        """Whether the driver says that an established connection is lost."""
+
+    def is_unreachable(self, original: BaseException) -> bool:
+        """Whether the driver says that there is no connection, lost or never made."""
+        return self.is_lost(original)
+
+    @abstractmethod
+    def error_code(self, original: BaseException) -> str:
+        """What the database calls the error; empty where it does not say."""
+
+    # Values and conditions.
+
+    def characters_max(self, kind: str) -> int | None:
+        """How long a name of this kind (`database`, `table`, …) may be, None for any length."""
+        return None
+
+    def bound_list(self, values: Iterable[int | str]) -> object:
+        """The value of a parameter that is a list of ids, or of texts that a database can hold."""
+        return list(values)
+
+    def bound_pairs(self, pairs: Collection[tuple[str, str]]) -> dict[str, object]:
+        """The values of the parameters of `with_pairs`."""
+        firsts, seconds = ([pair[number] for pair in pairs] for number in (0, 1))
+        return {"firsts": self.bound_list(firsts), "seconds": self.bound_list(seconds)}
+
+    def is_in_list(self, column: ColumnElement[Any], name: str | None, value: object = None) -> ColumnElement[bool]:
+        """`column` is among a `bound_list`: `value`, or the parameter `name` of a statement that is made once."""
+        return column.in_(_bound(name, value, expanding=True))
+
+    def with_ids(self, rows: Select[Any], column: ColumnElement[Any]) -> Select[Any]:
+        """The rows whose `column` is one of the ids that the parameter `ids` lists; in no order."""
+        return rows.where(self.is_in_list(column, "ids"))
+
+    def with_pairs(self, rows: Select[Any], first: Column[str], second: Column[str]) -> Select[Any]:
+        """The rows with these texts in both columns, by the parameters `firsts` and `seconds`, and perhaps others."""
+        return rows.where(self.is_in_list(first, "firsts"), self.is_in_list(second, "seconds"))
+
+    def has_name(
+        self, id: Column[int], name: Column[str], names: Sequence[str], condition: ColumnElement[bool]
+    ) -> ColumnElement[bool]:
+        """`condition` holds and `name` is one of several `names`; `id` is the key of the table."""
+        return and_(condition, self.is_in_list(name, None, self.bound_list(names)))
+
+    def alternatives(self, pattern: Pattern) -> Iterable[str]:
+        """The texts for `like` of which one matches where `pattern` does."""
+        return pattern.like_alternatives("!")
+
+    def like(self, column: ColumnElement[Any], text: str) -> ColumnElement[bool]:
+        """`column` matches one of the `alternatives`, with upper and lower case as they are."""
+        return column.like(text, escape="!")
+
+    def is_like(self, column: ColumnElement[Any], texts: Sequence[str | None]) -> ColumnElement[bool]:
+        """`column` is the concatenation of `texts`, where None is any run of characters."""
+        return self.like(column, "".join("%" if text is None else text.translate(_LIKE_ESCAPES) for text in texts))
+
+    def position(self, text: ColumnElement[str], part: str) -> ColumnElement[int]:
+        """Where `part` begins in `text`, from 1 on; 0 where it does not occur."""
+        return func.instr(text, part)
+
+    # Rows.
+
+    def insert_rows(self, connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Insert many rows, which all have values for the same columns."""
+        connection.execute(insert(table), rows)
+
+    @abstractmethod
+    def long_rows(self, connection: Connection, rows: Select[Any], key: Column[str], at_once: int) -> LongRows:
+        """Read `rows` some at a time. They are in order of `key`, which is unique among them and their first column."""
+
+    def leave_no_traces(self, connection: Connection) -> None:  # noqa: B027 - most databases need nothing
+        """Have what this transaction deletes overwritten, where the database would leave it readable in a file."""
+
+
+_LIKE_ESCAPES: Final = str.maketrans({character: "!" + character for character in "%_!"})
+
+
+def _bound(name: str | None, value: object, **options: Any) -> Any:
+    return bindparam(name, **options) if name is not None else bindparam(None, value, **options)

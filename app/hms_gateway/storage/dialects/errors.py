@@ -1,0 +1,81 @@
+"""The seam where the drivers' errors become the store's own; no SQL text and no value ever gets into a message."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from hms_gateway.metastore.ports.store import StoreError, StoreFailure, StoreUnavailable
+from hms_gateway.storage.dialects.base import Retryable
+from hms_gateway.storage.dialects.kinds import dialect_of
+
+_DETAIL_CHARACTERS_MAX: Final = 500
+
+
+@contextmanager
+def translated(engine: Engine) -> Iterator[None]:
+    """Turn whatever the driver raises inside into StoreError, StoreUnavailable or Retryable."""
+    try:
+        yield
+    except PoolTimeout as error:
+        raise StoreUnavailable("all connections for reading are in use") from error
+    except SQLAlchemyError as error:
+        raise _translation(engine, error) from error
+    except Exception as error:
+        if not is_driver_error(engine, error):
+            raise
+        raise _translation(engine, error) from error
+
+
+def is_driver_error(engine: Engine, error: BaseException) -> bool:
+    """Whether the driver itself raised it, past SQLAlchemy."""
+    return isinstance(error, engine.dialect.loaded_dbapi.Error)
+
+
+def is_disconnect(engine: Engine, error: BaseException | None) -> bool:
+    """Whether the error is that an established connection is lost."""
+    if isinstance(error, DBAPIError):
+        return error.connection_invalidated
+    if error is None or not is_driver_error(engine, error):
+        return False
+    return dialect_of(engine).is_lost(error)
+
+
+def may_have_committed(engine: Engine, error: DBAPIError) -> bool:
+    """Whether a commit that ended with this error may have happened nevertheless."""
+    return is_disconnect(engine, error) or dialect_of(engine).is_lost(error.orig)
+
+
+def is_worth_another_try(engine: Engine, error: StoreError | Retryable) -> bool:
+    """Whether a unit of work that changed nothing may succeed at once: on a new connection, or without the rival."""
+    return isinstance(error, Retryable) or is_disconnect(engine, error.__cause__)
+
+
+def detail_of(error: Exception) -> str:
+    """What the driver said, where an operator may see it."""
+    return error.detail if isinstance(error, StoreUnavailable) else ""
+
+
+def _translation(engine: Engine, error: Exception) -> Exception:
+    original = (error.orig if isinstance(error, DBAPIError) else None) or error
+    dialect = dialect_of(engine)
+    known = dialect.translation(original)
+    if known is not None:
+        return known
+    if _never_connected(error):
+        return StoreUnavailable("the database cannot be reached", _detail(original))
+    if dialect.is_unreachable(original) or is_disconnect(engine, error):
+        return StoreUnavailable("the database cannot be reached")
+    code = dialect.error_code(original) or type(original).__name__
+    return StoreFailure(f"the database refused a statement ({code})")
+
+
+def _detail(original: BaseException) -> str:
+    return " ".join(str(original).split())[:_DETAIL_CHARACTERS_MAX]
+
+
+def _never_connected(error: Exception) -> bool:
+    return isinstance(error, DBAPIError) and error.statement is None and type(error.orig).__name__ == "OperationalError"

@@ -1,0 +1,117 @@
+"""MariaDB and MySQL, by PyMySQL."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import URL, Column, Connection, Engine, Select, text
+
+from hms_gateway.metastore.ports.store import StoreError, StoreUnavailable, UnstorableText
+from hms_gateway.storage.dialects.base import BUSY_SECONDS_MAX, TOO_BUSY, Dialect, LongRows, Retryable
+from hms_gateway.storage.dialects.paged_rows import PagedRows
+from hms_gateway.storage.schema.column_types import DATABASE_CHARACTERS, NAME_CHARACTERS, TABLE_CHARACTERS
+
+if TYPE_CHECKING:
+    from hms_gateway.storage.dialects.mysql_version_watch import MysqlVersionWatch
+
+_CHARACTERS_MAX: Final = {"database": DATABASE_CHARACTERS, "table": TABLE_CHARACTERS}
+# Deadlock; the row has changed since it was read; the savepoint is gone, as after a deadlock.
+_RETRYABLE: Final = frozenset({1213, 1020, 1305})
+_LOCK_TIMEOUT: Final = 1205
+_READ_ONLY: Final = frozenset({1290, 1792, 1836})
+_FULL: Final = frozenset({1021, 1114})
+_TOO_LONG: Final = 1406
+PACKET_TOO_LARGE: Final = 1153
+# A connection that was there is lost: by the server, by the network, by somebody who ended it.
+_GONE: Final = frozenset({0, 1053, 1317, 1927, 2006, 2013, 2014, 2045, 2055, 4031})
+# There is none to be had: too many, the server does not listen, is starting or not ready, host refused.
+_UNREACHABLE: Final = frozenset(
+    {1040, 1047, 1129, 1130, 1152, 1158, 1159, 1160, 1161, 1184, 1203, 1226, 2002, 2003}
+)  # fmt: skip
+
+
+class MysqlDialect(Dialect):
+    undoes_migrations = False
+
+    def check_url(self, url: URL) -> None:
+        if not url.database:
+            raise StoreError("the database URL names no database: it ends with /name")
+        if find_spec("pymysql") is None:
+            raise StoreError("MariaDB and MySQL need a driver: pip install 'hms-gateway[mysql]'")
+
+    # The driver is loaded when it is needed: some commands need no connection.
+
+    def writing_engine(self, url: URL) -> Engine:
+        from hms_gateway.storage.dialects.mysql_engines import mysql_writing_engine
+
+        return mysql_writing_engine(url)
+
+    def reading_engine(self, url: URL, connections_max: int) -> Engine:
+        from hms_gateway.storage.dialects.mysql_engines import mysql_reading_engine
+
+        return mysql_reading_engine(url, connections_max)
+
+    def version_watch(self, engine: Engine, url: URL) -> "MysqlVersionWatch":
+        from hms_gateway.storage.dialects.mysql_version_watch import open_mysql_watch
+
+        return open_mysql_watch(engine, url)
+
+    @contextmanager
+    def migrating(self, connection: Connection) -> Iterator[None]:
+        # Of the session, since every change of a table ends the transaction; the name is one of the whole server.
+        name = {"name": sha256(f"hms-gateway {connection.engine.url.database}".encode()).hexdigest()}
+        lock = text("SELECT GET_LOCK(:name, :seconds)")
+        if not connection.execute(lock, {**name, "seconds": BUSY_SECONDS_MAX}).scalar():
+            raise StoreUnavailable("another process has been migrating the database for too long")
+        try:
+            yield
+        finally:
+            connection.execute(text("SELECT RELEASE_LOCK(:name)"), name)
+
+    def backup_advice(self, url: URL, target: Path) -> str:
+        return f"MariaDB or MySQL; mariadb-dump --single-transaction --result-file={target} {url.database}"
+
+    def translation(self, original: BaseException) -> Exception | None:
+        code = _code(original)
+        if code in _RETRYABLE:
+            return Retryable()
+        if code == _LOCK_TIMEOUT:
+            return StoreUnavailable(TOO_BUSY)
+        if code in _READ_ONLY:
+            return StoreUnavailable("the database takes no changes: it is read-only")
+        if code in _FULL:
+            return StoreUnavailable("the database's disk is full")
+        if code == _TOO_LONG:
+            return UnstorableText("a text is longer than this database can keep where it belongs")
+        if code == PACKET_TOO_LARGE:
+            return StoreError("the change is larger than the database takes at once: its setting max_allowed_packet")
+        return None
+
+    def is_lost(self, original: BaseException | None) -> bool:
+        return _code(original) in _GONE
+
+    def is_unreachable(self, original: BaseException) -> bool:
+        return _code(original) in _GONE | _UNREACHABLE
+
+    def error_code(self, original: BaseException) -> str:
+        code = _code(original)
+        return "" if code is None else str(code)
+
+    def characters_max(self, kind: str) -> int | None:
+        return _CHARACTERS_MAX.get(kind, NAME_CHARACTERS)
+
+    def long_rows(self, connection: Connection, rows: Select[Any], key: Column[str], at_once: int) -> LongRows:
+        return PagedRows(connection, rows, key)
+
+
+def _code(error: BaseException | None) -> int | None:
+    """The number of an error of PyMySQL; 0 where it has none, as when its connection is closed already."""
+    if error is None or not type(error).__module__.startswith("pymysql"):
+        return None
+    return error.args[0] if error.args and isinstance(error.args[0], int) else 0
+
+
+DIALECT: Final = MysqlDialect()

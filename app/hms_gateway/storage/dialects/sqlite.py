@@ -1,0 +1,182 @@
+"""SQLite: a file in which this process writes, often beside others."""
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from sqlalchemy import (
+    URL,
+    Column,
+    ColumnElement,
+    Connection,
+    Engine,
+    Select,
+    Table,
+    Text,
+    bindparam,
+    create_engine,
+    event,
+    func,
+    select,
+)
+from sqlalchemy.engine.interfaces import DBAPIConnection
+
+from hms_gateway.metastore.ports.store import StoreError, StoreFailure, StoreUnavailable
+from hms_gateway.metastore.vocabulary.patterns import Pattern
+from hms_gateway.storage.dialects.base import BUSY_SECONDS_MAX, POOL_WAIT_SECONDS_MAX, Dialect, LongRows
+
+# Readers are many and keep SQLite's default of 2 MiB each; what they share is the operating system's page cache.
+WRITER_CACHE_KIB: Final = 16_384
+# To what the write-ahead log is cut back after a large transaction.
+LOG_BYTES_KEPT: Final = 64 * 1024 * 1024
+_BUSY: Final = ("SQLITE_BUSY", "SQLITE_LOCKED")
+_UNAVAILABLE: Final = {
+    "SQLITE_CANTOPEN": "it cannot be opened or made",
+    "SQLITE_IOERR": "reading or writing it failed",
+    "SQLITE_FULL": "its disk is full",
+    "SQLITE_READONLY": "it cannot be written",
+    "SQLITE_NOMEM": "there is not enough memory",
+}
+_BROKEN: Final = {"SQLITE_NOTADB": "it is not a SQLite database", "SQLITE_CORRUPT": "it is damaged"}
+
+
+class SqliteDialect(Dialect):
+    has_clock = False
+    has_figures = False
+    is_migrated_at_open = True
+
+    def check_url(self, url: URL) -> None:
+        if not url.database or url.database == ":memory:":
+            raise StoreError("SQLite needs a file, such as sqlite:///var/catalog.sqlite")
+        if "uri" in url.query:
+            # The file of a URI is whatever SQLite decodes from it, and it would be protected under another name.
+            raise StoreError(
+                "the database URL of SQLite has uri=true; write the path itself: sqlite:////folder/metastore.db"
+            )
+
+    def writing_engine(self, url: URL) -> Engine:
+        _make_private_file(Path(str(url.database)))
+        return self._engine(url, "BEGIN IMMEDIATE", read_only=False, pool_size=1)
+
+    def reading_engine(self, url: URL, connections_max: int) -> Engine:
+        return self._engine(url, "BEGIN", read_only=True, pool_size=connections_max)
+
+    def file(self, url: URL) -> Path:
+        return Path(str(url.database))
+
+    def watching_connection(self, url: URL) -> sqlite3.Connection:
+        connection = sqlite3.connect(str(url.database), check_same_thread=False, isolation_level=None)
+        _set_up(connection, read_only=True)
+        return connection
+
+    def version_watch(self, engine: Engine, url: URL) -> None:
+        """None: `PRAGMA data_version` answers at once."""
+
+    def run_on_driver(self, connection: Connection, statement: str) -> None:
+        # Without SQLAlchemy's share of the time, which is most of it here.
+        connection.connection.cursor().execute(statement)
+
+    def backup_advice(self, url: URL, target: Path) -> None:
+        """None: the file is copied while it is used."""
+
+    def translation(self, original: BaseException) -> Exception | None:
+        name = self.error_code(original)
+        if name.startswith(_BUSY):
+            return StoreUnavailable("the database file is locked by another process")
+        for kind, reason in _UNAVAILABLE.items():
+            if name.startswith(kind):
+                return StoreUnavailable(f"the database file cannot be used: {reason} ({name})")
+        for kind, reason in _BROKEN.items():
+            if name.startswith(kind):
+                return StoreFailure(f"the database file cannot be used: {reason} ({name})")
+        return None
+
+    def is_lost(self, original: BaseException | None) -> bool:
+        return False
+
+    def error_code(self, original: BaseException) -> str:
+        return getattr(original, "sqlite_errorname", None) or ""
+
+    def bound_list(self, values: Iterable[int | str]) -> object:
+        return msgspec.json.encode(list(values)).decode()
+
+    def is_in_list(self, column: ColumnElement[Any], name: str | None, value: object = None) -> ColumnElement[bool]:
+        # One JSON text, since the number of parameters is limited.
+        bound: Any = bindparam(name, type_=Text) if name is not None else bindparam(None, value, type_=Text)
+        return column.in_(select(func.json_each(bound).table_valued("value").c.value))
+
+    def alternatives(self, pattern: Pattern) -> Iterable[str]:
+        return pattern.glob_alternatives()
+
+    def like(self, column: ColumnElement[Any], text: str) -> ColumnElement[bool]:
+        # Its LIKE ignores case.
+        return column.op("GLOB")(text)
+
+    def is_like(self, column: ColumnElement[Any], texts: Sequence[str | None]) -> ColumnElement[bool]:
+        return self.like(column, "".join("*" if text is None else _escaped_glob(text) for text in texts))
+
+    def insert_rows(self, connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        # Past SQLAlchemy's handling of each value, which takes as long as storing it.
+        columns = list(rows[0])
+        marks = ", ".join("?" for _ in columns)
+        statement = f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks})"
+        connection.exec_driver_sql(statement, [tuple(row.values()) for row in rows])
+
+    def long_rows(self, connection: Connection, rows: Select[Any], key: Column[str], at_once: int) -> LongRows:
+        # The driver's cursor reads row by row.
+        cursor: Any = connection.execute(rows).cursor
+        return cursor  # type: ignore[no-any-return]
+
+    def leave_no_traces(self, connection: Connection) -> None:
+        connection.exec_driver_sql("PRAGMA secure_delete = ON")
+
+    def _engine(self, url: URL, begin: str, *, read_only: bool, pool_size: int) -> Engine:
+        engine = create_engine(
+            url,
+            hide_parameters=True,
+            pool_size=pool_size,
+            max_overflow=0,
+            pool_timeout=POOL_WAIT_SECONDS_MAX,
+            pool_use_lifo=True,
+            # No implicit BEGIN by the driver: a DDL statement or a SAVEPOINT belongs to our transaction as well.
+            connect_args={"check_same_thread": False, "isolation_level": None, "timeout": BUSY_SECONDS_MAX},
+        )
+
+        @event.listens_for(engine, "connect")
+        def _connected(connection: DBAPIConnection, record: Any) -> None:
+            _set_up(connection, read_only=read_only)
+
+        @event.listens_for(engine, "begin")
+        def _begin(connection: Connection) -> None:
+            self.run_on_driver(connection, begin)
+
+        return engine
+
+
+def _make_private_file(path: Path) -> None:
+    """A first database only its owner can read: it holds tokens and keys, too. SQLite makes its other files alike."""
+    with contextlib.suppress(OSError):  # what is wrong with the place SQLite says
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def _set_up(connection: Any, *, read_only: bool) -> None:
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS_MAX * 1000}")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    if read_only:
+        connection.execute("PRAGMA query_only = ON")
+    else:
+        connection.execute(f"PRAGMA cache_size = -{WRITER_CACHE_KIB}")
+        connection.execute(f"PRAGMA journal_size_limit = {LOG_BYTES_KEPT}")
+
+
+def _escaped_glob(text: str) -> str:
+    return "".join(f"[{character}]" if character in "*?[" else character for character in text)
+
+
+DIALECT: Final = SqliteDialect()
