@@ -48,6 +48,22 @@ def test_a_message_that_becomes_too_much_is_not_decoded(
 
 
 @pytest.mark.parametrize("encoding", ["tjson", "binary", "compact"])
+def test_one_message_has_a_bound_of_its_own(tmp_path: Path, encoding: str) -> None:
+    """While it is decoded nobody else is answered."""
+    metastore = build_metastore(Settings(data_dir=tmp_path, limits=Limits(decoded_bytes_per_message_max=1_000_000)))
+    codec: Codec = getattr(metastore.codecs, encoding)
+    short, long = (codec.read_message(added(codec, partitions)) for partitions in (1_000, 80_000))
+    try:
+        assert metastore.processor.process(codec, short, Call("ann")).outcome == "MetaException"
+        reply = metastore.processor.process(codec, long, Call("ann"))
+    finally:
+        metastore.store.close()
+    assert reply.outcome == "PROTOCOL_ERROR"
+    assert isinstance(reply.payload, bytes)
+    assert b"decoded_bytes_per_message_max = 1000000" in reply.payload
+
+
+@pytest.mark.parametrize("encoding", ["tjson", "binary", "compact"])
 def test_the_messages_of_a_user_are_counted_together_and_given_back(metastore: Metastore, encoding: str) -> None:
     codec: Codec = getattr(metastore.codecs, encoding)
     # More than half of what one user may have, and short enough to be decoded beside others.

@@ -21,8 +21,10 @@ class DecodedMemory:
         total = bound_of(limits, "decoded_bytes_max")
         per_user = bound_of(limits, "decoded_bytes_per_user_max")
         per_address = bound_of(limits, "decoded_bytes_per_address_max")
-        # What is larger could never be taken.
-        self._each = min(part(per_user, total), part(per_address, total), key=lambda bound: bound.value)
+        # While it is decoded, a message keeps Python's lock, and the event loop waits. What is larger than a share
+        # could never be taken.
+        per_message = bound_of(limits, "decoded_bytes_per_message_max")
+        self._message = min(per_message, part(per_user, total), part(per_address, total), key=lambda bound: bound.value)
         self._shares = Shares(total, per_user, per_address)
         self._lock = threading.Lock()
 
@@ -37,9 +39,9 @@ class DecodedMemory:
             yield
             return
         # Texts take about what they take in the message.
-        size = len(payload) + codec.decoded_bytes(method.arguments, payload, self._each.value)
-        if size > self._each.value:
-            raise LimitExceeded(self._each.name, self._each.value, method.name)
+        size = len(payload) + codec.decoded_bytes(method.arguments, payload, self._message.value)
+        if size > self._message.value:
+            raise LimitExceeded(self._message.name, self._message.value, method.name)
         self._take(size, holder)
         try:
             yield

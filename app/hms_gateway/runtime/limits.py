@@ -17,6 +17,7 @@ class Limits(msgspec.Struct, frozen=True):
     body_memory_bytes_per_user_max: int = 384 * 1024 * 1024
     body_memory_bytes_per_address_max: int = 512 * 1024 * 1024
     inflation_ratio_max: int = 300
+    decoded_bytes_per_message_max: int = 128 * 1024 * 1024
     decoded_bytes_max: int = 1024 * 1024 * 1024
     decoded_bytes_per_user_max: int = 512 * 1024 * 1024
     decoded_bytes_per_address_max: int = 768 * 1024 * 1024
