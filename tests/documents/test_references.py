@@ -143,6 +143,16 @@ def test_parts_of_the_package_that_the_architecture_names_exist() -> None:
     assert not [part for part in named if not any((place / part).exists() for place in places)]
 
 
+def test_targets_of_make_that_documents_name_exist() -> None:
+    targets = set(re.findall(r"^([\w-]+):", _text(ROOT / "Makefile"), re.MULTILINE))
+
+    def missing(path: Path) -> Iterator[str]:
+        for command in re.findall(r"(?:^ {4}|`)make((?: [a-z-]+)+)", _text(path), re.MULTILINE):
+            yield from set(command.split()) - targets
+
+    assert not _by_file(missing, DOCUMENTS)
+
+
 def test_documents_that_are_named_exist() -> None:
     known = {document.name for document in DOCUMENTS}
     assert not _by_file(lambda path: set(DOCUMENT.findall(_text(path))) - known)
