@@ -1,9 +1,9 @@
-"""Learns from a database that only a query can tell about whether anything was committed.
+"""Learns by a query whether anything was committed, where a database shows it in no other way.
 
 One question serves every lookup that was waiting when it was put; a lookup that arrives while it runs waits for the
 next one, because the running one may have looked before a change that the lookup must see. The question is put on a
 connection of its own and its answer is awaited by the event loop: a thread for each would cost more than the question.
-Only when the answer is that something happened, or there is no such connection, a thread reads the changes.
+Only when the answer is that something happened, or without such a connection, a thread reads the changes.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ class VersionWatch(Protocol):
 
     @property
     def sees_lasting_only(self) -> bool:
-        """Whether what it tells of is never lost again. Else it may be, in a crash, and the connection is lost then."""
+        """Whether what it reports is never lost again. Else a crash may lose it, and loses the connection then."""
 
     def fileno(self) -> int:
         """The socket, readable when there may be an answer."""
@@ -44,7 +44,7 @@ class VersionWatch(Protocol):
 
 class QueriedFeed(Protocol):
     def version_watch(self) -> VersionWatch | None:
-        """A new watch, None where there is no such thing. Connects, so it takes time. Raises StoreUnavailable."""
+        """A new watch, None where the database has none. Connects, so it takes time. Raises StoreUnavailable."""
 
     def version(self) -> EventId:
         """See `replies.ChangeFeed`."""
@@ -87,7 +87,7 @@ class Freshness:
             self._ask()
 
     def close(self) -> None:
-        """Give the connection back; nobody may be waiting any more."""
+        """Give the connection back; no call may be waiting any more."""
         self._drop_watch()
 
     def _ask(self) -> None:

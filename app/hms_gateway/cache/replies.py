@@ -27,10 +27,10 @@ class ChangeFeed(Protocol):
     """Where the newest events come from; a store."""
 
     def data_version(self) -> int | None:
-        """A number that differs whenever anything was committed; None where only a query can tell."""
+        """A number that differs whenever anything was committed; None where only a query shows it."""
 
     def version_watch(self) -> VersionWatch | None:
-        """See `freshness.QueriedFeed`; asked for only where there is no data version."""
+        """See `freshness.QueriedFeed`; asked for only without a data version."""
 
     def version(self) -> EventId:
         """The id of the newest committed event."""

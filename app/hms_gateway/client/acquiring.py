@@ -41,7 +41,7 @@ _DURATIONS: Final = {
 
 
 class LocksDenied(Exception):
-    """Somebody else held what was wanted, as often as it was tried."""
+    """Another request held the objects at every attempt."""
 
 
 class SettingError(ValueError):
@@ -57,7 +57,7 @@ class Caller(Protocol):
 class ConcurrencySettings(msgspec.Struct, frozen=True):
     """Hive's settings with its defaults (semantics §8.1).
 
-    is_on            hive.support.concurrency, on unless said otherwise: whoever asks for locks wants them
+    is_on            hive.support.concurrency, on by default: callers of this function need locks
     lock_retries     hive.lock.numretries: how often a denied request is tried again
     pause_seconds    hive.lock.sleep.between.retries
     unlock_retries   hive.unlock.numretries
@@ -118,7 +118,7 @@ class LockAcquirer:
     def acquire(self, locks: Sequence[NeededLock], holder: LockHolder) -> int | None:
         """Get all of `locks` or none; the id to release them by, None when there is nothing to lock.
 
-        The locks are lost when nobody sends a heartbeat for them in time. Raises LocksDenied, and what the client does.
+        The locks are lost without a heartbeat in time. Raises LocksDenied, and what the client does.
         """
         if not self._settings.is_on or not locks:
             return None

@@ -20,7 +20,7 @@ _TOKEN: Final = re.compile(
     | (?P<sign><=|>=|<>|!=|.)""",
     re.VERBOSE | re.DOTALL,
 )
-# What may follow a table in a FROM clause and is no alias.
+# What may follow a table in a FROM clause and is not an alias.
 _NO_ALIASES: Final = re.compile(
     "WHERE|GROUP|ORDER|SORT|CLUSTER|DISTRIBUTE|HAVING|LIMIT|UNION|LATERAL|WINDOW|ON|JOIN|LEFT|RIGHT|INNER|FULL|CROSS"
     "|INSERT|SELECT|TABLESAMPLE|PARTITION|,|"
@@ -28,7 +28,7 @@ _NO_ALIASES: Final = re.compile(
 
 
 class CommandError(Exception):
-    """The text is no command, or none whose locks are known; the text of this says where it stops."""
+    """The text is not a command whose locks are known; the message says where reading stopped."""
 
 
 class _Token:
@@ -115,7 +115,7 @@ class _Parser:
         return Command(Operation.INSERT if places else Operation.SELECT, tuple(places), self._reads())
 
     def _outside_brackets(self, word: str) -> list[int]:
-        """Where `word` stands from here on."""
+        """The position of `word` from here on."""
         depth, found = 0, []
         for place in range(self._at, len(self._tokens)):
             upper = self._tokens[place].upper
@@ -125,7 +125,7 @@ class _Parser:
         return found
 
     def _inserted(self) -> list[Place]:
-        """What stands behind INSERT; nothing for a directory."""
+        """The table after INSERT; nothing for a directory."""
         if not (self._takes("INTO") or self._takes("OVERWRITE")):
             raise self._expected("INTO or OVERWRITE")
         if self._takes("LOCAL", "DIRECTORY") or self._takes("DIRECTORY"):

@@ -17,7 +17,7 @@ As a lock request
 
 Known gaps
     * S on a whole table waits for X on one of its partitions, which in the model it does not: there, who reads a
-      partitioned table locks each partition that is read. A statement does not tell which those are.
+      partitioned table locks each partition that is read. A statement does not say which those are.
     * X on a prefix is seen by those who lock through here, and not by clients that lock the partitions below it alone.
 """
 
@@ -126,7 +126,7 @@ class Level(StrEnum):
 
 
 class Rule(NamedTuple):
-    """The mode for a table or database as a whole, and for partitions; None is no lock."""
+    """The mode for a table or database as a whole, and for partitions; None means without a lock."""
 
     mode: Mode | None
     partition_mode: Mode | None = Mode.EXCLUSIVE
@@ -161,7 +161,7 @@ HIVE_CODE: Final[Mapping[Operation, Rule]] = MappingProxyType(
 )
 
 
-# The names of a table's partition keys in their order, None when nobody knows them.
+# The names of a table's partition keys in their order, None when they are unknown.
 KeysOf = Callable[[Place], Sequence[str] | None]
 
 
@@ -173,7 +173,7 @@ def in_key_order(command: Command, keys_of: KeysOf) -> Command:
     """The command with its partitions named as the catalog names them; tables are asked for only where it matters.
 
     A statement may have the keys in any order, and leave some out. Only the values of the leading ones make a prefix:
-    `hr=2` of a table with the keys ds and hr may be anywhere in it, so it stands for the table. Raises NotAKey.
+    `hr=2` of a table with the keys ds and hr may be anywhere in it, so it means the table. Raises NotAKey.
     """
     return msgspec.structs.replace(
         command,

@@ -27,7 +27,7 @@ _STATEMENT_CHARACTERS_MAX: Final = 1_000
 
 
 class LockReason(msgspec.Struct, frozen=True):
-    """For what a lock was taken; its text stands in the request's agent, the only place there is for it.
+    """For what a lock was taken; its text is in the request's agent, the only field for it.
 
     is_explicit  a LOCK statement asked for it
     """
@@ -66,7 +66,7 @@ def show_locks(locks: Sequence[ShowLocksResponseElement]) -> str:
 def show_locks_legacy(locks: Sequence[ShowLocksResponseElement], *, is_extended: bool = False) -> str:
     """What Hive prints without transactions: `db@table@partition` and the mode, exclusive first.
 
-    Extended tells about each lock what it was taken for. Waiting requests are none of this form's locks: it knows
+    Extended shows for each lock what it was taken for. Waiting requests are none of this form's locks: it knows
     denied ones only.
     """
     lines: list[str] = []

@@ -21,7 +21,7 @@ from hms_gateway.wire import (
     make_codecs,
 )
 
-# Called with the bytes received so far and the whole number of bytes, None when the server does not tell.
+# Called with the bytes received so far and the whole number of bytes, None when the server does not send it.
 Progress = Callable[[int, int | None], None]
 
 _CONTENT_TYPE = "application/vnd.apache.thrift.json"
@@ -38,7 +38,7 @@ class ClientError(Exception):
 
 
 class NotReached(ClientError):
-    """Nobody answers at the URL, or the connection broke."""
+    """The URL does not answer, or the connection broke."""
 
 
 class NotTrusted(ClientError):
@@ -109,7 +109,7 @@ class MetastoreClient:
         """Call a method with arguments in IDL order or by IDL name; returns its value, None when it is void.
 
         Raises the declared exception as the class of `structs`, ApplicationError when the server refuses the call
-        as such (an unknown method, for instance), ClientError when there is no answer, TypeError for an unknown method
+        as such (an unknown method, for instance), ClientError without an answer, TypeError for an unknown method
         or argument name.
         """
         method = self._method(name)
@@ -218,7 +218,7 @@ class MetastoreClient:
 
 
 def _ignore(received: int, total: int | None) -> None:
-    """Nobody watches."""
+    """The default: progress is not shown."""
 
 
 def _received(response: httpx.Response, on_progress: Progress) -> bytes:

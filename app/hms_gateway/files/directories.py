@@ -87,7 +87,7 @@ class Directories:
     policies   what to do with each scheme; see `FilePolicy`
     roots      locations below which directories are managed; of a scheme without any nothing is touched
     default    what to do with schemes not among the policies; None for the rule of `policy_of`
-    options    by scheme, what fsspec wants to know (endpoint, credentials, ...)
+    options    by scheme, options of fsspec (endpoint, credentials, ...)
 
     Raises FileSystemError.
     """

@@ -1,6 +1,6 @@
 """Directories of this machine, below one root and through handles of directories only.
 
-Not through fsspec: only `mkdir` itself can tell which of two racing calls made a directory, and the loser must not
+Not through fsspec: only `mkdir` itself shows which of two racing calls made a directory, and the loser must not
 delete it; and only handles keep what is checked and what is used the same. Links below the root are never followed.
 """
 
@@ -63,7 +63,7 @@ class LocalDirectories:
             return False
 
     def make(self, path: str) -> bool:
-        """True when this call made it. A parent somebody removes meanwhile is made again, a few times."""
+        """True when this call made it. A parent that is removed meanwhile is made again, a few times."""
         folder, name = _split(path)
         if not name:
             return self._make_root()

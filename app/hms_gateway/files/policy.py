@@ -13,7 +13,7 @@ class FilePolicy(StrEnum):
     REFUSE = "refuse"
 
 
-# Schemes somebody's clients can read. Anything else is most likely a mistake, which Hive refuses too (semantics §3.1).
+# Schemes that some client can read. Anything else is most likely a mistake, which Hive refuses too (semantics §3.1).
 # fmt: off
 _KNOWN_SCHEMES: Final = frozenset({
     "hdfs", "viewfs", "webhdfs", "swebhdfs", "har", "ofs", "o3fs", "maprfs", "jfs", "alluxio",

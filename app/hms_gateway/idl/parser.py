@@ -52,7 +52,7 @@ def parse_file(path: Path) -> Idl:
     """Parse `path` and what it includes (looked up beside it) into one model.
 
     A name of an included document may be written with or without its prefix (`fb303.FacebookService`).
-    Raises IdlError for what is not understood and for names nobody declares.
+    Raises IdlError for what is not understood and for undeclared names.
     """
     structs: dict[str, StructDef] = {}
     enums: dict[str, EnumDef] = {}

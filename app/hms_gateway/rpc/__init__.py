@@ -1,4 +1,4 @@
-"""A message in, a message out: names bound to handlers, results and exceptions put where the IDL wants them."""
+"""A message in, a message out: names bound to handlers, results and exceptions put where the IDL declares them."""
 
 from hms_gateway.rpc.binding import BindingError, bind
 from hms_gateway.rpc.call import Call, Dialect, Waiting

@@ -56,7 +56,7 @@ class Waiting(Exception):
 
     seconds  after which it is called again, or earlier when something was released in this process
     resume   what the call carries then
-    abandon  to be called, in a thread, when nobody wants the answer any more
+    abandon  to be called, in a thread, when the answer is not wanted any more
     """
 
     def __init__(self, seconds: float, resume: object = None, abandon: Callable[[], None] = lambda: None) -> None:

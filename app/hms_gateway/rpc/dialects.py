@@ -9,7 +9,7 @@ from hms_gateway.rpc.call import Dialect
 from hms_gateway.structs import IDL, METHODS, STRUCTS, Method
 from hms_gateway.structs.build import build_method
 
-# The same field id stands for another exception from Hive 3.1 on.
+# The same field id is another exception from Hive 3.1 on.
 _THROWS_4 = {
     "get_partition_names": (
         Field(1, "o1", StructType("NoSuchObjectException")),

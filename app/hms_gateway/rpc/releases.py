@@ -1,4 +1,4 @@
-"""Tells those who wait in this process that something they may wait for was released."""
+"""Notifies waiting calls of this process that something they may wait for was released."""
 
 import threading
 from collections.abc import Callable
@@ -12,7 +12,7 @@ class Releases:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._listeners: list[Listener] = []
-        # How many there were, for whoever looks before and after.
+        # How many there were, for callers that look before and after.
         self.count = 0
 
     def subscribe(self, listener: Listener) -> None:

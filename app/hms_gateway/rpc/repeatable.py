@@ -61,7 +61,7 @@ class Deferred(NamedTuple):
 
 
 class RepeatableProcessor:
-    """Stands where a `Processor` may stand."""
+    """Used in place of a `Processor`."""
 
     def __init__(
         self,

@@ -74,7 +74,7 @@ class Method:
 
 
 def build_enums(idl: Idl) -> dict[str, type[IntEnum]]:
-    """One IntEnum for each enum. Struct fields hold plain ints, so members nobody knows yet survive a round trip."""
+    """One IntEnum for each enum. Struct fields hold plain ints, so unknown members survive a round trip."""
     return {name: _build_enum(enum) for name, enum in idl.enums.items()}
 
 

@@ -8,7 +8,7 @@ from hms_gateway.structs.base import Struct
 
 @runtime_checkable
 class Encoded(Protocol):
-    """Stands where a struct may stand in a reply; the codec splices it or asks for the struct."""
+    """Takes the place of a struct in a reply; the codec splices it or asks for the struct."""
 
     def tjson(self) -> bytes:
         """The struct as compact TJSON, `{"1":{"str":...},...}`."""
@@ -19,9 +19,9 @@ class Encoded(Protocol):
 
 @runtime_checkable
 class EncodedList(Protocol):
-    """Stands where a list of structs may stand in a reply and is read while the reply is sent.
+    """Takes the place of a list of structs in a reply and is read while the reply is sent.
 
-    It is iterated once, by one of the two methods, and closed by whoever iterates it or decides not to.
+    It is iterated once, by one of the two methods, and closed by the code that iterates it or decides not to.
     Iterating may wait for the database, so it runs outside the event loop.
     """
 
@@ -40,7 +40,7 @@ class EncodedList(Protocol):
 
 @runtime_checkable
 class EncodedTexts(Protocol):
-    """Stands where a reply itself is a list of strings, and is read while it is sent: an EncodedList of names."""
+    """Takes the place of a reply that is a list of strings, and is read while it is sent: an EncodedList of names."""
 
     def __len__(self) -> int:
         """The exact number of texts."""

@@ -31,7 +31,7 @@ from hms_gateway.wire.decoded_size import (
 from hms_gateway.wire.errors import ApplicationErrorType, LimitExceeded, ProtocolError
 from hms_gateway.wire.message import Message, MessageType
 
-# All the library raises on bytes that are no struct of the wanted type. AssertionError is the compact protocol's.
+# All the library raises on bytes that are not a struct of the wanted type. AssertionError is the compact protocol's.
 _UNREADABLE = (
     TProtocolException,
     TTransportException,  # lengths below zero or beyond its own limit
@@ -60,7 +60,7 @@ class _SpecProtocol:
         self.writeStruct(value, spec[1])  # type: ignore[attr-defined]
 
     def readString(self) -> str:
-        """As the C code reads one: what is no UTF-8 is replaced, which `decode` notices."""
+        """As the C code reads one: what is not UTF-8 is replaced, which `decode` notices."""
         return self.readBinary().decode(errors="replace")  # type: ignore[attr-defined, no-any-return]
 
     def writeString(self, value: Any) -> None:
@@ -155,7 +155,7 @@ class ApacheCodec:
         return Chunks(chunks, streams) if streams else b"".join(chunks)
 
     def envelope(self, name: str, type: MessageType, seqid: int) -> tuple[bytes, bytes]:
-        """What stands before and after a message's struct."""
+        """The bytes before and after a message's struct."""
         protocol = self._protocol()
         protocol.writeMessageBegin(name, type, seqid)
         return protocol.trans.getvalue(), b""

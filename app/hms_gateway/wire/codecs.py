@@ -49,7 +49,7 @@ class Codec(Protocol):
         """
 
     def envelope(self, name: str, type: MessageType, seqid: int) -> tuple[bytes, bytes]:
-        """What stands before and after the struct in a message."""
+        """The bytes before and after the struct in a message."""
 
 
 class Codecs(msgspec.Struct, frozen=True):

@@ -28,7 +28,7 @@ class TooManyStructs(Exception):
 
 
 class _Counted:
-    """Stands for every struct. There is one instance; making another counts one more."""
+    """Takes the place of every struct. It has one instance; making another counts one more."""
 
     made = 0
     most = 0

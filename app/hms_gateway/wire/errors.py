@@ -1,4 +1,4 @@
-"""What a peer is told when a message cannot be read or answered."""
+"""Errors that a peer gets when a message cannot be read or answered."""
 
 from enum import IntEnum
 from typing import Any
@@ -54,7 +54,7 @@ class ApplicationError(Exception):
 
 
 class ProtocolError(ApplicationError):
-    """Bytes that are no message, or no arguments of this method. The text names the field and the reason.
+    """Bytes that are not a message, or not arguments of this method. The text names the field and the reason.
 
     `name` and `seqid` are the message's as far as they could be read, so that the answer can carry them.
     """

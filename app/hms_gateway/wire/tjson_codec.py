@@ -8,7 +8,7 @@ Model
 
 Reading
     There are two readers. The fast one (`tjson_shapes`) fills classes compiled from the IDL with a JSON parser and
-    covers exactly the plain form that writers produce. When control characters stand in the text, it gets a second
+    covers exactly the plain form that writers produce. When the text has control characters, it gets a second
     chance with these escaped. Whatever it does not cover goes, from the start, to the scanner
     (`tjson_scan`), which knows all that peers really send and words every error. The fast path never decides that
     something is wrong, and it accepts nothing that the scanner would read as something else.
@@ -65,7 +65,7 @@ _HEAD_STEPS = (
     re.compile(rb"[ \t\r\n]*(-?[0-9]{1,20})[ \t\r\n]*,[ \t\r\n]*"),
 )
 # Raw control characters, which Python's and Node's clients send: nowhere allowed, so escaping them is safe, except
-# where a backslash stands before one. White space is left alone, it may be between values.
+# where a backslash precedes one. White space is left alone, it may be between values.
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _ESCAPED_CONTROL = re.compile(rb"\\[\x00-\x1f]")
 _LARGE_COUNT = r'",[ \t\r\n]*[0-9]{%d}'
@@ -136,7 +136,7 @@ class TJsonCodec:
         return Chunks(_chunks(text.split(STREAM_MARK), streams), streams) if streams else text
 
     def envelope(self, name: str, type: MessageType, seqid: int) -> tuple[bytes, bytes]:
-        """What stands before and after a message's struct."""
+        """The bytes before and after a message's struct."""
         return b"[1,%b,%d,%d," % (_encoder.encode(name), type, seqid), b"]"
 
     def _is_within_limits(self, shape: Shape, payload: bytes) -> bool:

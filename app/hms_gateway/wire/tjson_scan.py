@@ -37,7 +37,7 @@ _INTEGER = re.compile(r"-?[0-9]+")
 _INTEGRAL = re.compile(r"(-?[0-9]+)\.0*")
 _FLOAT = re.compile(r"-?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?")
 _FIELD_ID = re.compile(r"-?[0-9]{1,5}")
-# Longer numbers cannot be in range, and Python refuses to convert really long ones; zeros in front are no digits.
+# Longer numbers cannot be in range, and Python refuses to convert really long ones; leading zeros are not counted.
 _DIGITS_MAX = 20
 
 
@@ -328,7 +328,7 @@ class _Scanner:
         self._depth -= 1
 
     def _unhashable(self, what: str) -> NoReturn:
-        # Python's structs and dicts can change and so cannot be keys; no type of the IDL wants them to.
+        # Python's structs and dicts can change and so cannot be keys; no type of the IDL needs them to.
         self._fail(f"a {what} cannot be a map key or a set member")
 
     def _accept_null(self) -> bool:

@@ -18,7 +18,7 @@ from hms_gateway.idl import BaseType, EnumType, Field, ListType, MapType, Requir
 from hms_gateway.structs import STRUCTS, ThriftException
 from hms_gateway.wire.tjson_tags import INTEGER_BITS, double_from_text, tag_of, text_of_special_double
 
-# Stands in the written text where a list is to be streamed; JSON text never contains this byte.
+# Marks the place in the written text where a list is to be streamed; JSON text never contains this byte.
 STREAM_MARK = b"\0"
 # Column lists repeat from partition to partition and from request to request: their text is the key to a template.
 _REPEATED_STRUCT = "FieldSchema"
@@ -404,7 +404,7 @@ def _repeated(read: Callable[[bytes], list[Any]], copy: Callable[[Any], Any]) ->
 
 
 def _element_check(element: Type) -> list[str]:
-    """Elements stand beside the tag and the count, so msgspec lets strings and integers pass among them."""
+    """Elements follow the tag and the count, so msgspec lets strings and integers pass among them."""
     if isinstance(element, StructType):
         return []  # a string has no fields: its reader raises
     allowed = {
@@ -454,7 +454,7 @@ def _write_double_key(value: float) -> str:
 
 
 def _spliced(value: Any) -> msgspec.Raw:
-    """An `Encoded` that stands where a struct may stand."""
+    """An `Encoded` in place of a struct."""
     try:
         text = value.tjson()
     except AttributeError:
@@ -470,14 +470,14 @@ class _Streamed:
 
 
 def _listed(value: Any, streams: list[Any]) -> list[Any] | _Streamed:
-    """Anything but a list that stands where a list of structs may stand."""
+    """Anything but a list in place of a list of structs."""
     if not hasattr(value, "tjson_chunks"):
         return list(value)
     return _streamed(value, streams, "rec")
 
 
 def _write_texts(value: Any, streams: list[Any]) -> list[Any]:
-    """A list of strings, or the `EncodedTexts` that stands for one."""
+    """A list of strings, or `EncodedTexts` in place of one."""
     return _streamed(value, streams, "str").head if hasattr(value, "tjson_chunks") else ["str", len(value), *value]
 
 

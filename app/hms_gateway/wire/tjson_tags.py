@@ -30,7 +30,7 @@ _NOT_FINITE = {
 
 
 def tag_of(type: Type) -> str:
-    """The tag that stands before values of `type`."""
+    """The tag before values of `type`."""
     match type:
         case StructType():
             return "rec"

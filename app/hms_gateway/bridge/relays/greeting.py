@@ -1,4 +1,4 @@
-"""A bridge's own first call: what is wrong with password, path or certificate stands in the log before clients come."""
+"""Checks credentials, path and certificate at start-up and logs what is wrong, before any client connects."""
 
 from hms_gateway.bridge.relays.relay import Relay
 from hms_gateway.bridge.thrift.errors import BridgeError

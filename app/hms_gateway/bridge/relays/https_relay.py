@@ -39,14 +39,14 @@ ERROR_TEXT_BYTES_MAX = 64 * 1024
 SHOWN_CHARACTERS_MAX = 300
 PAUSE_SECONDS_FIRST = 0.05
 PAUSE_SECONDS_MAX = 1.0
-# What proxies and servers say when nobody took care of the request, or nobody knows.
+# What proxies and servers say when the request was not handled, or that is unknown.
 NOBODY_ANSWERED = (502, 503, 504)
 
 _log = structlog.get_logger("hms_gateway.bridge")
 
 
 class RelayOptions(msgspec.Struct, frozen=True):
-    """`tickets` log in where there are no `credentials`.
+    """`tickets` log in without `credentials`.
 
     `keeps_keys` says that the far side answers a repeated key from memory; then changing calls are repeated too.
     `patience_seconds` is how long a far side that is away is waited for. `acts_for_users` sends the user of
@@ -177,7 +177,7 @@ class HttpsRelay:
         return Reply(None, _passed_on(answer), answer.length, outcome, answer.request_id)
 
     async def _problem(self, answer: Answer) -> str:
-        """What an answer that is no reply says, in one line."""
+        """What an answer that is not a reply says, in one line."""
         body = await answer.whole(ERROR_TEXT_BYTES_MAX) or b""
         said = self._encoding.problem(body)
         if said is None:

@@ -1,7 +1,7 @@
 """Answers the Thrift port of the gateway's own process: no HTTP, straight to the processor in a worker thread.
 
 Threads, streaming and the reply cache belong to the gateway; what is needed of them here is written down as ports, and
-whoever puts the process together hands them in.
+the composition of the process hands them in.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ class Stream(Protocol):
         """The chunks in order. Raises when the reply cannot be finished."""
 
     def cancel(self) -> None:
-        """Nobody wants the rest."""
+        """The rest is not wanted."""
 
 
 class Ran(Protocol):
@@ -71,7 +71,7 @@ class Cache(Protocol):
 
 
 async def user_as_named(session: Session) -> str:
-    """Whoever `set_ugi` said, as a Thrift metastore without authentication takes it."""
+    """The user that `set_ugi` named, as a Thrift metastore without authentication takes it."""
     return session.user or ANONYMOUS
 
 
@@ -141,7 +141,7 @@ class ProcessorRelay:
             if found is not None and not isinstance(found, bytes):
                 found = await found
         except Exception as error:
-            # The call itself will tell the client what is wrong with the database.
+            # The call itself will return what is wrong with the database.
             _log.warning("reply cache not usable", problem=repr(error))
             return None
         return found if isinstance(found, bytes) else None

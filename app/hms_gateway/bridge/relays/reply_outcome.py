@@ -1,4 +1,4 @@
-"""What a reply says, read from its first bytes: for the log, and to tell a reply from a page of some proxy."""
+"""What a reply says, read from its first bytes: for the log, and to distinguish a reply from a proxy's page."""
 
 from functools import cache
 

@@ -1,7 +1,7 @@
 """What the body of a POST is made of: the client's message as it came, or the same in TJSON (clients §13).
 
-Binary cannot tell text from bytes, so TJSON needs the IDL. Maps with lists as keys go out in the form Apache's own
-encoder gives them (clients A.5): the far side is a Java server that reads no other.
+Binary does not distinguish text from bytes, so TJSON needs the IDL. Maps with lists as keys go out in the form that
+Apache's own encoder gives them (clients A.5): the far side is a Java server that reads only this one.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from hms_gateway.bridge.thrift.messages import ThriftMessage
 from hms_gateway.structs import METHODS, SkewedInfo, Struct
 from hms_gateway.wire import ApplicationErrorType, Codecs, Message, MessageType, ProtocolError, TApplicationException
 
-# Larger messages are transcoded in a thread: nobody else's call waits for them.
+# Larger messages are transcoded in a thread: no other call waits for them.
 IN_LOOP_BYTES_MAX = 64 * 1024
 SHOWN_CHARACTERS_MAX = 200
 
@@ -33,7 +33,7 @@ class Encoding(Protocol):
         """The body to post. Raises CallFailed when the message cannot be encoded."""
 
     async def reply(self, message: ThriftMessage, body: bytes, content_type: str) -> tuple[bytes, str]:
-        """The reply as the client reads it, and the outcome. Raises CallFailed when `body` is no reply."""
+        """The reply as the client reads it, and the outcome. Raises CallFailed when `body` is not a reply."""
 
     def outcome(self, message: ThriftMessage, beginning: bytes, content_type: str) -> str:
         """What a long reply is, by its first bytes. Raises CallFailed when it is none."""
@@ -128,7 +128,7 @@ class Tjson:
             known = number in ApplicationErrorType.__members__.values()
             type = ApplicationErrorType(number) if known else ApplicationErrorType.UNKNOWN
             return application_exception(codec, message.name, message.seqid, text, type), "exception"
-        # Some servers answer with a seqid of their own; the client wants its own back.
+        # Some servers answer with a seqid of their own; the client needs its own back.
         before, after = codec.envelope(message.name, MessageType.REPLY, message.seqid)
         body = before + _whole(codec.encode(tjson.decode(method.result, reply.payload))) + after
         return body, reply_outcome(message.name, body, is_compact=message.protocol == "compact")

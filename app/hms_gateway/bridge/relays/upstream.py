@@ -1,7 +1,7 @@
 """HTTP/1.1 over kept connections to one server: just as much of a client as the bridge's calls need.
 
 A general HTTP client costs more per call than everything else here together. Answers that are long are handed on while
-they arrive; when nobody takes them, nothing more is read from the server.
+they arrive; when they are not taken, nothing more is read from the server.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ FRESH_SECONDS = 2.0
 
 
 class UpstreamError(Exception):
-    """No answer. `was_sent` tells whether anything of the request may have reached the server."""
+    """No answer. `was_sent` says whether anything of the request may have reached the server."""
 
     def __init__(self, text: str, *, was_sent: bool) -> None:
         super().__init__(text)
@@ -38,7 +38,7 @@ class UpstreamError(Exception):
 
 
 class NotTrusted(UpstreamError):
-    """The server's certificate is not accepted: trying again is no use."""
+    """The server's certificate is not accepted: trying again does not help."""
 
 
 class TooSlow(UpstreamError):
@@ -168,7 +168,7 @@ class Answer:
         await self._connection.hold(self, bytes_max)
 
     def abandon(self) -> None:
-        """Nobody wants the rest: a connection with an unread answer is closed."""
+        """The rest is not wanted: a connection with an unread answer is closed."""
         if self.body is None:
             self._connection.abort()
 
@@ -296,7 +296,7 @@ class UpstreamConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._parser is None or self._is_whole:
-            # Nothing was asked: whatever the server says, its next answer could not be told from this.
+            # Nothing was asked: whatever the server says, its next answer could be taken for this.
             self.abort()
             return
         self.is_new = False

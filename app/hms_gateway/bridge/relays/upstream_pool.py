@@ -89,7 +89,7 @@ class UpstreamPool:
         return connection
 
     def _returned(self, connection: UpstreamConnection) -> None:
-        """A connection is free, or gone; the latter may be told twice."""
+        """A connection is free, or gone; the latter may be reported twice."""
         if connection.is_usable():
             self._idle.append(connection)
         else:

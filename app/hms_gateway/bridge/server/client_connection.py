@@ -33,7 +33,7 @@ _log = structlog.get_logger("hms_gateway.bridge")
 
 
 class _ClientGone(Exception):
-    """Nobody reads what we would write."""
+    """The client does not read."""
 
 
 class ClientConnection(asyncio.Protocol):
@@ -180,7 +180,7 @@ class ClientConnection(asyncio.Protocol):
             self._close()
 
     def _account(self, message: ThriftMessage | None) -> None:
-        """Tell the server what is kept of a large message; raises LimitExceeded when all of them are too much."""
+        """Report to the server what is kept of a large message; raises LimitExceeded when all of them are too much."""
         size = self._thrift.buffered_bytes if message is None else 0
         if size < LARGE_BYTES and not self._is_large:
             return

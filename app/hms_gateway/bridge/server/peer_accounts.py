@@ -44,7 +44,7 @@ class NetlinkAccounts:
     """Asks the kernel about single sockets."""
 
     def __init__(self) -> None:
-        """Raises OSError where there is no sock_diag."""
+        """Raises OSError where the kernel has no sock_diag."""
         kind = socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
         self._socket = socket.socket(socket.AF_NETLINK, kind, _SOCK_DIAG)
         self._number = 0

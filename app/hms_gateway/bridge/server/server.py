@@ -155,11 +155,11 @@ class _Arriving(NamedTuple):
 async def serve_until_told(server: BridgeServer, on_listening: Callable[[int], None]) -> None:
     """Run until SIGTERM or SIGINT, then drain. Raises OSError, ValueError like `start`."""
     loop = asyncio.get_running_loop()
-    told = asyncio.Event()
+    stop_asked = asyncio.Event()
     on_listening(await server.start())
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told.set)
+        loop.add_signal_handler(number, stop_asked.set)
     try:
-        await told.wait()
+        await stop_asked.wait()
     finally:
         await server.stop()

@@ -1,6 +1,6 @@
 """One TCP connection of a Thrift client, without I/O: bytes in, messages out, replies in the client's framing.
 
-The first bytes tell what the client speaks (clients §13): unframed binary (strict or old) or compact, the same in
+The first bytes show what the client speaks (clients §13): unframed binary (strict or old) or compact, the same in
 frames with their length in front, or SASL PLAIN around unframed messages.
 """
 
@@ -14,7 +14,7 @@ from hms_gateway.wire import LimitExceeded, ProtocolError
 _HTTP_VERBS = (b"GET ", b"POST", b"PUT ", b"HEAD", b"DELE", b"OPTI", b"PATC", b"CONN", b"TRAC")
 _MECHANISM_BYTES_MAX = 255
 _FRAME_BYTES = 4
-# So many bytes tell a frame from an old header and both from garbage; every message has more.
+# So many bytes distinguish a frame from an old header and both from garbage; every message has more.
 _TELLING_BYTES = 6
 # More than any header of a message.
 _HEAD_BYTES_MAX = 2048
@@ -83,7 +83,7 @@ class ThriftConnection:
         return self._framed_message() if self.is_framed else self._unframed_message()
 
     def wrap(self, reply: bytes) -> bytes:
-        """A whole reply as this client wants it."""
+        """A whole reply as this client reads it."""
         return self.wrap_chunk((len(reply).to_bytes(_FRAME_BYTES, "big") + reply) if self.is_framed else reply)
 
     def wrap_head(self, length: int) -> bytes:
@@ -91,7 +91,7 @@ class ThriftConnection:
         return self.wrap_chunk(length.to_bytes(_FRAME_BYTES, "big")) if self.is_framed else b""
 
     def wrap_chunk(self, chunk: bytes) -> bytes:
-        """A piece of a reply whose length, where the client wants it, has been sent."""
+        """A piece of a reply whose length, where the client needs it, has been sent."""
         return chunk if self._negotiation is None else len(chunk).to_bytes(_FRAME_BYTES, "big") + chunk
 
     def _recognise(self) -> None:
@@ -208,7 +208,7 @@ def _is_sasl(beginning: bytes) -> bool:
 
 
 def _is_framed(beginning: bytes) -> bool | None:
-    """Whether a length comes before the message; None when that cannot be told yet."""
+    """Whether a length comes before the message; None when that is not known yet."""
     if beginning[0] in (0x80, 0x82):
         return False
     if len(beginning) < _TELLING_BYTES:

@@ -22,7 +22,7 @@ class NotTried(BridgeError):
 
 
 class CallFailed(BridgeError):
-    """The call may have happened, or trying again cannot help: answered with an exception that nobody repeats.
+    """The call may have happened, or trying again cannot help: answered with an exception that no client repeats.
 
     `outcome` is its word in log and metrics.
     """

@@ -1,6 +1,6 @@
 """Finds where a Thrift struct ends without knowing the IDL, in bytes that arrive piece by piece.
 
-An unframed message does not tell its length. A scanner keeps its place between pieces, so no byte that belongs to a
+An unframed message does not carry its length. A scanner keeps its place between pieces, so no byte that belongs to a
 finished value is looked at twice, however large the message is. Structs that have arrived whole are skipped by Apache
 `thrift`'s C decoder, asked to read a struct of no known fields; only the structs that are still open are walked through
 here. Without the C decoder everything is walked through.

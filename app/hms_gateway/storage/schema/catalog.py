@@ -41,7 +41,7 @@ KEY_COLUMN_COUNT: Final = 8
 
 METADATA: Final = MetaData()
 
-# One row: the newest event id, which is the catalog's version. Whoever changes anything locks it first.
+# One row: the newest event id, which is the catalog's version. Every change locks it first.
 CATALOG: Final = Table(
     "catalog",
     METADATA,
@@ -131,11 +131,11 @@ PARTITIONS: Final = Table(
     Column("create_time", Integer, nullable=False),
     Column("last_access_time", Integer, nullable=False),
     Column("parameters", LONG_TEXT, nullable=False),
-    # Below the descriptor's base: NULL is "/" + part_name, "" the base itself. Absolute when there is no base.
+    # Below the descriptor's base: NULL is "/" + part_name, "" the base itself. Absolute without a base.
     Column("location", LONG_TEXT),
     # Further members of the struct, each with a comma before it.
     Column("extra", LONG_TEXT),
-    # Sort keys of the leading values (`typed_values`); NULL when there is no such key or no such value in its type.
+    # Sort keys of the leading values (`typed_values`); NULL for a missing key and for a value that is not of its type.
     *(Column(f"key_{number}", BINARY_TEXT) for number in range(KEY_COLUMN_COUNT)),
     UniqueConstraint("table_id", "part_name", name="partitions_name"),
 )

@@ -20,7 +20,7 @@ def _index(name: str, condition: str, *columns: Column[object], **lengths: Any) 
 
 
 # Each with the key behind it: then a condition on two keys (a day and an hour) finds its few rows, whichever of
-# them tells partitions apart better.
+# them distinguishes partitions better.
 for _number, _column in enumerate(KEY_COLUMNS):
     _columns = KEY_COLUMNS[_number : _number + 2]
     _index(

@@ -146,7 +146,7 @@ REBUILDS: Final = Table(
     Column("last_heartbeat_ms", BigInteger, nullable=False),
 )
 
-# The queue and the history of compactions, told apart by state.
+# The queue and the history of compactions, distinguished by state.
 COMPACTIONS: Final = Table(
     "compactions",
     METADATA,
