@@ -5,10 +5,11 @@ from collections.abc import Iterator, Mapping
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+from tools.marked import with_lines
+
 _ROOT = Path(__file__).resolve().parent.parent
 _PACKAGE = _ROOT / "app" / "hms_gateway"
 _BEGINNING = "<!-- rooms: python -m tools rooms -->"
-_END = "<!-- end -->"
 # Every room imports it, so arrows to it would hide the others.
 _EVERYWHERE = "runtime"
 _NAMES_PER_LINE = 4
@@ -23,11 +24,7 @@ def map_path() -> Path:
 
 def with_picture(document: str, package: Path = _PACKAGE) -> str:
     """The document with the picture between its markers written anew. Raises ValueError when a marker is missing."""
-    before, found, rest = document.partition(_BEGINNING)
-    _, end, after = rest.partition(_END)
-    if not found or not end:
-        raise ValueError(f"{_BEGINNING} or its {_END} is missing")
-    return "\n".join([before + _BEGINNING, *_picture(package), _END]) + after
+    return with_lines(document, _BEGINNING, _picture(package))
 
 
 def imports_between_rooms(package: Path) -> Imports:

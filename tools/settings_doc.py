@@ -8,10 +8,10 @@ import msgspec
 
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import ENVIRONMENT_PREFIX, described_settings
+from tools.marked import with_lines
 
 _SETTINGS = "<!-- settings: python -m tools settings -->"
 _LIMITS = "<!-- limits: python -m tools settings -->"
-_END = "<!-- end -->"
 
 
 def operations_path() -> Path:
@@ -21,16 +21,8 @@ def operations_path() -> Path:
 
 def with_tables(document: str) -> str:
     """The document with what stands between its markers written anew. Raises ValueError when a marker is missing."""
-    document = _replaced(document, _SETTINGS, _settings_rows())
-    return _replaced(document, _LIMITS, _limits_rows())
-
-
-def _replaced(document: str, marker: str, rows: Iterator[str]) -> str:
-    before, found, rest = document.partition(marker)
-    _, end, after = rest.partition(_END)
-    if not found or not end:
-        raise ValueError(f"{marker} or its {_END} is missing")
-    return "\n".join([before + marker, *rows, _END]) + after
+    document = with_lines(document, _SETTINGS, _settings_rows())
+    return with_lines(document, _LIMITS, _limits_rows())
 
 
 def _settings_rows() -> Iterator[str]:

@@ -18,10 +18,10 @@ from hms_gateway.gateway.assembly import server_options
 from hms_gateway.gateway.server import Server
 from hms_gateway.gateway.users import hash_password
 from hms_gateway.runtime.settings import load_settings
+from tests.gateway.serving import post, read_response
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "app" / "hms_gateway"
-PATH = "/gateway/default/hmshttpthrift/api/hms"
 NEW_TABLE = (
     '[1,"create_table",1,1,{"1":{"rec":{"1":{"str":"t"},"2":{"str":"default"},'
     '"7":{"rec":{"1":{"lst":["rec",1,{"1":{"str":"a"},"2":{"str":"int"}}]},"7":{"rec":{}}}}}}}]'
@@ -51,9 +51,9 @@ def test_a_call_goes_through_the_functions_of_the_document_in_their_order(tmp_pa
     threading.setprofile(note)
     try:
         with serving(tmp_path) as connection:
-            assert post(connection, NEW_TABLE).startswith(b'[1,"create_table",2')
+            assert answer(connection, NEW_TABLE).startswith(b'[1,"create_table",2')
             called.clear()
-            assert post(connection, GET_TABLE).startswith(b'[1,"get_table",2')
+            assert answer(connection, GET_TABLE).startswith(b'[1,"get_table",2')
     finally:
         threading.setprofile(before)
     assert 20 < len(walk()) <= 30
@@ -85,16 +85,7 @@ def serving(folder: Path) -> Iterator[socket.socket]:
         assert not thread.is_alive()
 
 
-def post(connection: socket.socket, message: str) -> bytes:
-    """The body of the answer to one message, whose head and body are sent at once."""
+def answer(connection: socket.socket, message: str) -> bytes:
     login = base64.b64encode(b"admin:secret").decode()
-    head = f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic {login}\r\n"
-    connection.sendall(f"{head}Content-Length: {len(message)}\r\n\r\n{message}".encode())
-    data = b""
-    while b"\r\n\r\n" not in data:
-        data += connection.recv(65536)
-    received, _, body = data.partition(b"\r\n\r\n")
-    (length,) = re.findall(rb"(?i)content-length: (\d+)", received)
-    while len(body) < int(length):
-        body += connection.recv(65536)
-    return body
+    connection.sendall(post(message.encode(), f"Authorization: Basic {login}"))
+    return read_response(connection)[2]
