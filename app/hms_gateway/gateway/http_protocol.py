@@ -91,7 +91,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state)
         self._counting = counting
-        self._gateway = config.gateway
+        self._endpoint = config.gateway.endpoint
+        self._asgi_endpoint = config.gateway.asgi_endpoint
+        self._dialect_of_url = config.gateway.dialect_of_url
         self._proxies = config.gateway.endpoint.proxies
         self._header_timer: asyncio.TimerHandle | None = None
         self._has_proxy_certificate = False
@@ -154,7 +156,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._still_reading_headers(0)
 
     def on_message_begin(self) -> None:
-        self._let_uvicorn_wait()
+        if self._pending is not None:
+            self._let_uvicorn_wait()
         self._reads_headers = True
         self.url = b""
         self.headers = []
@@ -221,7 +224,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             len(headers) == len(self.headers)
             and self.is_silent()
             and not self._is_last
-            and self.url in self._gateway.dialect_of_url
+            and self.url in self._dialect_of_url
             and b"host" in headers
             and headers.keys().isdisjoint(UNUSUAL_HEADERS)
             and int(headers.get(b"content-length", b"0")) <= self.config.whole_body_bytes_max
@@ -234,17 +237,16 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def _answer(self, headers: dict[bytes, bytes]) -> None:
         """Answer the held request, which is whole: at once, or when its answer is there."""
         self._held_headers = None
-        endpoint = self._gateway.endpoint
         peer = self.client[0] if self.client else ""
         head = self._proxies.head(headers, self.headers, b"", peer, self._has_proxy_certificate)
-        exchange = Exchange(head, self._gateway.dialect_of_url[self.url])
+        exchange = Exchange(head, self._dialect_of_url[self.url])
         if not self._is_claimed:
             exchange.claim = self._claim
         answer: Answer
         try:
-            answer = endpoint.answer_whole(exchange, self._held_body)
+            answer = self._endpoint.answer_whole(exchange, self._held_body)
         except Exception as error:
-            answer = endpoint.failure(exchange, error)
+            answer = self._endpoint.failure(exchange, error)
         self._go_on(exchange, answer)
 
     def _claim(self, user: str) -> Bound | None:
@@ -254,19 +256,20 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def _go_on(self, exchange: Exchange, answer: Answer) -> None:
         """Write the response if it is there and can be written at once."""
-        if isinstance(answer, Pending):
+        whole = None
+        if isinstance(answer, Response):
+            if not (self.flow.write_paused or self.transport.is_closing()):
+                whole = exchange.whole(answer, _date(self.server_state.default_headers))
+        elif isinstance(answer, Pending):
             self._pending = pending = (exchange, answer)
             answer.future.add_done_callback(partial(self._resume, pending))
             return
-        whole = None
-        if isinstance(answer, Response) and not (self.flow.write_paused or self.transport.is_closing()):
-            whole = exchange.whole(answer, _date(self.server_state.default_headers))
         if whole is None:
             self._wait_in_task(exchange, answer)
             return
         self.transport.write(whole)
         self.on_response_complete()
-        self._gateway.endpoint.record(exchange)
+        self._endpoint.record(exchange)
 
     def _resume(self, pending: tuple[Exchange, Pending], _future: object) -> None:
         if self._pending is not pending:
@@ -277,7 +280,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         try:
             following = answer.resume()
         except Exception as error:
-            following = self._gateway.endpoint.failure(exchange, error)
+            following = self._endpoint.failure(exchange, error)
         self._go_on(exchange, following)
 
     def _let_uvicorn_wait(self) -> None:
@@ -304,7 +307,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         )
         cycle.more_body = False
         scope[WRITE_WHOLE] = partial(_write_whole, ref(cycle))
-        self._start_asgi_task(cycle, cast(Any, partial(self._gateway.asgi_endpoint.conclude, exchange, answer)))
+        self._start_asgi_task(cycle, cast(Any, partial(self._asgi_endpoint.conclude, exchange, answer)))
 
     def _hand_over(self) -> None:
         """Let uvicorn have the request that was held back."""
