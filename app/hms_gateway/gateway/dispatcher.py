@@ -95,11 +95,9 @@ class Dispatcher:
     def _start_together(self, suspended: Deferred, in_flight: InFlightCall) -> None:
         """Those that came with the same look at the sockets are started together, and committed together."""
 
-        def leave(_: object) -> None:
-            self._runner.leave(in_flight)
-
         def finish(result: Result) -> None:
             if in_flight.completed.done():
+                in_flight.end()
                 return
             try:
                 reply = suspended.finish(result)
@@ -110,10 +108,10 @@ class Dispatcher:
                 in_flight.complete(CompletedCall(reply))
                 return
             # It needs a thread after all.
-            in_flight.completed.remove_done_callback(leave)
+            in_flight.at_end = None
             self._runner.run(in_flight)
 
-        in_flight.completed.add_done_callback(leave)
+        in_flight.at_end = self._runner.leave
         if not self._starting:
             asyncio.get_running_loop().call_soon(self._start)
         self._starting.append((suspended.start, finish))

@@ -37,10 +37,10 @@ class InFlightCall:
 
     One that takes longer than `seconds_max` is given up: the client gets 503, and a change may still take effect, as
     with any lost connection. `process` answers it, and the chunks of a long reply go through `wrap`. `releases` is how
-    many there had been when it was admitted.
+    many there had been when it was admitted. `at_end` is called once, however it ends.
     """
 
-    __slots__ = ("_timer", "call", "completed", "holder", "process", "releases", "wrap")
+    __slots__ = ("_timer", "at_end", "call", "completed", "holder", "process", "releases", "wrap")
 
     def __init__(
         self, call: Call, holder: Holder, process: Process, wrap: Wrap, releases: int, seconds_max: float
@@ -51,20 +51,28 @@ class InFlightCall:
         self.process = process
         self.wrap = wrap
         self.releases = releases
+        self.at_end: Callable[[InFlightCall], None] | None = None
         self.completed: asyncio.Future[CompletedCall] = loop.create_future()
         self._timer = loop.call_later(seconds_max, self._give_up, seconds_max)
 
     def complete(self, completed: CompletedCall) -> None:
-        """Harmless when nobody waits any more; so is `fail`."""
-        self._timer.cancel()
+        """Harmless when nothing waits for it any more; so is `fail`."""
+        self.end()
         if not self.completed.done():
             self.completed.set_result(completed)
 
     def fail(self, error: BaseException) -> None:
-        self._timer.cancel()
+        self.end()
         if not self.completed.done():
             # A future does not carry StopIteration.
             self.completed.set_exception(RuntimeError(repr(error)) if isinstance(error, StopIteration) else error)
+
+    def end(self) -> None:
+        """It takes no time any more; harmless when it has ended."""
+        self._timer.cancel()
+        at_end, self.at_end = self.at_end, None
+        if at_end is not None:
+            at_end(self)
 
     def _give_up(self, seconds: float) -> None:
         text = f"The call took longer than {seconds:g} seconds; it may still take effect"
