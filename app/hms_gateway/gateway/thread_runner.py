@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import msgspec
 
@@ -118,15 +119,7 @@ class ThreadRunner:
 
         When it is given up it keeps its thread and its place among the calls until it has been processed.
         """
-        loop = asyncio.get_running_loop()
-
-        def job() -> None:
-            try:
-                self._run_job(in_flight, loop)
-            finally:
-                loop.call_soon_threadsafe(self.leave, in_flight)
-
-        self._threads.submit(job, in_flight.holder)
+        self._threads.submit(partial(self._process, in_flight, asyncio.get_running_loop()), in_flight.holder)
 
     def close(self) -> None:
         self._threads.close()
@@ -135,18 +128,25 @@ class ThreadRunner:
         self._metrics.calls_in_flight -= 1
         self._calls.give_back(1, in_flight.holder)
 
-    def _run_job(self, in_flight: InFlightCall, loop: asyncio.AbstractEventLoop) -> None:
-        """In the worker thread. A long reply is pumped by the thread that made it: its snapshot may need that."""
+    def _process(self, in_flight: InFlightCall, loop: asyncio.AbstractEventLoop) -> None:
+        """In the worker thread."""
         try:
             reply = in_flight.process(in_flight.call)
+            if reply.payload is None or isinstance(reply.payload, bytes):
+                loop.call_soon_threadsafe(in_flight.complete, CompletedCall(reply))
+            else:
+                self._stream(in_flight, loop, reply, reply.payload)
         except BaseException as error:
             loop.call_soon_threadsafe(in_flight.fail, error)
-            return
-        if reply.payload is None or isinstance(reply.payload, bytes):
-            loop.call_soon_threadsafe(in_flight.complete, CompletedCall(reply))
-            return
+        finally:
+            loop.call_soon_threadsafe(self.leave, in_flight)
+
+    def _stream(
+        self, in_flight: InFlightCall, loop: asyncio.AbstractEventLoop, reply: Reply, chunks: Iterator[bytes]
+    ) -> None:
+        """A long reply is pumped by the thread that made it: its snapshot may need that."""
         holder = in_flight.holder
-        stream = ReplyStream(iter(in_flight.wrap(reply.payload)), loop, self._gates[hash(holder.user) % GATES])
+        stream = ReplyStream(iter(in_flight.wrap(chunks)), loop, self._gates[hash(holder.user) % GATES])
         loop.call_soon_threadsafe(self._deliver_stream, in_flight, msgspec.structs.replace(reply, payload=None), stream)
         with self._threads.lent():
             stream.pump()
