@@ -17,6 +17,7 @@ from tests.support.private_postgres import PostgresUnavailable, PrivatePostgres
 # Rooms whose tests share something that takes seconds to start: one worker runs all of a room. They begin first.
 SHARING_ROOMS = ("comparison", "spark", "iceberg", "kerberos")
 TESTS = Path(__file__).parent
+TERMINAL_VARIABLES = ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 
 _database_numbers = itertools.count(1)
 
@@ -24,6 +25,9 @@ _database_numbers = itertools.count(1)
 def pytest_configure() -> None:
     # Commands that came as wheels (node, npm) count as installed, also when pytest was started by its path.
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    # What the person at the terminal likes, or has set for a gateway of their own, changes no output of a test.
+    for name in [*TERMINAL_VARIABLES, *filter(lambda name: name.startswith("HMS_GATEWAY_"), os.environ)]:
+        os.environ.pop(name, None)
     # Our servers are on loopback; somebody's proxy settings must not send a client elsewhere.
     os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1,localhost"
     # A busy machine is no bug.

@@ -116,7 +116,7 @@ def test_a_lease_is_extended_as_long_as_its_command_runs(run, client, tmp_path, 
     script = f"until [ -e '{tmp_path}/go on' ]; do sleep 0.02; done"
     result = run("leases", "grab", "-x", "t", "--", "sh", "-c", script)
     thread.join()
-    assert result.exit_code == 0
+    assert result.exit_code == 0, result.output
 
 
 def test_a_command_is_told_to_stop_when_its_lease_is_taken_away(run, client, monkeypatch, tmp_path):
