@@ -88,7 +88,8 @@ def _run(target: Target, lease_id: int, seconds: int, command: Sequence[str]) ->
         except HoldingLost as error:
             fail(f"the lease was lost and {command[0]} was stopped: {error}", exit_code=EXIT_REFUSED)
         finally:
-            client.call("drop_lease", lease_id, [])
+            # Nothing is lost meanwhile: this one may wait as long as any call.
+            drop(target, lease_id, [], "")
 
 
 def _objects(texts: Sequence[str], database: str, lease_type: str) -> list[LeaseObject]:
