@@ -78,7 +78,8 @@ class ReplyCache:
 
         Without a data version the question is put at once, and its answer has to be awaited.
         """
-        if key not in self._entries:
+        entry = self._entries.get(key)
+        if entry is None:
             return None
         if not self._is_watched:
             return self._lookup_after_refresh(key)
@@ -86,7 +87,9 @@ class ReplyCache:
         if data_version != self._data_version:
             self._apply(self._feed.changes_since(self._version))
             self._data_version = data_version
-        return self._get(key)
+            return self._get(key)
+        self._entries.move_to_end(key)
+        return entry[0]
 
     def close(self) -> None:
         """Give the connection back that watches the database."""

@@ -191,7 +191,7 @@ class Endpoint:
         exchange.message, exchange.method, exchange.is_read = message, message.name, True
         if self._cache is None or message.type is not _CALL or len(message.payload) > CACHED_ARGUMENTS_BYTES_MAX:
             return self._call(exchange)
-        exchange.key = key = (exchange.codec.name, exchange.dialect.value, message.name, message.payload)
+        exchange.key = key = (exchange.codec.name, exchange.dialect, message.name, message.payload)
         try:
             known = self._cache.lookup(key)
         except Exception as error:

@@ -108,7 +108,7 @@ class ProcessorRelay:
         user = await self._identify(session)
         codec = codec_of(self._codecs, message.protocol)
         call = Message(message.name, message.type, message.seqid, message.body[message.payload_begin :])
-        key = (codec.name, self._dialect.value, message.name, call.payload)
+        key = (codec.name, self._dialect, message.name, call.payload)
         known = await self._known(key, message)
         if known is not None:
             return Reply(_enclosed(codec, message, MessageType.REPLY, known), cached=True)
