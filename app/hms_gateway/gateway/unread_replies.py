@@ -35,6 +35,8 @@ class PiecewiseTransport:
     def __init__(self, transport: asyncio.Transport, has_written: Callable[[], None]) -> None:
         self._transport = transport
         self._has_written = has_written
+        # Called for each request, where `__getattr__` would take a microsecond.
+        self.is_closing = transport.is_closing
 
     def write(self, data: bytes) -> None:
         if len(data) <= PIECE_BYTES:
