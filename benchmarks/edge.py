@@ -102,11 +102,6 @@ class Sink(asyncio.Transport):
     def is_closing(self) -> bool:
         return False
 
-    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None: ...
-
-    def get_write_buffer_size(self) -> int:
-        return 0
-
     def close(self) -> None: ...
 
     def abort(self) -> None: ...
