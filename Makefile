@@ -6,13 +6,14 @@ PEERS ?= yes
 export PYTHON PEERS
 
 .DEFAULT_GOAL := help
-.PHONY: help serve install test test-fast test-long lint check bench bench-peer lock clean
+.PHONY: help serve install test test-fast test-long lint check wheel bench bench-peer lock clean
 
 help:
 	@echo "make serve   run a gateway on https://localhost:30443, data in ./var   (ARGS='--demo' loads a sample table)"
 	@echo "make test    run the tests, with the programs they talk to         (ARGS='-k name' picks some, ARGS='-n 0' uses one process)"
 	@echo "make test-fast   the tests that need nothing but .venv: a minute   make test-long   larger random samples: hours"
-	@echo "make lint    ruff          make check   types        make bench   benchmarks"
+	@echo "make lint    style, formatting          make check   types        make bench   benchmarks"
+	@echo "make wheel   build the wheel, install it into an empty environment, run README's first session with it"
 	@echo "make bench-peer   ours beside the real Hive Metastore (needs Java and PostgreSQL; ARGS='--quick' for a first look)"
 	@echo "make lock    write the lock files anew               make clean   remove environment and caches, keep ./var"
 
@@ -35,6 +36,9 @@ lint: .venv/.installed-dev
 
 check: .venv/.installed-dev
 	@scripts/check $(ARGS)
+
+wheel: .venv/.installed-dev
+	@scripts/wheel $(ARGS)
 
 bench: .venv/.installed-dev
 	@scripts/bench $(ARGS)

@@ -180,6 +180,7 @@ def _load(connect: Callable[[], socket.socket], sent: bytes, answer_bytes: int, 
     calls, begin = 0, perf_counter()
     while perf_counter() - begin < seconds:
         for key, _ in selector.select(1.0):
+            assert isinstance(key.fileobj, socket.socket)
             connection = key.fileobj
             try:
                 missing[connection] -= len(connection.recv(MIB))

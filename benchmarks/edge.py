@@ -24,6 +24,7 @@ from hms_gateway.composition.main import build, build_metastore
 from hms_gateway.gateway import Server, ServerOptions, ensure_first_user
 from hms_gateway.gateway.http_protocol import BoundedConfig, BoundedHttpProtocol
 from hms_gateway.runtime.settings import Settings, load_settings
+from hms_gateway.runtime.shares import Holder
 
 CONNECTIONS = 16
 
@@ -79,6 +80,9 @@ class Uncounted:
     def established(self, protocol: BoundedHttpProtocol) -> None: ...
 
     def claim(self, user: str) -> None: ...
+
+    def holder(self) -> Holder:
+        return Holder("", "")
 
     def timed_out(self) -> None: ...
 

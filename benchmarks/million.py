@@ -88,7 +88,7 @@ def fill(url: str, count: int) -> float:
 class Caller:
     """One kept connection."""
 
-    def __init__(self, server: GatewayServer, connection: http.client.HTTPSConnection) -> None:
+    def __init__(self, server: GatewayServer, connection: http.client.HTTPConnection) -> None:
         self._connection = connection
         self._headers = basic(server.user, server.password)
         connection.connect()

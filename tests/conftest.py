@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import psycopg
@@ -16,8 +17,9 @@ from tests.support.private_postgres import PostgresUnavailable, PrivatePostgres
 
 # Rooms whose tests share something that takes seconds to start: one worker runs all of a room. They begin first.
 SHARING_ROOMS = ("comparison", "spark", "iceberg", "kerberos")
-TESTS = Path(__file__).parent
 TERMINAL_VARIABLES = ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+# Names in a module whose tests start a gateway or a bridge, each of which takes a second.
+OUR_PROGRAMS = {"GatewayServer", "BridgeProcess"}
 
 _database_numbers = itertools.count(1)
 
@@ -44,22 +46,30 @@ def logging_as_before() -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With several workers, what shares fixtures stays together: a room, or else a file."""
-    if not hasattr(config, "workerinput"):
-        return
     for item in items:
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(_group(item.path)))
-    items.sort(key=lambda item: _room(item.path) not in SHARING_ROOMS)
+        module = item.getparent(pytest.Module)
+        if module is not None and not OUR_PROGRAMS.isdisjoint(vars(module.obj)):
+            item.add_marker(pytest.mark.slow)
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: _shared_by(item.nodeid) not in SHARING_ROOMS)
 
 
-def _group(file: Path) -> str:
-    room = _room(file)
-    return room if room in SHARING_ROOMS else file.relative_to(TESTS).as_posix()
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With several workers, one of them runs all that shares fixtures: a room of SHARING_ROOMS, or else a file."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Sharing(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return _shared_by(nodeid)
+
+    return Sharing(config, log)
 
 
-def _room(file: Path) -> str:
-    return file.relative_to(TESTS).parts[0]
+def _shared_by(nodeid: str) -> str:
+    file = nodeid.partition("::")[0]
+    room = file.split("/")[1]
+    return room if room in SHARING_ROOMS else file
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 """Operations and their turns: each operation is measured on every side in turns, in several rounds."""
 
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Protocol
@@ -35,10 +35,13 @@ class Pace:
 
 
 class Operation(Protocol):
-    name: str
-    clients: int
+    @property
+    def name(self) -> str: ...
 
-    def turns(self, bench: Bench, side: Side, pace: Pace) -> Iterator[Turn]:
+    @property
+    def clients(self) -> int: ...
+
+    def turns(self, bench: Bench, side: Side, pace: Pace) -> Generator[Turn]:
         """The first turn is for warming up and not counted. Is closed when enough were taken."""
         ...
 
@@ -59,7 +62,7 @@ class Single:
     asked: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
 
-    def turns(self, bench: Bench, side: Side, pace: Pace) -> Iterator[Turn]:
+    def turns(self, bench: Bench, side: Side, pace: Pace) -> Generator[Turn]:
         with side.caller() as caller:
             prepared, self.counts[side.name] = self.prepare(side, caller)
             assert len(set(self.counts.values())) == 1, f"{self.name}: {self.counts}"
@@ -93,7 +96,7 @@ class Loaded:
     scripts: Callable[[Side, Caller, int], Sequence[MakeScript]]
     label: str = "call"
 
-    def turns(self, bench: Bench, side: Side, pace: Pace) -> Iterator[Turn]:
+    def turns(self, bench: Bench, side: Side, pace: Pace) -> Generator[Turn]:
         with side.caller() as caller:
             made = self.scripts(side, caller, self.clients)
             while True:
@@ -114,7 +117,7 @@ class Steps:
     steps: Callable[[Bench, Side, Caller], Iterator[list[float]]]
     clients: int = 1
 
-    def turns(self, bench: Bench, side: Side, pace: Pace) -> Iterator[Turn]:
+    def turns(self, bench: Bench, side: Side, pace: Pace) -> Generator[Turn]:
         with side.caller() as caller:
             steps = self.steps(bench, side, caller)
             while (latencies := next(steps, None)) is not None:

@@ -4,6 +4,7 @@ import base64
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from hms_gateway.gateway.assembly import build_authenticator, build_proxies
 from hms_gateway.gateway.users import add_user
@@ -44,7 +45,7 @@ class Edge:
 
 
 @contextlib.contextmanager
-def edge(folder: Path, *, cached: bool = False, **settings: object) -> Iterator[Edge]:
+def edge(folder: Path, *, cached: bool = False, **settings: Any) -> Iterator[Edge]:
     """Serve until the end of the block. The reply to CALL is in the cache where `cached`."""
     loaded = load_settings(data_dir=folder, **settings)
     for user, password in PASSWORDS.items():

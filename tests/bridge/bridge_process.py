@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.Thrift import TApplicationException, TMessageType
@@ -124,12 +124,19 @@ class ApacheClient:
         self._transport.flush()
 
 
+class Listening(Protocol):
+    """What answers Thrift over TCP on loopback."""
+
+    @property
+    def port(self) -> int: ...
+
+
 @contextlib.contextmanager
 def connected(
-    bridge: BridgeProcess, transport_class: Any = TBufferedTransport, protocol_class: Any = ApacheBinary
+    server: Listening, transport_class: Any = TBufferedTransport, protocol_class: Any = ApacheBinary
 ) -> Iterator[ApacheClient]:
     """A client on a connection of its own."""
-    sock = TSocket("127.0.0.1", bridge.port)
+    sock = TSocket("127.0.0.1", server.port)
     sock.setTimeout(30_000)
     transport = transport_class(sock)
     transport.open()

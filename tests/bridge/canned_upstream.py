@@ -89,7 +89,9 @@ class CannedUpstream:
         value = self.results.get(message.name)
         result = METHODS[message.name].result
         before, after = codec.envelope(message.name, MessageType.REPLY, message.seqid)
-        return before + codec.encode(result() if value is None else result(success=value)) + after
+        encoded = codec.encode(result() if value is None else result(success=value))
+        assert isinstance(encoded, bytes)
+        return before + encoded + after
 
 
 def http(body: bytes, status: str = "200 OK", **headers: str) -> bytes:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
@@ -23,13 +23,19 @@ BINARY, COMPACT = CODECS.binary, CODECS.compact
 def call(name: str, *arguments: Any, codec: Codec = BINARY, seqid: int = 1, oneway: bool = False) -> bytes:
     """A call as Apache's clients write it."""
     before, after = codec.envelope(name, MessageType.ONEWAY if oneway else MessageType.CALL, seqid)
-    return before + codec.encode(METHODS[name].arguments(*arguments)) + after
+    return before + _encoded(codec, name, *arguments) + after
 
 
 def old_call(name: str, *arguments: Any, seqid: int = 1) -> bytes:
     """The same with the header of the first Thrift versions."""
     head = len(name).to_bytes(4, "big") + name.encode() + b"\x01" + seqid.to_bytes(4, "big", signed=True)
-    return head + BINARY.encode(METHODS[name].arguments(*arguments))
+    return head + _encoded(BINARY, name, *arguments)
+
+
+def _encoded(codec: Codec, name: str, *arguments: Any) -> bytes:
+    encoded = codec.encode(METHODS[name].arguments(*arguments))
+    assert isinstance(encoded, bytes)
+    return encoded
 
 
 def framed(message: bytes) -> bytes:
@@ -81,13 +87,15 @@ class Client:
 
 
 @contextlib.asynccontextmanager
-async def bridge(url: str, *, sasl: str = "off", **changes: Any) -> AsyncIterator[BridgeServer]:
+async def bridge(
+    url: str, *, sasl: Literal["off", "allow", "require"] = "off", **changes: Any
+) -> AsyncIterator[BridgeServer]:
     """A bridge on a free port, without patience for a gateway that is away. Its port is `server.port`."""
     options = {"credentials": Credentials("spark", "secret"), "patience_seconds": 0.0, "is_insecure": True, **changes}
     settings = BridgeSettings(url=url, server=ServerOptions(port=0, sasl=sasl), **options)
     settings = replace(settings, limits=replace(settings.limits, drain_seconds_max=2.0))
     server = make_bridge(settings, BridgeMetrics(), None)
-    server.port = await server.start()
+    server.port = await server.start()  # type: ignore[attr-defined]
     try:
         yield server
     finally:

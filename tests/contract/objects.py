@@ -121,7 +121,7 @@ def names(store: SqlStore, of: StoredTable, selection: Selection | None = None) 
 
 def locations(store: SqlStore, of: StoredTable) -> list[str | None]:
     found = store.read(lambda snapshot: snapshot.partitions(of, Selection()))
-    return [stored.partition.sd and stored.partition.sd.location for stored in found]
+    return [None if stored.partition.sd is None else stored.partition.sd.location for stored in found]
 
 
 def bound(text: str, of: StoredTable) -> BoundFilter:

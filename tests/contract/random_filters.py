@@ -227,7 +227,7 @@ class FilterMaker:
 
     def _key(self) -> tuple[int, Key]:
         """Seldom one that can be compared with nothing, unless there is no other."""
-        positions = range(len(self._table.keys))
+        positions = list(range(len(self._table.keys)))
         if self._random.random() >= self._stray:
             positions = [one for one in positions if self._table.keys[one].kind not in OPAQUE] or positions
         position = self._random.choice(positions)

@@ -77,6 +77,7 @@ from hms_gateway.structs import (
     LockRequest,
     LockType,
     LongColumnStatsData,
+    LongColumnStatsData_v4,
     OpenTxnRequest,
     PartitionEventType,
     PartitionListComposingSpec,
@@ -193,7 +194,9 @@ class World:
 
     def statistics_v4(self, part_name: str | None = None) -> SetPartitionsStatsRequest_v4:
         described = ColumnStatisticsDesc(part_name is None, self.db, "t" if part_name is None else "p", part_name)
-        values = ColumnStatisticsData_v4(longStats=LongColumnStatsData(1, 9, 0, 5))
+        values = ColumnStatisticsData_v4(
+            longStats=LongColumnStatsData_v4(lowValue=1, highValue=9, numNulls=0, numDVs=5)
+        )
         return SetPartitionsStatsRequest_v4(
             [ColumnStatistics_v4(described, [ColumnStatisticsObj_v4("id", "bigint", values)])]
         )

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -43,7 +44,7 @@ class CannedProcessor:
     """Answers with bytes, chunks, None for a oneway, or raises; unknown methods as the real one does."""
 
     def __init__(self, **answers: object) -> None:
-        self.answers: dict[str, object] = {"get_all_databases": DATABASES, "shutdown": None, **answers}
+        self.answers: dict[str, Any] = {"get_all_databases": DATABASES, "shutdown": None, **answers}
         self.calls: list = []
 
     def process(self, codec, message, call):
@@ -91,7 +92,7 @@ class FakeCache:
     def __init__(self, known=None, awaitable=False) -> None:
         self.known = known or {}
         self.awaitable = awaitable
-        self.remembered = []
+        self.remembered: list[Any] = []
 
     def ticket(self):
         return 42
@@ -165,10 +166,10 @@ class Running:
 
 @contextlib.contextmanager
 def running(
-    processor: object | None = None,
+    processor: Any = None,
     *,
-    cache: object | None = None,
-    authenticator: object | None = None,
+    cache: Any = None,
+    authenticator: Any = None,
     limits: Limits | None = None,
     tls: ssl.SSLContext | None = None,
     origins: tuple[str, ...] = ("*",),
@@ -179,7 +180,7 @@ def running(
     is_proxy: Callable[[str], bool] = lambda address: False,
     proxies: Proxies | None = None,
     write_stall_seconds_max: float = 60.0,
-    **endpoint_options: object,
+    **endpoint_options: Any,
 ) -> Iterator[Running]:
     """Serve in a thread until the end of the block."""
     limits, proxies = limits or Limits(), proxies or Proxies()

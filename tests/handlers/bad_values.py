@@ -9,7 +9,7 @@ import msgspec
 
 from hms_gateway.idl import BaseType, EnumType, Field, ListType, MapType, SetType, StructType, Type
 from hms_gateway.idl.model import Requiredness, StructKind
-from hms_gateway.structs import ENUMS, STRUCTS, Struct
+from hms_gateway.structs import ENUMS, STRUCTS, Struct, ThriftException
 
 # Stands for half of a surrogate pair, which JSON can carry and no text of ours: put in where the call is encoded.
 HALF_PAIR: Final = "half of a surrogate pair"
@@ -203,7 +203,7 @@ class _Maker:
             return _ELEMENTS[name]
         return self.value(type, name, depth + 1)
 
-    def _struct(self, name: str, depth: int) -> Struct | None:
+    def _struct(self, name: str, depth: int) -> Struct | ThriftException | None:
         struct_class = STRUCTS[name]
         if _is_recursive(name) and depth > 2:
             return None

@@ -6,6 +6,7 @@ appender.py URI TABLE FIRST stop           takes the lock, says "locked" and wai
 
 import signal
 import sys
+from typing import Any
 
 import pyarrow as pa
 from pyiceberg.catalog.hive import HiveCatalog
@@ -17,7 +18,7 @@ PROPERTIES = {"lock-check-min-wait-time": "0.02", "lock-check-max-wait-time": "0
 class StoppingCatalog(HiveCatalog):
     """Stops where a commit holds the lock and has read the table."""
 
-    def _update_and_stage_table(self, *arguments: object, **named: object) -> object:
+    def _update_and_stage_table(self, *arguments: Any, **named: Any) -> Any:
         print("locked", flush=True)
         signal.pause()
         raise AssertionError("it was to be killed")

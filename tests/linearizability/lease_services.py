@@ -131,4 +131,4 @@ def open_leases(address: str) -> StoreLeases | GatewayLeases:
 
 
 def _objects(claims: Sequence[Any]) -> list[LeaseObject]:
-    return [LeaseObject(*place, kind) for place, kind in claims]
+    return [LeaseObject(*place, kind) for place, kind in claims]  # type: ignore[call-arg]

@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -37,7 +37,7 @@ _fork = get_context("fork")
 def main() -> int:
     options = _options()
     if options.without_row_lock:
-        writer.LOCK_CATALOG = select(CATALOG.c.last_event_id)  # type: ignore[misc]
+        writer.LOCK_CATALOG = select(CATALOG.c.last_event_id)  # type: ignore[misc,attr-defined]
     if options.kind == "mortal":
         return sum(_mortal_world(options, world) for world in range(options.worlds))
     barrier = _fork.Barrier(options.processes * options.threads)
@@ -60,7 +60,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _run(works: list[Callable[[], None]], on_death: Callable[[int], None] = lambda number: None) -> int:
+def _run(works: Sequence[Callable[[], None]], on_death: Callable[[int], None] = lambda number: None) -> int:
     """Each in a process of its own; how many failed by themselves. `on_death` is told who was killed."""
     children = {_start(work): number for number, work in enumerate(works)}
     failed = 0

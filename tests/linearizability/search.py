@@ -87,8 +87,9 @@ class _Search:
         self._seen: set[tuple[int, object]] = set()
 
     def run(self) -> list[Call]:
-        done, longest = 0, (0, 0, self._model.begin())
-        begin = self._model.begin()
+        begin: object = self._model.begin()
+        longest: tuple[int, int, object] = (0, 0, begin)
+        done = 0
         levels = [_Level(begin, None, self._options(0, begin))]
         while levels:
             if done & self._wanted == self._wanted:

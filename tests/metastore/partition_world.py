@@ -131,7 +131,9 @@ class World:
         return found
 
     def names(self, table: str = "sales") -> list[str]:
-        return self.service.reads.names(TableName("shop", table), -1)
+        found = self.service.reads.names(TableName("shop", table), -1)
+        assert isinstance(found, list)
+        return found
 
     def events(self, event_type: str | None = None) -> list[dict[str, Any]]:
         """The messages of the events so far, oldest first."""

@@ -21,9 +21,9 @@ Bug: TypeAlias = tuple[Any, str, Callable[..., Any]]
 
 _block_of = locks.block_of
 _blockers = locks.blockers
-_collision = transaction_service.collision
-_needs_commit = transaction_service.needs_commit
-_open_txn = transaction_service.open_txn
+_collision = transaction_service.collision  # type: ignore[attr-defined]
+_needs_commit = transaction_service.needs_commit  # type: ignore[attr-defined]
+_open_txn = transaction_service.open_txn  # type: ignore[attr-defined]
 _read_open_txns = transaction_service.read_open_txns
 _abort_txns = MemoryTxns.abort_txns
 _commit_txn = MemoryTxns.commit_txn

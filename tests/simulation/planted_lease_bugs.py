@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from hms_gateway.metastore.changes import fencing
 from hms_gateway.txn.rules import leases
-from hms_gateway.txn.rules.leases import Claim, Held, LeaseType
+from hms_gateway.txn.rules.leases import Claim, Extension, Held, LeaseType
 from hms_gateway.txn.services import leases as lease_service
 from tests.simulation import faulty_store
 from tests.simulation.lease_database import LeaseDatabase
@@ -19,10 +19,10 @@ Bug: TypeAlias = tuple[Any, str, Callable[..., Any]]
 
 # Stores in memory are plain objects without types.
 _Leases: Any = MemoryLeases
-_conflict = lease_service.conflict
-_extension = lease_service.extension
-_refusal = fencing.refusal
-_owned = lease_service.owned
+_conflict = lease_service.conflict  # type: ignore[attr-defined]
+_extension = lease_service.extension  # type: ignore[attr-defined]
+_refusal = fencing.refusal  # type: ignore[attr-defined]
+_owned = lease_service.owned  # type: ignore[attr-defined]
 _covers = leases.covers
 _delete_lease = _Leases.delete_lease
 _insert_lease = _Leases.insert_lease
@@ -64,6 +64,7 @@ def _extends_what_has_ended(
     now_ms = stored.now_ms()
     held = [replace(one, end_ms=max(one.end_ms, now_ms + 1)) for one in stored.lease(lease_id)]
     outcome = _extension(lease_id, user, claims, held, (), now_ms, duration_ms, self._longest_ms)
+    assert isinstance(outcome, Extension)
     stored.update_lease(outcome.changed)
     return outcome
 

@@ -156,7 +156,7 @@ class MemoryTxns:
         return {txn_id: given for txn_id, given in self.given.get(table, {}).items() if txn_id in set(txn_ids)}
 
     def insert_write_ids(self, table: Target, write_ids: Mapping[TxnId, int]) -> None:
-        self.given.setdefault(table, {}).update(write_ids)
+        self.given.setdefault(table, {}).update({int(txn_id): given for txn_id, given in write_ids.items()})
 
     def delete_write_ids(self, table: Target, txn_ids: Sequence[TxnId]) -> None:
         for txn_id in txn_ids:

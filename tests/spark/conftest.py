@@ -3,8 +3,9 @@
 The tests of this folder share them: a JVM takes seconds to start.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,7 +67,7 @@ def _place(metastore: ThriftPort, warehouse: Path, folder: Path) -> Iterator[Pla
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
     report = yield
     if report.failed:
         for value in getattr(item, "funcargs", {}).values():

@@ -23,6 +23,7 @@ from hms_gateway.metastore.tables.indexes import IndexService
 from hms_gateway.metastore.tables.materialized_views import MaterializedViewService
 from hms_gateway.metastore.tables.service import TableService
 from hms_gateway.metastore.tables.truncate import TruncateService
+from hms_gateway.metastore.vocabulary.ids import EventId
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.runtime.limits import Limits
@@ -71,7 +72,7 @@ class Catalog:
         return Catalog(store, self.warehouse)
 
     def events(self) -> list[StoredEvent]:
-        return self.store.read(lambda snapshot: snapshot.events_after(0))
+        return self.store.read(lambda snapshot: snapshot.events_after(EventId(0)))
 
     def last_event(self) -> tuple[str, str, str | None, dict[str, Any]]:
         """Type, database, table and message."""
@@ -108,7 +109,7 @@ def open_catalog(folder: Path, **changed_settings: Any) -> Iterator[Catalog]:
 
 def columns(*names_and_types: str) -> list[FieldSchema]:
     """`columns("a int", "b string")`."""
-    return [FieldSchema(*text.split(" ", 1), None) for text in names_and_types]
+    return [FieldSchema(name, kind) for name, kind in (text.split(" ", 1) for text in names_and_types)]
 
 
 def new_table(

@@ -74,7 +74,7 @@ class PrivatePostgres:
                 stderr=subprocess.STDOUT,
                 cwd=self._folder,
                 env={**os.environ, "LC_ALL": "C"},
-                **self._as_account(),
+                **self._as_account(),  # type: ignore[call-overload]
             )
             if outcome.returncode:
                 output.seek(0)

@@ -3,13 +3,13 @@
 from msgspec.structs import replace
 
 from hms_gateway.runtime.clock import ManualClock
-from hms_gateway.txn.rules.leases import LeaseId, Ticket, Waiter, containers
+from hms_gateway.txn.rules.leases import Held, LeaseId, Ticket, Waiter, containers
 
 
 class MemoryLeases:
     def __init__(self, clock: ManualClock) -> None:
         self._clock = clock
-        self._held: dict[tuple, object] = {}
+        self._held: dict[tuple, Held] = {}
         self._waiting: dict[int, tuple] = {}
         self._ids = {"lease": 0, "ticket": 0}
 
