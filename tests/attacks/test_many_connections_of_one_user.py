@@ -17,6 +17,7 @@ from tests.gateway.serving import (
     post,
     read_response,
     running,
+    until,
 )
 
 LIMITS = Limits(connections_max=40, connections_per_user_max=20)
@@ -57,7 +58,7 @@ def test_the_idle_connections_of_a_user_make_room_for_its_next_and_others_keep_t
         assert server.metrics.limited == {"connections_per_user_max": 40}
         assert len(server.server._gateway.connections) == 21
         # The oldest went.
-        assert [is_open(one) for one in idle] == [False] * 40 + [True] * 20
+        until(lambda: [is_open(one) for one in idle] == [False] * 40 + [True] * 20)
         user.user = "ann"
         quiet.sendall(post(CALL))
         assert read_response(quiet)[2] == ANSWER

@@ -109,7 +109,7 @@ def test_waiting_calls():
 
 def test_uploads():
     with serving(CannedProcessor(), Limits(uploads_per_address_max=4)) as server, contextlib.ExitStack() as stack:
-        uploads = server.endpoint.bodies.uploads
+        uploads = server.bodies.uploads
         half = post(b"[" + b" " * LARGE, length=2 * LARGE)
         attack(server, stack, half, lambda: uploads.taken + server.metrics.limited["uploads_per_address_max"])
         assert uploads.taken == 4
