@@ -2,25 +2,26 @@
 
 import threading
 
-from hms_gateway.storage.txn import state as txn_state
-from hms_gateway.structs import AbortTxnsRequest, HeartbeatTxnRangeRequest
+from hms_gateway.storage.txn import batch
+from hms_gateway.structs import AbortTxnsRequest, HeartbeatTxnRangeRequest, OpenTxnRequest
 from tests.attacks.processor_calls import answered, open_metastore
 
 
 def test_the_writer_sees_only_those_that_are_open(tmp_path, monkeypatch):
     asked_in_the_writer = []
-    txns = txn_state.TxnStateReads.txns
+    reading = batch.TxnBatch._txns_reading
 
     def noting(self, txn_ids):
-        if threading.current_thread().name == "store-writer":
-            asked_in_the_writer.append(len(txn_ids))
-        return txns(self, txn_ids)
+        assert threading.current_thread().name == "store-writer"
+        asked_in_the_writer.append(sorted(txn_ids))
+        return reading(self, txn_ids)
 
-    monkeypatch.setattr(txn_state.TxnStateReads, "txns", noting)
     with open_metastore(tmp_path) as metastore:
-        asked_in_the_writer.clear()
-        assert answered(metastore, "abort_txns", AbortTxnsRequest(list(range(1_000, 51_000)))) == ("ok", None)
-    assert asked_in_the_writer == [0]
+        assert answered(metastore, "open_txns", OpenTxnRequest(1, "who", "host")) == ("ok", None)
+        monkeypatch.setattr(batch.TxnBatch, "_txns_reading", noting)
+        wanted = [1, *range(1_000, 51_000)]
+        assert answered(metastore, "abort_txns", AbortTxnsRequest(wanted)) == ("ok", None)
+    assert asked_in_the_writer == [[1]]
 
 
 def test_the_limit_that_the_error_names_can_be_set(tmp_path):

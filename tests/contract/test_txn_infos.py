@@ -2,7 +2,8 @@
 
 from hms_gateway.storage import SqlStore
 from hms_gateway.structs import TxnInfo, TxnState, TxnType
-from hms_gateway.txn.ports.txn import Client, Snapshot
+from hms_gateway.txn.ports.txn import Client, Snapshot, TxnWork
+from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.transactions import State, Txn, Unfinished
 from hms_gateway.txn.services.locks import LockService
 from hms_gateway.txn.services.settings import TxnSettings
@@ -29,7 +30,7 @@ def test_lists_of_transactions_are_their_values(store: SqlStore) -> None:
         transactions.open(4, Client('an"n', f"☃{type}", "\x01agent"), type)
     transactions.commit(2, checks_writes=True)
     transactions.abort(3)
-    store.write(lambda tx: tx.txns.abort_txns([5], "lost\n", None))
+    store.write(TxnWork(lambda txns: txns.abort_txns([TxnId(5)], "lost\n")))
 
     def work(snapshot: Snapshot) -> tuple[list[Txn], list[TxnInfo], list[Unfinished]]:
         return snapshot.txns.unfinished_txns(), snapshot.txns.txn_infos(), snapshot.txns.unfinished()

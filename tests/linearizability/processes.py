@@ -22,7 +22,7 @@ from typing import Any, Final
 from sqlalchemy import select
 
 from hms_gateway.storage.schema.catalog import CATALOG
-from hms_gateway.storage.writing import writer
+from hms_gateway.storage.writing import thread_writer
 from tests.linearizability.history import Journal
 from tests.linearizability.lease_clients import LeaseClient, TenureClient
 from tests.linearizability.lease_services import StoreLeases, open_leases
@@ -37,7 +37,7 @@ _fork = get_context("fork")
 def main() -> int:
     options = _options()
     if options.without_row_lock:
-        writer.LOCK_CATALOG = select(CATALOG.c.last_event_id)  # type: ignore[misc,attr-defined]
+        thread_writer.LOCK_CATALOG = select(CATALOG.c.last_event_id)  # type: ignore[misc,attr-defined]
     if options.kind == "mortal":
         return sum(_mortal_world(options, world) for world in range(options.worlds))
     barrier = _fork.Barrier(options.processes * options.threads)

@@ -12,7 +12,7 @@ APP = ROOM.parent
 USERS = {
     "suspension": {
         "rpc.repeatable",
-        "storage.writing.writer",
+        "storage.writing.thread_writer",
         "storage.writing.store",
         "storage.writing.jobs",
         "gateway.dispatcher",
@@ -20,10 +20,10 @@ USERS = {
     "call_keys": {
         "rpc.repeatable",
         "rpc.processor",
-        "storage.writing.writer",
+        "storage.writing.thread_writer",
         "storage.writing.store",
         "storage.writing.jobs",
-        "storage.txn.groups",
+        "storage.txn.batch",
         "storage.registry.outcomes",
         "storage.registry.kept_values",
         "metastore.directories.moves",

@@ -66,6 +66,9 @@ class MemoryTxns:
     def now_ms(self) -> int:
         return self._store.clock_ms
 
+    def batched(self, work: Callable[["MemoryTxns"], T]) -> T:
+        return work(self)
+
     # Transactions.
 
     def high_water_mark(self) -> TxnId:

@@ -13,7 +13,7 @@ from hms_gateway.metastore.ports.store import Event, OutcomeUnknown, StoreError,
 from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import SqlStore, migrate, open_store
-from hms_gateway.storage.writing.writer import _Batch
+from hms_gateway.storage.writing.thread_writer import Batch
 from tests.support.private_mariadb import DURABLE, PrivateMariadb
 from tests.support.private_postgres import PrivatePostgres
 
@@ -83,14 +83,14 @@ def test_a_connection_cut_inside_a_unit_of_work_runs_it_again(store: SqlStore, d
 def test_a_connection_cut_while_committing_leaves_the_outcome_unknown(
     store: SqlStore, database_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commit = _Batch._commit
+    commit = Batch._commit
 
-    def cut_then_commit(batch: _Batch, connection: Any) -> None:
+    def cut_then_commit(batch: Batch, connection: Any) -> None:
         cut_connections(database_server)
         commit(batch, connection)
 
     with monkeypatch.context() as patched:
-        patched.setattr(_Batch, "_commit", cut_then_commit)
+        patched.setattr(Batch, "_commit", cut_then_commit)
         with pytest.raises(OutcomeUnknown, match="while committing"):
             store.write(append)
     assert store.write(append) == 1
@@ -196,11 +196,11 @@ def test_a_locked_sqlite_file_is_said_to_be_locked(tmp_path: Path, monkeypatch: 
 def test_a_commit_that_fails_is_everybodys_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = open_store(f"sqlite:///{tmp_path / 'catalog.sqlite'}", ManualClock(), Limits())
 
-    def fail(batch: _Batch, connection: Any) -> None:
+    def fail(batch: Batch, connection: Any) -> None:
         raise OperationalError("COMMIT", None, Exception("disk full"))
 
     with monkeypatch.context() as patched:
-        patched.setattr(_Batch, "_commit", fail)
+        patched.setattr(Batch, "_commit", fail)
         with pytest.raises(StoreError):
             store.write(append)
     assert store.version() == 0

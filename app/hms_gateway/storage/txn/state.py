@@ -4,30 +4,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from sqlalchemy import (
-    Connection,
     bindparam,
-    delete,
-    func,
     insert,
     select,
-    update,
 )
 
-from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.remembering import remembered
 from hms_gateway.storage.dialects import Dialect
-from hms_gateway.storage.dialects.database_clock import DATABASE_NOW
-from hms_gateway.storage.schema.txn import (
-    COMPLETED_COMPONENTS,
-    LOCKS,
-    REPLICATED_TXNS,
-    TXN_COMPONENTS,
-    TXN_COUNTERS,
-    TXNS,
-    WRITE_SETS,
-)
-from hms_gateway.storage.sql.counters import next_ids
-from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
+from hms_gateway.storage.schema.txn import COMPLETED_COMPONENTS, REPLICATED_TXNS, TXN_COUNTERS, TXNS
+from hms_gateway.storage.sql.counters import CountingWrites
+from hms_gateway.storage.sql.filter_sql import has_id_among
 from hms_gateway.storage.sql.repository import Repository
 from hms_gateway.storage.sql.texts import check_name, check_text, is_storable
 from hms_gateway.structs import TxnInfo, TxnState, TxnType
@@ -38,6 +24,7 @@ from hms_gateway.txn.rules.transactions import CommittedWrite, Operation, State,
 
 _OBJECT: Final = ("db_name", "table_name", "partition_name")
 COMPONENT_COLUMNS: Final = ("txn_id", *_OBJECT, "operation", "write_id")
+WRITE_SET_COLUMNS: Final = ("txn_id", "commit_id", *_OBJECT, "operation")
 
 # Finding a member of an enumeration by its value takes longer than all else that is done for a row of a long list.
 _TYPES: Final = {int(type): type for type in TxnType}
@@ -46,8 +33,6 @@ _OPEN: Final = int(TxnState.OPEN)
 _ABORTED: Final = int(TxnState.ABORTED)
 
 _LAST_ID: Final = select(TXN_COUNTERS.c.last_id).where(TXN_COUNTERS.c.name == bindparam("the_name"))
-_BY_ID: Final = select(TXNS).where(TXNS.c.txn_id == bindparam("the_txn"))
-_OLDEST_OPEN: Final = select(TXNS.c.txn_id).where(TXNS.c.state == State.OPEN.value).order_by(TXNS.c.txn_id).limit(1)
 _UNFINISHED: Final = TXNS.c.state.in_([State.OPEN.value, State.ABORTED.value])
 _ALL_UNFINISHED: Final = select(TXNS.c.txn_id, TXNS.c.state, TXNS.c.txn_type).where(_UNFINISHED).order_by(TXNS.c.txn_id)
 _UNFINISHED_INFOS: Final = (
@@ -64,23 +49,6 @@ _UNFINISHED_INFOS: Final = (
     .where(_UNFINISHED)
     .order_by(TXNS.c.txn_id)
 )
-_HEARTBEAT: Final = (
-    update(TXNS)
-    .where(TXNS.c.txn_id == bindparam("the_txn"), TXNS.c.state == State.OPEN.value)
-    .values(last_heartbeat_ms=bindparam("now_ms"))
-)
-_COMMIT: Final = (
-    update(TXNS)
-    .where(TXNS.c.txn_id == bindparam("the_txn"), TXNS.c.state == State.OPEN.value)
-    .values(state=State.COMMITTED.value, ended_ms=bindparam("now_ms"))
-)
-_LOCKS_OF_TXN: Final = delete(LOCKS).where(LOCKS.c.txn_id == bindparam("the_txn"), LOCKS.c.txn_id > 0)
-_WRITES: Final = select(*(TXN_COMPONENTS.c[name] for name in COMPONENT_COLUMNS)).where(
-    TXN_COMPONENTS.c.txn_id == bindparam("the_txn")
-)
-_COMPLETE: Final = insert(COMPLETED_COMPONENTS).from_select(list(COMPONENT_COLUMNS), _WRITES)
-_FORGET_WRITES: Final = delete(TXN_COMPONENTS).where(TXN_COMPONENTS.c.txn_id == bindparam("the_txn"))
-_REFUSED_LOCK: Final = select(TXNS).where(TXNS.c.refused_lock == bindparam("the_lock"))
 
 
 class TxnStateReads(Repository):
@@ -118,35 +86,7 @@ class TxnStateReads(Repository):
         return [(row.txn_id, row.write_id or 0) for row in self._connection.execute(statement)]
 
 
-class TxnStateWrites(TxnStateReads):
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        super().__init__(connection)
-        self._clock = clock
-        self._now_ms: int | None = None
-
-    def now_ms(self) -> int:
-        """One time for the whole unit of work. The process that writes a SQLite file is its server."""
-        if self._now_ms is None:
-            if self._dialect.has_clock:
-                self._now_ms = self._connection.execute(DATABASE_NOW).scalar_one()
-            else:
-                self._now_ms = self._clock.milliseconds()
-        return self._now_ms
-
-    def insert_txns(self, count: int, type: TxnType, client: Client) -> list[TxnId]:
-        if count <= 0:
-            return []
-        last = self._next_ids("txn", count)
-        ids = range(last - count + 1, last + 1)
-        oldest = self._connection.execute(_OLDEST_OPEN).scalar()
-        rows = txn_insertions(ids, type, client, self.now_ms(), ids[0] if oldest is None else oldest)
-        self._connection.execute(insert(TXNS), rows)
-        return [TxnId(txn_id) for txn_id in ids]
-
-    def txn(self, txn_id: int) -> Txn | None:
-        row = self._connection.execute(_BY_ID, {"the_txn": txn_id}).first()
-        return None if row is None else txn_of(row)
-
+class TxnStateWrites(TxnStateReads, CountingWrites):
     def txns_between(self, first: int, last: int) -> list[Unfinished]:
         statement = (
             select(TXNS.c.txn_id, TXNS.c.state, TXNS.c.txn_type)
@@ -154,10 +94,6 @@ class TxnStateWrites(TxnStateReads):
             .order_by(TXNS.c.txn_id)
         )
         return _unfinished(self._connection.execute(statement))
-
-    def count_open(self) -> int:
-        statement = select(func.count()).select_from(TXNS).where(TXNS.c.state == State.OPEN.value)
-        return self._connection.execute(statement).scalar_one()
 
     def skip_txn_ids(self, last: TxnId) -> None:
         newest = self.high_water_mark()
@@ -180,79 +116,6 @@ class TxnStateWrites(TxnStateReads):
         if rows:
             self._connection.execute(insert(REPLICATED_TXNS), rows)
 
-    def refresh_txns(self, txn_ids: Sequence[TxnId]) -> None:
-        if len(txn_ids) == 1:
-            self._connection.execute(_HEARTBEAT, {"the_txn": txn_ids[0], "now_ms": self.now_ms()})
-        elif txn_ids:
-            condition = has_id_among(TXNS.c.txn_id, txn_ids, self._dialect)
-            statement = update(TXNS).where(condition, TXNS.c.state == State.OPEN.value)
-            self._connection.execute(statement.values(last_heartbeat_ms=self.now_ms()))
-
-    def abort_txns(self, txn_ids: Sequence[TxnId], reason: str | None, refused_lock: LockId | None = None) -> None:
-        if not txn_ids:
-            return
-        changed = {
-            "state": State.ABORTED.value,
-            "ended_ms": self.now_ms(),
-            "reason": reason,
-            "refused_lock": refused_lock,
-        }
-        check_text("reason", reason)
-        condition = has_id_among(TXNS.c.txn_id, txn_ids, self._dialect)
-        self._connection.execute(update(TXNS).where(condition, TXNS.c.state == State.OPEN.value).values(changed))
-        of_txns = has_id_among(LOCKS.c.txn_id, txn_ids, self._dialect)
-        self._connection.execute(delete(LOCKS).where(of_txns, LOCKS.c.txn_id > 0))
-
-    def commit_txn(self, txn_id: TxnId, writes: Sequence[Write], changes: Sequence[Write], commit_id: TxnId) -> None:
-        of_txn = {"the_txn": txn_id}
-        self._connection.execute(_COMMIT, {**of_txn, "now_ms": self.now_ms()})
-        self._connection.execute(_LOCKS_OF_TXN, of_txn)
-        if writes:
-            self._connection.execute(_COMPLETE, of_txn)
-            self._connection.execute(_FORGET_WRITES, of_txn)
-        if changes:
-            rows = [
-                {
-                    "txn_id": txn_id,
-                    "commit_id": commit_id,
-                    **object_columns(write.target, self._dialect),
-                    "operation": write.operation.value,
-                }
-                for write in changes
-            ]
-            self._connection.execute(insert(WRITE_SETS), rows)
-
-    def txn_of_refused_lock(self, lock_id: int) -> Txn | None:
-        row = self._connection.execute(_REFUSED_LOCK, {"the_lock": lock_id}).first()
-        return None if row is None else txn_of(row)
-
-    def insert_writes(self, txn_id: TxnId, writes: Sequence[Write]) -> None:
-        rows = write_insertions(txn_id, writes, self._dialect)
-        if rows:
-            self._connection.execute(insert(TXN_COMPONENTS), rows)
-
-    def writes_of(self, txn_id: TxnId) -> list[Write]:
-        rows = self._connection.execute(_WRITES, {"the_txn": txn_id})
-        return [write_of(row) for row in rows]
-
-    def committed_since(self, txn_id: TxnId, targets: Sequence[Target]) -> list[CommittedWrite]:
-        tables = {target.table_name or "" for target in targets}
-        databases = {target.db_name for target in targets}
-        statement = select(WRITE_SETS).where(
-            is_among(WRITE_SETS.c.db_name, databases, self._dialect),
-            is_among(WRITE_SETS.c.table_name, tables, self._dialect),
-            WRITE_SETS.c.commit_id >= txn_id,
-        )
-        return [
-            CommittedWrite(
-                TxnId(row.txn_id),
-                TxnId(row.commit_id),
-                target_of(row.db_name, row.table_name, row.partition_name),
-                Operation(row.operation),
-            )
-            for row in self._connection.execute(statement)
-        ]
-
     def silent_txns(self, before_ms: int, limit: int) -> list[TxnId]:
         statement = (
             select(TXNS.c.txn_id)
@@ -261,10 +124,6 @@ class TxnStateWrites(TxnStateReads):
             .limit(limit)
         )
         return [TxnId(txn_id) for txn_id in self._connection.execute(statement).scalars()]
-
-    def _next_ids(self, name: str, count: int) -> int:
-        """Take so many ids; the last one of them."""
-        return next_ids(self._connection, name, count)
 
 
 def txn_insertions(
@@ -295,7 +154,29 @@ def write_insertions(txn_id: TxnId, writes: Sequence[Write], dialect: Dialect) -
     ]
 
 
-def write_of(row: Sequence[Any]) -> Write:
+def write_set_insertions(
+    txn_id: TxnId, changes: Sequence[Write], commit_id: TxnId, dialect: Dialect
+) -> list[dict[str, Any]]:
+    """Rows of WRITE_SET_COLUMNS. Raises UnstorableText."""
+    return [
+        {
+            "txn_id": txn_id,
+            "commit_id": commit_id,
+            **object_columns(change.target, dialect),
+            "operation": change.operation.value,
+        }
+        for change in changes
+    ]
+
+
+def committed_write_of(row: Iterable[Any]) -> CommittedWrite:
+    """A row of WRITE_SET_COLUMNS."""
+    txn_id, commit_id, db_name, table_name, partition_name, operation = row
+    target = target_of(db_name, table_name, partition_name)
+    return CommittedWrite(TxnId(txn_id), TxnId(commit_id), target, Operation(operation))
+
+
+def write_of(row: Iterable[Any]) -> Write:
     """A row of COMPONENT_COLUMNS."""
     _, db_name, table_name, partition_name, operation, write_id = row
     return Write(target_of(db_name, table_name, partition_name), Operation(operation), write_id)
@@ -326,7 +207,7 @@ def _unfinished(rows: Iterable[Any]) -> list[Unfinished]:
     return [Unfinished(txn_id, state == _OPEN_TEXT, _TYPES[kind]) for txn_id, state, kind in rows]
 
 
-def txn_of(row: Sequence[Any]) -> Txn:
+def txn_of(row: Iterable[Any]) -> Txn:
     """A row of TXNS."""
     txn_id, state, type, user, host, agent_info, started_ms, heartbeat_ms, _, min_open_txn, reason, refused_lock = row
     return Txn(

@@ -1,16 +1,21 @@
 """`txn.ports.txn` on SQL: everything of transactions and locks within one unit of work."""
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from sqlalchemy import delete, func, or_, select
 
 from hms_gateway.storage.schema.txn import REBUILDS, REPLICATED_TXNS, TXN_COMPONENTS, TXN_WRITE_IDS, TXNS, WRITE_SETS
 from hms_gateway.storage.sql.filter_sql import has_id_among
 from hms_gateway.storage.txn.compactions import CompactionReads, CompactionWrites
+from hms_gateway.storage.txn.connected_batch import ConnectedBatch
 from hms_gateway.storage.txn.locks import LockReads, LockWrites
 from hms_gateway.storage.txn.state import TxnStateReads
 from hms_gateway.storage.txn.write_ids import WriteIdReads, WriteIdWrites
+from hms_gateway.txn.ports.txn import BatchedWrites
 from hms_gateway.txn.rules.transactions import State
+
+T = TypeVar("T")
 
 _IS_OPEN: Final = TXNS.c.state == State.OPEN.value
 
@@ -21,6 +26,13 @@ class SqlTxnReads(LockReads, WriteIdReads, CompactionReads, TxnStateReads):
 
 class SqlTxnWrites(LockWrites, WriteIdWrites, CompactionWrites):
     """`ports.TxnWrites`."""
+
+    def batched(self, work: Callable[[BatchedWrites], T]) -> T:
+        """What it asks for is read when it asks."""
+        batch = ConnectedBatch(self._connection, self._clock)
+        result = work(batch)
+        batch.write()
+        return result
 
     def forget_finished(self, ended_before_ms: int, limit: int) -> int:
         """An open transaction may still ask for what was hidden from it when it began, so that stays."""

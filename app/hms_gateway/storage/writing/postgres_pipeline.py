@@ -17,15 +17,15 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from hms_gateway.metastore.ports.store import StoreUnavailable
 from hms_gateway.storage.dialects.base import CONNECT_SECONDS_MAX
 from hms_gateway.storage.dialects.postgres import bound_waits, is_lost_state
-from hms_gateway.storage.txn.group_statements import Rows, Statement, Values
-from hms_gateway.storage.writing.event_loop_writer import ConnectionLost, StatementRefused
+from hms_gateway.storage.txn.batch_statements import Rows, Statement, Values
+from hms_gateway.storage.writing.pipelined_writer import ConnectionLost, StatementRefused
 
 _DIALECT: Final = PGDialect_psycopg(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
 _TEXT_FORMAT, _BINARY_FORMAT = 0, 1
 
 
 class PostgresPipeline:
-    """See `event_loop_writer.Pipeline`."""
+    """See `pipelined_writer.Pipeline`."""
 
     def __init__(self, connection: psycopg.Connection) -> None:
         """`connection` commits by itself and belongs to the pipeline from now on."""

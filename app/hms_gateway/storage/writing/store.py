@@ -22,7 +22,7 @@ from hms_gateway.storage.partitions.partition_list import Lease
 from hms_gateway.storage.registry.outcomes import find_outcome
 from hms_gateway.storage.schema.catalog import CATALOG
 from hms_gateway.storage.writing.snapshot import SqlSnapshot
-from hms_gateway.storage.writing.writer import Writer
+from hms_gateway.storage.writing.thread_writer import ThreadWriter
 
 if TYPE_CHECKING:
     from hms_gateway.storage.dialects.mysql_version_watch import MysqlVersionWatch
@@ -76,9 +76,8 @@ class SqlStore:
         self._watching_lock = threading.Lock()
         self._clock = clock
         self._dialect = dialect_of_url(url)
-        self._writer = Writer(
-            writing, clock, limits.write_queue_max, self._open_pipeline if self._dialect.has_pipeline else None
-        )
+        connect = self._open_pipeline if self._dialect.has_pipeline else None
+        self._writer = ThreadWriter(writing, clock, limits.write_queue_max, connect)
 
     def read(self, work: Callable[[Snapshot], T]) -> T:
         """See `ports.Store.read`. A list in the result keeps the connection until it is closed."""

@@ -90,31 +90,26 @@ class TxnReads(Protocol):
         """By id."""
 
 
-class TxnWrites(TxnReads, Protocol):
-    """A unit of work."""
+class BatchedWrites(Protocol):
+    """What open, commit, abort, heartbeat, lock, check_lock and unlock ask for and change.
+
+    A store runs many of them as one batch. Its values already contain what those before changed.
+    """
 
     def now_ms(self) -> int:
         """The database's clock, milliseconds since the epoch."""
 
     # Transactions.
 
+    def high_water_mark(self) -> TxnId:
+        """The newest transaction's id, 0 before the first."""
+
+    def count_open(self) -> int: ...
+
     def insert_txns(self, count: int, type: TxnType, client: Client) -> list[TxnId]:
         """Open so many new ones and return their ids, ascending and without a gap."""
 
     def txn(self, txn_id: int) -> Txn | None: ...
-
-    def txns_between(self, first: int, last: int) -> list[Unfinished]:
-        """Open and aborted ones within the bounds, both included, in order."""
-
-    def count_open(self) -> int: ...
-
-    def skip_txn_ids(self, last: TxnId) -> None:
-        """Give no ids up to `last` any more."""
-
-    def replicated(self, policy: str, source_ids: Sequence[int]) -> dict[int, TxnId]:
-        """The transactions that were opened for those of a replication's source, by their ids there."""
-
-    def insert_replicated(self, policy: str, txn_ids: Mapping[int, TxnId]) -> None: ...
 
     def refresh_txns(self, txn_ids: Sequence[TxnId]) -> None:
         """A heartbeat of open transactions, now."""
@@ -137,16 +132,6 @@ class TxnWrites(TxnReads, Protocol):
 
     def committed_since(self, txn_id: TxnId, targets: Sequence[Target]) -> list[CommittedWrite]:
         """Updates and deletes of `targets` with a commit id of `txn_id` or more; it may return more."""
-
-    # Write ids.
-
-    def write_ids_of(self, table: Target, txn_ids: Sequence[TxnId]) -> dict[int, int]: ...
-
-    def insert_write_ids(self, table: Target, write_ids: Mapping[TxnId, int]) -> None: ...
-
-    def delete_write_ids(self, table: Target, txn_ids: Sequence[TxnId]) -> None: ...
-
-    def set_last_write_id(self, table: Target, write_id: int) -> None: ...
 
     # Locks.
 
@@ -177,6 +162,39 @@ class TxnWrites(TxnReads, Protocol):
         """A heartbeat of a request without a transaction, now."""
 
     def delete_locks(self, lock_ids: Sequence[LockId]) -> None: ...
+
+
+class TxnWrites(TxnReads, Protocol):
+    """A unit of work."""
+
+    def batched(self, work: Callable[[BatchedWrites], T]) -> T:
+        """Run it as a batch of one, whose changes are there for whatever follows."""
+
+    def now_ms(self) -> int:
+        """The database's clock, milliseconds since the epoch."""
+
+    # Transactions.
+
+    def txns_between(self, first: int, last: int) -> list[Unfinished]:
+        """Open and aborted ones within the bounds, both included, in order."""
+
+    def skip_txn_ids(self, last: TxnId) -> None:
+        """Give no ids up to `last` any more."""
+
+    def replicated(self, policy: str, source_ids: Sequence[int]) -> dict[int, TxnId]:
+        """The transactions that were opened for those of a replication's source, by their ids there."""
+
+    def insert_replicated(self, policy: str, txn_ids: Mapping[int, TxnId]) -> None: ...
+
+    # Write ids.
+
+    def write_ids_of(self, table: Target, txn_ids: Sequence[TxnId]) -> dict[int, int]: ...
+
+    def insert_write_ids(self, table: Target, write_ids: Mapping[TxnId, int]) -> None: ...
+
+    def delete_write_ids(self, table: Target, txn_ids: Sequence[TxnId]) -> None: ...
+
+    def set_last_write_id(self, table: Target, write_id: int) -> None: ...
 
     # Rebuilds of materialized views.
 
@@ -216,9 +234,9 @@ class TxnWrites(TxnReads, Protocol):
 
 
 class TxnWork(msgspec.Struct, Generic[T], frozen=True):
-    """A unit of work that is about nothing but transactions and locks, and what it will ask for, as far as is known.
+    """A unit of work that a store may run in a batch with others, and what it will ask for, as far as is known.
 
-    A store may read that ahead for many of them. Whatever else `work` asks for it gets all the same.
+    That is read ahead for the whole batch. Whatever else `work` asks for it gets all the same.
 
     locks    targets and types of the components it requests
     checks   it tries again to acquire the requests `lock_ids`
@@ -226,7 +244,7 @@ class TxnWork(msgspec.Struct, Generic[T], frozen=True):
     commits  it commits `txn_ids`
     """
 
-    work: Callable[[TxnWrites], T]
+    work: Callable[[BatchedWrites], T]
     txn_ids: Sequence[int] = ()
     lock_ids: Sequence[int] = ()
     locks: Sequence[tuple[Target, LockType]] = ()
@@ -235,7 +253,7 @@ class TxnWork(msgspec.Struct, Generic[T], frozen=True):
     commits: bool = False
 
     def __call__(self, transaction: "Transaction") -> T:
-        return self.work(transaction.txns)
+        return transaction.txns.batched(self.work)
 
 
 class Snapshot(Protocol):

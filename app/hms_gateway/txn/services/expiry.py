@@ -38,13 +38,14 @@ class Expiry:
 
     def _abort_silent(self, txns: TxnWrites) -> int:
         silent = txns.silent_txns(txns.now_ms() - self._settings.timeout_ms, self._settings.expiry_batch)
-        txns.abort_txns(silent, TIMED_OUT)
+        if silent:
+            txns.batched(lambda batch: batch.abort_txns(silent, TIMED_OUT))
         return len(silent)
 
     def _delete_silent(self, txns: TxnWrites) -> int:
         silent = txns.silent_locks(txns.now_ms() - self._settings.timeout_ms, self._settings.expiry_batch)
         if silent:
-            txns.delete_locks(silent)
+            txns.batched(lambda batch: batch.delete_locks(silent))
         return len(silent)
 
     def _forget(self, txns: TxnWrites) -> int:

@@ -6,7 +6,17 @@ from typing import Final, TypeVar
 import msgspec
 
 from hms_gateway.structs import EncodedList, LockState, LockType, MetaException, TxnOpenException
-from hms_gateway.txn.ports.txn import Client, LockFilter, ShownLock, Store, Transaction, TxnReads, TxnWork, TxnWrites
+from hms_gateway.txn.ports.txn import (
+    BatchedWrites,
+    Client,
+    LockFilter,
+    ShownLock,
+    Store,
+    Transaction,
+    TxnReads,
+    TxnWork,
+    TxnWrites,
+)
 from hms_gateway.txn.rules.errors import Refused, already_aborted, no_such_lock, no_such_lock_to_heartbeat, too_many
 from hms_gateway.txn.rules.locks import (
     NO_TXN,
@@ -102,7 +112,7 @@ class LockService:
         """
         return self._do(TxnWork(lambda txns: self._check(txns, lock_id), lock_ids=[lock_id], checks=True))
 
-    def heartbeat(self, txns: TxnWrites, lock_id: int) -> None:
+    def heartbeat(self, txns: BatchedWrites, lock_id: int) -> None:
         """Keep a lock alive, within somebody's unit of work. Raises NoSuchLockException."""
         request = txns.request(lock_id)
         if not request:
@@ -159,7 +169,7 @@ class LockService:
             raise outcome.reason
         return outcome
 
-    def _lock(self, txns: TxnWrites, call: LockCall) -> LockAnswer | Refused:
+    def _lock(self, txns: BatchedWrites, call: LockCall) -> LockAnswer | Refused:
         heartbeat_ms = txns.now_ms()
         if call.txn_id != NO_TXN:
             heartbeat_ms = open_txn(call.txn_id, txns.txn(call.txn_id)).last_heartbeat_ms
@@ -185,7 +195,7 @@ class LockService:
             txns.insert_writes(call.txn_id, writes)
         return LockAnswer(lock_id, _state(block))
 
-    def _check(self, txns: TxnWrites, lock_id: int) -> LockAnswer | Refused:
+    def _check(self, txns: BatchedWrites, lock_id: int) -> LockAnswer | Refused:
         request = txns.request(lock_id)
         if not request:
             loser = txns.txn_of_refused_lock(lock_id)
@@ -200,7 +210,7 @@ class LockService:
             txns.set_blocker(request[0].lock_id, block.blocker)
         return LockAnswer(request[0].lock_id, _state(block))
 
-    def _block(self, txns: TxnWrites, request: Sequence[Lock]) -> Block | None:
+    def _block(self, txns: BatchedWrites, request: Sequence[Lock]) -> Block | None:
         """What the request waits for, after removing what is in its way but past its time."""
         candidates = txns.conflict_candidates(request, _CANDIDATES_AT_FIRST)
         block = self._block_among(txns, request, candidates)
@@ -208,7 +218,7 @@ class LockService:
             block = self._block_among(txns, request, txns.conflict_candidates(request))
         return block
 
-    def _block_among(self, txns: TxnWrites, request: Sequence[Lock], candidates: Sequence[Lock]) -> Block | None:
+    def _block_among(self, txns: BatchedWrites, request: Sequence[Lock], candidates: Sequence[Lock]) -> Block | None:
         while (block := _block_of(txns, request, candidates)) is not None:
             now_ms, own = txns.now_ms(), request[0].owner
             expired = [
@@ -224,7 +234,7 @@ class LockService:
         return None
 
     def _without_deadlock(
-        self, txns: TxnWrites, request: Sequence[Lock], block: Block | None
+        self, txns: BatchedWrites, request: Sequence[Lock], block: Block | None
     ) -> tuple[Block | None, Refused | None]:
         """What the request still waits for when every deadlock it would close is ended by an abort."""
         own_id = request[0].txn_id
@@ -242,7 +252,7 @@ class LockService:
             block = self._block(txns, request)
         return block, None
 
-    def _waits_for(self, txns: TxnWrites, request: Sequence[Lock]) -> dict[Owner, list[Owner]]:
+    def _waits_for(self, txns: BatchedWrites, request: Sequence[Lock]) -> dict[Owner, list[Owner]]:
         """Who waits for whom, as far as it can be reached from the request's owner."""
         edges: dict[Owner, list[Owner]] = {}
         waiting: list[Sequence[Lock]] = [request]
@@ -263,7 +273,7 @@ class LockService:
         return edges
 
 
-def _block_of(txns: TxnWrites, request: Sequence[Lock], candidates: Sequence[Lock]) -> Block | None:
+def _block_of(txns: BatchedWrites, request: Sequence[Lock], candidates: Sequence[Lock]) -> Block | None:
     """Whether a waiting request is passed is seen only with more locks, which few requests need."""
     block = block_of(request, candidates)
     if block is None or block.blocker.is_acquired:
@@ -271,7 +281,7 @@ def _block_of(txns: TxnWrites, request: Sequence[Lock], candidates: Sequence[Loc
     return block_of(request, _with_own(txns, request, candidates))
 
 
-def _blockers(txns: TxnWrites, request: Sequence[Lock]) -> list[Lock]:
+def _blockers(txns: BatchedWrites, request: Sequence[Lock]) -> list[Lock]:
     candidates = txns.conflict_candidates(request)
     found = blockers(request, candidates)
     if all(lock.is_acquired for lock in found):
@@ -279,7 +289,7 @@ def _blockers(txns: TxnWrites, request: Sequence[Lock]) -> list[Lock]:
     return blockers(request, _with_own(txns, request, candidates))
 
 
-def _with_own(txns: TxnWrites, request: Sequence[Lock], candidates: Sequence[Lock]) -> Sequence[Lock]:
+def _with_own(txns: BatchedWrites, request: Sequence[Lock], candidates: Sequence[Lock]) -> Sequence[Lock]:
     """Also what the request's transaction holds, and the other components of those who wait: they may wait for that."""
     held = txns.held_locks(request[0].txn_id) if request[0].txn_id != NO_TXN else []
     if not held:
@@ -288,7 +298,7 @@ def _with_own(txns: TxnWrites, request: Sequence[Lock], candidates: Sequence[Loc
     return [*candidates, *txns.waiting_requests([], sorted(earlier)), *held]
 
 
-def remove_expired(txns: TxnWrites, expired: Iterable[Lock]) -> None:
+def remove_expired(txns: BatchedWrites, expired: Iterable[Lock]) -> None:
     """Take away locks past their time, with the transactions they belong to."""
     lost = {lock.owner for lock in expired}
     txn_ids = sorted(TxnId(number) for kind, number in lost if kind == "txnid")
@@ -309,7 +319,7 @@ def deadlock_text(victim: TxnId, circle: Sequence[Owner], block: Block) -> str:
     return f"deadlock with {others}, closed on {block.component.target}"
 
 
-def _refresh(txns: TxnWrites, request: Sequence[Lock]) -> None:
+def _refresh(txns: BatchedWrites, request: Sequence[Lock]) -> None:
     """A transaction's lock has no heartbeat of its own; while there is a lock, its transaction is open."""
     if request[0].txn_id == NO_TXN:
         txns.refresh_lock(request[0].lock_id)
@@ -317,7 +327,7 @@ def _refresh(txns: TxnWrites, request: Sequence[Lock]) -> None:
         txns.refresh_txns([request[0].txn_id])
 
 
-def _unlock(txns: TxnWrites, lock_id: int) -> None:
+def _unlock(txns: BatchedWrites, lock_id: int) -> None:
     request = txns.request(lock_id)
     if not request:
         return
@@ -328,16 +338,16 @@ def _unlock(txns: TxnWrites, lock_id: int) -> None:
 
 
 def _release(txns: TxnWrites, lock_id: int, reason: str) -> list[ShownLock]:
-    request = txns.request(lock_id)
+    request = txns.batched(lambda batch: batch.request(lock_id))
     if not request:
         raise no_such_lock(lock_id)
     txn_id = request[0].txn_id
     if txn_id == NO_TXN:
         released = [shown for shown in txns.shown_locks(LockFilter()) if shown.lock.lock_id == lock_id]
-        txns.delete_locks([request[0].lock_id])
+        txns.batched(lambda batch: batch.delete_locks([request[0].lock_id]))
     else:
         released = txns.shown_locks(LockFilter(txn_id=txn_id))
-        txns.abort_txns([txn_id], reason)
+        txns.batched(lambda batch: batch.abort_txns([txn_id], reason))
     return sorted(released, key=_order)
 
 

@@ -44,5 +44,4 @@ class RebuildService:
 
 
 def _is_open(txns: TxnWrites, txn_id: int) -> bool:
-    txn = txns.txn(txn_id)
-    return txn is not None and txn.state is State.OPEN
+    return any(txn.state is State.OPEN for txn in txns.txns([txn_id]))

@@ -7,13 +7,14 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from hms_gateway.structs import MetaException, TxnAbortedException, TxnInfo, TxnType
-from hms_gateway.txn.ports.txn import Client, Store, Transaction, TxnReads, TxnWork, TxnWrites
+from hms_gateway.txn.ports.txn import BatchedWrites, Client, Store, Transaction, TxnReads, TxnWork, TxnWrites
 from hms_gateway.txn.rules.errors import Refused, too_many
 from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.rules.transactions import (
     Operation,
     State,
+    Txn,
     Unfinished,
     Write,
     batch_size,
@@ -93,26 +94,33 @@ class TransactionService:
         Raises NoSuchTxnException, and TxnAbortedException for a collision too: the transaction is aborted then.
         """
 
-        def commits(txns: TxnWrites) -> Refused | bool:
-            own_id = _local_id(txns, txn_id, policy)
-            if own_id is None or not needs_commit(own_id, txns.txn(own_id)):
-                return False
-            return _commit(txns, TxnId(own_id), checks_writes, is_strict) or True
+        def commits(own_id: int) -> TxnWork[Refused | bool]:
+            def work(txns: BatchedWrites) -> Refused | bool:
+                return _commit(txns, TxnId(own_id), checks_writes, is_strict)
+
+            return TxnWork(work, txn_ids=[own_id], commits=True)
 
         def work(transaction: Transaction) -> Refused | bool:
-            outcome = commits(transaction.txns)
+            own_id = _local_id(transaction.txns, txn_id, policy)
+            outcome = own_id is not None and commits(own_id)(transaction)
             if outcome is True and alongside is not None:
                 alongside(transaction)
             return outcome
 
-        if alongside is None and policy is None:
-            self._do(TxnWork(commits, txn_ids=[txn_id], commits=True))
-        else:
-            self._do(work)
+        self._do(commits(txn_id) if alongside is None and policy is None else work)
 
     def abort(self, txn_id: int, policy: str | None = None) -> None:
         """Raises NoSuchTxnException, for a committed one too; aborting twice is fine (semantics §5.4)."""
-        self._write(lambda txns: _abort(txns, _local_id(txns, txn_id, policy)))
+        if policy is None:
+            self._do(_abort(txn_id))
+            return
+
+        def work(transaction: Transaction) -> None:
+            own_id = _local_id(transaction.txns, txn_id, policy)
+            if own_id is not None:
+                _abort(own_id)(transaction)
+
+        self._do(work)
 
     def abort_all(self, txn_ids: Sequence[int], reason: str | None = None) -> list[TxnId]:
         """Abort those that are open, ignore all others; which they were."""
@@ -120,12 +128,12 @@ class TransactionService:
         # To look for many takes a while, in which others may write. What is over now stays over.
         found = self._store.read(lambda snapshot: _open_among(snapshot.txns, txn_ids))
 
-        def work(txns: TxnWrites) -> list[TxnId]:
-            open_ids = _open_among(txns, found)
+        def work(txns: BatchedWrites) -> list[TxnId]:
+            open_ids = [txn_id for txn_id in found if _is_open(txns.txn(txn_id))]
             txns.abort_txns(open_ids, reason)
             return open_ids
 
-        return self._write(work)
+        return self._do(TxnWork(work, txn_ids=found))
 
     def heartbeat(self, lock_id: int, txn_id: int) -> None:
         """Keep a lock, a transaction or both alive; 0 is none (semantics §5.9).
@@ -134,7 +142,7 @@ class TransactionService:
         NoSuchTxnException, TxnAbortedException.
         """
 
-        def work(txns: TxnWrites) -> None:
+        def work(txns: BatchedWrites) -> None:
             if lock_id:
                 self._locks.heartbeat(txns, lock_id)
             if txn_id:
@@ -155,7 +163,8 @@ class TransactionService:
 
         def work(txns: TxnWrites) -> RangeHeartbeat:
             found = txns.txns_between(first, last)
-            txns.refresh_txns([txn.txn_id for txn in found if txn.is_open])
+            open_ids = [txn.txn_id for txn in found if txn.is_open]
+            txns.batched(lambda batch: batch.refresh_txns(open_ids))
             known = {txn.txn_id for txn in found}
             aborted = [txn.txn_id for txn in found if not txn.is_open]
             # 0 means no transaction, so nobody misses it.
@@ -178,22 +187,22 @@ class TransactionService:
         Raises NoSuchTxnException, TxnAbortedException.
         """
 
-        def work(txns: TxnWrites) -> None:
+        def work(txns: BatchedWrites) -> None:
             txn = open_txn(txn_id, txns.txn(txn_id))
             txns.insert_writes(txn.txn_id, [Write(target, operation, write_id) for target in targets])
 
-        self._write(work)
+        self._do(TxnWork(work, txn_ids=[txn_id]))
 
     def newest_in_conflict(self, txn_id: int) -> int:
         """The newest committed transaction whose changes collide with this open one's so far, -1 for none."""
 
-        def work(txns: TxnWrites) -> int:
+        def work(txns: BatchedWrites) -> int:
             changes = changes_to_check(txns.writes_of(TxnId(txn_id)))
             committed = txns.committed_since(TxnId(txn_id), [change.target for change in changes]) if changes else []
             mine = {change.target for change in changes}
             return max((other.txn_id for other in committed if other.target in mine), default=-1)
 
-        return self._write(work)
+        return self._do(TxnWork(work))
 
     def seed(self, seed_id: int) -> None:
         """Let the next transaction have the id behind `seed_id`. Raises MetaException for one that was given."""
@@ -222,7 +231,7 @@ class TransactionService:
         if count > limit:
             raise too_many("transactions", count, limit, "txns_per_call_max")
 
-    def _open(self, txns: TxnWrites, count: int, type: TxnType, client: Client) -> list[TxnId]:
+    def _open(self, txns: BatchedWrites, count: int, type: TxnType, client: Client) -> list[TxnId]:
         if not self._gauge.admits(count, txns.count_open):
             raise too_many_open()
         return txns.insert_txns(count, type, client)
@@ -232,7 +241,7 @@ class TransactionService:
         new = sorted({source_id for source_id in source_ids if source_id not in known})
         if new:
             self._check_count(len(new))
-            ids = self._open(txns, len(new), TxnType.REPL_CREATED, client)
+            ids = txns.batched(lambda batch: self._open(batch, len(new), TxnType.REPL_CREATED, client))
             txns.insert_replicated(policy, dict(zip(new, ids, strict=True)))
             known |= dict(zip(new, ids, strict=True))
         return [known[source_id] for source_id in source_ids]
@@ -275,7 +284,10 @@ def _local_id(txns: TxnWrites, txn_id: int, policy: str | None) -> int | None:
     return txns.replicated(policy, [txn_id]).get(txn_id)
 
 
-def _commit(txns: TxnWrites, own_id: TxnId, checks_writes: bool, is_strict: bool) -> Refused | None:
+def _commit(txns: BatchedWrites, own_id: TxnId, checks_writes: bool, is_strict: bool) -> Refused | bool:
+    """Whether it was committed now."""
+    if not needs_commit(own_id, txns.txn(own_id)):
+        return False
     writes = txns.writes_of(own_id)
     changes = changes_to_check(writes)
     commit_id = txns.high_water_mark()
@@ -287,13 +299,20 @@ def _commit(txns: TxnWrites, own_id: TxnId, checks_writes: bool, is_strict: bool
             txns.abort_txns([own_id], text)
             return Refused(TxnAbortedException(text))
     txns.commit_txn(own_id, writes, changes, commit_id)
-    return None
+    return True
 
 
 def _open_among(txns: TxnReads, txn_ids: Sequence[int]) -> list[TxnId]:
-    return [txn.txn_id for txn in txns.txns(txn_ids) if txn.state is State.OPEN]
+    return [txn.txn_id for txn in txns.txns(txn_ids) if _is_open(txn)]
 
 
-def _abort(txns: TxnWrites, txn_id: int | None) -> None:
-    if txn_id is not None and needs_abort(txn_id, txns.txn(txn_id)):
-        txns.abort_txns([TxnId(txn_id)], None)
+def _is_open(txn: Txn | None) -> bool:
+    return txn is not None and txn.state is State.OPEN
+
+
+def _abort(txn_id: int) -> TxnWork[None]:
+    def work(txns: BatchedWrites) -> None:
+        if needs_abort(txn_id, txns.txn(txn_id)):
+            txns.abort_txns([TxnId(txn_id)], None)
+
+    return TxnWork(work, txn_ids=[txn_id])

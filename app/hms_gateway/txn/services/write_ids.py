@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from hms_gateway.structs import MetaException, TxnType
-from hms_gateway.txn.ports.txn import Client, Store, TxnReads, TxnWrites
+from hms_gateway.txn.ports.txn import BatchedWrites, Client, Store, TxnReads, TxnWork, TxnWrites
 from hms_gateway.txn.rules.errors import too_many
 from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import Target
@@ -117,20 +117,15 @@ class WriteIdService:
         def work(txns: TxnWrites) -> None:
             if txns.last_write_id(table) is not None:
                 return
-            txn_ids = txns.insert_txns(len(exceptions), TxnType.REPL_CREATED, client)
+            txn_ids = txns.batched(lambda batch: _aborted(batch, len(exceptions), client))
             txns.insert_write_ids(table, dict(zip(txn_ids, exceptions, strict=True)))
-            txns.abort_txns(txn_ids, "aborted where the table was replicated from")
             txns.set_last_write_id(table, wanted.high_water_mark)
 
         self._write(work)
 
     def check_open(self, txn_id: int) -> None:
         """Raises NoSuchTxnException, TxnAbortedException."""
-
-        def work(txns: TxnWrites) -> None:
-            open_txn(txn_id, txns.txn(txn_id))
-
-        self._write(work)
+        self._store.write(TxnWork(lambda txns: open_txn(txn_id, txns.txn(txn_id)), txn_ids=[txn_id]))
 
     def _write(self, work: Callable[[TxnWrites], T]) -> T:
         return self._store.write(lambda transaction: work(transaction.txns))
@@ -139,6 +134,12 @@ class WriteIdService:
         limit = self._settings.txns_per_call_max
         if count > limit:
             raise too_many("transactions", count, limit, "txns_per_call_max")
+
+
+def _aborted(txns: BatchedWrites, count: int, client: Client) -> list[TxnId]:
+    txn_ids = txns.insert_txns(count, TxnType.REPL_CREATED, client)
+    txns.abort_txns(txn_ids, "aborted where the table was replicated from")
+    return txn_ids
 
 
 def _allocate(txns: TxnWrites, table: Target, txn_ids: Sequence[int], *, again: bool) -> dict[int, int]:

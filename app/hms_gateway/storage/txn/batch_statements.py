@@ -1,20 +1,34 @@
-"""The statements of groups of units of work (`txn_groups`), made once: making one costs as much as running it.
+"""The statements of batches (`storage.txn.batch`), made once: making one costs as much as running it.
 
 Those about some rows take their ids as one parameter, `ids`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from sqlalchemy import ColumnElement, Executable, bindparam, delete, insert, literal_column, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Executable,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    literal_column,
+    select,
+    update,
+)
 
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.dialects.database_clock import DATABASE_NOW
 from hms_gateway.storage.schema.catalog import CATALOG, OUTCOMES
-from hms_gateway.storage.schema.txn import COMPLETED_COMPONENTS, LOCKS, TXN_COMPONENTS, TXN_COUNTERS, TXNS
+from hms_gateway.storage.schema.txn import COMPLETED_COMPONENTS, LOCKS, TXN_COMPONENTS, TXN_COUNTERS, TXNS, WRITE_SETS
+from hms_gateway.storage.sql.filter_sql import is_among
 from hms_gateway.storage.txn.locks import LOCK_ROWS
-from hms_gateway.storage.txn.state import COMPONENT_COLUMNS
+from hms_gateway.storage.txn.state import COMPONENT_COLUMNS, WRITE_SET_COLUMNS
+from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.rules.transactions import State
 
 Values: TypeAlias = Mapping[str, object]
@@ -35,9 +49,12 @@ COUNTERS_AND_NOW: Final = COUNTERS.add_columns(DATABASE_NOW.scalar_subquery())
 OPEN_IDS: Final = (
     select(TXNS.c.txn_id).where(TXNS.c.state == State.OPEN.value).order_by(TXNS.c.txn_id).limit(bindparam("limit"))
 )
+COUNT_OPEN: Final = select(func.count()).select_from(TXNS).where(TXNS.c.state == State.OPEN.value)
+TXN_OF_REFUSED_LOCK: Final = select(TXNS).where(TXNS.c.refused_lock == bindparam("the_lock"))
 NEW_COUNTER: Final = insert(TXN_COUNTERS)
 NEW_TXN: Final = insert(TXNS)
 NEW_WRITE: Final = insert(TXN_COMPONENTS)
+NEW_WRITE_SET: Final = insert(WRITE_SETS)
 NEW_LOCK: Final = insert(LOCKS)
 NEW_OUTCOME: Final = insert(OUTCOMES)
 SET_COUNTER: Final = (
@@ -49,8 +66,17 @@ SET_BLOCKER: Final = (
     .values(blocked_by_lock=bindparam("blocker"), blocked_by_component=bindparam("number"))
 )
 
+# Locks that may be in the way of a request on a database, and on a partition.
+_STRONG_ENOUGH: Final = and_(LOCKS.c.strength >= bindparam("least_strength"), LOCKS.c.db_name == bindparam("the_db"))
+IN_DATABASE: Final = LOCK_ROWS.where(_STRONG_ENOUGH).limit(bindparam("limit"))
+OVER_PARTITION: Final = LOCK_ROWS.where(
+    _STRONG_ENOUGH,
+    LOCKS.c.table_name.in_(["", bindparam("the_table")]),
+    LOCKS.c.partition_name.in_(["", bindparam("the_partition")]),
+)
 
-class GroupStatements:
+
+class BatchStatements:
     """For one kind of database."""
 
     def __init__(self, dialect: Dialect) -> None:
@@ -65,12 +91,23 @@ class GroupStatements:
         self.components = dialect.with_ids(components, TXN_COMPONENTS.c.txn_id)
         self.requests = dialect.with_ids(LOCK_ROWS, LOCKS.c.lock_id)
         self.commit = open_txns.values(state=State.COMMITTED.value, ended_ms=now_ms)
+        self.abort = open_txns.values(
+            state=State.ABORTED.value,
+            ended_ms=now_ms,
+            reason=bindparam("the_reason"),
+            refused_lock=bindparam("the_refused_lock"),
+        )
         self.refresh_txns = open_txns.values(last_heartbeat_ms=now_ms)
         self.complete = insert(COMPLETED_COMPONENTS).from_select(list(COMPONENT_COLUMNS), components.where(of_txns))
         self.delete_components = delete(TXN_COMPONENTS).where(of_txns)
         # Not as a parameter, so that the index over locks with a transaction is known to have them all.
         has_txn = LOCKS.c.txn_id > literal_column("0")
+        self.locks_of_txns = dialect.with_ids(LOCK_ROWS.where(has_txn), LOCKS.c.txn_id)
         self.delete_locks_of_txns = delete(LOCKS).where(among(LOCKS.c.txn_id), has_txn)
+        # On tables; the parameters are those of `Dialect.with_pairs`, `least_strength` and `limit`.
+        strong_enough = LOCK_ROWS.where(LOCKS.c.strength >= bindparam("least_strength"))
+        in_places = dialect.with_pairs(strong_enough, LOCKS.c.db_name, LOCKS.c.table_name)
+        self.candidates = in_places.limit(bindparam("limit"))
         self.delete_locks = delete(LOCKS).where(among(LOCKS.c.lock_id))
         self.refresh_locks = (
             update(LOCKS).where(among(LOCKS.c.lock_id), LOCKS.c.txn_id == 0).values(last_heartbeat_ms=now_ms)
@@ -84,4 +121,14 @@ class GroupStatements:
         )
 
 
-group_statements: Final = cache(GroupStatements)
+batch_statements: Final = cache(BatchStatements)
+
+
+def committed_since(txn_id: int, targets: Iterable[Target], dialect: Dialect) -> Select[Any]:
+    """Rows of WRITE_SET_COLUMNS; as two lists, so some of what it finds lies in other databases' tables."""
+    targets = list(targets)
+    return select(*(WRITE_SETS.c[name] for name in WRITE_SET_COLUMNS)).where(
+        is_among(WRITE_SETS.c.db_name, {target.db_name for target in targets}, dialect),
+        is_among(WRITE_SETS.c.table_name, {target.table_name or "" for target in targets}, dialect),
+        WRITE_SETS.c.commit_id >= txn_id,
+    )

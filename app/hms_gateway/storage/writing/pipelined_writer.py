@@ -1,9 +1,10 @@
-"""Writes units of work on transactions and locks without a thread: the event loop sends what they ask and change, and
-is told when PostgreSQL has answered.
+"""Writes batches of calls on transactions and locks without a thread: the event loop sends what they ask and change,
+and goes on when PostgreSQL has answered.
 
-It is a second writer beside `writer.Writer`, on a connection of its own; the lock on the catalog's row lets one of them
-change something at a time, as among processes. A batch is two messages each way: the lock and everything that is read,
-then everything that is written and the commit. With a thread and a statement at a time it took four times as long.
+It is a second writer beside `thread_writer.ThreadWriter`, on a connection of its own; the lock on the catalog's row
+lets one of them change something at a time, as among processes. A batch is two messages each way: the lock and
+everything that is read, then everything that is written and the commit. With a thread and a statement at a time it took
+four times as long.
 
 Whatever is unusual goes to the other writer, as long as nothing can have happened: units of work that ask for what was
 not read ahead, statements that are refused, and all that comes while there is no connection.
@@ -22,8 +23,8 @@ from sqlalchemy import text
 from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreUnavailable
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.dialects import Dialect
-from hms_gateway.storage.txn.group_statements import LOCK_CATALOG, Rows, Statement
-from hms_gateway.storage.txn.groups import GroupJob, NeedsDatabase, TxnGroup
+from hms_gateway.storage.txn.batch import BatchJob, BatchMiss, TxnBatch
+from hms_gateway.storage.txn.batch_statements import LOCK_CATALOG, Rows, Statement
 from hms_gateway.storage.writing.jobs import Failure, Job, Later, Outcome, Success, result_of
 from hms_gateway.txn.ports.txn import TxnWork
 
@@ -68,7 +69,7 @@ class Pipeline(Protocol):
         """Give the connection back."""
 
 
-class _Batch(NamedTuple):
+class _InFlightBatch(NamedTuple):
     jobs: Sequence[Job]
     steps: "_Steps"
 
@@ -77,7 +78,7 @@ class _Batch(NamedTuple):
 _Steps = Generator[Sequence[Statement], list[Rows], list[Outcome | None]]
 
 
-class EventLoopWriter:
+class PipelinedWriter:
     """Used from the thread of one event loop, but for `close`."""
 
     def __init__(
@@ -99,7 +100,7 @@ class EventLoopWriter:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._pipeline: Pipeline | None = None
         self._waiting: list[Job] = []
-        self._batch: _Batch | None = None
+        self._batch: _InFlightBatch | None = None
         self._is_committing = False
         self._is_connecting = False
         self._is_closed = False
@@ -204,7 +205,7 @@ class EventLoopWriter:
         if self._batch is None and self._waiting and self._pipeline is not None:
             jobs, self._waiting = self._waiting[:BATCH_MAX], self._waiting[BATCH_MAX:]
             self._is_committing = False
-            self._batch = _Batch(jobs, self._steps(jobs))
+            self._batch = _InFlightBatch(jobs, self._steps(jobs))
             self._go_on(self._pipeline, self._batch, None)
 
     def _readable(self) -> None:
@@ -219,7 +220,7 @@ class EventLoopWriter:
         if rows is not None and self._batch is not None:
             self._go_on(pipeline, self._batch, rows)
 
-    def _go_on(self, pipeline: Pipeline, batch: _Batch, rows: list[Rows] | None) -> None:
+    def _go_on(self, pipeline: Pipeline, batch: _InFlightBatch, rows: list[Rows] | None) -> None:
         try:
             statements = next(batch.steps) if rows is None else batch.steps.send(rows)
         except StopIteration as end:
@@ -258,28 +259,28 @@ class EventLoopWriter:
 
     def _steps(self, jobs: Sequence[Job]) -> _Steps:
         """Gives what is to be sent, is sent what came back, and ends with what became of each job."""
-        grouped = [GroupJob(job.work, job.open_key) for job in jobs if isinstance(job.work, TxnWork)]
-        group = TxnGroup(self._dialect, self._clock, grouped)
+        batched = [BatchJob(job.work, job.open_key) for job in jobs if isinstance(job.work, TxnWork)]
+        batch = TxnBatch(self._dialect, self._clock, batched)
         before = [_BEGIN, *self._forgetting_plans(), _LOCK]
-        reading = group.reading()
+        reading = batch.reading()
         asked = next(reading, None)
         while asked is not None:
-            rows = yield [*before, *asked.values()]
+            rows = yield [*before, *asked]
             try:
-                asked = reading.send(dict(zip(asked, rows[len(before) :], strict=True)))
+                asked = reading.send(rows[len(before) :])
             except StopIteration:
                 asked = None
             before = []
-        outcomes = [self._run(group, job) for job in grouped]
-        statements = [*group.changes(), _COMMIT]
+        outcomes = [self._run(batch, job) for job in batched]
+        statements = [*batch.changes(), _COMMIT]
         self._is_committing = True
         yield statements
         return outcomes
 
-    def _run(self, group: TxnGroup, job: GroupJob) -> Outcome | None:
+    def _run(self, batch: TxnBatch, job: BatchJob) -> Outcome | None:
         try:
-            return Success(group.run(job, self._clock.seconds()))
-        except NeedsDatabase:
+            return Success(batch.run(job, self._clock.seconds()))
+        except BatchMiss:
             return None
         except Exception as error:
             return Failure(error)

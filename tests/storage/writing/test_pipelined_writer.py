@@ -25,12 +25,12 @@ from hms_gateway.txn.services.locks import LockCall, LockService, Wanted
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
 from tests.storage.test_outage import cut_connections
-from tests.storage.txn.test_groups import WHO, random_call
+from tests.storage.txn.test_batch import WHO, random_call
 from tests.support.private_postgres import PrivatePostgres
 
 pytestmark = pytest.mark.postgres
 
-SEEDS = int(os.environ.get("TXN_GROUP_SEEDS", "3"))
+SEEDS = int(os.environ.get("TXN_BATCH_SEEDS", "3"))
 ROUNDS = 14
 PATIENCE_SECONDS = 20
 PLACE = target("d", "t")

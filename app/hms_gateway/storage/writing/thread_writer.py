@@ -1,7 +1,8 @@
 """The one thread that changes the database: it takes every unit of work that is waiting and commits them once.
 
-Each runs in a savepoint, so one that raises undoes itself only, and no caller hears of success before the commit is
-durable (design D9). Across processes SQLite's write lock, elsewhere a lock on the catalog's row keeps "one at a time".
+Each runs in a savepoint, those on transactions and locks in a batch (`storage.txn.batch`), so one that raises undoes
+itself only. No caller hears of success before the commit is durable (design D9). Across processes SQLite's write lock,
+elsewhere a lock on the catalog's row keeps "one at a time".
 """
 
 import itertools
@@ -13,7 +14,7 @@ from functools import partial
 from typing import Any, Final, TypeVar, cast
 
 from sqlalchemy import Connection, Engine, update
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from hms_gateway.metastore.ports.store import EventId, OutcomeUnknown, StoreUnavailable
 from hms_gateway.runtime.call_keys import CallKey, current_call_key, recalled_value
@@ -29,10 +30,11 @@ from hms_gateway.storage.dialects.errors import (
     translated,
 )
 from hms_gateway.storage.schema.catalog import CATALOG
-from hms_gateway.storage.txn.group_statements import LOCK_CATALOG
-from hms_gateway.storage.txn.groups import GroupJob, NeedsDatabase, TxnGroup
-from hms_gateway.storage.writing.event_loop_writer import EventLoopWriter, Pipeline
+from hms_gateway.storage.txn.batch import BatchJob
+from hms_gateway.storage.txn.batch_statements import LOCK_CATALOG
+from hms_gateway.storage.txn.connected_batch import ConnectedBatch
 from hms_gateway.storage.writing.jobs import Failure, Job, Later, Outcome, Success, tell
+from hms_gateway.storage.writing.pipelined_writer import Pipeline, PipelinedWriter
 from hms_gateway.storage.writing.snapshot import SqlTransaction
 from hms_gateway.txn.ports.txn import TxnWork
 
@@ -41,18 +43,16 @@ T = TypeVar("T")
 # A batch holds the database's write lock, which other processes wait for.
 BATCH_MAX: Final = 500
 ATTEMPTS_MAX: Final = 4
-# After so many that had to run alone the rest of a batch does, too.
-ALONE_MAX: Final = 3
 
 
-class Writer:
+class ThreadWriter:
     """Runs units of work one after the other in a thread of its own."""
 
     def __init__(
         self, engine: Engine, clock: Clock, waiting_max: int, connect: Callable[[], Pipeline] | None = None
     ) -> None:
-        """`connect` gives the connection of `EventLoopWriter`, where the database is one for it."""
-        self._event_loop = connect and EventLoopWriter(connect, dialect_of(engine), clock, waiting_max, self._submit)
+        """`connect` gives the connection of `PipelinedWriter`, where the database is one for it."""
+        self._event_loop = connect and PipelinedWriter(connect, dialect_of(engine), clock, waiting_max, self._submit)
         self._engine = engine
         self._clock = clock
         self._waiting_max = waiting_max
@@ -123,7 +123,7 @@ class Writer:
         """Run a batch, again when the database asks for it or went away before the commit, and tell the callers."""
         for attempt in range(1, ATTEMPTS_MAX + 1):
             try:
-                outcomes = _Batch(self._engine, self._clock, batch).run()
+                outcomes = Batch(self._engine, self._clock, batch).run()
             except (Retryable, StoreUnavailable) as error:
                 if attempt < ATTEMPTS_MAX and is_worth_another_try(self._engine, error):
                     continue
@@ -134,12 +134,11 @@ class Writer:
             return
 
 
-class _Batch:
+class Batch:
     def __init__(self, engine: Engine, clock: Clock, jobs: list[Job]) -> None:
         self._engine = engine
         self._clock = clock
         self._jobs = jobs
-        self._alone_count = 0
 
     def run(self) -> list[Outcome]:
         """What became of each job. Raises StoreError or Retryable for all of them: then nothing was changed."""
@@ -150,8 +149,7 @@ class _Batch:
                 together = self._alike(len(outcomes))
                 if together:
                     outcomes += self._run_together(connection, together)
-                if len(outcomes) == len(self._jobs):
-                    break
+                    continue
                 transaction = SqlTransaction(connection, last_event_id, self._clock)
                 outcomes.append(self._run_job(self._jobs[len(outcomes)], transaction))
                 if isinstance(outcomes[-1], Success):
@@ -162,30 +160,25 @@ class _Batch:
             return outcomes
 
     def _alike(self, first: int) -> list[Job]:
-        """The jobs from there on that are about transactions and locks only; none when it did not pay so far."""
-        if self._alone_count >= ALONE_MAX:
-            return []
+        """The jobs from there on that are about transactions and locks only."""
         return list(itertools.takewhile(lambda job: isinstance(job.work, TxnWork), self._jobs[first:]))
 
     def _run_together(self, connection: Connection, jobs: list[Job]) -> list[Outcome]:
-        """What became of them, up to the first that has to run alone."""
-        as_group = [GroupJob(job.work, job.open_key) for job in jobs if isinstance(job.work, TxnWork)]
-        group = TxnGroup(dialect_of(connection), self._clock, as_group)
-        _read(connection, group)
-        outcomes: list[Outcome] = []
-        for job in as_group:
-            try:
-                outcomes.append(Success(group.run(job, self._clock.seconds())))
-            except NeedsDatabase:
-                self._alone_count += 1
-                break
-            except BaseException as error:
-                if is_disconnect(self._engine, error):
-                    raise
-                outcomes.append(Failure(self._reason(error)))
-        for sql, values in group.changes():
-            connection.execute(sql, values)
+        """What became of them. A statement that the database refuses ends all of them."""
+        batched = [BatchJob(job.work, job.open_key) for job in jobs if isinstance(job.work, TxnWork)]
+        batch = ConnectedBatch(connection, self._clock, batched)
+        batch.read_ahead()
+        outcomes = [self._run_batched(batch, job) for job in batched]
+        batch.write()
         return outcomes
+
+    def _run_batched(self, batch: ConnectedBatch, job: BatchJob) -> Outcome:
+        try:
+            return Success(batch.run(job, self._clock.seconds()))
+        except SQLAlchemyError:
+            raise
+        except BaseException as error:
+            return Failure(self._reason(error))
 
     def _run_job(self, job: Job, transaction: SqlTransaction) -> Outcome:
         transaction.savepoint()
@@ -222,14 +215,3 @@ class _Batch:
             if may_have_committed(self._engine, error):
                 raise OutcomeUnknown("the connection to the database was lost while committing") from error
             raise
-
-
-def _read(connection: Connection, group: TxnGroup) -> None:
-    reading = group.reading()
-    asked = next(reading, None)
-    while asked is not None:
-        rows = {name: connection.execute(sql, values).all() for name, (sql, values) in asked.items()}
-        try:
-            asked = reading.send(rows)
-        except StopIteration:
-            return

@@ -11,8 +11,7 @@ from sqlalchemy import Connection, Engine, insert, text
 from hms_gateway.storage.dialects import dialect_of, parse_url, postgres, sqlite, writing_engine
 from hms_gateway.storage.migrations.revisions import migrate_engine
 from hms_gateway.storage.schema.txn import LOCKS
-from hms_gateway.storage.txn.group_statements import GroupStatements
-from hms_gateway.storage.txn.locks import near_places
+from hms_gateway.storage.txn.batch_statements import BatchStatements
 from hms_gateway.storage.writing.postgres_pipeline import compiled
 
 IDS = list(range(10))
@@ -48,15 +47,14 @@ def plan(connection: Connection, statement: Any, values: dict[str, object]) -> s
     return "\n".join(str(row) for row in connection.exec_driver_sql(f"{explain} {compiled}", parameters))
 
 
-@pytest.mark.parametrize("name", [*vars(GroupStatements(sqlite.DIALECT)), "locks near"])
+@pytest.mark.parametrize("name", list(vars(BatchStatements(sqlite.DIALECT))))
 def test_no_table_is_read_whole(connection: Connection, name: str) -> None:
     dialect = dialect_of(connection)
-    is_near = name == "locks near"
-    statement = near_places(dialect) if is_near else getattr(GroupStatements(dialect), name)
+    statement = getattr(BatchStatements(dialect), name)
     if (connection.dialect.name, name) in READ_WHOLE_WHILE_SMALL:
         insert_locks(connection, range(20_000))
     values = {"ids": dialect.bound_list(IDS), **dialect.bound_pairs(PAIRS)}
-    values |= {"least_strength": 0, "limit": 100, "now_ms": 1}
+    values |= {"least_strength": 0, "limit": 100, "now_ms": 1, "the_reason": "x", "the_refused_lock": 1}
     shown = plan(connection, statement, {key: values[key] for key in statement.compile().params if key in values})
     assert re.search(r"SEARCH|Index", shown), shown
     assert not re.search(r"SCAN (?!json_each|anon)|Seq Scan", shown), shown
@@ -64,12 +62,10 @@ def test_no_table_is_read_whole(connection: Connection, name: str) -> None:
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("connection", ["postgresql"], indirect=True)
-@pytest.mark.parametrize("name", [*vars(GroupStatements(postgres.DIALECT)), "locks near"])
+@pytest.mark.parametrize("name", list(vars(BatchStatements(postgres.DIALECT))))
 def test_no_table_is_read_whole_by_the_plan_for_all_values(connection: Connection, name: str) -> None:
     """Which is the one that the event loop's writer has made."""
-    statement = (
-        near_places(postgres.DIALECT) if name == "locks near" else getattr(GroupStatements(postgres.DIALECT), name)
-    )
+    statement = getattr(BatchStatements(postgres.DIALECT), name)
     if ("postgresql", name) in READ_WHOLE_WHILE_SMALL:
         insert_locks(connection, range(20_000))
     sent = compiled(statement, tuple(statement.compile().params))
@@ -90,7 +86,7 @@ def test_a_plan_made_for_a_small_table_is_not_kept_when_it_grows(
     engine = writing_engine(parse_url(fresh_postgres_database))
     request.addfinalizer(engine.dispose)
     migrate_engine(engine)
-    delete = GroupStatements(postgres.DIALECT).delete_locks
+    delete = BatchStatements(postgres.DIALECT).delete_locks
 
     def read_by(batches: int) -> int:
         """How many rows these batches read by reading the table."""
