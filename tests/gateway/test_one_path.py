@@ -12,7 +12,7 @@ import pytest
 from hms_gateway.gateway.application import Gateway
 from hms_gateway.gateway.endpoint import Endpoint
 from hms_gateway.gateway.exchange import Exchange, Response
-from hms_gateway.gateway.identity import RequestHead
+from hms_gateway.gateway.identity import Identity, RequestHead
 from hms_gateway.gateway.metrics import Metrics
 from hms_gateway.gateway.proxies import Proxies
 from hms_gateway.gateway.refusals import Refused
@@ -130,6 +130,22 @@ def test_a_request_is_authenticated_looked_up_and_called_once(way, known):
         connection.sendall(post(CALL))
         assert read_response(connection)[2] == ANSWER
         assert (sender.asked, cache.asked, len(processor.calls)) == (1, 1, 0 if known else 1)
+
+
+@pytest.mark.parametrize("way", [running, by_asgi])
+def test_the_memory_of_passwords_is_asked_once_for_a_sender_that_it_does_not_know(way):
+    class Forgetful(CountingAnybody):
+        def remembered(self, head):
+            super().remembered(head)
+
+        async def authenticate(self, head):
+            return Identity(self.user, head.peer)
+
+    sender = Forgetful()
+    with way(authenticator=sender) as server, server.connect() as connection:
+        connection.sendall(post(CALL))
+        assert read_response(connection)[2] == ANSWER
+    assert sender.asked == 1
 
 
 @pytest.fixture(scope="module", params=["at once", "later"])

@@ -1,8 +1,9 @@
 """The one path of a request: sender, message, cache, call, response, record, each once and without any I/O.
 
 `http_protocol` and `asgi_endpoint` bring requests here and send the responses. Every step goes on to the next at once
-where it can, so a cached reply is made while the request is parsed; where a step has to wait, the rest of the path is
-handed back as a coroutine. What is answered when is clients §10, row by row.
+where it can, so a cached reply is made while the request is parsed. Where a step has to wait for a future, the next
+step is handed back with it; where more is awaited, the rest of the path is handed back as a coroutine. What is answered
+when is clients §10, row by row.
 """
 
 import asyncio
@@ -88,22 +89,18 @@ class Endpoint:
         exchange.bytes_in = len(body)
         exchange.identity = self._authenticator.remembered(exchange.head)
         if exchange.identity is None:
-            return self._answer_identified(exchange, body)
+            return self._answer_stranger(exchange, body)
         if exchange.claim is not None:
             _claim_connection(exchange.claim, exchange.identity, body[:KEPT_BYTES_MAX])
         return self.answer(exchange, body)
 
     async def identify(self, exchange: Exchange) -> None:
         """Find out who sends the request, and whose its connection is. Raises Refused."""
-        head = exchange.head
-        try:
-            identity = self._authenticator.remembered(head) or await self._authenticator.authenticate(head)
-        except Refused as refused:
-            self._metrics.authentication_refused(refused.reason)
-            raise
-        exchange.identity = identity
-        if exchange.claim is not None:
-            _claim_connection(exchange.claim, identity)
+        exchange.identity = self._authenticator.remembered(exchange.head)
+        if exchange.identity is None:
+            await self._authenticate(exchange)
+        elif exchange.claim is not None:
+            _claim_connection(exchange.claim, exchange.identity)
 
     def holder(self, exchange: Exchange) -> Holder:
         """Who holds what an identified request takes of the gateway."""
@@ -172,9 +169,19 @@ class Endpoint:
             )
         )
 
-    async def _answer_identified(self, exchange: Exchange, body: bytes) -> Response:
+    async def _authenticate(self, exchange: Exchange) -> None:
+        """As `identify`, for a sender that is not remembered."""
         try:
-            await self.identify(exchange)
+            exchange.identity = identity = await self._authenticator.authenticate(exchange.head)
+        except Refused as refused:
+            self._metrics.authentication_refused(refused.reason)
+            raise
+        if exchange.claim is not None:
+            _claim_connection(exchange.claim, identity)
+
+    async def _answer_stranger(self, exchange: Exchange, body: bytes) -> Response:
+        try:
+            await self._authenticate(exchange)
         except Refused as refused:
             if refused.beginning is None:
                 refused.beginning = body[:KEPT_BYTES_MAX]

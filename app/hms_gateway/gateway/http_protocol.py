@@ -237,6 +237,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def _answer(self, headers: dict[bytes, bytes]) -> None:
         """Answer the held request, which is whole: at once, or when its answer is there."""
         self._held_headers = None
+        body, self._held_body = self._held_body, b""
         peer = self.client[0] if self.client else ""
         head = self._proxies.head(headers, self.headers, b"", peer, self._has_proxy_certificate)
         exchange = Exchange(head, self._dialect_of_url[self.url])
@@ -244,7 +245,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             exchange.claim = self._claim
         answer: Answer
         try:
-            answer = self._endpoint.answer_whole(exchange, self._held_body)
+            answer = self._endpoint.answer_whole(exchange, body)
         except Exception as error:
             answer = self._endpoint.failure(exchange, error)
         self._go_on(exchange, answer)
