@@ -24,7 +24,7 @@ A method that is not here answers as Hive does for a method it does not know: th
 `Invalid method name`, which clients take as the sign to try an older call.
 
 * **Dialects**: which generations of clients know the method; all of them may be called on every path.
-* **Status**: "answered", or what is special. `docs/differences.md` tells where an answer is not the one of Hive 2.3.
+* **Status**: "answered", or what is special. `docs/differences.md` lists where an answer is not the one of Hive 2.3.
 * **Exceptions**: the declared ones. Where there are none, or MetaException is not among them, a senseless call is
   answered with an application exception, as in Hive.
 * **Called by**: the known clients that call it. Hive 2.3, 3.1 and 4 are the Java libraries of these generations, which
@@ -43,7 +43,7 @@ _STATUS: Mapping[str, str] = {
     "clear_file_metadata": "nothing to clear",
     **dict.fromkeys(("flushCache", "reinitialize", "shutdown", "cm_recycle"), "nothing to do"),
     "setMetaConf": "checked, not kept",
-    "get_materialization_invalidation_info": "answered; where Hive cannot tell and so has no result, all has changed",
+    "get_materialization_invalidation_info": "answered; where Hive does not know and has no result, all has changed",
     "set_ugi": "answered; the caller is whom the transport knows",
     "setOption": "kept until the process ends, without effect",
     "getCpuProfile": "always empty",

@@ -386,7 +386,7 @@ CATALOG: tuple[Difference, ...] = (
         "in no defined order, so a limit takes any; there is none for values all empty, and over Derby a limit "
         "of 0 is none.",
         "Compares value by value; ordered by name; a limit of 0 takes none, as Hive over PostgreSQL.",
-        "Nobody who asks for ds=p wants ds=p2.",
+        "A caller that asks for ds=p does not mean ds=p2.",
         _more_by_prefix,
     ),
     Difference(

@@ -154,7 +154,7 @@ OBJECTS: tuple[Difference, ...] = (
         "null names of roles and principals",
         "create_role drop_role grant_role revoke_role list_roles grant_privileges revoke_privileges"
         " get_principals_in_role get_role_grants_for_principal grant_revoke_role grant_revoke_privileges",
-        "Nobody by the name null is granted, asked for or removed, and it counts as success.",
+        "The call has no effect for the name null, and counts as success.",
         "MetaException that says what must not be null.",
         "A change that is lost must not look done.",
         _null_name_refused,

@@ -242,7 +242,7 @@ TRANSACTIONS: tuple[Difference, ...] = (
         "blockedByExtId and blockedByIntId are set by some answers only, and name any lock in the way. A heartbeat of "
         "a transaction's lock leaves a time of its own.",
         "Every waiting lock names the earliest one in its way. The heartbeat of a transaction is that of its locks.",
-        "Whoever waits wants to know for whom; a lock lives as long as its transaction.",
+        "A waiting client needs to know what blocks it; a lock lives as long as its transaction.",
         only_at(lambda place, theirs, ours: _blocker(place, theirs, ours) or _heartbeat_of_transaction(place, ours)),
     ),
     Difference(
@@ -348,7 +348,7 @@ TRANSACTIONS: tuple[Difference, ...] = (
         "show_compact",
         "Requests for a table or partition that is dropped stay in the queue, unless it is transactional.",
         "They go with it.",
-        "Nobody could carry them out.",
+        "They could not be carried out.",
         _compactions_left,
     ),
     Difference(
