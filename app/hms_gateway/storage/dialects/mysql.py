@@ -25,12 +25,10 @@ _READ_ONLY: Final = frozenset({1290, 1792, 1836})
 _FULL: Final = frozenset({1021, 1114})
 _TOO_LONG: Final = 1406
 PACKET_TOO_LARGE: Final = 1153
-# A connection that was there is lost: by the server, by the network, by somebody who ended it.
+# An established connection is lost: ended by the server, the network or an administrator.
 _GONE: Final = frozenset({0, 1053, 1317, 1927, 2006, 2013, 2014, 2045, 2055, 4031})
 # There is none to be had: too many, the server does not listen, is starting or not ready, host refused.
-_UNREACHABLE: Final = frozenset(
-    {1040, 1047, 1129, 1130, 1152, 1158, 1159, 1160, 1161, 1184, 1203, 1226, 2002, 2003}
-)  # fmt: skip
+_UNREACHABLE: Final = frozenset({1040, 1047, 1129, 1130, 1152, 1158, 1159, 1160, 1161, 1184, 1203, 1226, 2002, 2003})
 
 
 class MysqlDialect(Dialect):

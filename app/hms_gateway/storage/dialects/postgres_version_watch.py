@@ -9,6 +9,7 @@ from typing import Final
 
 import psycopg
 from psycopg import pq
+from psycopg.adapt import Transformer
 from sqlalchemy import URL, Engine
 
 from hms_gateway.metastore.ports.store import EventId, StoreUnavailable
@@ -27,6 +28,7 @@ class PostgresVersionWatch:
         """`connection` commits by itself and belongs to the watch from now on. Raises StoreUnavailable."""
         self._connection = connection
         self._pgconn = connection.pgconn
+        self._loaders = Transformer(connection)
         # Kept, since libpq forgets the number of a socket it lost, and who waits for the socket has to name it to stop.
         self._socket = connection.fileno()
         with _unavailable():
@@ -51,11 +53,18 @@ class PostgresVersionWatch:
                 return None
             version: EventId | None = None
             while (result := self._pgconn.get_result()) is not None:
-                version = _version_in(result)
+                version = self._version_in(result)
             return version
 
     def close(self) -> None:
         self._connection.close()
+
+    def _version_in(self, result: pq.abc.PGresult) -> EventId:
+        self._loaders.set_pgresult(result)
+        row = self._loaders.load_row(0, list) if result.status == pq.ExecStatus.TUPLES_OK else None
+        if row is None:
+            raise StoreUnavailable("the database did not return its newest event")
+        return EventId(row[0])
 
 
 def open_watch(engine: Engine, url: URL) -> PostgresVersionWatch:
@@ -68,13 +77,6 @@ def open_watch(engine: Engine, url: URL) -> PostgresVersionWatch:
     except BaseException:
         connection.close()
         raise
-
-
-def _version_in(result: pq.abc.PGresult) -> EventId:
-    value = result.get_value(0, 0) if result.status == pq.ExecStatus.TUPLES_OK else None
-    if value is None:
-        raise StoreUnavailable("the database did not return its newest event")
-    return EventId(int(value))
 
 
 @contextmanager
