@@ -96,7 +96,7 @@ def recorder(walk: Walk) -> Callable[[FrameType, str, object], None]:
         station = STATIONS.get(frame.f_code) if event == "call" else None
         if event == "c_call" and getattr(called, "__name__", "") == "execute":
             # The dialect itself begins the transaction.
-            station = None if "/dialects/" in frame.f_back.f_code.co_filename else "SQL"
+            station = None if "/storage/dialects/" in frame.f_back.f_code.co_filename else "SQL"
         if station is not None:
             add_stack(walk, frame, station)
 
