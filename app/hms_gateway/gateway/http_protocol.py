@@ -14,6 +14,7 @@ if it had arrived just now.
 """
 
 import asyncio
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Protocol, cast
 from weakref import ReferenceType, ref
@@ -23,8 +24,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from hms_gateway.gateway.application import Gateway
-from hms_gateway.gateway.asgi_endpoint import ABORT, CLAIM, WRITE_WHOLE
+from hms_gateway.gateway.asgi_endpoint import ABORT, CLAIM, WRITE_WHOLE, AsgiEndpoint
 from hms_gateway.gateway.body_shares import UNCOUNTED_BYTES
 from hms_gateway.gateway.cors import BROWSER_HEADERS
 from hms_gateway.gateway.exchange import Answer, Exchange, Pending, Response
@@ -32,6 +32,7 @@ from hms_gateway.gateway.proxies import PROXY_CERTIFICATE
 from hms_gateway.gateway.request_body import Scope
 from hms_gateway.gateway.unread_replies import UNCOUNTED_BYTES as UNREAD_UNCOUNTED_BYTES
 from hms_gateway.gateway.unread_replies import PiecewiseTransport, UnreadReplies
+from hms_gateway.rpc.call import Dialect
 from hms_gateway.runtime.connections import Silence
 from hms_gateway.runtime.shares import Bound, Holder
 
@@ -50,16 +51,20 @@ class BoundedConfig(Config):
 
     def __init__(
         self,
-        gateway: Gateway,
+        app: Any,
         *,
+        asgi_endpoint: AsgiEndpoint,
+        dialect_of_url: Mapping[bytes, Dialect],
         header_seconds_max: float,
         drain_idle_seconds: float,
         unread_replies: UnreadReplies,
         body_bytes_max: int,
         **others: Any,
     ) -> None:
-        super().__init__(gateway, http=BoundedHttpProtocol, **others)
-        self.gateway = gateway
+        super().__init__(app, http=BoundedHttpProtocol, **others)
+        self.asgi_endpoint = asgi_endpoint
+        # The paths of the endpoint as they are in a request line.
+        self.dialect_of_url = dialect_of_url
         self.header_seconds_max = header_seconds_max
         self.drain_idle_seconds = drain_idle_seconds
         self.unread_replies = unread_replies
@@ -91,10 +96,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state)
         self._counting = counting
-        self._endpoint = config.gateway.endpoint
-        self._asgi_endpoint = config.gateway.asgi_endpoint
-        self._dialect_of_url = config.gateway.dialect_of_url
-        self._proxies = config.gateway.endpoint.proxies
+        self._asgi_endpoint = config.asgi_endpoint
+        self._dialect_of_url = config.dialect_of_url
+        self._endpoint = config.asgi_endpoint.endpoint
+        self._proxies = config.asgi_endpoint.endpoint.proxies
         self._header_timer: asyncio.TimerHandle | None = None
         self._has_proxy_certificate = False
         self._header_bytes = 0

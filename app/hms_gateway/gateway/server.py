@@ -75,6 +75,8 @@ class Server(uvicorn.Server):
             ssl_context_factory=None if options.tls is None else lambda *_: options.tls,
             header_seconds_max=options.header_seconds_max,
             drain_idle_seconds=options.drain_idle_seconds,
+            asgi_endpoint=gateway.asgi_endpoint,
+            dialect_of_url=gateway.dialect_of_url,
             unread_replies=self.unread_replies,
             body_bytes_max=limits.body_bytes_max,
         )
