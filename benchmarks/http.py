@@ -24,7 +24,7 @@ from hms_gateway.composition.demo import load_demo
 from hms_gateway.composition.main import build, build_metastore
 from hms_gateway.gateway import ensure_first_user, run
 from hms_gateway.gateway.assembly import served_certificate
-from hms_gateway.gateway.metrics import Metrics
+from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.runtime.settings import Settings, load_settings
 
 PATH = "/gateway/default/hmshttpthrift/api/hms"

@@ -22,8 +22,8 @@ from benchmarks.http import Serving
 from benchmarks.noise import LONG_LIST, SCENARIOS, SMALL_CALL, ask, connected
 from benchmarks.report import print_table
 from benchmarks.server import fill
-from hms_gateway.gateway.tls import CERTIFICATE_NAME, KEY_NAME, server_context
-from hms_gateway.gateway.users import add_user
+from hms_gateway.gateway.auth.users import add_user
+from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME, KEY_NAME, server_context
 from tests.support.server import PASSWORD, USER, GatewayServer
 
 ADDRESS = "127.0.0.2"

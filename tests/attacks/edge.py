@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hms_gateway.gateway.assembly import build_authenticator, build_proxies
-from hms_gateway.gateway.users import add_user
+from hms_gateway.gateway.auth.users import add_user
 from hms_gateway.runtime.settings import load_settings
 from tests.gateway.serving import CALL, DATABASES, CannedProcessor, FakeCache, Running, post, read_response, running
 

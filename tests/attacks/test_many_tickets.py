@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from hms_gateway.gateway.identity import RequestHead
-from hms_gateway.gateway.refusals import Refused
-from hms_gateway.gateway.tickets import TicketAuthenticator
+from hms_gateway.gateway.admission.identity import RequestHead
+from hms_gateway.gateway.admission.refusals import Refused
+from hms_gateway.gateway.auth.tickets import TicketAuthenticator
 from hms_gateway.runtime.kerberos import Accepted
 from hms_gateway.runtime.limits import Limits
 from tests.gateway.serving import Anybody

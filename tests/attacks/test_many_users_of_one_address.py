@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from hms_gateway.gateway.identity import Identity
-from hms_gateway.gateway.proxies import Proxies
+from hms_gateway.gateway.admission.identity import Identity
+from hms_gateway.gateway.admission.proxies import Proxies
 from hms_gateway.rpc.call import Waiting
 from hms_gateway.runtime.limits import Limits
 from tests.gateway.serving import CALL, DATABASES, CannedProcessor, Running, post, read_response, running, until

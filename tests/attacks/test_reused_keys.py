@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hms_gateway.gateway.users import add_user
+from hms_gateway.gateway.auth.users import add_user
 from hms_gateway.structs import CommitTxnRequest, Database, OpenTxnRequest
 from hms_gateway.wire import Codec
 from tests.bridge.thrift_bytes import CODECS, call

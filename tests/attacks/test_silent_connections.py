@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hms_gateway.gateway.tls import ensure_certificate, server_context
+from hms_gateway.gateway.certificates.tls import ensure_certificate, server_context
 from hms_gateway.runtime.limits import Limits
 from tests.gateway.serving import ANSWER, CALL, CannedProcessor, post, read_response, running, until
 from tests.support.server import GatewayServer

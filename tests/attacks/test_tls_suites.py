@@ -20,7 +20,7 @@ WITHOUT_AEAD = (
 
 @pytest.fixture(scope="module", params=[False, True], ids=["EC", "RSA"])
 def server(request, tmp_path_factory):
-    from hms_gateway.gateway.tls import server_context
+    from hms_gateway.gateway.certificates.tls import server_context
 
     folder = tmp_path_factory.mktemp("suites")
     write_certificate(folder / "certificate", folder / "key", is_rsa=request.param)

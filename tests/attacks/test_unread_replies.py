@@ -6,7 +6,7 @@ import ssl
 
 import pytest
 
-from hms_gateway.gateway.tls import ensure_certificate, server_context
+from hms_gateway.gateway.certificates.tls import ensure_certificate, server_context
 from hms_gateway.runtime.limits import Limits
 from tests.gateway.serving import (
     CALL,

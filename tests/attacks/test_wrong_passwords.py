@@ -5,15 +5,15 @@ import threading
 
 import pytest
 
+from hms_gateway.gateway.admission.identity import RequestHead
+from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.gateway.assembly import build_authenticator
-from hms_gateway.gateway.authentication import BasicAuthenticator
-from hms_gateway.gateway.identity import RequestHead
-from hms_gateway.gateway.refusals import Refused
-from hms_gateway.gateway.user_file import UserFile
-from hms_gateway.gateway.users import add_user
+from hms_gateway.gateway.auth.authentication import BasicAuthenticator
+from hms_gateway.gateway.auth.user_file import UserFile
+from hms_gateway.gateway.auth.users import add_user
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
-from tests.gateway.test_authentication import Bench, basic
+from tests.gateway.auth.test_authentication import Bench, basic
 
 NAT, ELSEWHERE = "192.0.2.1", "198.51.100.7"
 

@@ -7,7 +7,7 @@ from click.testing import CliRunner, Result
 
 from hms_gateway.cli.application import application
 from hms_gateway.client.metastore_client import MetastoreClient
-from hms_gateway.gateway.users import add_user
+from hms_gateway.gateway.auth.users import add_user
 from tests.support.server import PASSWORD, USER, GatewayServer
 
 OTHER_USER = "ann"

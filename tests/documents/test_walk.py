@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from hms_gateway.composition.main import build
 from hms_gateway.gateway.assembly import server_options
+from hms_gateway.gateway.auth.users import hash_password
 from hms_gateway.gateway.server import Server
-from hms_gateway.gateway.users import hash_password
 from hms_gateway.runtime.settings import load_settings
 from tests.gateway.serving import post, read_response
 

@@ -15,16 +15,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from hms_gateway.gateway.access_log import AccessLog
+from hms_gateway.gateway.admission.body_shares import BodyShares
+from hms_gateway.gateway.admission.cors import CrossOrigin
+from hms_gateway.gateway.admission.identity import Identity
+from hms_gateway.gateway.admission.proxies import Proxies
 from hms_gateway.gateway.application import Gateway
-from hms_gateway.gateway.asgi_endpoint import AsgiEndpoint
-from hms_gateway.gateway.body_shares import BodyShares
-from hms_gateway.gateway.cors import CrossOrigin
-from hms_gateway.gateway.endpoint import Endpoint
-from hms_gateway.gateway.identity import Identity
-from hms_gateway.gateway.metrics import Metrics
+from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint
+from hms_gateway.gateway.http.endpoint import Endpoint
+from hms_gateway.gateway.observability.access_log import AccessLog
+from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.open_files import bounded_connections
-from hms_gateway.gateway.proxies import Proxies
 from hms_gateway.gateway.server import Server, ServerOptions
 from hms_gateway.rpc.processor import Reply
 from hms_gateway.runtime.limits import Limits

@@ -27,7 +27,7 @@ def test_what_hashing_passwords_takes_is_given_back() -> None:
     (more,) = said_by("""
 from concurrent.futures import ThreadPoolExecutor
 from hms_gateway.gateway.memory import keep_little_free_memory, return_free_memory
-from hms_gateway.gateway.users import hash_password
+from hms_gateway.gateway.auth.users import hash_password
 hash_password('as a first start does')
 keep_little_free_memory()
 return_free_memory()

@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from hms_gateway.gateway.application import Gateway
+from hms_gateway.gateway.certificates.tls import ensure_certificate, server_context
 from hms_gateway.gateway.server import Server, ServerOptions
-from hms_gateway.gateway.tls import ensure_certificate, server_context
 from hms_gateway.runtime.limits import Limits
 from tests.gateway.serving import (
     ANSWER,

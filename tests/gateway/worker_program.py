@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hms_gateway.gateway.application import Gateway
 from hms_gateway.gateway.assembly import build_gateway
-from hms_gateway.gateway.metrics import Metrics
+from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.running import run
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.logging import configure_logging

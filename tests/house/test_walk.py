@@ -10,14 +10,14 @@ from hms_gateway.cache import ReplyCache
 from hms_gateway.composition.demo import load_demo
 from hms_gateway.composition.main import build, build_metastore
 from hms_gateway.gateway import Server, ServerOptions, ensure_first_user
-from hms_gateway.gateway.access_log import AccessLog
-from hms_gateway.gateway.authentication import VerifiedHeaders
-from hms_gateway.gateway.http_protocol import BoundedHttpProtocol
-from hms_gateway.gateway.worker_threads import WorkerThreads
+from hms_gateway.gateway.auth.authentication import VerifiedHeaders
+from hms_gateway.gateway.calls.worker_threads import WorkerThreads
+from hms_gateway.gateway.http.http_protocol import BoundedHttpProtocol
+from hms_gateway.gateway.observability.access_log import AccessLog
 from hms_gateway.runtime.settings import load_settings
 from hms_gateway.wire.tjson_codec import TJsonCodec
+from tests.gateway.http.test_http_protocol import MemoryTransport, Uncounted
 from tests.gateway.serving import PATIENCE_SECONDS, post
-from tests.gateway.test_http_protocol import MemoryTransport, Uncounted
 
 PACKAGE = "/app/hms_gateway/"
 # From the bytes of the request to its SQL and back to the bytes of the response. Lower them when the walk gets shorter.

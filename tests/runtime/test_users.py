@@ -15,7 +15,7 @@ USERS = {
         "storage.writing.thread_writer",
         "storage.writing.store",
         "storage.writing.jobs",
-        "gateway.dispatcher",
+        "gateway.calls.dispatcher",
     },
     "call_keys": {
         "rpc.repeatable",

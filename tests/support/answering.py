@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from hms_gateway.gateway.tls import ensure_certificate, server_context
+from hms_gateway.gateway.certificates.tls import ensure_certificate, server_context
 
 # From the request's body and headers to status and body of the answer.
 Answer = Callable[[bytes, dict[str, str]], tuple[int, bytes]]

@@ -10,10 +10,10 @@ from hms_gateway.cache import ReplyCache
 from hms_gateway.files import Directories, FilePolicy, Protected, RootRefused, check_roots, program_folders
 from hms_gateway.gateway.application import Gateway, SecondaryListener
 from hms_gateway.gateway.assembly import EdgeComponents, build_gateway, served_certificate
+from hms_gateway.gateway.certificates.served_certificate import LOOK_EVERY_SECONDS
+from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME, KEY_NAME
 from hms_gateway.gateway.memory import return_free_memory
-from hms_gateway.gateway.metrics import Metrics
-from hms_gateway.gateway.served_certificate import LOOK_EVERY_SECONDS
-from hms_gateway.gateway.tls import CERTIFICATE_NAME, KEY_NAME
+from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.handlers.bounded_texts import BoundedTexts
 from hms_gateway.handlers.catalogs import Catalogs
 from hms_gateway.handlers.column_statistics import ColumnStatisticsMethods

@@ -10,11 +10,11 @@ from hms_gateway.bridge.server.server import BridgeServer
 from hms_gateway.bridge.server.serving import ServerOptions
 from hms_gateway.bridge.thrift.errors import BridgeError, CallFailed, NotTried
 from hms_gateway.bridge.thrift.session import Session
-from hms_gateway.gateway.access_log import AccessRecord
+from hms_gateway.gateway.admission.identity import Authenticator, RequestHead
+from hms_gateway.gateway.admission.refusals import NOT_TRIED, ClientGone, Refusals, Refused
 from hms_gateway.gateway.application import SecondaryListenerFailed
 from hms_gateway.gateway.assembly import EdgeComponents
-from hms_gateway.gateway.identity import Authenticator, RequestHead
-from hms_gateway.gateway.refusals import NOT_TRIED, ClientGone, Refusals, Refused
+from hms_gateway.gateway.observability.access_log import AccessRecord
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.rpc.errors import Unavailable
 from hms_gateway.runtime.limits import Limits

@@ -1,16 +1,16 @@
 """The edge: HTTP, TLS, authentication, metrics and the access log around `rpc.Processor`."""
 
+from hms_gateway.gateway.admission.identity import Authenticator, Identity, RequestHead
+from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.gateway.application import Gateway
 from hms_gateway.gateway.assembly import build_authenticator, build_gateway, ensure_first_user
-from hms_gateway.gateway.authentication import BasicAuthenticator
-from hms_gateway.gateway.endpoint import Endpoint
-from hms_gateway.gateway.identity import Authenticator, Identity, RequestHead
-from hms_gateway.gateway.metrics import Metrics
-from hms_gateway.gateway.refusals import Refused
+from hms_gateway.gateway.auth.authentication import BasicAuthenticator
+from hms_gateway.gateway.auth.users import UserFileError
+from hms_gateway.gateway.certificates.tls import CertificateError, certificate_fingerprint
+from hms_gateway.gateway.http.endpoint import Endpoint
+from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.running import WorkerFailed, run
 from hms_gateway.gateway.server import Server, ServerOptions
-from hms_gateway.gateway.tls import CertificateError, certificate_fingerprint
-from hms_gateway.gateway.users import UserFileError
 
 __all__ = [
     "Authenticator",

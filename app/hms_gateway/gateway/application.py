@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from hms_gateway.gateway.asgi_endpoint import AsgiEndpoint
-from hms_gateway.gateway.header_rules import check_headers
-from hms_gateway.gateway.identity import RequestHead
-from hms_gateway.gateway.metrics import Metrics
-from hms_gateway.gateway.refusals import Refused
-from hms_gateway.gateway.request_body import Receive, Scope, Send
-from hms_gateway.gateway.served_certificate import ServedCertificate
+from hms_gateway.gateway.admission.header_rules import check_headers
+from hms_gateway.gateway.admission.identity import RequestHead
+from hms_gateway.gateway.admission.refusals import Refused
+from hms_gateway.gateway.certificates.served_certificate import ServedCertificate
+from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint
+from hms_gateway.gateway.http.request_body import Receive, Scope, Send
+from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.runtime.connections import Connections
 

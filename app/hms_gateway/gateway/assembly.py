@@ -7,25 +7,25 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from hms_gateway.cache import ReplyCache
-from hms_gateway.gateway.access_log import AccessLog
+from hms_gateway.gateway.admission.body_shares import BodyShares
+from hms_gateway.gateway.admission.cors import CrossOrigin
+from hms_gateway.gateway.admission.identity import Authenticator
+from hms_gateway.gateway.admission.proxies import Networks, Proxies
 from hms_gateway.gateway.application import Gateway, SecondaryListener
-from hms_gateway.gateway.asgi_endpoint import AsgiEndpoint
-from hms_gateway.gateway.authentication import ACCEPTED, BasicAuthenticator
-from hms_gateway.gateway.body_shares import BodyShares
-from hms_gateway.gateway.cors import CrossOrigin
-from hms_gateway.gateway.dispatcher import Dispatcher
-from hms_gateway.gateway.endpoint import Endpoint
-from hms_gateway.gateway.identity import Authenticator
-from hms_gateway.gateway.metrics import Metrics
+from hms_gateway.gateway.auth.authentication import ACCEPTED, BasicAuthenticator
+from hms_gateway.gateway.auth.tickets import TicketAuthenticator
+from hms_gateway.gateway.auth.trusted_proxy import ImpersonationRule, TrustedProxyAuthenticator, UserSource
+from hms_gateway.gateway.auth.user_file import UserFile
+from hms_gateway.gateway.auth.users import UserFileError, add_user
+from hms_gateway.gateway.calls.dispatcher import Dispatcher
+from hms_gateway.gateway.certificates.served_certificate import ServedCertificate
+from hms_gateway.gateway.certificates.tls import CertificateFiles, ensure_certificate
+from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint
+from hms_gateway.gateway.http.endpoint import Endpoint
+from hms_gateway.gateway.observability.access_log import AccessLog
+from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.open_files import bounded_connections
-from hms_gateway.gateway.proxies import Networks, Proxies
-from hms_gateway.gateway.served_certificate import ServedCertificate
 from hms_gateway.gateway.server import ServerOptions
-from hms_gateway.gateway.tickets import TicketAuthenticator
-from hms_gateway.gateway.tls import CertificateFiles, ensure_certificate
-from hms_gateway.gateway.trusted_proxy import ImpersonationRule, TrustedProxyAuthenticator, UserSource
-from hms_gateway.gateway.user_file import UserFile
-from hms_gateway.gateway.users import UserFileError, add_user
 from hms_gateway.rpc.processor import MessageProcessor
 from hms_gateway.rpc.releases import Releases
 from hms_gateway.runtime.clock import SystemClock

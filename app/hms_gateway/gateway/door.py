@@ -15,8 +15,8 @@ from functools import partial
 
 import structlog
 
-from hms_gateway.gateway.http_protocol import TOO_MANY, BoundedHttpProtocol
-from hms_gateway.gateway.refusals import Refusals
+from hms_gateway.gateway.admission.refusals import Refusals
+from hms_gateway.gateway.http.http_protocol import TOO_MANY, BoundedHttpProtocol
 from hms_gateway.runtime.addresses import share_of
 from hms_gateway.runtime.connections import Connections, Silence
 from hms_gateway.runtime.limits import Limits

@@ -5,8 +5,8 @@ import resource
 
 import structlog
 
-from hms_gateway.gateway.metrics import Metrics
-from hms_gateway.gateway.refusals import Refusals
+from hms_gateway.gateway.admission.refusals import Refusals
+from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.runtime.connections import Connections
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Holder, bound_of

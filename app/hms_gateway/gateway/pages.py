@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from hms_gateway.gateway.metrics import CONTENT_TYPE, Metrics
+from hms_gateway.gateway.observability.metrics import CONTENT_TYPE, Metrics
 
 READY_SECONDS_MAX = 5.0
 
@@ -42,7 +42,7 @@ def pages(
 
     async def metrics_page(_request: Request) -> Response:
         # Only here, since a server whose metrics are not read needs no library for them.
-        from hms_gateway.gateway.metrics_text import metrics_text
+        from hms_gateway.gateway.observability.metrics_text import metrics_text
 
         return Response(metrics_text(metrics), headers={"content-type": CONTENT_TYPE.decode()})
 

@@ -15,12 +15,12 @@ import msgspec
 import structlog
 import uvicorn
 
+from hms_gateway.gateway.admission.refusals import Refusals
+from hms_gateway.gateway.admission.unread_replies import UnreadReplies
 from hms_gateway.gateway.application import Gateway
 from hms_gateway.gateway.door import Arrival, Door
-from hms_gateway.gateway.http_protocol import BoundedConfig, BoundedHttpProtocol
+from hms_gateway.gateway.http.http_protocol import BoundedConfig, BoundedHttpProtocol
 from hms_gateway.gateway.memory import keep_little_free_memory, return_free_memory
-from hms_gateway.gateway.refusals import Refusals
-from hms_gateway.gateway.unread_replies import UnreadReplies
 from hms_gateway.runtime.limits import Limits
 
 # A collection of young objects every 700 allocations would cost more than it frees: calls leave few cycles behind.

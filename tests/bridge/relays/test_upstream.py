@@ -6,7 +6,7 @@ import ssl
 import pytest
 
 from hms_gateway.bridge.relays.upstream import client_tls
-from hms_gateway.gateway.tls import server_context
+from hms_gateway.gateway.certificates.tls import server_context
 from tests.support.certificates import write_certificate
 
 

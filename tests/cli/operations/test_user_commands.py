@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from hms_gateway.cli.application import application
-from hms_gateway.gateway.users import verify_user
+from hms_gateway.gateway.auth.users import verify_user
 
 runner = CliRunner()
 

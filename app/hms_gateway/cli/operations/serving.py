@@ -15,9 +15,9 @@ from hms_gateway.composition.main import build, build_metastore, database_url, f
 from hms_gateway.files import Protected, RootRefused, check_roots
 from hms_gateway.gateway.application import SecondaryListenerFailed
 from hms_gateway.gateway.assembly import FIRST_USER, certificate_files, ensure_first_user, given_password
+from hms_gateway.gateway.auth.users import UserFileError, verify_user
+from hms_gateway.gateway.certificates.tls import CertificateError
 from hms_gateway.gateway.running import WorkerFailed, run
-from hms_gateway.gateway.tls import CertificateError
-from hms_gateway.gateway.users import UserFileError, verify_user
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.data_folder import is_open_to_all, make_data_folder

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from hms_gateway.composition.main import database_url
 from hms_gateway.gateway.assembly import service_keys
-from hms_gateway.gateway.tls import CERTIFICATE_NAME, CertificateError, server_context
-from hms_gateway.gateway.users import UserFileError, read_users
+from hms_gateway.gateway.auth.users import UserFileError, read_users
+from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME, CertificateError, server_context
 from hms_gateway.runtime.kerberos import KerberosError
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.storage.dialects.integrity import IntegrityCheck, sqlite_file

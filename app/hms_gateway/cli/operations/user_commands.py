@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from hms_gateway.cli.terminal.output import fail, out
-from hms_gateway.gateway.users import UserFileError, add_user, list_users, remove_user
+from hms_gateway.gateway.auth.users import UserFileError, add_user, list_users, remove_user
 
 
 def new_password(name: str, *, from_stdin: bool) -> str:

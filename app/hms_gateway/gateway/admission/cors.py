@@ -1,0 +1,94 @@
+"""Which web pages may call: requests of others are refused before anything is decoded, those of allowed origins get the
+headers that let a page read the answer (clients §7.2).
+
+Browsers add remembered passwords and tickets to requests of any page, and send a POST of plain text without asking
+first. So it is not enough that other pages cannot read the answer.
+"""
+
+from collections.abc import Sequence
+
+from hms_gateway.gateway.admission.identity import HeaderList, RequestHead
+from hms_gateway.gateway.admission.refusals import Refused
+
+ALLOWED_METHODS = b"POST, OPTIONS"
+ALLOWED_HEADERS = (
+    b"authorization, content-type, accept, content-encoding, x-request-id, idempotency-key, x-hms-lease-id"
+)
+EXPOSED_HEADERS = b"x-request-id"
+PREFLIGHT_SECONDS = b"86400"
+ANY_PORT = ":*"
+
+ORIGIN = b"origin"
+FETCH_SITE = b"sec-fetch-site"
+# Only browsers send these.
+BROWSER_HEADERS = frozenset({ORIGIN, FETCH_SITE})
+
+
+class CrossOrigin:
+    """`origins` are those of the setting cors_origins: `scheme://host:port`, a port may be `*`; "*" is any."""
+
+    def __init__(self, origins: Sequence[str]) -> None:
+        self._allows_any = "*" in origins
+        named = [origin.lower().encode() for origin in origins]
+        self._origins = frozenset(named)
+        self._any_port = frozenset(origin[: -len(ANY_PORT)] for origin in named if origin.endswith(ANY_PORT.encode()))
+
+    def check(self, head: RequestHead, scheme: str) -> None:
+        """Raises Refused (403) for a page that may not call. Requests of other programs always pass."""
+        if head.headers.keys().isdisjoint(BROWSER_HEADERS):
+            return
+        origins, sites = head.values(ORIGIN), head.values(FETCH_SITE)
+        if len(origins) > 1 or len(sites) > 1:
+            raise _refused("more than one Origin or Sec-Fetch-Site")
+        site = sites[0] if sites else None
+        if not origins:
+            if site not in (b"same-origin", b"none"):
+                raise _refused("no Origin")
+        elif not (self._is_allowed(origins[0]) or _is_own(origins[0], site, scheme, head.headers.get(b"host", b""))):
+            raise _refused(f"the origin {origins[0][:256].decode('ascii', 'replace')!r}")
+
+    def reply_headers(self, origin: bytes) -> HeaderList:
+        """For the reply to a request that named its origin."""
+        allowed = self._permission(origin)
+        return (*allowed, (b"access-control-expose-headers", EXPOSED_HEADERS)) if allowed else ()
+
+    def preflight_headers(self, origin: bytes | None) -> HeaderList:
+        """For OPTIONS, which browsers send without credentials."""
+        allowed = self._permission(origin) if origin is not None else ()
+        if not allowed:
+            return ()
+        return (
+            *allowed,
+            (b"access-control-allow-methods", ALLOWED_METHODS),
+            (b"access-control-allow-headers", ALLOWED_HEADERS),
+            (b"access-control-max-age", PREFLIGHT_SECONDS),
+        )
+
+    def _permission(self, origin: bytes) -> HeaderList:
+        if self._allows_any:
+            return ((b"access-control-allow-origin", b"*"),)
+        if self._is_allowed(origin):
+            return ((b"access-control-allow-origin", origin), (b"vary", b"origin"))
+        return ()
+
+    def _is_allowed(self, origin: bytes) -> bool:
+        if self._allows_any or origin in self._origins or origin in self._any_port:
+            return True
+        host, _, port = origin.rpartition(b":")
+        return port.isdigit() and host in self._any_port
+
+
+def _is_own(origin: bytes, site: bytes | None, scheme: str, host: bytes) -> bool:
+    """Whether a page of the gateway's own address calls.
+
+    A browser that says so is believed about the scheme: a proxy may end TLS before the gateway.
+    """
+    origin_scheme, separator, origin_host = origin.partition(b"://")
+    if not separator or origin_host != host.lower():
+        return False
+    return site == b"same-origin" or (site is None and origin_scheme == scheme.encode())
+
+
+def _refused(problem: str) -> Refused:
+    text = f"Web pages of other origins may not call ({problem}); the setting cors_origins names those that may"
+    return Refused(403, text, reason="cross_site", beginning=b"")

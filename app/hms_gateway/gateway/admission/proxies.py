@@ -1,0 +1,183 @@
+"""Which peers are proxies, what proves them, and the address of the client behind them.
+
+Two kinds: a trusted proxy names the user of a request (`trusted_proxy`); a forwarding proxy passes Authorization on and
+is asked for nothing but the client's address. What any other peer says about addresses is not looked at.
+"""
+
+import hmac
+from asyncio import BaseTransport
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from ipaddress import IPv6Address, ip_address, ip_network
+from typing import Any, Final
+
+from hms_gateway.gateway.admission.identity import HeaderList, ProxyTrust, RequestHead
+from hms_gateway.runtime.addresses import share_of
+
+# In the scope of a request whose connection has the certificate that trusted proxies need.
+PROXY_CERTIFICATE: Final = "hms_gateway.proxy_certificate"
+
+X_FORWARDED_FOR = b"x-forwarded-for"
+# Of a long list of hops only the end is read: the proxies nearest to the gateway wrote it.
+FORWARDED_BYTES_MAX = 1_024
+NODE_CHARACTERS_MAX = 64
+
+
+class Networks:
+    """Whether an address lies in one of some networks; answers are remembered by address."""
+
+    def __init__(self, networks: Sequence[str]) -> None:
+        self._networks = [ip_network(network, strict=False) for network in networks]
+        self.contain = lru_cache(maxsize=4096)(self._contain)
+
+    def __bool__(self) -> bool:
+        return bool(self._networks)
+
+    def _contain(self, address: str) -> bool:
+        # A peer of this link is written with the name of the interface.
+        normal = normal_address(address.partition("%")[0])
+        return bool(normal) and any(ip_address(normal) in network for network in self._networks)
+
+
+class Proxies:
+    """Makes the head of every request. Without any proxy that is all it does.
+
+    `secret` is the value of the header `secret_header` that a trusted proxy has to send beside its address, and
+    `certificate_names` are those of which its client certificate has to have one; empty is any certificate that TLS has
+    verified. `forwarded_header` is the one header that is read for the client's address.
+    """
+
+    def __init__(
+        self,
+        trusted: Sequence[str] = (),
+        forwarding: Sequence[str] = (),
+        *,
+        secret: str | None = None,
+        secret_header: str = "x-proxy-secret",
+        certificate_names: Sequence[str] | None = None,
+        forwarded_header: str = "x-forwarded-for",
+    ) -> None:
+        self._trusted = Networks(trusted)
+        self._all = Networks([*trusted, *forwarding])
+        self._forwarding = Networks(forwarding)
+        self._has_any = bool(self._all)
+        self._secret = None if secret is None else secret.encode()
+        self._secret_header = secret_header.lower().encode()
+        self._certificate_names = None if certificate_names is None else {name.lower() for name in certificate_names}
+        self._forwarded_header = forwarded_header.lower().encode()
+        self._client_behind = lru_cache(maxsize=1024)(self._client_of)
+
+    def share_of(self, address: str) -> str | None:
+        """Whose share of an address a request from there uses; None for a proxy, since many call from its address.
+
+        A client's address that a proxy named is never a proxy's.
+        """
+        return None if self._has_any and self._all.contain(address) else share_of(address)
+
+    def has_certificate(self, transport: BaseTransport) -> bool:
+        """Whether the other end of a new connection has shown the certificate that trusted proxies need."""
+        if self._certificate_names is None:
+            return False
+        certificate = transport.get_extra_info("peercert")
+        if not certificate:
+            return False
+        return not self._certificate_names or not self._certificate_names.isdisjoint(_names(certificate))
+
+    def head(
+        self,
+        headers: dict[bytes, bytes],
+        header_list: HeaderList,
+        query: bytes,
+        peer: str,
+        has_certificate: bool = False,
+    ) -> RequestHead:
+        """Runs for every request."""
+        if not self._has_any or not self._all.contain(peer):
+            return RequestHead(headers, header_list, query, peer)
+        trust = self._trust(header_list, peer, has_certificate)
+        if trust is not ProxyTrust.TRUSTED and not self._forwarding.contain(peer):
+            return RequestHead(headers, header_list, query, peer, "", trust)
+        return RequestHead(headers, header_list, query, peer, self._forwarded_address(header_list), trust)
+
+    def _trust(self, header_list: HeaderList, peer: str, has_certificate: bool) -> ProxyTrust:
+        if not self._trusted.contain(peer):
+            return ProxyTrust.NONE
+        if self._certificate_names is not None and not has_certificate:
+            return ProxyTrust.UNPROVEN
+        if self._secret is None:
+            return ProxyTrust.TRUSTED
+        given = [value for name, value in header_list if name == self._secret_header]
+        is_right = len(given) == 1 and hmac.compare_digest(given[0], self._secret)
+        return ProxyTrust.TRUSTED if is_right else ProxyTrust.UNPROVEN
+
+    def _forwarded_address(self, header_list: HeaderList) -> str:
+        values = [value for name, value in header_list if name == self._forwarded_header]
+        return self._client_behind(b",".join(values)[-FORWARDED_BYTES_MAX - 1 :]) if values else ""
+
+    def _client_of(self, hops: bytes) -> str:
+        """The right-most hop that is not a proxy of ours; "" where the list ends or cannot be read before.
+
+        Every proxy adds at the right, so what is left of that hop was written by the client, whatever it says.
+        """
+        is_cut = len(hops) > FORWARDED_BYTES_MAX
+        nodes = hops.decode("latin-1").split(",")[is_cut:]
+        for node in reversed(nodes):
+            address = node_address(node) if self._forwarded_header == X_FORWARDED_FOR else element_address(node)
+            if not address:
+                return ""
+            if not self._all.contain(address):
+                return address
+        return ""
+
+
+def _names(certificate: Mapping[str, Any]) -> Iterator[str]:
+    """The host names of a certificate, as Python's ssl describes it; the common name of one without alternative names.
+
+    Beside alternative names it does not count (RFC 6125, 6.4.4): an authority need not check it there.
+    """
+    alternatives = certificate.get("subjectAltName", ())
+    if alternatives:
+        yield from (name.lower() for kind, name in alternatives if kind == "DNS")
+        return
+    for parts in certificate.get("subject", ()):
+        yield from (value.lower() for kind, value in parts if kind == "commonName")
+
+
+def element_address(element: str) -> str:
+    """The address of `for=` in one element of the header Forwarded (RFC 7239); "" when there is not exactly one."""
+    pairs = [pair.strip().partition("=") for pair in element.split(";")]
+    nodes = [node for name, _, node in pairs if name.lower() == "for"]
+    return node_address(nodes[0]) if len(nodes) == 1 else ""
+
+
+def node_address(node: str) -> str:
+    """The address of `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]:80`, quoted or not; "" for others."""
+    node = node.strip()
+    if len(node) > NODE_CHARACTERS_MAX:
+        return ""
+    if len(node) >= 2 and node[0] == node[-1] == '"':
+        node = node[1:-1]
+    if node.startswith("["):
+        host, bracket, port = node[1:].partition("]")
+        return normal_address(host) if bracket and ":" in host and _is_port(port) else ""
+    if node.count(":") == 1:
+        host, _, port = node.partition(":")
+        return normal_address(host) if _is_port(f":{port}") else ""
+    return normal_address(node)
+
+
+def normal_address(text: str) -> str:
+    """The one spelling of an address, IPv4 where IPv6 only wraps it; "" for what is not an address."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return ""
+    if isinstance(address, IPv6Address):
+        if address.scope_id is not None:
+            return ""
+        address = address.ipv4_mapped or address
+    return str(address)
+
+
+def _is_port(text: str) -> bool:
+    return not text or (text[0] == ":" and text[1:].isascii() and text[1:].isdigit() and len(text) <= 6)

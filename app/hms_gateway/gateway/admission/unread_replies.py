@@ -1,0 +1,144 @@
+"""Replies that wait in memory because their clients do not read them: shared out, and cut off where nothing moves.
+
+Only what the transport could not hand to the system is counted, when its buffer is above UNCOUNTED_BYTES; a reply that
+is read at once never comes here.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+from hms_gateway.gateway.admission.refusals import Refusals
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.shares import Bound, Holder, Shares, bound_of
+
+UNCOUNTED_BYTES = 64 * 1024
+PIECE_BYTES = 256 * 1024
+
+
+class Transport(Protocol):
+    """The transport of a connection."""
+
+    def get_write_buffer_size(self) -> int: ...
+
+    def abort(self) -> None: ...
+
+
+class PiecewiseTransport:
+    """Writes what is long in pieces to a transport of TLS.
+
+    That hands each write on as a whole to the transport below it, where what waits is not seen; when that one has
+    enough, the next writes wait where they are. `has_written` is called after the last piece.
+    """
+
+    def __init__(self, transport: asyncio.Transport, has_written: Callable[[], None]) -> None:
+        self._transport = transport
+        self._has_written = has_written
+        # Called for each request, where `__getattr__` would take a microsecond.
+        self.is_closing = transport.is_closing
+
+    def write(self, data: bytes) -> None:
+        if len(data) <= PIECE_BYTES:
+            self._transport.write(data)
+            return
+        whole = memoryview(data)
+        for begin in range(0, len(whole), PIECE_BYTES):
+            self._transport.write(whole[begin : begin + PIECE_BYTES])
+        self._has_written()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
+class _Unread(NamedTuple):
+    holder: Holder
+    counted: int
+    size: int
+    until: float
+
+
+class UnreadReplies:
+    """A connection is here from when its transport says that it takes no more until it does again, or is lost.
+
+    When too much waits, the connection goes on which nothing has moved for the longest: of the user or address in the
+    way, or of the user with most of all. Used from the event loop's thread.
+    """
+
+    def __init__(self, limits: Limits, refusals: Refusals, *, stall_seconds_max: float) -> None:
+        total = bound_of(limits, "unread_reply_bytes_max")
+        per_user = bound_of(limits, "unread_reply_bytes_per_user_max")
+        per_address = bound_of(limits, "unread_reply_bytes_per_address_max")
+        self._per_user = per_user
+        self._per_address = per_address
+        self._shares = Shares(total, per_user, per_address)
+        # A single reply fits into every share, however long it is.
+        self._counted_max = max(1, min(total.value * 3 // 4, per_user.value, per_address.value))
+        self._refusals = refusals
+        self._stall_seconds_max = stall_seconds_max
+        # In the order of `until`.
+        self._unread: dict[Transport, _Unread] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def bytes_counted(self) -> int:
+        return self._shares.taken
+
+    def paused(self, transport: Transport, holder: Holder) -> None:
+        """More was written than the client takes; also when yet more was."""
+        self.resumed(transport)
+        self._count(transport, holder)
+        self._start_timer()
+
+    def _count(self, transport: Transport, holder: Holder) -> None:
+        size = transport.get_write_buffer_size()
+        counted = min(size, self._counted_max)
+        if not counted:
+            return
+        while (bound := self._shares.take(counted, holder)) is not None:
+            self._cut(self._longest_waiting(bound, holder), bound.name)
+        until = asyncio.get_running_loop().time() + self._stall_seconds_max
+        self._unread[transport] = _Unread(holder, counted, size, until)
+
+    def resumed(self, transport: Transport) -> None:
+        """The client has taken most of it, or has gone; harmless where nothing was counted."""
+        unread = self._unread.pop(transport, None)
+        if unread is not None:
+            self._shares.give_back(unread.counted, unread.holder)
+
+    def _longest_waiting(self, bound: Bound, holder: Holder) -> Transport:
+        if bound.name == self._per_user.name:
+            return next(one for one, unread in self._unread.items() if unread.holder.user == holder.user)
+        if bound.name == self._per_address.name:
+            return next(one for one, unread in self._unread.items() if unread.holder.address == holder.address)
+        held: Counter[str | None] = Counter()
+        for unread in self._unread.values():
+            held[unread.holder.user] += unread.counted
+        user = held.most_common(1)[0][0]
+        return next(one for one, unread in self._unread.items() if unread.holder.user == user)
+
+    def _cut(self, transport: Transport, limit: str) -> None:
+        holder = self._unread[transport].holder
+        self._refusals.note(limit, user=holder.user or "", address=holder.address or "")
+        self.resumed(transport)
+        transport.abort()
+
+    def _start_timer(self) -> None:
+        if self._timer is None and self._unread:
+            loop = asyncio.get_running_loop()
+            first = next(iter(self._unread.values()))
+            self._timer = loop.call_later(max(0.0, first.until - loop.time()), self._cut_stalled)
+
+    def _cut_stalled(self) -> None:
+        """Cut off those of which nothing was taken; the first one has waited for the longest."""
+        self._timer = None
+        now = asyncio.get_running_loop().time()
+        for transport, unread in list(self._unread.items()):
+            if unread.until > now:
+                break
+            if transport.get_write_buffer_size() < unread.size:
+                self.resumed(transport)
+                self._count(transport, unread.holder)
+            else:
+                self._cut(transport, "write_stall_seconds_max")
+        self._start_timer()

@@ -1,0 +1,1 @@
+"""Passwords, Kerberos tickets, trusted proxies: who sends a request."""

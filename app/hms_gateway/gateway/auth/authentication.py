@@ -1,0 +1,276 @@
+"""Basic authentication against the password file, and the memory of headers that were verified.
+
+A hash takes 20 ms and more, so a header that was verified is remembered under a keyed hash of its bytes (0.6 µs): the
+password itself is never kept. Hashing runs in two threads, so that a flood of wrong passwords keeps no core busy.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+import msgspec
+
+from hms_gateway.gateway.admission.identity import HeaderList, Identity, RequestHead
+from hms_gateway.gateway.admission.refusals import Refused
+from hms_gateway.gateway.auth.attempts import FailedAttempts, Source
+from hms_gateway.gateway.auth.basic_credentials import BasicCredentials, read_basic, scheme_of
+from hms_gateway.gateway.auth.password_queue import UNKNOWN, Check, PasswordQueue
+from hms_gateway.gateway.auth.user_file import UserFile
+from hms_gateway.gateway.auth.users import Verifier, verify_password
+from hms_gateway.gateway.calls.niceness import be_nice
+from hms_gateway.runtime.addresses import share_of
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.shares import bound_of
+
+HASHES_AT_ONCE = 2
+REMEMBERED_MAX = 10_000
+HEADER_BYTES_MAX = 8_192
+ACCEPTED = "user name and password (Basic)"
+
+Sleep = Callable[[float], "asyncio.Future[None]"]
+
+
+class _Remembered(msgspec.Struct, frozen=True):
+    user: str
+    expires_at: float
+    number: int
+
+
+class VerifiedHeaders:
+    """Authorization headers that were right, bounded in number and time; the least recently used goes first."""
+
+    def __init__(self, seconds: float, monotonic: Callable[[], float], entries_max: int = REMEMBERED_MAX) -> None:
+        self._seconds = seconds
+        self._monotonic = monotonic
+        self._entries_max = entries_max
+        self._key = secrets.token_bytes(32)
+        self._valid_from = 0
+        self._entries: OrderedDict[bytes, _Remembered] = OrderedDict()
+
+    def user(self, header: bytes) -> str | None:
+        digest = hashlib.blake2b(header, key=self._key, digest_size=16).digest()
+        entry = self._entries.get(digest)
+        if entry is None or entry.number < self._valid_from or entry.expires_at <= self._monotonic():
+            return None
+        self._entries.move_to_end(digest)
+        return entry.user
+
+    def remember(self, header: bytes, user: str) -> None:
+        digest = hashlib.blake2b(header, key=self._key, digest_size=16).digest()
+        self._entries[digest] = _Remembered(user, self._monotonic() + self._seconds, self._valid_from)
+        if len(self._entries) > self._entries_max:
+            self._entries.popitem(last=False)
+
+    def was_right(self, header: bytes) -> bool:
+        """Whether it was right once: it has to be checked again, and need not wait for those that never were."""
+        return hashlib.blake2b(header, key=self._key, digest_size=16).digest() in self._entries
+
+    def forget(self, header: bytes) -> None:
+        """It is not right any more."""
+        self._entries.pop(hashlib.blake2b(header, key=self._key, digest_size=16).digest(), None)
+
+    def clear(self) -> None:
+        """Each has to be checked again."""
+        self._valid_from += 1
+
+
+class BasicAuthenticator:
+    """Checks user and password. Verifying is handed in, so that tests can count it; so are clock and sleeping.
+
+    `accepted` says to who sends nothing what to send, `share_of` is `Proxies.share_of`.
+    """
+
+    def __init__(
+        self,
+        users: UserFile,
+        *,
+        realm: str,
+        remembered_seconds: float,
+        accepted: str = ACCEPTED,
+        verify: Verifier = verify_password,
+        monotonic: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], object] | None = None,
+        limits: Limits | None = None,
+        share_of: Callable[[str], str | None] = share_of,
+    ) -> None:
+        self._share_of = share_of
+        self._users = users
+        self._accepted = accepted
+        self._generation = users.generation
+        self._challenge: HeaderList = ((b"www-authenticate", f'Basic realm="{realm}", charset="UTF-8"'.encode()),)
+        self._verified = VerifiedHeaders(remembered_seconds, monotonic)
+        self._verify = verify
+        self._attempts = FailedAttempts(monotonic)
+        self._sleep = sleep or asyncio.sleep
+        self._threads = ThreadPoolExecutor(HASHES_AT_ONCE, "password", initializer=be_nice)
+        limits = limits or Limits()
+        self._queue: PasswordQueue[_Job] = PasswordQueue(
+            bound_of(limits, "password_checks_max"),
+            bound_of(limits, "password_checks_per_user_max"),
+            bound_of(limits, "password_checks_per_address_max"),
+        )
+        self._checking = self._suspects_checking = 0
+        self._results: dict[bytes, asyncio.Future[bool]] = {}
+        # By address, the attempt that came last and has not been answered.
+        self._last_attempts: dict[str, asyncio.Future[None]] = {}
+
+    def remembered(self, head: RequestHead) -> Identity | None:
+        header = head.headers.get(b"authorization")
+        if header is None:
+            return None
+        self._look()
+        user = self._verified.user(header)
+        return None if user is None else Identity(user, head.address)
+
+    async def authenticate(self, head: RequestHead) -> Identity:
+        """The user of a right password. Raises Refused: 401, or 429 and 503 when too many attempts wait."""
+        header = head.headers.get(b"authorization", b"")
+        credentials = self._credentials(header)
+        share_address = self._share_of(head.address)
+        source = (credentials.user, share_address or head.address)
+        if not self._verified.was_right(header):
+            await self._wait_for_turn(source)
+        self._look(at_once=True)
+        # Another request may have brought the same header while this attempt waited.
+        if self._verified.user(header) is not None:
+            return Identity(credentials.user, head.address)
+        generation = self._users.generation
+        with self._in_order(source[1]) as answered_before:
+            if not await self._matches(header, credentials, source, share_address):
+                self._attempts.failed(source)
+                self._verified.forget(header)
+                # An answer out of turn would say whether the name is one of ours, which has a lane of its own.
+                await asyncio.wait(answered_before)
+                raise self._refused("User name or password is wrong", "wrong_password")
+        self._attempts.succeeded(source)
+        if generation == self._users.generation:
+            self._verified.remember(header, credentials.user)
+        return Identity(credentials.user, head.address)
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _look(self, *, at_once: bool = False) -> None:
+        """See changes of the file, and forget what was verified before one."""
+        self._users.refresh(at_once=at_once)
+        if self._users.generation != self._generation:
+            self._generation = self._users.generation
+            self._verified.clear()
+
+    def _credentials(self, header: bytes) -> BasicCredentials:
+        scheme = scheme_of(header)
+        if not scheme:
+            raise self._refused(f"Authentication is required: send {self._accepted}", "no_credentials")
+        if scheme == "bearer":
+            raise self._refused(f"Bearer tokens are not accepted here: send {self._accepted}", "bearer")
+        if scheme != "basic":
+            text = f"This kind of authentication is not accepted here: send {self._accepted}"
+            raise self._refused(text, "other_scheme")
+        credentials = read_basic(header) if len(header) <= HEADER_BYTES_MAX else None
+        if credentials is None:
+            raise self._refused("The Authorization header is not readable as Basic credentials", "unreadable")
+        return credentials
+
+    async def _wait_for_turn(self, source: Source) -> None:
+        wait = self._attempts.reserve(source)
+        if wait is None:
+            raise Refused(
+                429,
+                "Too many failed attempts, try again later",
+                headers=((b"retry-after", b"30"),),
+                reason="too_many_attempts",
+                limit="wrong_passwords",
+            )
+        if wait > 0:
+            await self._sleep(wait)  # type: ignore[misc]
+
+    @contextlib.contextmanager
+    def _in_order(self, address: str) -> Iterator[list[asyncio.Future[None]]]:
+        """Gives what is done when every earlier attempt of the address has been answered."""
+        loop = asyncio.get_running_loop()
+        before = self._last_attempts.get(address)
+        if before is None:
+            before = loop.create_future()
+            before.set_result(None)
+        mine = self._last_attempts[address] = loop.create_future()
+        try:
+            yield [before]
+        finally:
+            before.add_done_callback(lambda _: self._answered(address, mine))
+
+    def _answered(self, address: str, attempt: "asyncio.Future[None]") -> None:
+        attempt.set_result(None)
+        if self._last_attempts.get(address) is attempt:
+            del self._last_attempts[address]
+
+    async def _matches(
+        self, header: bytes, credentials: BasicCredentials, source: Source, share_address: str | None
+    ) -> bool:
+        """Hash once, however many connections bring the same header at the same time."""
+        result = self._results.get(header)
+        if result is None:
+            result = self._results[header] = asyncio.get_running_loop().create_future()
+            result.add_done_callback(partial(self._forget_result, header))
+            is_suspect = self._attempts.has_failed(source)
+            was_right = self._verified.was_right(header)
+            self._enqueue(_Job(credentials, result), share_address, is_suspect=is_suspect, was_right=was_right)
+        return await asyncio.shield(result)
+
+    def _forget_result(self, header: bytes, result: "asyncio.Future[bool]") -> None:
+        del self._results[header]
+        if not result.cancelled():
+            # Whoever asked may have gone, and then the failure is of no interest.
+            result.exception()
+
+    def _enqueue(self, job: "_Job", share_address: str | None, *, is_suspect: bool, was_right: bool) -> None:
+        user = job.credentials.user
+        is_known = self._users.hash_of(user)[1]
+        lane = user if is_known else UNKNOWN
+        check = Check(job, share_address, user, lane, is_suspect or not is_known, was_right)
+        for dropped, bound in self._queue.add(check):
+            text = f"There are too many passwords to check ({bound.name}); try again"
+            retry: HeaderList = ((b"retry-after", b"1"),)
+            dropped.job.result.set_exception(Refused(503, text, headers=retry, reason="overload", limit=bound.name))
+        self._check_next()
+
+    def _check_next(self) -> None:
+        while self._checking < HASHES_AT_ONCE:
+            check = self._queue.next(suspects_too=self._suspects_checking < HASHES_AT_ONCE - 1)
+            if check is None:
+                return
+            self._checking += 1
+            self._suspects_checking += check.is_suspect
+            credentials = check.job.credentials
+            stored_hash, is_known = self._users.hash_of(credentials.user)
+            checking = asyncio.get_running_loop().run_in_executor(
+                self._threads, self._verify, stored_hash, credentials.password
+            )
+            checking.add_done_callback(partial(self._checked, check, is_known))
+
+    def _checked(self, check: "Check[_Job]", is_known: bool, checking: "asyncio.Future[bool]") -> None:
+        self._checking -= 1
+        self._suspects_checking -= check.is_suspect
+        result = check.job.result
+        if checking.cancelled():
+            result.cancel()
+        elif (error := checking.exception()) is not None:
+            result.set_exception(error)
+        else:
+            result.set_result(checking.result() and is_known)
+        self._check_next()
+
+    def _refused(self, text: str, reason: str) -> Refused:
+        return Refused(401, text, headers=self._challenge, reason=reason)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Job:
+    credentials: BasicCredentials
+    result: "asyncio.Future[bool]"

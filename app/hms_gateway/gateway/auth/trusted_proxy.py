@@ -1,0 +1,182 @@
+"""The user as named by a trusted proxy such as Knox, which keeps the client's Authorization header (clients §9).
+
+Exactly one source names the user: a header, a query parameter, or Basic credentials with the password `*`. The operator
+says which; everything else that looks like a name is either the client's own or a contradiction. What other peers send
+in these places means nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+from urllib.parse import parse_qs
+
+import msgspec
+
+from hms_gateway.gateway.admission.identity import Authenticator, Identity, ProxyTrust, RequestHead
+from hms_gateway.gateway.admission.proxies import Networks
+from hms_gateway.gateway.admission.refusals import Refused
+from hms_gateway.gateway.auth.basic_credentials import read_basic, scheme_of
+
+QUERY_FIELDS_MAX = 50
+USER_CHARACTERS_MAX = 256
+_NOT_UTF_8 = "\ufffd"
+
+
+class UserSource(msgspec.Struct, frozen=True):
+    """The one place where trusted proxies put the user's name; with nothing set they name none."""
+
+    header: str | None = None
+    parameter: Literal["user.name", "doAs"] | None = None
+    asterisk_password: bool = False
+
+
+class ImpersonationRule(msgspec.Struct, frozen=True):
+    """Whom a user may act for, and from where; an empty `hosts` is anywhere."""
+
+    users: frozenset[str]
+    hosts: Networks | None = None
+
+    def objection(self, user: str, address: str) -> str | None:
+        """Why not, to follow the name of the rule; None when it is allowed."""
+        if "*" not in self.users and user not in self.users:
+            return f"does not name {user}"
+        if self.hosts is not None and not self.hosts.contain(address):
+            return f"does not hold for calls from {address}"
+        return None
+
+
+class TrustedProxyAuthenticator:
+    """Takes the user from trusted proxies, and lets configured users act for others; the rest is the next one's.
+
+    A caller with a password who asks to act for another user and may not is refused: answering it as if it had not
+    asked would make changes under a name that it did not mean.
+    """
+
+    def __init__(
+        self,
+        following: Authenticator,
+        *,
+        source: UserSource | None = None,
+        proxied_users: Sequence[str] = ("*",),
+        proxy_users: Mapping[str, ImpersonationRule] | None = None,
+    ) -> None:
+        self._following = following
+        source = source or UserSource()
+        self._header = None if source.header is None else source.header.lower().encode()
+        self._parameter = source.parameter
+        self._takes_asterisk = source.asterisk_password
+        self._proxied_users = ImpersonationRule(frozenset(proxied_users))
+        self._proxy_users = dict(proxy_users or {})
+
+    def remembered(self, head: RequestHead) -> Identity | None:
+        # A query may ask to act for somebody else, and a trusted peer's headers say more than Authorization.
+        if head.query or head.trust is not ProxyTrust.NONE:
+            return None
+        return self._following.remembered(head)
+
+    async def authenticate(self, head: RequestHead) -> Identity:
+        """Raises Refused: 401 for two users in one request, 403 for a user who may not act for another, and as the next
+        authenticator does."""
+        query = _query(head.query)
+        named = None if head.trust is ProxyTrust.NONE else self._named_user(head, query)
+        if named is None:
+            identity = await self._logged_in(head)
+        else:
+            identity = await self._proxied(head, named)
+        if head.trust is ProxyTrust.TRUSTED and query.get("user.name", identity.user) != identity.user:
+            raise _ambiguous("the parameter user.name differs from the authenticated user")
+        if self._parameter == "doAs" and named is not None:
+            return identity
+        return self._acting(identity, query, head.peer)
+
+    def close(self) -> None:
+        self._following.close()
+
+    async def _logged_in(self, head: RequestHead) -> Identity:
+        return self._following.remembered(head) or await self._following.authenticate(head)
+
+    async def _proxied(self, head: RequestHead, user: str) -> Identity:
+        """The user that the proxy names; an Authorization header beside it has to be right and the same user's."""
+        if head.trust is ProxyTrust.UNPROVEN:
+            text = (
+                "The proxy named a user and did not prove itself; "
+                "let it send what trusted_proxy_secret or trusted_proxy_authority asks for"
+            )
+            raise Refused(401, text, reason="unproven_proxy")
+        if b"authorization" in head.headers and not self._takes_asterisk:
+            login = await self._logged_in(head)
+            if login.user != user:
+                raise _ambiguous("the proxy and the Authorization header name different users")
+        if not _is_readable(user):
+            raise Refused(401, "The name of the user that the proxy sent is not readable", reason="unreadable_user")
+        if objection := self._proxied_users.objection(user, head.peer):
+            text = f"The proxy may not act for user {user}: the setting trusted_proxy_users {objection}"
+            raise Refused(403, text, reason="not_proxied")
+        return Identity(user, head.address)
+
+    def _named_user(self, head: RequestHead, query: Mapping[str, str]) -> str | None:
+        """The user in the one source; None where the proxy names none."""
+        if self._header is not None:
+            return _header_user(head.values(self._header))
+        if self._takes_asterisk:
+            return _asterisk_user(head)
+        # With Authorization the parameters are the client's own: it logs in, and may ask to act for another user.
+        if self._parameter is None or b"authorization" in head.headers:
+            return None
+        return query.get(self._parameter)
+
+    def _acting(self, identity: Identity, query: Mapping[str, str], peer: str) -> Identity:
+        """The user named by `doAs`, when the identity may act for it."""
+        user = query.get("doAs")
+        if not user or user == identity.user:
+            return identity
+        rule = self._proxy_users.get(identity.user)
+        objection = "does not exist" if rule is None else rule.objection(user, peer)
+        if objection:
+            text = f"User {identity.user} may not act for user {user}: the rule proxy_users.{identity.user} {objection}"
+            raise Refused(403, text, reason="not_impersonated")
+        return Identity(user, identity.address, headers=identity.headers)
+
+
+def _is_readable(user: str) -> bool:
+    """Bytes that are not UTF-8 are all read as one character, so that two names might become one."""
+    return 0 < len(user) <= USER_CHARACTERS_MAX and user.isprintable() and _NOT_UTF_8 not in user
+
+
+def _header_user(values: Sequence[bytes]) -> str | None:
+    """The user of a header. A comma is what a proxy on the way puts between the values of a repeated one."""
+    if not values:
+        return None
+    if len(values) > 1 or b"," in values[0]:
+        raise _ambiguous("the header that names the user is repeated")
+    # Only what HTTP allows around a value: other blanks are part of a name, and make it another one or unreadable.
+    return values[0].strip(b" \t").decode("utf-8", "replace")
+
+
+def _query(query: bytes) -> dict[str, str]:
+    """The parameters that name users, each once."""
+    if not query:
+        return {}
+    try:
+        fields = parse_qs(query.decode("latin-1"), max_num_fields=QUERY_FIELDS_MAX)
+    except ValueError:
+        raise Refused(400, f"More than {QUERY_FIELDS_MAX} query parameters", reason="query") from None
+    named = {}
+    for name, spelling in (("user.name", "user.name"), ("doas", "doAs")):
+        values = {value for field, values in fields.items() if field.lower() == name for value in values}
+        if len(values) > 1:
+            raise _ambiguous(f"two values of the parameter {spelling}")
+        if values:
+            named[spelling] = values.pop()
+    return named
+
+
+def _asterisk_user(head: RequestHead) -> str | None:
+    """Knox's HiveDispatch sends Basic with a literal asterisk as the password."""
+    header = head.headers.get(b"authorization", b"")
+    credentials = read_basic(header) if scheme_of(header) == "basic" else None
+    return credentials.user if credentials is not None and credentials.password == "*" else None
+
+
+def _ambiguous(problem: str) -> Refused:
+    text = f"The request names two different users: {problem}; send one"
+    return Refused(401, text, reason="ambiguous_user")

@@ -1,0 +1,1 @@
+"""Running calls: on the event loop, in worker threads, waiting; the chunks of long replies."""

@@ -1,0 +1,173 @@
+"""Running calls in worker threads: who may start one, what happens when it takes too long."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import msgspec
+
+from hms_gateway.gateway.admission.refusals import Refused, overloaded
+from hms_gateway.gateway.calls.streaming import ReplyStream
+from hms_gateway.gateway.calls.worker_threads import WorkerThreads
+from hms_gateway.gateway.observability.metrics import Metrics
+from hms_gateway.rpc.call import Call
+from hms_gateway.rpc.processor import Reply
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.shares import Bound, Holder, Shares, bound_of
+
+# Users share these, a few each: that many are never busy at the same time.
+GATES = 64
+# One waits for the database while the other encodes.
+MADE_AT_ONCE = 2
+
+Process = Callable[[Call], Reply]
+# Put around the chunks of a long reply before they are pumped: envelope, compression.
+Wrap = Callable[[Iterator[bytes]], Iterator[bytes]]
+
+
+class CompletedCall(msgspec.Struct, frozen=True):
+    """A reply; when its payload is long, `stream` has the chunks instead."""
+
+    reply: Reply
+    stream: ReplyStream | None = None
+
+
+class InFlightCall:
+    """A call that was admitted. Used from the event loop's thread.
+
+    One that takes longer than `seconds_max` is given up: the client gets 503, and a change may still take effect, as
+    with any lost connection. `process` answers it, and the chunks of a long reply go through `wrap`. `releases` is how
+    many there had been when it was admitted. `at_end` is called once, however it ends.
+    """
+
+    __slots__ = ("_timer", "at_end", "call", "completed", "holder", "process", "releases", "wrap")
+
+    def __init__(
+        self, call: Call, holder: Holder, process: Process, wrap: Wrap, releases: int, seconds_max: float
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        self.call = call
+        self.holder = holder
+        self.process = process
+        self.wrap = wrap
+        self.releases = releases
+        self.at_end: Callable[[InFlightCall], None] | None = None
+        self.completed: asyncio.Future[CompletedCall] = loop.create_future()
+        self._timer = loop.call_later(seconds_max, self._give_up, seconds_max)
+
+    def complete(self, completed: CompletedCall) -> None:
+        """Harmless when nothing waits for it any more; so is `fail`."""
+        self.end()
+        if not self.completed.done():
+            self.completed.set_result(completed)
+
+    def fail(self, error: BaseException) -> None:
+        self.end()
+        if not self.completed.done():
+            # A future does not carry StopIteration.
+            self.completed.set_exception(RuntimeError(repr(error)) if isinstance(error, StopIteration) else error)
+
+    def end(self) -> None:
+        """It takes no time any more; harmless when it has ended."""
+        self._timer.cancel()
+        at_end, self.at_end = self.at_end, None
+        if at_end is not None:
+            at_end(self)
+
+    def _give_up(self, seconds: float) -> None:
+        text = f"The call took longer than {seconds:g} seconds; it may still take effect"
+        self.fail(Refused(503, text, headers=((b"retry-after", b"10"),), reason="call_too_slow"))
+
+
+class ThreadRunner:
+    """Bounded: calls in flight and long replies on their way, in all, of one user and of one address.
+
+    Used from the loop's thread.
+    """
+
+    def __init__(
+        self, limits: Limits, metrics: Metrics, *, threads: int, streams_max: int, call_seconds_max: float
+    ) -> None:
+        self._metrics = metrics
+        self._threads = WorkerThreads(threads, limits.threads_per_user_max, limits.threads_per_address_max)
+        self._call_seconds_max = call_seconds_max
+        self._calls = Shares(
+            bound_of(limits, "calls_in_flight_max"),
+            bound_of(limits, "calls_per_user_max"),
+            bound_of(limits, "calls_per_address_max"),
+        )
+        # Chunks are made by threads that have given back their places, and make Python wait as much as others.
+        self._gates = [threading.Semaphore(MADE_AT_ONCE) for _ in range(GATES)]
+        self._streams = Shares(
+            Bound("streams_max", streams_max),
+            bound_of(limits, "streams_per_user_max"),
+            bound_of(limits, "streams_per_address_max"),
+        )
+
+    def admit(self, call: Call, process: Process, wrap: Wrap, releases: int) -> InFlightCall:
+        """Count a call until `leave`; one that needs no thread counts all the same. Raises Refused (503)."""
+        holder = call.holder
+        bound = self._calls.take(1, holder)
+        if bound is not None:
+            raise overloaded(f"There are too many calls in flight ({bound.name}); try again", bound.name)
+        self._metrics.calls_in_flight += 1
+        return InFlightCall(call, holder, process, wrap, releases, self._call_seconds_max)
+
+    def run(self, in_flight: InFlightCall) -> None:
+        """Complete an admitted call in a thread.
+
+        When it is given up it keeps its thread and its place among the calls until it has been processed.
+        """
+        self._threads.submit(partial(self._process, in_flight, asyncio.get_running_loop()), in_flight.holder)
+
+    def close(self) -> None:
+        self._threads.close()
+
+    def leave(self, in_flight: InFlightCall) -> None:
+        self._metrics.calls_in_flight -= 1
+        self._calls.give_back(1, in_flight.holder)
+
+    def _process(self, in_flight: InFlightCall, loop: asyncio.AbstractEventLoop) -> None:
+        """In the worker thread."""
+        try:
+            reply = in_flight.process(in_flight.call)
+            if reply.payload is None or isinstance(reply.payload, bytes):
+                loop.call_soon_threadsafe(in_flight.complete, CompletedCall(reply))
+            else:
+                self._stream(in_flight, loop, reply, reply.payload)
+        except BaseException as error:
+            loop.call_soon_threadsafe(in_flight.fail, error)
+        finally:
+            loop.call_soon_threadsafe(self.leave, in_flight)
+
+    def _stream(
+        self, in_flight: InFlightCall, loop: asyncio.AbstractEventLoop, reply: Reply, chunks: Iterator[bytes]
+    ) -> None:
+        """A long reply is pumped by the thread that made it: its snapshot may need that."""
+        holder = in_flight.holder
+        stream = ReplyStream(iter(in_flight.wrap(chunks)), loop, self._gates[hash(holder.user) % GATES])
+        loop.call_soon_threadsafe(self._deliver_stream, in_flight, msgspec.structs.replace(reply, payload=None), stream)
+        with self._threads.lent():
+            stream.pump()
+        loop.call_soon_threadsafe(self._stream_ended, holder, stream)
+
+    def _deliver_stream(self, in_flight: InFlightCall, reply: Reply, stream: ReplyStream) -> None:
+        if in_flight.completed.done():
+            stream.cancel()
+            return
+        bound = self._streams.take(1, in_flight.holder)
+        if bound is None:
+            stream.is_counted = True
+            self._metrics.streams_in_flight += 1
+            in_flight.complete(CompletedCall(reply, stream))
+            return
+        stream.cancel()
+        # Not `overloaded`, which says that nothing has happened: a change may have been made.
+        text = f"There are too many long replies on their way ({bound.name}); try again"
+        in_flight.fail(Refused(503, text, headers=((b"retry-after", b"1"),), reason="overload", limit=bound.name))
+
+    def _stream_ended(self, holder: Holder, stream: ReplyStream) -> None:
+        if stream.is_counted:
+            self._streams.give_back(1, holder)
+            self._metrics.streams_in_flight -= 1

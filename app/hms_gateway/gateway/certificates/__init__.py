@@ -1,0 +1,1 @@
+"""The certificate that TLS shows, and making one."""

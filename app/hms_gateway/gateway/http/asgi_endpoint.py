@@ -1,0 +1,266 @@
+"""The Thrift endpoint for any ASGI server: bodies that come in pieces, replies in chunks, web pages, other methods.
+
+A plain ASGI callable, because routing and request objects would halve the calls per second.
+"""
+
+import asyncio
+from contextlib import ExitStack
+from functools import partial
+
+from hms_gateway.gateway.admission.body_shares import BodyShares
+from hms_gateway.gateway.admission.cors import ALLOWED_METHODS, ORIGIN, CrossOrigin
+from hms_gateway.gateway.admission.header_rules import check_headers
+from hms_gateway.gateway.admission.identity import HeaderList
+from hms_gateway.gateway.admission.proxies import PROXY_CERTIFICATE
+from hms_gateway.gateway.admission.refusals import ClientGone, Refused
+from hms_gateway.gateway.calls.streaming import ReplyStream, StreamFailed
+from hms_gateway.gateway.http.endpoint import Endpoint
+from hms_gateway.gateway.http.exchange import TEXT, Answer, Exchange, Response, settled
+from hms_gateway.gateway.http.request_body import KEPT_BYTES_MAX, BodyReader, Receive, Scope, Send
+from hms_gateway.gateway.observability.metrics import Metrics
+from hms_gateway.rpc.call import Dialect
+from hms_gateway.runtime.limits import Limits
+
+# In the scope, our HTTP protocol class leaves a function that cuts the connection off, and one that writes a response.
+ABORT = "hms_gateway.abort"
+# Of a request on a connection that counts as no user's yet: see `Exchange.claim`.
+CLAIM = "hms_gateway.claim"
+WRITE_WHOLE = "hms_gateway.write_whole"
+
+# How much of a refused body is read, so that a client that reads the answer only after it has sent everything sees it.
+DRAINED_BYTES_MAX = 8 * 1024 * 1024
+DRAIN_SECONDS_MAX = 2.0
+DRAINED_AT_ONCE_BYTES = 1024 * 1024
+DRAIN_PAUSE_SECONDS = 0.1
+
+
+class AsgiEndpoint:
+    """Brings requests to `endpoint` and sends its responses."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        limits: Limits,
+        metrics: Metrics,
+        bodies: BodyShares,
+        cross_origin: CrossOrigin,
+        write_stall_seconds_max: float,
+    ) -> None:
+        self.endpoint = endpoint
+        self._body_reader = BodyReader(limits)
+        self.bodies = bodies
+        self._metrics = metrics
+        self._cross_origin = cross_origin
+        self._write_stall_seconds_max = write_stall_seconds_max
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send, dialect: Dialect) -> None:
+        """Answer one request. `dialect` belongs to the path it came by (design D2)."""
+        client = scope.get("client")
+        peer = client[0] if client else ""
+        headers, has_certificate = scope["headers"], PROXY_CERTIFICATE in scope
+        head = self.endpoint.proxies.head(dict(headers), headers, scope["query_string"], peer, has_certificate)
+        exchange = Exchange(head, dialect)
+        exchange.claim = scope.get(CLAIM)
+        channel = self._channel(exchange, scope, receive, send)
+        # The body counts as long as the request is answered.
+        with ExitStack() as held:
+            await self.endpoint.conclude(exchange, self._answer(exchange, channel, held), channel.respond)
+
+    async def conclude(self, exchange: Exchange, answer: Answer, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the answer to a request whose body was read before."""
+        channel = self._channel(exchange, scope, receive, send)
+        channel.body_is_read = True
+        await self.endpoint.conclude(exchange, answer, channel.respond)
+
+    def _channel(self, exchange: Exchange, scope: Scope, receive: Receive, send: Send) -> "Channel":
+        # Not a method of the channel, which has the exchange: a circle would wait for the garbage collector.
+        exchange.until_gone = partial(_until_gone, receive)
+        return Channel(exchange, scope, receive, send, self._cross_origin, self._write_stall_seconds_max)
+
+    async def _answer(self, exchange: Exchange, channel: "Channel", held: ExitStack) -> Response:
+        try:
+            self._check_head(exchange, channel.scope)
+            if channel.scope["method"] != "POST":
+                return self._other_method(exchange, channel)
+            await self.endpoint.identify(exchange)
+            return await settled(self.endpoint.answer(exchange, await self._body(exchange, channel, held)))
+        except Refused as refused:
+            if refused.beginning is None and not exchange.is_read:
+                refused.beginning = await channel.read_beginning(is_too_large=refused.status == 413)
+            raise
+
+    def _check_head(self, exchange: Exchange, scope: Scope) -> None:
+        """Raises Refused for a request that is not decoded at all, right password or not."""
+        try:
+            check_headers(exchange.head, scope["http_version"])
+            self._cross_origin.check(exchange.head, scope["scheme"])
+        except Refused as refused:
+            self._metrics.authentication_refused(refused.reason)
+            raise
+
+    async def _body(self, exchange: Exchange, channel: "Channel", held: ExitStack) -> bytes:
+        """The body in no content encoding."""
+        headers = exchange.head.headers
+        share = held.enter_context(self.bodies.of(self.endpoint.holder(exchange)))
+        body = await self._body_reader.read(headers, channel.receive, share)
+        channel.body_is_read = True
+        exchange.bytes_in = len(body)
+        encoding = headers.get(b"content-encoding")
+        return body if encoding is None else await self._body_reader.decoded(body, encoding, share)
+
+    def _other_method(self, exchange: Exchange, channel: "Channel") -> Response:
+        # Whatever body there is, the HTTP server reads past it.
+        channel.body_is_read = True
+        if channel.scope["method"] == "OPTIONS":
+            exchange.outcome = "preflight"
+            headers = self._cross_origin.preflight_headers(channel.origin)
+            channel.origin = None
+            return Response(204, None, headers=(*headers, (b"allow", ALLOWED_METHODS)))
+        exchange.outcome = "method_not_allowed"
+        return Response(405, TEXT, b"Send Thrift messages with POST\n", ((b"allow", ALLOWED_METHODS),))
+
+
+class Channel:
+    """What an ASGI server gives of one request and takes of its response. `origin` is the page that gets to read it."""
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        cross_origin: CrossOrigin,
+        write_stall_seconds_max: float,
+    ) -> None:
+        self._exchange = exchange
+        self._send = send
+        self._cross_origin = cross_origin
+        self._write_stall_seconds_max = write_stall_seconds_max
+        self.scope = scope
+        self.receive = receive
+        self.origin = exchange.head.headers.get(ORIGIN)
+        self.body_is_read = False
+
+    async def respond(self, response: Response) -> None:
+        """Raises ClientGone and StreamFailed; both have cut the connection off."""
+        if isinstance(response.body, ReplyStream):
+            await self._respond_stream(response, response.body)
+        elif not self.body_is_read:
+            await self._respond_and_close(response, response.body)
+        elif not self._write_whole(response):
+            await self._start(response, len(response.body))
+            await self._send({"type": "http.response.body", "body": response.body})
+
+    async def read_beginning(self, *, is_too_large: bool) -> bytes:
+        """The first part of a body that is not wanted; reads on to its end unless it is known to be too large."""
+        exchange = self._exchange
+        if self.body_is_read or exchange.head.headers.get(b"expect"):
+            return b""
+        kept: list[bytes] = []
+        kept_bytes = 0
+        try:
+            async with asyncio.timeout(DRAIN_SECONDS_MAX):
+                while kept_bytes < KEPT_BYTES_MAX:
+                    message = await self.receive()
+                    if message["type"] == "http.disconnect":
+                        raise ClientGone
+                    kept.append(message["body"])
+                    kept_bytes += len(message["body"])
+                    exchange.bytes_in += len(message["body"])
+                    if not message.get("more_body"):
+                        self.body_is_read = True
+                    if self.body_is_read or is_too_large:
+                        break
+        except TimeoutError:
+            pass
+        return b"".join(kept)
+
+    def _write_whole(self, response: Response) -> bool:
+        write = self.scope.get(WRITE_WHOLE)
+        if write is None or self.origin is not None or self.scope["method"] == "HEAD":
+            return False
+        is_written: bool = write(self._exchange, response)
+        return is_written
+
+    async def _respond_and_close(self, response: Response, body: bytes) -> None:
+        """Send a whole response, take in what the client is still sending, within bounds, and close.
+
+        Closing at once would make the kernel reset the connection, and a busy client lose the answer.
+        """
+        await self._start(response, len(body), (b"connection", b"close"))
+        await self._send({"type": "http.response.body", "body": body, "more_body": True})
+        # One that was too slow with its body need not be waited for.
+        if response.status != 408:
+            await self._drain()
+        await self._send({"type": "http.response.body", "body": b""})
+
+    async def _respond_stream(self, response: Response, stream: ReplyStream) -> None:
+        """Send the chunks as they come."""
+        watch = asyncio.create_task(_until_gone(self.receive))
+        try:
+            await self._start(response, None)
+            async for chunk in stream.chunks():
+                await self._send_chunk(chunk)
+                if watch.done():
+                    raise ClientGone
+            await self._send({"type": "http.response.body", "body": b""})
+        except BaseException:
+            # Without the last chunk of the chunked encoding the client knows that the reply is not whole.
+            stream.cancel()
+            abort = self.scope.get(ABORT)
+            if abort is not None:
+                abort()
+            raise
+        finally:
+            watch.cancel()
+
+    async def _start(self, response: Response, length: int | None, *more: tuple[bytes, bytes]) -> None:
+        """A response without content type (204) has no body and no length."""
+        exchange = self._exchange
+        exchange.status = response.status
+        fields: list[tuple[bytes, bytes]] = [(b"x-request-id", exchange.request_id)]
+        if response.content_type is not None:
+            fields.append((b"content-type", response.content_type))
+            if length is not None:
+                fields.append((b"content-length", b"%d" % length))
+                exchange.bytes_out += length
+        fields.extend((*response.headers, *more, *self._other_headers()))
+        await self._send({"type": "http.response.start", "status": response.status, "headers": fields})
+
+    def _other_headers(self) -> HeaderList:
+        """Those that no step of the answer knows of."""
+        identity = self._exchange.identity
+        headers = () if identity is None else identity.headers
+        return headers if self.origin is None else (*headers, *self._cross_origin.reply_headers(self.origin))
+
+    async def _send_chunk(self, chunk: bytes) -> None:
+        self._exchange.bytes_out += len(chunk)
+        try:
+            async with asyncio.timeout(self._write_stall_seconds_max):
+                await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
+        except TimeoutError:
+            text = "the client took nothing of its reply for too long"
+            raise StreamFailed(text, limit="write_stall_seconds_max") from None
+
+    async def _drain(self) -> None:
+        drained = 0
+        try:
+            async with asyncio.timeout(DRAIN_SECONDS_MAX):
+                while not self.body_is_read and drained < DRAINED_BYTES_MAX:
+                    message = await self.receive()
+                    if message["type"] == "http.disconnect":
+                        return
+                    drained += len(message["body"])
+                    self.body_is_read = not message.get("more_body")
+                    if self._exchange.status == 503 and drained > DRAINED_AT_ONCE_BYTES:
+                        # A client that is refused again and again would keep the event loop busy for nothing.
+                        await asyncio.sleep(DRAIN_PAUSE_SECONDS)
+        except TimeoutError:
+            return
+
+
+async def _until_gone(receive: Receive) -> None:
+    """Returns when the client has closed the connection; for a request whose body is read."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,307 @@
+"""The one path of a request: sender, message, cache, call, response, record, each once and without any I/O.
+
+`http_protocol` and `asgi_endpoint` bring requests here and send the responses. Every step goes on to the next at once
+where it can, so a cached reply is made while the request is parsed. Where a step has to wait for a future, the next
+step is handed back with it; where more is awaited, the rest of the path is handed back as a coroutine. What is answered
+when is clients §10, row by row.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
+
+import structlog
+
+from hms_gateway.cache import ReplyCache
+from hms_gateway.gateway.admission.identity import Authenticator, HeaderList, Identity
+from hms_gateway.gateway.admission.proxies import Proxies
+from hms_gateway.gateway.admission.refusals import NOT_TRIED, ClientGone, Refused
+from hms_gateway.gateway.calls.dispatcher import Dispatcher
+from hms_gateway.gateway.calls.streaming import COMPRESSED_FROM_BYTES, StreamFailed, compress, compressed, enclosed
+from hms_gateway.gateway.calls.thread_runner import CompletedCall, InFlightCall
+from hms_gateway.gateway.http.exchange import Answer, Exchange, Pending, Response, settled
+from hms_gateway.gateway.http.failures import Failures
+from hms_gateway.gateway.http.request_body import KEPT_BYTES_MAX, unescaped
+from hms_gateway.gateway.observability.access_log import AccessLog, AccessRecord
+from hms_gateway.gateway.observability.metrics import Metrics
+from hms_gateway.rpc.call import Waiting
+from hms_gateway.rpc.processor import MessageProcessor, Reply
+from hms_gateway.rpc.releases import Releases
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.shares import Bound, Holder
+from hms_gateway.wire import Codec, Codecs, Message, MessageType
+
+GZIPPED: HeaderList = ((b"content-encoding", b"gzip"), (b"vary", b"accept-encoding"))
+COMPRESSED_IN_THREAD_BYTES = 256 * 1024
+# Bodies from this size on are not read by the event loop, which would answer no other caller meanwhile.
+READ_IN_THREAD_BYTES = 256 * 1024
+# Replies to calls with longer arguments are not kept: looking for them would take longer than most answers.
+CACHED_ARGUMENTS_BYTES_MAX = 64 * 1024
+
+# Looking up a member of an enumeration, and hashing one, costs more than what is done with these.
+_CALL = MessageType.CALL
+_REPLY = MessageType.REPLY
+
+_log = structlog.get_logger("hms_gateway.endpoint")
+
+
+class Endpoint:
+    """Answers Thrift messages in every protocol that the codecs know. Used from the event loop's thread."""
+
+    def __init__(
+        self,
+        *,
+        codecs: Codecs,
+        processor: MessageProcessor,
+        cache: ReplyCache | None,
+        authenticator: Authenticator,
+        proxies: Proxies,
+        limits: Limits,
+        metrics: Metrics,
+        access_log: AccessLog | None,
+        releases: Releases | None = None,
+        threads: int = 32,
+        streams_max: int = 100,
+        call_seconds_max: float = 600.0,
+    ) -> None:
+        self._codecs = codecs
+        self._content_types: Mapping[str, bytes] = {codec.name: codec.content_type.encode() for codec in codecs}
+        self._cache = cache
+        self._authenticator = authenticator
+        self.proxies = proxies
+        self._metrics = metrics
+        self._access_log = access_log
+        self._call_seconds_max = call_seconds_max
+        self._failures = Failures(codecs, self._content_types, metrics)
+        self.calls = Dispatcher(
+            processor,
+            limits,
+            metrics,
+            releases or Releases(),
+            threads=threads,
+            streams_max=streams_max,
+            call_seconds_max=call_seconds_max,
+        )
+
+    def answer_whole(self, exchange: Exchange, body: bytes) -> Answer:
+        """Answer a request whose body, in no content encoding, came with its head."""
+        exchange.bytes_in = len(body)
+        exchange.identity = self._authenticator.remembered(exchange.head)
+        if exchange.identity is None:
+            return self._answer_stranger(exchange, body)
+        if exchange.claim is not None:
+            _claim_connection(exchange.claim, exchange.identity, body[:KEPT_BYTES_MAX])
+        return self.answer(exchange, body)
+
+    async def identify(self, exchange: Exchange) -> None:
+        """Find out who sends the request, and whose its connection is. Raises Refused."""
+        exchange.identity = self._authenticator.remembered(exchange.head)
+        if exchange.identity is None:
+            await self._authenticate(exchange)
+        elif exchange.claim is not None:
+            _claim_connection(exchange.claim, exchange.identity)
+
+    def holder(self, exchange: Exchange) -> Holder:
+        """Who holds what an identified request takes of the gateway."""
+        identity = exchange.identity
+        assert identity is not None
+        return Holder(identity.user, self.proxies.share_of(identity.address))
+
+    def answer(self, exchange: Exchange, body: bytes) -> Answer:
+        """Answer a request whose sender is known. Raises what `failure` makes a response of."""
+        if body[:1] == b"%":
+            body = unescaped(body, exchange.head)
+        exchange.codec = codec = self._codecs.sniff(body)
+        if len(body) >= READ_IN_THREAD_BYTES:
+            return self._answer_long(exchange, body)
+        return self._answer_message(exchange, codec.read_message(body))
+
+    async def conclude(
+        self, exchange: Exchange, answer: Answer, respond: Callable[[Response], Awaitable[None]]
+    ) -> None:
+        """Have the response sent, whatever comes of the answer, and record it."""
+        try:
+            try:
+                response = await settled(answer)
+            except Exception as error:
+                response = self.failure(exchange, error)
+            await respond(response)
+        except ClientGone:
+            exchange.outcome = "client_gone"
+        except StreamFailed as error:
+            exchange.outcome = "stream_failed"
+            if error.limit:
+                self._failures.note(exchange, error.limit)
+            request = exchange.request_id.decode()
+            _log.error("reply not finished", method=exchange.method, request=request, exc_info=error)
+        finally:
+            self.record(exchange)
+
+    def failure(self, exchange: Exchange, error: Exception) -> Response:
+        """The response to a request of which answering it raised `error`. Raises ClientGone."""
+        return self._failures.response(exchange, error)
+
+    def record(self, exchange: Exchange) -> None:
+        """Count and log a request that was answered, or whose client has left."""
+        seconds = time.perf_counter() - exchange.started
+        method = exchange.method
+        self._metrics.response(exchange.status, exchange.bytes_in, exchange.bytes_out)
+        if method:
+            self._metrics.call(method, exchange.outcome, seconds)
+        if self._access_log is None:
+            return
+        identity = exchange.identity
+        user, address = ("", exchange.head.address) if identity is None else (identity.user, identity.address)
+        self._access_log.write(
+            AccessRecord(
+                time.time(),
+                exchange.request_id,
+                seconds * 1000,
+                method,
+                user,
+                exchange.bytes_in,
+                exchange.bytes_out,
+                exchange.outcome,
+                exchange.status,
+                address,
+                exchange.cached,
+            )
+        )
+
+    async def _authenticate(self, exchange: Exchange) -> None:
+        """As `identify`, for a sender that is not remembered."""
+        try:
+            exchange.identity = identity = await self._authenticator.authenticate(exchange.head)
+        except Refused as refused:
+            self._metrics.authentication_refused(refused.reason)
+            raise
+        if exchange.claim is not None:
+            _claim_connection(exchange.claim, identity)
+
+    async def _answer_stranger(self, exchange: Exchange, body: bytes) -> Response:
+        try:
+            await self._authenticate(exchange)
+        except Refused as refused:
+            if refused.beginning is None:
+                refused.beginning = body[:KEPT_BYTES_MAX]
+            raise
+        return await settled(self.answer(exchange, body))
+
+    async def _answer_long(self, exchange: Exchange, body: bytes) -> Response:
+        message = await asyncio.get_running_loop().run_in_executor(None, exchange.codec.read_message, body)
+        del body
+        return await settled(self._answer_message(exchange, message))
+
+    def _answer_message(self, exchange: Exchange, message: Message) -> Answer:
+        """Answer from the cache, else by the call itself."""
+        exchange.message, exchange.method, exchange.is_read = message, message.name, True
+        if self._cache is None or message.type is not _CALL or len(message.payload) > CACHED_ARGUMENTS_BYTES_MAX:
+            return self._call(exchange)
+        exchange.key = key = (exchange.codec.name, exchange.dialect, message.name, message.payload)
+        try:
+            known = self._cache.lookup(key)
+        except Exception as error:
+            _log_unusable(error)
+            known = None
+        if known is None or isinstance(known, bytes):
+            return self._known_or_called(exchange, known)
+        return Pending(known, partial(self._looked_up, exchange, known))
+
+    def _looked_up(self, exchange: Exchange, known: "asyncio.Future[bytes | None]") -> Answer:
+        try:
+            payload = known.result()
+        except Exception as error:
+            _log_unusable(error)
+            payload = None
+        return self._known_or_called(exchange, payload)
+
+    def _known_or_called(self, exchange: Exchange, payload: bytes | None) -> Answer:
+        if payload is None:
+            self._metrics.cache_misses += 1
+            return self._call(exchange)
+        self._metrics.cache_hits += 1
+        exchange.cached = True
+        return self._whole(exchange, _REPLY, payload)
+
+    def _call(self, exchange: Exchange) -> Answer:
+        """Have the processor answer."""
+        call = exchange.call(self.holder(exchange), self._call_seconds_max)
+        ticket = 0 if self._cache is None else self._cache.ticket()
+        codec, message = exchange.codec, exchange.message
+        wrap = partial(_wrap, codec, message, _accepts_gzip(exchange.head.headers))
+        started = self.calls.start(codec, message, call, wrap)
+        if isinstance(started, Reply):
+            return self._reply(exchange, ticket, CompletedCall(started))
+        return Pending(started.completed, partial(self._completed, exchange, ticket, started))
+
+    def _completed(self, exchange: Exchange, ticket: int, started: InFlightCall) -> Answer:
+        try:
+            completed = started.completed.result()
+        except Waiting as waiting:
+            return self._wait(exchange, ticket, started, waiting)
+        return self._reply(exchange, ticket, completed)
+
+    async def _wait(self, exchange: Exchange, ticket: int, started: InFlightCall, waiting: Waiting) -> Response:
+        completed = await self.calls.wait(started, waiting, exchange.until_gone)
+        return await settled(self._reply(exchange, ticket, completed))
+
+    def _reply(self, exchange: Exchange, ticket: int, completed: CompletedCall) -> Answer:
+        reply = completed.reply
+        exchange.outcome = reply.outcome
+        if completed.stream is not None:
+            headers = GZIPPED if _accepts_gzip(exchange.head.headers) else ()
+            return Response(200, self._content_types[exchange.codec.name], completed.stream, headers)
+        if reply.payload is None:
+            # Oneway: a body would make Node complain about a reply it did not ask for, 204 about the status.
+            return Response(200, self._content_types[exchange.codec.name])
+        assert isinstance(reply.payload, bytes)
+        if self._cache is not None and exchange.key is not None and reply.outcome == "ok" and reply.type is _REPLY:
+            self._cache.remember(exchange.key, reply.arguments, reply.payload, ticket)
+        return self._whole(exchange, reply.type, reply.payload)
+
+    def _whole(self, exchange: Exchange, type: MessageType, payload: bytes) -> Answer:
+        codec, message = exchange.codec, exchange.message
+        before, after = codec.envelope(message.name, type, message.seqid)
+        body = before + payload + after
+        if len(body) < COMPRESSED_FROM_BYTES or not _accepts_gzip(exchange.head.headers):
+            return Response(200, self._content_types[codec.name], body)
+        if len(body) < COMPRESSED_IN_THREAD_BYTES:
+            return Response(200, self._content_types[codec.name], compress(body), GZIPPED)
+        return _compressed_response(self._content_types[codec.name], body)
+
+
+def _claim_connection(claim: Callable[[str], Bound | None], identity: Identity, beginning: bytes | None = None) -> None:
+    """Count the connection as that of its first user. Raises Refused (503), and the connection ends with it."""
+    bound = claim(identity.user)
+    if bound is not None:
+        text = f"You have too many connections ({bound.name}); use those that are open, or try again"
+        headers = (*NOT_TRIED, (b"connection", b"close"))
+        raise Refused(503, text, headers=headers, reason="overload", limit=bound.name, beginning=beginning)
+
+
+async def _compressed_response(content_type: bytes, body: bytes) -> Response:
+    body = await asyncio.get_running_loop().run_in_executor(None, compress, body)
+    return Response(200, content_type, body, GZIPPED)
+
+
+def _log_unusable(error: Exception) -> None:
+    """The call itself will show the client what is wrong with the database."""
+    _log.warning("reply cache not usable", problem=repr(error))
+
+
+def _wrap(codec: Codec, message: Message, is_compressed: bool, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    before, after = codec.envelope(message.name, MessageType.REPLY, message.seqid)
+    whole = enclosed(before, chunks, after)
+    return compressed(whole) if is_compressed else whole
+
+
+def _accepts_gzip(headers: Mapping[bytes, bytes]) -> bool:
+    accepted = headers.get(b"accept-encoding")
+    if accepted is None or b"gzip" not in accepted:
+        return False
+    for coding in accepted.split(b","):
+        name, _, quality = coding.partition(b";")
+        if name.strip() == b"gzip":
+            return quality.replace(b" ", b"") not in (b"q=0", b"q=0.0", b"q=0.00", b"q=0.000")
+    return False

@@ -1,0 +1,122 @@
+"""One HTTP request and its response, without any I/O: the adapters make it, `endpoint` fills it in."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Coroutine
+from http import HTTPStatus
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from hms_gateway.cache import ReplyKey
+from hms_gateway.gateway.admission.identity import HeaderList, Identity, RequestHead
+from hms_gateway.gateway.calls.streaming import ReplyStream
+from hms_gateway.gateway.http.request_id import request_id_of
+from hms_gateway.rpc.call import Call, Dialect
+from hms_gateway.runtime.shares import Bound, Holder
+from hms_gateway.wire import Codec, Message
+
+KEY_HEADER: Final = b"idempotency-key"
+LEASE_HEADER: Final = b"x-hms-lease-id"
+TEXT = b"text/plain; charset=utf-8"
+_STATUS_LINES = {status.value: b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
+
+
+class Response(NamedTuple):
+    """What answers a request; the body of a long reply comes in chunks."""
+
+    status: int
+    content_type: bytes | None
+    body: bytes | ReplyStream = b""
+    headers: HeaderList = ()
+
+
+class Pending(NamedTuple):
+    """An answer of which the next step has to wait for `future`; `resume` takes it, and raises as the path does."""
+
+    future: "asyncio.Future[Any]"
+    resume: Callable[[], "Answer"]
+
+
+Answer: TypeAlias = Response | Pending | Coroutine[Any, Any, Response]
+"""The response, or what is left of the path to it. Raises ClientGone, and what `failures` makes a response of."""
+
+
+class Exchange:
+    """State of one request. `until_gone` returns when the client has left; it is set before anything is awaited."""
+
+    until_gone: Callable[[], Coroutine[Any, Any, None]]
+    identity: Identity | None = None
+    codec: Codec
+    message: Message
+    # Whether there is a message; without one `method` is what could be read of its name.
+    is_read = False
+    method = ""
+    # Of a connection that counts as no user's yet: counts it as the given user's (`Connections.claim`).
+    claim: Callable[[str], Bound | None] | None = None
+    # Under which the reply may be kept in the cache.
+    key: ReplyKey | None = None
+    outcome = "ok"
+    cached = False
+    status = 0
+    bytes_in = 0
+    bytes_out = 0
+
+    def __init__(self, head: RequestHead, dialect: Dialect) -> None:
+        self.started = time.perf_counter()
+        self.head = head
+        self.dialect = dialect
+        self.request_id = request_id_of(head.headers)
+
+    def call(self, holder: Holder, seconds_max: float) -> Call:
+        """What handlers see of the request. For the event loop's thread: the deadline is on its clock."""
+        identity, headers = self.identity, self.head.headers
+        assert identity is not None
+        return Call(
+            principal=identity.user,
+            dialect=self.dialect,
+            request_id=self.request_id.decode("latin-1"),
+            client_address=identity.address,
+            deadline=asyncio.get_running_loop().time() + seconds_max,
+            lease=_text(headers.get(LEASE_HEADER)),
+            key=_text(headers.get(KEY_HEADER)),
+            share_address=holder.address,
+        )
+
+    def whole(self, response: Response, date: bytes) -> bytes | None:
+        """The bytes of a response that is about to be written; None for one that ASGI has to send.
+
+        uvicorn checks every header of every reply with regular expressions and writes head and body apart: a quarter
+        of the time of a cached call. Here `date` is uvicorn's, and the values of the others are free of line ends.
+        """
+        status, content_type, body, headers = response
+        identity = self.identity
+        if (
+            headers
+            or content_type is None
+            or not isinstance(body, bytes)
+            or (identity is not None and identity.headers)
+        ):
+            return None
+        self.status = status
+        self.bytes_out = len(body)
+        return b"%bdate: %b\r\nx-request-id: %b\r\ncontent-type: %b\r\ncontent-length: %d\r\n\r\n%b" % (
+            _STATUS_LINES[status],
+            date,
+            self.request_id,
+            content_type,
+            len(body),
+            body,
+        )
+
+
+async def settled(answer: Answer) -> Response:
+    """Go the rest of the path."""
+    while isinstance(answer, Pending):
+        with contextlib.suppress(Exception):
+            await answer.future
+        answer = answer.resume()
+    return answer if isinstance(answer, Response) else await answer
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode("latin-1")
