@@ -261,7 +261,7 @@ OBJECTS: tuple[Difference, ...] = (
         _nothing_found,
     ),
     Difference(
-        "statistics for a partition name that is none",
+        "statistics for an invalid partition name",
         "update_partition_column_statistics delete_partition_column_statistics set_aggr_stats_for",
         "MetaException 'Partition name is invalid. '.",
         "InvalidObjectException that names the key which is missing.",
@@ -302,7 +302,7 @@ OBJECTS: tuple[Difference, ...] = (
         only_at(_descriptor_completed),
     ),
     Difference(
-        "values of settings that are no numbers",
+        "values of settings that are not numbers",
         "setMetaConf",
         "The text ends with that of Java's NumberFormatException.",
         "The text ends with what the value should be.",

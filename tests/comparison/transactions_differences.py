@@ -237,7 +237,7 @@ TRANSACTIONS: tuple[Difference, ...] = (
         parts_catalogs=True,
     ),
     Difference(
-        "who is in the way, and when he was heard of",
+        "blocking locks and last heartbeats",
         "show_locks",
         "blockedByExtId and blockedByIntId are set by some answers only, and name any lock in the way. A heartbeat of "
         "a transaction's lock leaves a time of its own.",
