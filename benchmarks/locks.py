@@ -14,7 +14,7 @@ from hms_gateway.storage import SqlStore, migrate, open_store
 from hms_gateway.structs import LockState, LockType
 from hms_gateway.txn.ports.txn import Client, LockFilter
 from hms_gateway.txn.rules.names import target
-from hms_gateway.txn.services.locks import LockCall, LockService, Wanted
+from hms_gateway.txn.services.locks import ComponentSpec, LockService, LockSpec
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
 
@@ -30,7 +30,7 @@ class Services:
         self.transactions = TransactionService(store, self.locks, TxnSettings())
 
     def lock(self, table: str, type: LockType = LockType.EXCLUSIVE) -> int:
-        answer = self.locks.lock(LockCall([Wanted(target("d", table), type)], WHO))
+        answer = self.locks.lock(LockSpec([ComponentSpec(target("d", table), type)], WHO))
         assert answer.state is LockState.ACQUIRED
         return answer.lock_id
 

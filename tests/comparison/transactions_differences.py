@@ -102,7 +102,7 @@ def _called(answers: Answers) -> Called:
 
 
 def _deadlock(answers: Answers) -> bool:
-    """We say so, and the request would have closed a circle; Hive may have let it pass somebody."""
+    """We say so, and the request would have closed a cycle; Hive may have let it pass somebody."""
     is_told = answers.exceptions[1] == "TxnAbortedException" and ": deadlock with " in answers.texts[1]
     if not is_told or "success" not in answers.theirs:
         return False

@@ -68,13 +68,13 @@ def test_runtime_statistics_are_told_until_they_weigh_enough(store: SqlStore) ->
     for seconds, weight in ((10, 2), (30, 3), (20, 4), (20, 5)):
         payload = bytes([weight])
         store.write(
-            lambda tx, seconds=seconds, weight=weight, payload=payload: tx.engine_notes.insert_runtime_statistic(
+            lambda tx, seconds=seconds, weight=weight, payload=payload: tx.runtime_records.insert_runtime_statistic(
                 seconds, weight, payload
             )
         )
 
     def weights(*arguments: Any) -> list[int | None]:
-        found: list[RuntimeStat] = store.read(lambda snapshot: snapshot.engine_notes.runtime_statistics(*arguments))
+        found: list[RuntimeStat] = store.read(lambda snapshot: snapshot.runtime_records.runtime_statistics(*arguments))
         assert all(one.payload == bytes([one.weight or 0]) for one in found)
         return [one.weight for one in found]
 
@@ -82,26 +82,26 @@ def test_runtime_statistics_are_told_until_they_weigh_enough(store: SqlStore) ->
     assert weights(20, None) == [5, 4, 2]
     assert weights(None, 8) == [3, 5]
     assert weights(5, 1) == []
-    assert store.write(lambda tx: tx.engine_notes.delete_notes_before(20, 0, 0)) == 1
+    assert store.write(lambda tx: tx.runtime_records.delete_notes_before(20, 0, 0)) == 1
     assert weights(None, None) == [3, 5, 4]
 
 
 def test_replication_metrics_and_write_events(store: SqlStore) -> None:
     for execution, dump in ((1, 7), (2, 7), (3, 8)):
         metrics = ReplicationMetrics(execution, ODD, dump, LONG)
-        store.write(lambda tx, metrics=metrics: tx.engine_notes.put_metrics(metrics, 100))
-    store.write(lambda tx: tx.engine_notes.put_metrics(ReplicationMetrics(3, ODD, 9, "new"), 200))
+        store.write(lambda tx, metrics=metrics: tx.runtime_records.put_metrics(metrics, 100))
+    store.write(lambda tx: tx.runtime_records.put_metrics(ReplicationMetrics(3, ODD, 9, "new"), 200))
 
     def executions(dump: int | None = None) -> list[int | None]:
-        found = store.read(lambda snapshot: snapshot.engine_notes.metrics_of_policy(ODD, dump))
+        found = store.read(lambda snapshot: snapshot.runtime_records.metrics_of_policy(ODD, dump))
         return [one.scheduledExecutionId for one in found]
 
     assert (executions(), executions(7), executions(8)) == ([3, 2, 1], [2, 1], [])
     for partition, files in ((None, "a"), ("p=1", "b"), (None, "c")):
         event = WriteEventInfo(1, "d", ODD, files, partition)
-        store.write(lambda tx, event=event: tx.engine_notes.put_write_event(5, event, 100))
-    assert [one.files for one in store.read(lambda snapshot: snapshot.engine_notes.write_events(5))] == ["c", "b"]
-    assert store.write(lambda tx: tx.engine_notes.delete_notes_before(0, 101, 101)) == 5
+        store.write(lambda tx, event=event: tx.runtime_records.put_write_event(5, event, 100))
+    assert [one.files for one in store.read(lambda snapshot: snapshot.runtime_records.write_events(5))] == ["c", "b"]
+    assert store.write(lambda tx: tx.runtime_records.delete_notes_before(0, 101, 101)) == 5
     assert executions() == []
 
 

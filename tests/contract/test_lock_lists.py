@@ -12,7 +12,7 @@ from hms_gateway.structs import METHODS, LockState, LockType, ShowLocksResponse
 from hms_gateway.txn.ports.txn import Client, LockFilter, Snapshot
 from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import Target
-from hms_gateway.txn.services.locks import LockCall, LockService, Wanted
+from hms_gateway.txn.services.locks import ComponentSpec, LockService, LockSpec
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
 from hms_gateway.wire import Codec, make_codecs
@@ -48,9 +48,9 @@ def store_with_locks(store: SqlStore) -> SqlStore:
     txn_ids = TransactionService(store, locks, settings).open(20, CLIENTS[0])
     for number in range(60):
         places = choices.sample(TARGETS, choices.choice([1, 1, 2, 3, 5]))
-        wanted = [Wanted(place, choices.choice(list(LockType))) for place in places]
+        wanted = [ComponentSpec(place, choices.choice(list(LockType))) for place in places]
         txn_id = TxnId(0) if number % 3 else txn_ids[number // 3]  # of one request each: no deadlocks
-        locks.lock(LockCall(wanted, choices.choice(CLIENTS), txn_id, shares_writes=choices.random() < 0.5))
+        locks.lock(LockSpec(wanted, choices.choice(CLIENTS), txn_id, is_hive4=choices.random() < 0.5))
     return store
 
 
@@ -116,7 +116,7 @@ def test_a_long_list_comes_in_chunks(store: SqlStore, codec: Codec) -> None:
     locks = LockService(store, TxnSettings())
     for first in range(0, 1_200, 400):
         names = (f"t{number}" for number in range(first, first + 400))
-        locks.lock(LockCall([Wanted(Target("d", name), LockType.EXCLUSIVE) for name in names], CLIENTS[0]))
+        locks.lock(LockSpec([ComponentSpec(Target("d", name), LockType.EXCLUSIVE) for name in names], CLIENTS[0]))
     listed, plain = read_both(store, LockFilter(), {})
     chunks = codec.encode(RESULT(ShowLocksResponse(listed)))
     assert isinstance(chunks, Iterator)

@@ -31,10 +31,12 @@ def test_a_mark_holds_for_its_table_values_and_event(store: SqlStore) -> None:
     table_id = create(store).table_id
 
     def is_marked(values: list[str], event_type: int = 1, of: int = table_id) -> bool:
-        return store.read(lambda snapshot: snapshot.partition_marks.has(of, values, event_type, 0))
+        return store.read(lambda snapshot: snapshot.partition_event_marks.has(of, values, event_type, 0))
 
     for values in (["a,b", "c"], ["a,b", "c"], [ODD.replace("\ud800", ""), LONG]):
-        store.write(lambda transaction, values=values: transaction.partition_marks.insert(table_id, values, 1, 100))
+        store.write(
+            lambda transaction, values=values: transaction.partition_event_marks.insert(table_id, values, 1, 100)
+        )
         assert is_marked(values)
     assert not is_marked(["a", "b,c"])
     assert not is_marked(["a,b", "c"], event_type=2)
@@ -47,16 +49,16 @@ def test_old_marks_are_forgotten(store: SqlStore) -> None:
     table_id = create(store).table_id
     for value, seconds in (("a", 100), ("b", 200)):
         store.write(
-            lambda transaction, value=value, seconds=seconds: transaction.partition_marks.insert(
+            lambda transaction, value=value, seconds=seconds: transaction.partition_event_marks.insert(
                 table_id, [value], 1, seconds
             )
         )
     for since, value, is_marked in ((200, "a", False), (200, "b", True), (201, "b", False), (100, "a", True)):
-        found = store.read(lambda snapshot, v=value, s=since: snapshot.partition_marks.has(table_id, [v], 1, s))
+        found = store.read(lambda snapshot, v=value, s=since: snapshot.partition_event_marks.has(table_id, [v], 1, s))
         assert found is is_marked
-    assert store.write(lambda transaction: transaction.partition_marks.delete_before(200)) == 1
-    assert not store.read(lambda snapshot: snapshot.partition_marks.has(table_id, ["a"], 1, 0))
-    assert store.read(lambda snapshot: snapshot.partition_marks.has(table_id, ["b"], 1, 0))
+    assert store.write(lambda transaction: transaction.partition_event_marks.delete_before(200)) == 1
+    assert not store.read(lambda snapshot: snapshot.partition_event_marks.has(table_id, ["a"], 1, 0))
+    assert store.read(lambda snapshot: snapshot.partition_event_marks.has(table_id, ["b"], 1, 0))
 
 
 def test_tokens(store: SqlStore) -> None:

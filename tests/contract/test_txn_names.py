@@ -19,7 +19,7 @@ from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.rules.transactions import Operation
 from hms_gateway.txn.services.compaction import CompactionService
-from hms_gateway.txn.services.locks import LockCall, LockService, Wanted
+from hms_gateway.txn.services.locks import ComponentSpec, LockService, LockSpec
 from hms_gateway.txn.services.rebuild import RebuildService
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
@@ -63,7 +63,7 @@ def world(store: SqlStore, database_url: str) -> World:
         for txn_id in (committed, open_txn):
             transactions.add_writes(txn_id, written, Operation.UPDATE, None)
         write_ids.allocate(of_table, [committed, open_txn])
-        locks.lock(LockCall([Wanted(each, LockType.SHARED_READ) for each in (of_table, *written)], CLIENT))
+        locks.lock(LockSpec([ComponentSpec(each, LockType.SHARED_READ) for each in (of_table, *written)], CLIENT))
         for each in (of_table, *written):
             CompactionService(store).request(each, CompactionType.MAJOR, CompactionDetails())
         assert RebuildService(store, settings).acquire(of_table, open_txn)

@@ -163,7 +163,7 @@ SCENARIOS = {
         check   L3                    -> TxnAborted Transaction t2 already aborted: deadlock with t1, closed on db.b
         commit  t1
     """,
-    "a circle of three, one link being that nobody overtakes": """
+    "a cycle of three, one link being that nobody overtakes": """
         open    t1
         open    t2
         open    t3

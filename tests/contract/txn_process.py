@@ -12,7 +12,7 @@ from hms_gateway.structs import LockState, LockType, ThriftException
 from hms_gateway.txn.ports.txn import Client
 from hms_gateway.txn.rules.locks import NO_TXN, TxnId
 from hms_gateway.txn.rules.transactions import Operation
-from hms_gateway.txn.services.locks import LockCall, LockService, Wanted
+from hms_gateway.txn.services.locks import ComponentSpec, LockService, LockSpec
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
 from hms_gateway.txn.services.write_ids import WriteIdService
@@ -39,7 +39,7 @@ def main(url: str, seed: int, threads: int, rounds: int, register: str) -> None:
         random = Random(seed * 1000 + number)
         told: dict[str, list[int]] = {"txns": [], "locks": [], "writes": [], "held": [], "victims": []}
         for _ in range(rounds):
-            answer = locks.lock(LockCall([Wanted(place_of("d.register"), LockType.EXCLUSIVE)], WHO))
+            answer = locks.lock(LockSpec([ComponentSpec(place_of("d.register"), LockType.EXCLUSIVE)], WHO))
             told["locks"].append(answer.lock_id)
             while answer.state is LockState.WAITING:
                 answer = locks.check_lock(answer.lock_id)
@@ -50,7 +50,9 @@ def main(url: str, seed: int, threads: int, rounds: int, register: str) -> None:
             told["txns"].append(txn_id)
             try:
                 for table in random.sample(["d.a", "d.b", "d.c"], 2):
-                    wanted = LockCall([Wanted(place_of(table), LockType.EXCLUSIVE)], WHO, TxnId(txn_id or NO_TXN))
+                    wanted = LockSpec(
+                        [ComponentSpec(place_of(table), LockType.EXCLUSIVE)], WHO, TxnId(txn_id or NO_TXN)
+                    )
                     answer = locks.lock(wanted)
                     while answer.state is LockState.WAITING:
                         answer = locks.check_lock(answer.lock_id)

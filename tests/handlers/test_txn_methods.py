@@ -8,7 +8,7 @@ from hms_gateway.handlers.compactions import Compactions
 from hms_gateway.handlers.locks import Locks
 from hms_gateway.handlers.transactions import Transactions
 from hms_gateway.metastore.selection.table_name import TableName
-from hms_gateway.metastore.tables.commit_marks import CommitMarks
+from hms_gateway.metastore.tables.commit_key_value import CommitKeyValue
 from hms_gateway.rpc import Processor
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.rpc.dialects import methods_of
@@ -97,7 +97,7 @@ def processor(catalog: Catalog) -> Processor:
             TransactionService(catalog.store, locks, settings),
             WriteIdService(catalog.store, settings),
             RebuildService(catalog.store, settings),
-            CommitMarks(catalog.clock, catalog.settings, to_tjson),
+            CommitKeyValue(catalog.clock, catalog.settings, to_tjson),
         ),
         Compactions(CompactionService(catalog.store)),
     ]

@@ -119,7 +119,7 @@ class Footprints:
         return Footprint(sees_txns=True)
 
     def _lock(self, call: Call) -> Footprint:
-        """One that may close a circle may end any transaction of it."""
+        """One that may close a cycle may end any transaction of it."""
         txn_id = call.arguments[0]
         lock_ids = frozenset({call.answer[0]}) if call.is_answered and call.failure is None else frozenset()
         own = frozenset({txn_id}) - {0}
@@ -164,7 +164,7 @@ def _claims(call: Call) -> frozenset[Claim]:
 
 
 def _in_deadlocks(calls: Iterable[Call], kind: str) -> Iterable[int]:
-    """The transactions, or requests without one, of all circles that anybody was told of."""
+    """The transactions, or requests without one, of all cycles that anybody was told of."""
     for call in calls:
         told = _DEADLOCK.search(call.failure.text) if call.failure is not None else None
         if told is not None:

@@ -43,7 +43,7 @@ class Request(NamedTuple):
 
 
 class Txn(NamedTuple):
-    """`others` are those it collided with: the circle of a deadlock, or who may have committed first."""
+    """`others` are those it collided with: the cycle of a deadlock, or who may have committed first."""
 
     txn_id: int
     status: str = "open"
@@ -310,13 +310,13 @@ def _rivals(state: State, txn: Txn, is_strict: bool) -> frozenset[int]:
 
 
 def _without_deadlocks(state: State, request: Request) -> Iterator[tuple[State, bool]]:
-    """The states in which the request closes no circle any more, and whether that cost its own transaction."""
-    circles = set(_circles(state, request)) if request.txn_id else set()
-    if not circles:
+    """The states in which the request closes no cycle any more, and whether that cost its own transaction."""
+    cycles = set(_circles(state, request)) if request.txn_id else set()
+    if not cycles:
         yield state, False
-    for circle in circles:
-        victim = int(max(number for kind, number in circle if kind == "txnid"))
-        ended = _aborted(state, victim, "deadlock", circle - {("txnid", victim)}, request)
+    for cycle in cycles:
+        victim = int(max(number for kind, number in cycle if kind == "txnid"))
+        ended = _aborted(state, victim, "deadlock", cycle - {("txnid", victim)}, request)
         if victim == request.txn_id:
             yield ended, True
         else:
@@ -333,9 +333,9 @@ def _circles(state: State, request: Request) -> list[frozenset[Owner]]:
     paths: list[tuple[Owner, ...]] = [(request.owner,)]
     seen: set[Owner] = set()
     while paths:
-        circles = [frozenset(path) for path in paths if request.owner in waits_for.get(path[-1], ())]
-        if circles:
-            return circles
+        cycles = [frozenset(path) for path in paths if request.owner in waits_for.get(path[-1], ())]
+        if cycles:
+            return cycles
         seen.update(path[-1] for path in paths)
         paths = [(*path, owner) for path in paths for owner in waits_for.get(path[-1], ()) if owner not in seen]
     return []

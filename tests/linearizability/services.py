@@ -36,7 +36,7 @@ from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.rules.transactions import Operation, Write
 from hms_gateway.txn.services.expiry import Expiry
-from hms_gateway.txn.services.locks import LockCall, LockService, Wanted
+from hms_gateway.txn.services.locks import ComponentSpec, LockService, LockSpec
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
 from hms_gateway.txn.services.write_ids import WriteIdService
@@ -112,10 +112,10 @@ class StoreServices:
 
     def lock(self, txn_id: int, is_of_hive_4: bool, parts: Sequence[Any]) -> Any:
         wanted = [
-            Wanted(_target(place), LockType[kind], operation and Write(_target(place), Operation[operation]))
+            ComponentSpec(_target(place), LockType[kind], operation and Write(_target(place), Operation[operation]))
             for place, kind, operation in parts
         ]
-        answer = self._locks.lock(LockCall(wanted, WHO, TxnId(txn_id), is_of_hive_4))
+        answer = self._locks.lock(LockSpec(wanted, WHO, TxnId(txn_id), is_of_hive_4))
         return answer.lock_id, answer.state.name
 
     def check_lock(self, lock_id: int) -> str:

@@ -225,8 +225,8 @@ def _notes_its_changes_late(self: MemoryTxns, txn_id: Any, writes: Any, changes:
     _commit_txn(self, txn_id, writes, late, commit_id)
 
 
-def _aborts_whoever_asked(circle: Any) -> TxnId:
-    return TxnId(next(number for kind, number in circle if kind == "txnid"))
+def _aborts_whoever_asked(cycle: Any) -> TxnId:
+    return TxnId(next(number for kind, number in cycle if kind == "txnid"))
 
 
 def _forgets_aborted_writes(self: MemoryTxns, ended_before_ms: int, limit: int) -> int:
@@ -247,7 +247,7 @@ BUGS: dict[str, Bug] = {
     "a commit counts from the beginning": (MemoryTxns, "commit_txn", _commits_as_of_its_beginning),
     "what failed is kept": (MemoryStore, "write", _keeps_what_was_undone),
     "what is done again was not undone": (FaultyStore, "undo", _redoes_without_undoing),
-    "a deadlock costs whoever comes first": (lock_service, "victim_of", _aborts_whoever_asked),
+    "a deadlock costs whoever comes first": (lock_service, "deadlock_victim", _aborts_whoever_asked),
     "aborted ones are forgotten with their writes": (MemoryTxns, "forget_finished", _forgets_aborted_writes),
     "waiting requests are skipped": (lock_service, "block_of", _skips_waiting),
     "waiting requests and later locks are skipped": (lock_service, "block_of", _skips_waiting_and_later_ones),

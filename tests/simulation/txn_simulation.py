@@ -18,7 +18,7 @@ from hms_gateway.txn.rules.locks import Lock, LockId, TxnId
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.rules.transactions import Operation, State, Txn, Write
 from hms_gateway.txn.services.expiry import Expiry
-from hms_gateway.txn.services.locks import TIMED_OUT, LockCall, LockService, Wanted
+from hms_gateway.txn.services.locks import TIMED_OUT, ComponentSpec, LockService, LockSpec
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
 from hms_gateway.txn.services.write_ids import WriteIdService
@@ -146,8 +146,8 @@ class Simulation:
         if len(client.locks) >= 4:
             return
         places = self.random.sample(PLACES, self.random.choice([1, 1, 1, 2]))
-        wanted = [Wanted(place, self.random.choice(list(LockType))) for place in places]
-        call = LockCall(wanted, WHO, TxnId(txn_id), self.random.random() < 0.3, self.random.random() < 0.1)
+        wanted = [ComponentSpec(place, self.random.choice(list(LockType))) for place in places]
+        call = LockSpec(wanted, WHO, TxnId(txn_id), self.random.random() < 0.3, self.random.random() < 0.1)
         now_ms = self.store.clock_ms
         self._asked = [
             Lock(NEWEST_LOCK, number, call.txn_id, one.target, one.type, False, call.shares_writes)
@@ -377,13 +377,13 @@ class Simulation:
         self.committed[txn_id] = commit_id
 
     def _check_victim(self, txn_id: int, reason: str) -> None:
-        """It is younger than all others of the circle, and these are in each other's way."""
+        """It is younger than all others of the cycle, and these are in each other's way."""
         others = re.findall(r"(txnid|lockid):(\d+)", reason.partition(", closed on")[0])
         if not others or any(kind == "txnid" and int(number) >= txn_id for kind, number in others):
             self.fail(f"txnid:{txn_id} was the victim of: {reason}")
         before = [shown.lock for request in self._old_requests.values() for shown in request]
-        circle = [(1, txn_id), *((int(kind == "txnid"), int(number)) for kind, number in others)]
-        for owner, following in zip(circle, [*circle[1:], circle[0]], strict=True):
+        cycle = [(1, txn_id), *((int(kind == "txnid"), int(number)) for kind, number in others)]
+        for owner, following in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
             asks = [lock for lock in (*before, *self._asked) if not lock.is_acquired and _owner(lock) == owner]
             theirs = [lock for lock in (*before, *self._asked) if _owner(lock) == following]
             if not any(self._is_in_the_way(lock, mine, before) for mine in asks for lock in theirs):

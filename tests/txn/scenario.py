@@ -22,7 +22,7 @@ from hms_gateway.txn.rules.transactions import Operation, Write
 from hms_gateway.txn.rules.write_ids import valid_txns_text
 from hms_gateway.txn.services.compaction import CompactionService
 from hms_gateway.txn.services.expiry import Expiry
-from hms_gateway.txn.services.locks import LockAnswer, LockCall, LockService, Wanted
+from hms_gateway.txn.services.locks import ComponentSpec, LockAnswer, LockService, LockSpec
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
 from hms_gateway.txn.services.write_ids import WriteIdService
@@ -53,7 +53,7 @@ class World:
             assert not arrow or outcome == expected, f"{command} -> {outcome}, not {expected}"
 
     def lock(self, place: str, type: LockType = LockType.EXCLUSIVE, txn_id: int = 0) -> LockAnswer:
-        return self.locks.lock(LockCall([Wanted(place_of(place), type)], CLIENT, TxnId(txn_id)))
+        return self.locks.lock(LockSpec([ComponentSpec(place_of(place), type)], CLIENT, TxnId(txn_id)))
 
     def shown_locks(self, filter: LockFilter | None = None) -> list[ShowLocksResponseElement]:
         return [shown for chunk in self.locks.show(filter or LockFilter()).struct_chunks() for shown in chunk]
@@ -77,13 +77,13 @@ class World:
     def _do_lock(self, name: str, txn: str, *words: str) -> str:
         flags = {word for word in words if word in ("hive4", "zero-wait", "ctas")}
         components = " ".join(word for word in words if word not in flags).split(" + ")
-        call = LockCall(
-            [_wanted(*component.split()) for component in components],
+        call = LockSpec(
+            [_component(*component.split()) for component in components],
             CLIENT,
             TxnId(0 if txn == "-" else self._id(txn)),
-            shares_writes="hive4" in flags,
-            refuses_to_read="zero-wait" in flags,
-            refuses_to_create="ctas" in flags,
+            is_hive4="hive4" in flags,
+            zero_wait_read="zero-wait" in flags,
+            exclusive_ctas="ctas" in flags,
         )
         answer = self.locks.lock(call)
         self.ids[name] = answer.lock_id
@@ -195,6 +195,6 @@ def place_of(text: str) -> Target:
     return target(db_name, table_name, partition)
 
 
-def _wanted(type_name: str, place: str, operation: str | None = None) -> Wanted:
+def _component(type_name: str, place: str, operation: str | None = None) -> ComponentSpec:
     where = place_of(place)
-    return Wanted(where, LockType[type_name], Write(where, Operation[operation]) if operation else None)
+    return ComponentSpec(where, LockType[type_name], Write(where, Operation[operation]) if operation else None)

@@ -21,7 +21,6 @@ from hms_gateway.handlers.compactions import Compactions
 from hms_gateway.handlers.configuration import Configuration
 from hms_gateway.handlers.constraints import Constraints
 from hms_gateway.handlers.databases import Databases
-from hms_gateway.handlers.engine_notes import EngineNotes
 from hms_gateway.handlers.fields import Fields
 from hms_gateway.handlers.file_metadata import FileMetadata
 from hms_gateway.handlers.functions import Functions
@@ -37,6 +36,7 @@ from hms_gateway.handlers.presented_lease import under_presented_lease
 from hms_gateway.handlers.properties import Properties
 from hms_gateway.handlers.resource_plans import ResourcePlans
 from hms_gateway.handlers.roles import Privileges, Roles
+from hms_gateway.handlers.runtime_records import RuntimeRecords
 from hms_gateway.handlers.schemas import Schemas
 from hms_gateway.handlers.service import Service
 from hms_gateway.handlers.tables import Tables
@@ -51,18 +51,18 @@ from hms_gateway.metastore.directories.outside_places import OutsidePlaces, find
 from hms_gateway.metastore.partitions.marks import PartitionMarkService
 from hms_gateway.metastore.partitions.service import PartitionService
 from hms_gateway.metastore.ports.store import FileSystemError, StoreError, StoreFailure, StoreUnavailable
-from hms_gateway.metastore.registry.engine_notes import EngineNoteService
 from hms_gateway.metastore.registry.functions import FunctionService
 from hms_gateway.metastore.registry.notifications import NotificationService
 from hms_gateway.metastore.registry.properties import PropertyService
 from hms_gateway.metastore.registry.resource_plans import ResourcePlanService
+from hms_gateway.metastore.registry.runtime_records import RuntimeRecordService
 from hms_gateway.metastore.registry.scheduled_queries import ScheduledQueryService
 from hms_gateway.metastore.registry.schema_registry import SchemaRegistryService
 from hms_gateway.metastore.registry.tokens import TokenService
 from hms_gateway.metastore.registry.types import TypeService
 from hms_gateway.metastore.statistics.column_statistics import ColumnStatisticsService
 from hms_gateway.metastore.tables.alter import AlterTableService
-from hms_gateway.metastore.tables.commit_marks import CommitMarks
+from hms_gateway.metastore.tables.commit_key_value import CommitKeyValue
 from hms_gateway.metastore.tables.constraints import ConstraintService
 from hms_gateway.metastore.tables.databases import DatabaseService
 from hms_gateway.metastore.tables.fields import FieldService
@@ -156,7 +156,7 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         parts = (store, files, clock, rules, to_tjson)
         leases = LeaseService(store, _lease_settings(settings), releases.announce)
         handlers = [Service(clock, counters), *_handlers(*parts, settings.limits)]
-        handlers += _txn_handlers(store, settings, CommitMarks(clock, rules, to_tjson))
+        handlers += _txn_handlers(store, settings, CommitKeyValue(clock, rules, to_tjson))
         handlers.append(Leases(leases))
         tokens = TokenService(store, Seal(settings.secrets_key_path))
         handlers.append(Tokens(tokens, frozenset(settings.administrators)))
@@ -267,7 +267,7 @@ def _chores(
         Chore("forget outcomes", EXPIRY_SECONDS, lambda: store.forget_outcomes(clock.seconds() - OUTCOME_SECONDS)),
         Chore("expire events", EXPIRY_SECONDS, notifications.expire),
         Chore("expire transactions and locks", txn_expiry_seconds, Expiry(store, _txn_settings(settings)).expire),
-        Chore("expire notes of query engines", EXPIRY_SECONDS, EngineNoteService(store, clock, rules).expire),
+        Chore("expire notes of query engines", EXPIRY_SECONDS, RuntimeRecordService(store, clock, rules).expire),
         Chore("expire executions of queries", EXPIRY_SECONDS, ScheduledQueryService(store, clock, rules).expire),
         Chore("return free memory", FREE_MEMORY_SECONDS, return_free_memory),
         Chore("expire partition marks", EXPIRY_SECONDS, PartitionMarkService(store, clock, rules).expire),
@@ -316,12 +316,12 @@ def _handlers(
         Properties(PropertyService(store)),
         Schemas(SchemaRegistryService(store, clock)),
         ResourcePlans(ResourcePlanService(store)),
-        EngineNotes(EngineNoteService(store, clock, rules), ScheduledQueryService(store, clock, rules)),
+        RuntimeRecords(RuntimeRecordService(store, clock, rules), ScheduledQueryService(store, clock, rules)),
         FileMetadata(),
     ]
 
 
-def _txn_handlers(store: SqlStore, settings: Settings, marks: CommitMarks) -> list[object]:
+def _txn_handlers(store: SqlStore, settings: Settings, marks: CommitKeyValue) -> list[object]:
     txn_settings = _txn_settings(settings)
     locks = LockService(store, txn_settings)
     transactions = TransactionService(store, locks, txn_settings)

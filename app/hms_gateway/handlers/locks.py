@@ -23,7 +23,7 @@ from hms_gateway.txn.ports.txn import Client, LockFilter, ShownLock
 from hms_gateway.txn.rules.locks import NO_TXN, TxnId
 from hms_gateway.txn.rules.names import Target, fold, normalize_partition, target
 from hms_gateway.txn.rules.transactions import Write, recorded_operation
-from hms_gateway.txn.services.locks import LockAnswer, LockCall, LockService, Wanted
+from hms_gateway.txn.services.locks import ComponentSpec, LockAnswer, LockService, LockSpec
 
 _BLOCKED_SHOWN_MAX: Final = 100
 # EXCL_WRITE is unknown before 4, where SHARED_WRITE means the same: one writer, any readers (semantics §10.1).
@@ -37,17 +37,17 @@ class Locks:
     def lock(self, call: Call, rqst: LockRequest) -> LockResponse:
         request = required(rqst, "rqst")
         txn_id = TxnId(request.txnid or NO_TXN)
-        wanted, mistake = _all_wanted(request, txn_id)
+        components, mistake = _all_components(request, txn_id)
         return _response(
             self._locks.lock(
-                LockCall(
-                    wanted=wanted,
+                LockSpec(
+                    components=components,
                     mistake=mistake,
                     client=client(request.user, request.hostname, request.agentInfo),
                     txn_id=txn_id,
-                    shares_writes=is_newer(call),
-                    refuses_to_read=bool(request.zeroWaitReadEnabled),
-                    refuses_to_create=bool(request.exclusiveCTAS),
+                    is_hive4=is_newer(call),
+                    zero_wait_read=bool(request.zeroWaitReadEnabled),
+                    exclusive_ctas=bool(request.exclusiveCTAS),
                 )
             )
         )
@@ -96,22 +96,22 @@ def _filter(request: ShowLocksRequest) -> LockFilter:
     )
 
 
-def _all_wanted(request: LockRequest, txn_id: TxnId) -> tuple[list[Wanted], MetaException | None]:
+def _all_components(request: LockRequest, txn_id: TxnId) -> tuple[list[ComponentSpec], MetaException | None]:
     """The components, or what is wrong with one: like Hive, the service looks at the transaction first."""
     try:
-        return [_wanted(component, txn_id) for component in request.component or ()], None
+        return [_component_spec(component, txn_id) for component in request.component or ()], None
     except MetaException as mistake:
         return [], mistake
 
 
-def _wanted(component: LockComponent, txn_id: TxnId) -> Wanted:
+def _component_spec(component: LockComponent, txn_id: TxnId) -> ComponentSpec:
     place = object_named(component.dbname, component.tablename, component.partitionname)
     if txn_id == NO_TXN:
-        return Wanted(place, _lock_type(component.type))
+        return ComponentSpec(place, _lock_type(component.type))
     operation = recorded_operation(
         component.operationType, component.isAcid, is_dynamic=bool(component.isDynamicPartitionWrite)
     )
-    return Wanted(place, _lock_type(component.type), None if operation is None else Write(place, operation))
+    return ComponentSpec(place, _lock_type(component.type), None if operation is None else Write(place, operation))
 
 
 def object_named(db_name: str | None, table_name: str | None = None, partition_name: str | None = None) -> Target:

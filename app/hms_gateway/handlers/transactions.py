@@ -3,7 +3,7 @@
 from hms_gateway.handlers.arguments import database_name, is_newer
 from hms_gateway.handlers.locks import client, object_named
 from hms_gateway.metastore.checks.errors import required
-from hms_gateway.metastore.tables.commit_marks import CommitMarks
+from hms_gateway.metastore.tables.commit_key_value import CommitKeyValue
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.structs import (
     AbortTxnRequest,
@@ -50,7 +50,7 @@ class Transactions:
         transactions: TransactionService,
         write_ids: WriteIdService,
         rebuilds: RebuildService,
-        marks: CommitMarks,
+        marks: CommitKeyValue,
     ) -> None:
         self._transactions = transactions
         self._write_ids = write_ids

@@ -28,7 +28,7 @@ from hms_gateway.txn.rules.errors import Refused
 from hms_gateway.txn.rules.locks import STRENGTH, Lock, TxnId, weakest_conflicting
 from hms_gateway.txn.rules.names import target
 from hms_gateway.txn.rules.transactions import Operation, Write
-from hms_gateway.txn.services.locks import LockCall, LockService, Wanted
+from hms_gateway.txn.services.locks import ComponentSpec, LockService, LockSpec
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
 from tests.simulation.txn_memory import MemoryStore, MemoryTxns
@@ -164,8 +164,8 @@ def random_call(dice: random.Random, ids_max: int) -> tuple[Any, ...]:
         wanted = []
         for place in dice.sample(PLACES, dice.choice([1, 1, 2])):
             writes = Write(place, dice.choice([Operation.INSERT, Operation.UPDATE]))
-            wanted.append(Wanted(place, dice.choice(TYPES), writes if txn_id and dice.random() < 0.4 else None))
-        return "lock", LockCall(wanted, WHO, txn_id, shares_writes=dice.random() < 0.3)
+            wanted.append(ComponentSpec(place, dice.choice(TYPES), writes if txn_id and dice.random() < 0.4 else None))
+        return "lock", LockSpec(wanted, WHO, txn_id, is_hive4=dice.random() < 0.3)
     return name, some_id
 
 
@@ -214,8 +214,8 @@ def test_of_many_locks_the_first_that_matter_are_read(
 ) -> None:
     monkeypatch.setattr("hms_gateway.storage.txn.batch.CANDIDATES_MAX", 3)
     side = Database(tmp_path / "one.db", ManualClock())
-    read, write = (LockCall([Wanted(place, type)], WHO) for type in (LockType.SHARED_READ, LockType.EXCLUSIVE))
-    other = LockCall([Wanted(target("d", "t", "p=2"), LockType.SHARED_READ)], WHO)
+    read, write = (LockSpec([ComponentSpec(place, type)], WHO) for type in (LockType.SHARED_READ, LockType.EXCLUSIVE))
+    other = LockSpec([ComponentSpec(target("d", "t", "p=2"), LockType.SHARED_READ)], WHO)
     for call in [other] * 5:
         side.run([side.work(("lock", call))])
     outcome = side.run([side.work(("lock", call)) for call in (read, write, read)])
@@ -226,8 +226,8 @@ def test_of_many_locks_the_first_that_matter_are_read(
 def test_changes_of_one_call_are_seen_by_the_next(tmp_path: Path) -> None:
     """Also those that nobody outside of the batch can know yet."""
     side = Database(tmp_path / "one.db", ManualClock())
-    lock = LockCall(
-        [Wanted(target("d", "t"), LockType.EXCLUSIVE, Write(target("d", "t"), Operation.UPDATE))], WHO, TxnId(1)
+    lock = LockSpec(
+        [ComponentSpec(target("d", "t"), LockType.EXCLUSIVE, Write(target("d", "t"), Operation.UPDATE))], WHO, TxnId(1)
     )
     calls = [("open", 2, WHO), ("lock", lock), ("check_lock", 1), ("heartbeat", 1, 2), ("commit", 1), ("check_lock", 1)]
     outcome = side.run([side.work(call) for call in [*calls, ("abort", 2), ("commit", 2)]])

@@ -21,7 +21,7 @@ from hms_gateway.storage.schema.catalog import METADATA
 from hms_gateway.structs import LockState, LockType, NoSuchTxnException
 from hms_gateway.txn.ports.txn import TxnWork
 from hms_gateway.txn.rules.names import target
-from hms_gateway.txn.services.locks import LockCall, LockService, Wanted
+from hms_gateway.txn.services.locks import ComponentSpec, LockService, LockSpec
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
 from tests.storage.test_outage import cut_connections
@@ -34,7 +34,7 @@ SEEDS = int(os.environ.get("TXN_BATCH_SEEDS", "3"))
 ROUNDS = 14
 PATIENCE_SECONDS = 20
 PLACE = target("d", "t")
-EXCLUSIVE = LockCall([Wanted(PLACE, LockType.EXCLUSIVE)], WHO)
+EXCLUSIVE = LockSpec([ComponentSpec(PLACE, LockType.EXCLUSIVE)], WHO)
 
 
 class Services:

@@ -14,10 +14,10 @@ from hms_gateway.txn.rules.locks import (
     TxnId,
     block_of,
     blockers,
-    circle_through,
     conflicts,
+    deadlock_victim,
+    find_cycle,
     has_expired,
-    victim_of,
     waiting_for,
     weakest_conflicting,
 )
@@ -237,11 +237,11 @@ def test_thousands_of_one_transaction_are_passed_by_it_at_once() -> None:
 def test_a_circle_and_its_youngest_transaction() -> None:
     a, b, c, free = ("txnid", 1), ("txnid", 2), ("lockid", 9), ("txnid", 4)
     edges = {a: [free, b], b: [c], c: [a]}
-    assert circle_through(a, edges) == [a, b, c]
-    assert victim_of([a, b, c]) == 2
-    assert circle_through(a, {a: [b], b: [c]}) is None
-    assert circle_through(free, edges) is None
-    assert circle_through(a, {a: [b], b: [c], c: [b]}) is None
+    assert find_cycle(a, edges) == [a, b, c]
+    assert deadlock_victim([a, b, c]) == 2
+    assert find_cycle(a, {a: [b], b: [c]}) is None
+    assert find_cycle(free, edges) is None
+    assert find_cycle(a, {a: [b], b: [c], c: [b]}) is None
 
 
 def test_exactly_the_time_out_is_not_too_late() -> None:

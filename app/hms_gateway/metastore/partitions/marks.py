@@ -27,7 +27,7 @@ class PartitionMarkService:
 
         def work(tx: Transaction) -> None:
             table = _load(name, tx)
-            tx.partition_marks.insert(table.table_id, _values(table, spec), kind, self._clock.seconds())
+            tx.partition_event_marks.insert(table.table_id, _values(table, spec), kind, self._clock.seconds())
 
         self._store.write(work)
 
@@ -38,14 +38,14 @@ class PartitionMarkService:
 
         def work(snapshot: Snapshot) -> bool:
             table = _load(name, snapshot)
-            return snapshot.partition_marks.has(table.table_id, _values(table, spec), kind, oldest)
+            return snapshot.partition_event_marks.has(table.table_id, _values(table, spec), kind, oldest)
 
         return self._store.read(work)
 
     def expire(self) -> int:
         """Forget the marks that are older than the setting allows; how many. Any replica may do it at any time."""
         oldest = self._oldest_seconds()
-        return self._store.write(lambda tx: tx.partition_marks.delete_before(oldest)) if oldest else 0
+        return self._store.write(lambda tx: tx.partition_event_marks.delete_before(oldest)) if oldest else 0
 
     def _oldest_seconds(self) -> int:
         """Marks from before do not count; 0 where they are kept for ever."""

@@ -137,7 +137,7 @@ class ResourcePlanWrites(ResourcePlanReads, Protocol):
     def delete(self, plan_id: PlanId) -> None: ...
 
 
-class EngineNoteReads(Protocol):
+class RuntimeRecordReads(Protocol):
     """Runtime statistics, replication metrics, and what transactions have written."""
 
     def runtime_statistics(self, up_to_time: int | None, weight_max: int | None) -> list[RuntimeStat]:
@@ -152,7 +152,7 @@ class EngineNoteReads(Protocol):
         """In the order in which they were first noted."""
 
 
-class EngineNoteWrites(EngineNoteReads, Protocol):
+class RuntimeRecordWrites(RuntimeRecordReads, Protocol):
     def insert_runtime_statistic(self, now_seconds: int, weight: int, payload: bytes) -> None: ...
 
     def put_metrics(self, metrics: ReplicationMetrics, now_seconds: int) -> None:

@@ -164,10 +164,10 @@ class NotificationService:
             tableObj=fields["tableObjJson"],
             partitionObj=fields.get("ptnObjJson"),
         )
-        before = tx.engine_notes.write_event(write.txn_id, new)
+        before = tx.runtime_records.write_event(write.txn_id, new)
         if before is not None and before.files:
             new = msgspec.structs.replace(new, files=FILE_SEPARATOR.join([before.files, new.files or ""]))
-        tx.engine_notes.put_write_event(write.txn_id, new, self._clock.seconds())
+        tx.runtime_records.put_write_event(write.txn_id, new, self._clock.seconds())
 
     def _fields(self, tx: Transaction, table: StoredTable, values: Sequence[str]) -> dict[str, Any]:
         """How the message names what it is about; the partition itself only where it is there already."""

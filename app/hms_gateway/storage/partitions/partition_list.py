@@ -22,7 +22,7 @@ _DESCRIPTORS_KEPT: Final = 1_000
 T = TypeVar("T")
 
 
-class Lease:
+class SharedSnapshot:
     """Keeps a snapshot's connection for as long as anybody reads from it."""
 
     def __init__(self, connection: Connection) -> None:
@@ -72,28 +72,28 @@ class Rows:
 class _LeasedRows:
     """Rows that are read while they are sent; until then they keep the snapshot they come from."""
 
-    def __init__(self, connection: Connection, count: int, rows: Rows, lease: Lease | None) -> None:
+    def __init__(self, connection: Connection, count: int, rows: Rows, shared: SharedSnapshot | None) -> None:
         self._engine = connection.engine
         self._count = count
         self._rows = rows
-        self._lease = lease
-        if lease is not None:
-            lease.retain()
+        self._shared = shared
+        if shared is not None:
+            shared.retain()
 
     def __len__(self) -> int:
         return self._count
 
     def close(self) -> None:
-        lease, self._lease = self._lease, None
+        shared, self._shared = self._shared, None
         try:
             self._rows.close()
         finally:
-            if lease is not None:
-                lease.release()
+            if shared is not None:
+                shared.release()
 
     def __del__(self) -> None:
         # Nobody should forget to close; a forgotten list must not keep a connection for ever.
-        if getattr(self, "_lease", None) is not None:
+        if getattr(self, "_shared", None) is not None:
             self.close()
 
     def _each(self, convert: Callable[[Sequence[Any]], T], prepare: Callable[[Sequence[Any]], None]) -> Iterator[T]:
@@ -114,8 +114,10 @@ class _LeasedRows:
 class PartitionNames(_LeasedRows):
     """An EncodedTexts over the rows of one query, each a name."""
 
-    def __init__(self, connection: Connection, count: int, first: Sequence[Any], cursor: Any, lease: Lease) -> None:
-        super().__init__(connection, count, Rows(first, cursor, _CHUNK_NAMES), lease)
+    def __init__(
+        self, connection: Connection, count: int, first: Sequence[Any], cursor: Any, shared: SharedSnapshot
+    ) -> None:
+        super().__init__(connection, count, Rows(first, cursor, _CHUNK_NAMES), shared)
 
     def tjson_chunks(self) -> Iterator[bytes]:
         return self._each(lambda rows: msgspec.json.encode([row[0] for row in rows])[1:-1], lambda rows: None)
@@ -140,9 +142,9 @@ class PartitionList(_LeasedRows):
         count: int,
         rows: Rows,
         load_descriptors: Callable[[Iterable[int]], list[Descriptor]],
-        lease: Lease | None,
+        shared: SharedSnapshot | None,
     ) -> None:
-        super().__init__(connection, count, rows, lease)
+        super().__init__(connection, count, rows, shared)
         self._table = table
         self._load_descriptors = load_descriptors
         self._known: set[int | None] = {None}

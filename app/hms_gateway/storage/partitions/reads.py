@@ -14,10 +14,10 @@ from hms_gateway.storage.partitions.descriptors import Descriptors
 from hms_gateway.storage.partitions.partition_list import (
     NAMES_AT_ONCE,
     ROWS_AT_ONCE,
-    Lease,
     PartitionList,
     PartitionNames,
     Rows,
+    SharedSnapshot,
 )
 from hms_gateway.storage.partitions.rows import ROW_COLUMNS, StructRows
 from hms_gateway.storage.schema.catalog import DESCRIPTORS, KEY_COLUMN_COUNT, PARTITIONS, TABLES
@@ -46,7 +46,7 @@ _ONE_NAME: Final = select(PARTITIONS.c.part_name).where(
 
 class PartitionReads(Repository):
     # What keeps a snapshot open for a long list; without one, lists are read at once.
-    _lease: Lease | None = None
+    _shared: SharedSnapshot | None = None
 
     def partition(self, table: StoredTable, name: str) -> StoredPartition | None:
         found = self.partitions(table, Selection(names=[name]))
@@ -63,7 +63,7 @@ class PartitionReads(Repository):
 
     def partition_list(self, table: StoredTable, selection: Selection) -> EncodedList:
         statement = self._selected(table, selection, *ROW_COLUMNS)
-        if self._lease is None or self._is_short(table, selection):
+        if self._shared is None or self._is_short(table, selection):
             rows = self._rows(statement).fetchall()
             return PartitionList(self._connection, table.table, len(rows), Rows(rows), self._loaded(rows), None)
         cursor = self._rows(statement, is_long=True)
@@ -74,7 +74,7 @@ class PartitionReads(Repository):
         count = self.count_partitions(table, selection)
         rows = Rows(first, cursor)
         return PartitionList(
-            self._connection, table.table, count, rows, Descriptors(self._connection).load, self._lease
+            self._connection, table.table, count, rows, Descriptors(self._connection).load, self._shared
         )
 
     def partition_names(self, table: StoredTable, selection: Selection) -> list[str]:
@@ -91,14 +91,14 @@ class PartitionReads(Repository):
 
     def partition_name_list(self, table: StoredTable, selection: Selection) -> list[str] | EncodedTexts:
         bounds = (table.partition_count, selection.limit)
-        if self._lease is None or any(bound is not None and bound <= NAMES_AT_ONCE for bound in bounds):
+        if self._shared is None or any(bound is not None and bound <= NAMES_AT_ONCE for bound in bounds):
             return self.partition_names(table, selection)
         cursor = self._rows(self._selected(table, selection, PARTITIONS.c.part_name), is_long=True)
         first = cursor.fetchmany(ROWS_AT_ONCE + 1)
         if len(first) <= ROWS_AT_ONCE:
             cursor.close()
             return [row[0] for row in first]
-        return PartitionNames(self._connection, self.count_partitions(table, selection), first, cursor, self._lease)
+        return PartitionNames(self._connection, self.count_partitions(table, selection), first, cursor, self._shared)
 
     def partition_values(self, table: StoredTable, selection: Selection) -> list[list[str]]:
         statement = self._selected(table, selection, PARTITIONS.c.part_values)

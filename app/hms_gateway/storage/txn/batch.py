@@ -402,9 +402,9 @@ class TxnBatch:
 
     def _each_of(self, places: _Strengths) -> _Strengths:
         """With all tables of a database for the database."""
-        whole = {db_name: least for (db_name, table_name), least in places.items() if table_name is None}
-        if not whole:
+        if all(table_name is not None for _, table_name in places):
             return places
+        whole = {db_name: least for (db_name, table_name), least in places.items() if table_name is None}
         inside = {place: whole[place[0]] for place in self._by_place if place[0] in whole}
         return {place: min(least, places.get(place, least)) for place, least in {**places, **inside}.items()}
 
@@ -590,7 +590,9 @@ class TxnBatch:
     def _lock_changes(self, now_ms: int) -> Iterable[Statement]:
         """Those that the batch has taken away again are not inserted: nobody has heard of them."""
         changed = self._changed
-        yield from _insertion(NEW_LOCK, (rows for lock_id, rows in changed.new_locks.items() if self.request(lock_id)))
+        takes_away = changed.commits or changed.aborts or changed.deleted_locks
+        kept = (rows for lock_id, rows in changed.new_locks.items() if not takes_away or self.request(lock_id))
+        yield from _insertion(NEW_LOCK, kept)
         if changed.deleted_locks:
             yield Statement(self._statements.delete_locks, self._bound(changed.deleted_locks))
         if changed.grants:

@@ -15,14 +15,14 @@ from hms_gateway.storage.catalog.statistics import StatisticsRepository
 from hms_gateway.storage.catalog.tables import TableReads, TableWrites
 from hms_gateway.storage.catalog.views import ViewRepository
 from hms_gateway.storage.partitions.marks import PartitionMarkRepository
-from hms_gateway.storage.partitions.partition_list import Lease
+from hms_gateway.storage.partitions.partition_list import SharedSnapshot
 from hms_gateway.storage.partitions.reads import PartitionReads
 from hms_gateway.storage.partitions.writes import PartitionWrites
-from hms_gateway.storage.registry.engine_notes import EngineNoteRepository
 from hms_gateway.storage.registry.functions import FunctionRepository
 from hms_gateway.storage.registry.outcomes import OutcomeWrites
 from hms_gateway.storage.registry.properties import PropertyRepository
 from hms_gateway.storage.registry.resource_plans import ResourcePlanRepository
+from hms_gateway.storage.registry.runtime_records import RuntimeRecordRepository
 from hms_gateway.storage.registry.scheduled_queries import ScheduleRepository
 from hms_gateway.storage.registry.schemas import RegistryRepository
 from hms_gateway.storage.registry.tokens import TokenRepository
@@ -48,7 +48,7 @@ class _Objects(Repository):
         return IndexRepository(self._connection)
 
     @cached_property
-    def partition_marks(self) -> PartitionMarkRepository:
+    def partition_event_marks(self) -> PartitionMarkRepository:
         return PartitionMarkRepository(self._connection)
 
     @cached_property
@@ -72,8 +72,8 @@ class _Objects(Repository):
         return ResourcePlanRepository(self._connection)
 
     @cached_property
-    def engine_notes(self) -> EngineNoteRepository:
-        return EngineNoteRepository(self._connection)
+    def runtime_records(self) -> RuntimeRecordRepository:
+        return RuntimeRecordRepository(self._connection)
 
     @cached_property
     def schedules(self) -> ScheduleRepository:
@@ -101,11 +101,11 @@ class _Objects(Repository):
 
 
 class SqlSnapshot(PartitionReads, TableReads, DatabaseReads, EventReads, _Objects):
-    """`ports.Snapshot` inside a read-only transaction that `lease` keeps open."""
+    """`ports.Snapshot` inside a read-only transaction that `shared` keeps open."""
 
-    def __init__(self, connection: Connection, lease: Lease) -> None:
+    def __init__(self, connection: Connection, shared: SharedSnapshot) -> None:
         super().__init__(connection)
-        self._lease = lease
+        self._shared = shared
 
     @cached_property
     def txns(self) -> SqlTxnReads:

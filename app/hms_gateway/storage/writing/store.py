@@ -18,7 +18,7 @@ from hms_gateway.storage.dialects import dialect_of_url, parse_url
 from hms_gateway.storage.dialects.base import Retryable
 from hms_gateway.storage.dialects.errors import detail_of, is_worth_another_try, translated
 from hms_gateway.storage.migrations.revisions import check_revision, migrate_engine
-from hms_gateway.storage.partitions.partition_list import Lease
+from hms_gateway.storage.partitions.partition_list import SharedSnapshot
 from hms_gateway.storage.registry.outcomes import find_outcome
 from hms_gateway.storage.schema.catalog import CATALOG
 from hms_gateway.storage.writing.snapshot import SqlSnapshot
@@ -175,11 +175,11 @@ class SqlStore:
         raise AssertionError("unreachable")
 
     def _read_once(self, work: Callable[[Snapshot], T]) -> T:
-        lease = Lease(self._reading.connect())
+        shared = SharedSnapshot(self._reading.connect())
         try:
-            result = work(SqlSnapshot(lease.connection, lease))
+            result = work(SqlSnapshot(shared.connection, shared))
         except BaseException:
-            lease.end()
+            shared.end()
             raise
-        lease.release()
+        shared.release()
         return result

@@ -17,8 +17,8 @@ The rules (semantics §5.8, §13 rows 16, 17, 36)
        2.3 lets readers pass a waiting writer, and may then grant the writer while they read. With one exception: a
        request passes a waiting one that conflicts, in any component, with what its own transaction holds. Behind that
        it could only wait for itself, and the passed one waits no longer: all that a transaction holds ends with it.
-    5. A transaction that waits while others wait for it, around a circle, would do so for ever: the youngest
-       transaction of the circle is aborted. New waits-for edges appear only when a request arrives, so only then is
+    5. A transaction that waits while others wait for it, around a cycle, would do so for ever: the youngest
+       transaction of the cycle is aborted. New waits-for edges appear only when a request arrives, so only then is
        there something to look for. A grant adds none: by rule 4 those it blocks waited for its owner before, the later
        ones behind the request and the passed ones for what else its transaction holds. Nor does an end: what lets a
        request pass goes only together with that request.
@@ -26,14 +26,14 @@ The rules (semantics §5.8, §13 rows 16, 17, 36)
        Whoever is stopped by a lock past its time removes it first; a holder who comes back before that keeps it.
 
 Known gaps
-    * Requests without a transaction have no owner that ties them together, so a circle through two such requests of
+    * Requests without a transaction have no owner that ties them together, so a cycle through two such requests of
       one client is not seen. The time-out ends it.
     * A request is granted when its client asks again (check_lock), not when the lock falls free: one that polls slowly
       holds up those behind it.
     * A transaction that leaves a waiting request behind and goes on with other things still counts as waiting.
     * A request passes only who waits for what its transaction holds. Behind one that waits for it in other ways
-      (through a third, or behind another waiting request of its transaction) it queues, and rule 5 ends the circle.
-      To pass those too, a waiting request that is given up would add edges, and circles would appear at any time.
+      (through a third, or behind another waiting request of its transaction) it queues, and rule 5 ends the cycle.
+      To pass those too, a waiting request that is given up would add edges, and cycles would appear at any time.
 """
 
 from bisect import bisect_right
@@ -153,8 +153,8 @@ def weakest_conflicting(type: LockType) -> int:
     return min(STRENGTH[other] for other in LockType if other not in COMPATIBLE[type])
 
 
-def circle_through(start: Owner, waits_for: Mapping[Owner, Iterable[Owner]]) -> list[Owner] | None:
-    """Rule 5: the shortest circle that goes from `start` back to it, `start` first; None without one."""
+def find_cycle(start: Owner, waits_for: Mapping[Owner, Iterable[Owner]]) -> list[Owner] | None:
+    """Rule 5: the shortest cycle that goes from `start` back to it, `start` first; None without one."""
     came_from: dict[Owner, Owner] = {}
     level = [start]
     while level:
@@ -170,9 +170,9 @@ def circle_through(start: Owner, waits_for: Mapping[Owner, Iterable[Owner]]) -> 
     return None
 
 
-def victim_of(circle: Iterable[Owner]) -> TxnId:
-    """The youngest transaction of a circle; there is one, since only transactions wait for more than one thing."""
-    return TxnId(max(number for kind, number in circle if kind == "txnid"))
+def deadlock_victim(cycle: Iterable[Owner]) -> TxnId:
+    """The youngest transaction of a cycle; there is one, since only transactions wait for more than one thing."""
+    return TxnId(max(number for kind, number in cycle if kind == "txnid"))
 
 
 def level_of(target: Target) -> LockLevel:

@@ -28,9 +28,9 @@ from hms_gateway.txn.rules.locks import (
     TxnId,
     block_of,
     blockers,
-    circle_through,
+    deadlock_victim,
+    find_cycle,
     has_expired,
-    victim_of,
     waiting_for,
 )
 from hms_gateway.txn.rules.names import Target
@@ -43,7 +43,7 @@ T = TypeVar("T")
 _CANDIDATES_AT_FIRST: Final = 100
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class ComponentSpec(msgspec.Struct, frozen=True):
     """One component of a request; `write` is what its transaction is recorded to do, None for nothing."""
 
     target: Target
@@ -51,21 +51,21 @@ class Wanted(msgspec.Struct, frozen=True):
     write: Write | None = None
 
 
-class LockCall(msgspec.Struct, frozen=True):
+class LockSpec(msgspec.Struct, frozen=True):
     """A lock request. `txn_id` 0 is none.
 
-    mistake            what is wrong with the request, for one whose transaction is open
-    shares_writes      the client is of Hive 4: SHARED_WRITE goes beside SHARED_WRITE of its kind
-    refuses_to_read    do not wait when a SHARED_READ component is blocked (zeroWaitReadEnabled)
-    refuses_to_create  do not wait at all (exclusiveCTAS)
+    is_hive4        the client is of Hive 4: SHARED_WRITE goes beside SHARED_WRITE of its kind
+    zero_wait_read  do not wait when a SHARED_READ component is blocked (zeroWaitReadEnabled)
+    exclusive_ctas  do not wait at all (exclusiveCTAS)
+    mistake         what is wrong with the request, for one whose transaction is open
     """
 
-    wanted: Sequence[Wanted]
+    components: Sequence[ComponentSpec]
     client: Client
     txn_id: TxnId = NO_TXN
-    shares_writes: bool = False
-    refuses_to_read: bool = False
-    refuses_to_create: bool = False
+    is_hive4: bool = False
+    zero_wait_read: bool = False
+    exclusive_ctas: bool = False
     mistake: MetaException | None = None
 
 
@@ -91,18 +91,18 @@ class LockService:
         self._store = store
         self._settings = settings
 
-    def lock(self, call: LockCall) -> LockAnswer:
+    def lock(self, call: LockSpec) -> LockAnswer:
         """Acquire all components or wait for all of them (semantics §5.7).
 
         Raises MetaException for a request without components, NoSuchTxnException, and TxnAbortedException, also when
         the transaction was sacrificed to end a deadlock that this very request would have closed.
         """
-        if not call.wanted and call.mistake is None:
+        if not call.components and call.mistake is None:
             raise MetaException("a lock request needs at least one component")
-        if len(call.wanted) > self._settings.components_max:
-            raise too_many("components", len(call.wanted), self._settings.components_max, "lock_components_max")
+        if len(call.components) > self._settings.components_max:
+            raise too_many("components", len(call.components), self._settings.components_max, "lock_components_max")
         txn_ids = () if call.txn_id == NO_TXN else (call.txn_id,)
-        locks = [(wanted.target, wanted.type) for wanted in call.wanted]
+        locks = [(component.target, component.type) for component in call.components]
         return self._do(TxnWork(lambda txns: self._lock(txns, call), txn_ids=txn_ids, locks=locks))
 
     def check_lock(self, lock_id: int) -> LockAnswer:
@@ -169,7 +169,7 @@ class LockService:
             raise outcome.reason
         return outcome
 
-    def _lock(self, txns: BatchedWrites, call: LockCall) -> LockAnswer | Refused:
+    def _lock(self, txns: BatchedWrites, call: LockSpec) -> LockAnswer | Refused:
         heartbeat_ms = txns.now_ms()
         if call.txn_id != NO_TXN:
             heartbeat_ms = open_txn(call.txn_id, txns.txn(call.txn_id)).last_heartbeat_ms
@@ -177,12 +177,12 @@ class LockService:
             raise call.mistake
         lock_id = txns.next_lock_id()
         request = [
-            Lock(lock_id, number, call.txn_id, wanted.target, wanted.type, False, call.shares_writes, heartbeat_ms)
-            for number, wanted in enumerate(call.wanted, 1)
+            Lock(lock_id, number, call.txn_id, component.target, component.type, False, call.is_hive4, heartbeat_ms)
+            for number, component in enumerate(call.components, 1)
         ]
         block = self._block(txns, request)
         if block is not None and call.txn_id != NO_TXN:
-            if call.refuses_to_create or (call.refuses_to_read and block.component.type is LockType.SHARED_READ):
+            if call.exclusive_ctas or (call.zero_wait_read and block.component.type is LockType.SHARED_READ):
                 return LockAnswer(lock_id, LockState.NOT_ACQUIRED, _refusal_text(call, block.blocker))
             block, refusal = self._without_deadlock(txns, request, block)
             if refusal is not None:
@@ -190,7 +190,7 @@ class LockService:
         if block is None:
             request = [msgspec.structs.replace(lock, is_acquired=True) for lock in request]
         txns.insert_request(request, call.client, None if block is None else block.blocker)
-        writes = [wanted.write for wanted in call.wanted if wanted.write is not None]
+        writes = [component.write for component in call.components if component.write is not None]
         if writes:
             txns.insert_writes(call.txn_id, writes)
         return LockAnswer(lock_id, _state(block))
@@ -239,11 +239,11 @@ class LockService:
         """What the request still waits for when every deadlock it would close is ended by an abort."""
         own_id = request[0].txn_id
         while block is not None and txns.has_locks(own_id):
-            circle = circle_through(request[0].owner, self._waits_for(txns, request))
-            if circle is None:
+            cycle = find_cycle(request[0].owner, self._waits_for(txns, request))
+            if cycle is None:
                 break
-            victim = victim_of(circle)
-            reason = deadlock_text(victim, circle, block)
+            victim = deadlock_victim(cycle)
+            reason = deadlock_text(victim, cycle, block)
             if victim == own_id:
                 txns.abort_txns([own_id], reason, request[0].lock_id)
                 return block, Refused(already_aborted(own_id, reason))
@@ -312,10 +312,10 @@ def remove_expired(txns: BatchedWrites, expired: Iterable[Lock]) -> None:
 TIMED_OUT: Final = "no heartbeat within the time-out"
 
 
-def deadlock_text(victim: TxnId, circle: Sequence[Owner], block: Block) -> str:
-    """What the victim is told: the others of the circle in order, and where it closed."""
-    own = circle.index(("txnid", victim))
-    others = ", ".join(f"{kind}:{number}" for kind, number in (*circle[own + 1 :], *circle[:own]))
+def deadlock_text(victim: TxnId, cycle: Sequence[Owner], block: Block) -> str:
+    """What the victim is told: the others of the cycle in order, and where it closed."""
+    own = cycle.index(("txnid", victim))
+    others = ", ".join(f"{kind}:{number}" for kind, number in (*cycle[own + 1 :], *cycle[:own]))
     return f"deadlock with {others}, closed on {block.component.target}"
 
 
@@ -370,8 +370,8 @@ def _state(block: Block | None) -> LockState:
     return LockState.ACQUIRED if block is None else LockState.WAITING
 
 
-def _refusal_text(call: LockCall, blocker: Lock) -> str:
-    if call.refuses_to_create:
+def _refusal_text(call: LockSpec, blocker: Lock) -> str:
+    if call.exclusive_ctas:
         return f"Failed to initiate a concurrent CTAS operation with the same table name, lockInfo : {{{blocker}}}"
     return f"Unable to acquire read lock due to an existing exclusive lock {{{blocker}}}"
 

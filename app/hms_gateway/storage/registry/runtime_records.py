@@ -9,8 +9,8 @@ from hms_gateway.storage.sql.repository import Repository
 from hms_gateway.structs import ReplicationMetrics, RuntimeStat, WriteEventInfo
 
 
-class EngineNoteRepository(Repository):
-    """`registry_ports.EngineNoteWrites`."""
+class RuntimeRecordRepository(Repository):
+    """`registry_ports.RuntimeRecordWrites`."""
 
     def runtime_statistics(self, up_to_time: int | None, weight_max: int | None) -> list[RuntimeStat]:
         table = RUNTIME_STATISTICS

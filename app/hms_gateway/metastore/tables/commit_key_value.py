@@ -17,7 +17,7 @@ from hms_gateway.structs import CommitTxnKeyValue, MetaException, Struct
 KEY_START: Final = "_meta"
 
 
-class CommitMarks:
+class CommitKeyValue:
     def __init__(self, clock: Clock, settings: MetastoreSettings, to_tjson: Callable[[Struct], bytes]) -> None:
         self._events = EventMaker(settings, clock, to_tjson)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hms_gateway.composition.main import Metastore
-from hms_gateway.metastore.registry.engine_notes import EngineNoteService
+from hms_gateway.metastore.registry.runtime_records import RuntimeRecordService
 from hms_gateway.metastore.registry.scheduled_queries import ScheduledQueryService
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.runtime.clock import ManualClock
@@ -185,5 +185,5 @@ def test_what_a_transaction_wrote_is_told_when_replication_asks(metastore: Metas
     assert told(7, "@hive#DEFAULT", "P") == of_partitions
     assert told(7, "other") == told(8) == []
     later = ManualClock(metastore.events.timestamp() + 10 * DAY)
-    assert EngineNoteService(metastore.store, later, MetastoreSettings()).expire() == 3
+    assert RuntimeRecordService(metastore.store, later, MetastoreSettings()).expire() == 3
     assert told(7) == []

@@ -2,7 +2,7 @@
 
 from hms_gateway.handlers.arguments import database_name
 from hms_gateway.metastore.checks.errors import required
-from hms_gateway.metastore.registry.engine_notes import EngineNoteService
+from hms_gateway.metastore.registry.runtime_records import RuntimeRecordService
 from hms_gateway.metastore.registry.scheduled_queries import ScheduledQueryService
 from hms_gateway.rpc.call import Call
 from hms_gateway.structs import (
@@ -21,8 +21,8 @@ from hms_gateway.structs import (
 )
 
 
-class EngineNotes:
-    def __init__(self, notes: EngineNoteService, queries: ScheduledQueryService) -> None:
+class RuntimeRecords:
+    def __init__(self, notes: RuntimeRecordService, queries: ScheduledQueryService) -> None:
         self._notes = notes
         self._queries = queries
 
