@@ -150,7 +150,7 @@ class Simulation:
         call = LockSpec(wanted, WHO, TxnId(txn_id), self.random.random() < 0.3, self.random.random() < 0.1)
         now_ms = self.store.clock_ms
         self._asked = [
-            Lock(NEWEST_LOCK, number, call.txn_id, one.target, one.type, False, call.shares_writes)
+            Lock(NEWEST_LOCK, number, call.txn_id, one.target, one.type, False, call.is_hive4)
             for number, one in enumerate(wanted, 1)
         ]
         answer = self._server.locks.lock(call)
@@ -334,7 +334,7 @@ class Simulation:
         self._check_kept()
         if self._has_new_requests and self.step_number % 5 == 0:
             self._has_new_requests = False
-            self._check_circles()
+            self._check_cycles()
 
     def _check_txns(self) -> None:
         known = self.store.txns.known
@@ -433,7 +433,7 @@ class Simulation:
             elif lock_id not in self.given_up and silent_ms <= TIMEOUT_MS:
                 self.fail(f"lockid:{lock_id} is gone {silent_ms} ms after its heartbeat")
 
-    def _check_circles(self) -> None:
+    def _check_cycles(self) -> None:
         """Somebody must be able to go on: no transaction waits, through others, for itself."""
         locks = [shown.lock for request in self.store.txns.locks.values() for shown in request]
         edges: dict[tuple[int, int], set[tuple[int, int]]] = {}
