@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from hms_gateway.composition.main import Metastore
-from hms_gateway.rpc import Call, Deferred, RepeatableProcessor
+from hms_gateway.rpc import Call, RepeatableProcessor, SuspendedCall
 from hms_gateway.structs import METHODS, LockComponent, LockRequest, ShowLocksRequest
 from hms_gateway.wire import Message, MessageType
 from tests.attacks.processor_calls import answered, open_metastore
@@ -48,5 +48,5 @@ def test_a_request_as_large_as_the_limit_is_granted(tmp_path: Path) -> None:
 
 def test_a_long_request_is_no_work_for_the_event_loop(tmp_path: Path) -> None:
     with open_metastore(tmp_path) as metastore:
-        assert isinstance(begun(metastore, 1), Deferred)
+        assert isinstance(begun(metastore, 1), SuspendedCall)
         assert begun(metastore, 10_000) is None

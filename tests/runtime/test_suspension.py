@@ -10,7 +10,7 @@ import pytest
 from hms_gateway.composition.main import Metastore, build_metastore
 from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.metastore.ports.store import StoreUnavailable
-from hms_gateway.rpc import Call, Deferred, Dialect, RepeatableProcessor, Reply, Unavailable
+from hms_gateway.rpc import Call, Dialect, RepeatableProcessor, Reply, SuspendedCall, Unavailable
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import load_settings
 from hms_gateway.runtime.suspension import Done, NotSuspendable, Result, recording, resumed_result, resuming
@@ -62,12 +62,12 @@ def lock(table: str) -> LockRequest:
     return LockRequest([LockComponent(LockType.EXCLUSIVE, LockLevel.TABLE, "d", table)], user="who", hostname="host")
 
 
-def begun(metastore: Metastore, sent: Message, key: str | None = None) -> Reply | Deferred | None:
+def begun(metastore: Metastore, sent: Message, key: str | None = None) -> Reply | SuspendedCall | None:
     assert isinstance(metastore.processor, RepeatableProcessor)
     return metastore.processor.begin(TJSON, sent, call(key))
 
 
-def given(*calls: Deferred) -> list[Result]:
+def given(*calls: SuspendedCall) -> list[Result]:
     """What the units of work of these calls gave."""
     told: queue.SimpleQueue[Result] = queue.SimpleQueue()
 
@@ -80,9 +80,9 @@ def given(*calls: Deferred) -> list[Result]:
     return [told.get(timeout=20) for _ in calls]
 
 
-def deferred(metastore: Metastore, method: str, *arguments: Any, key: str | None = None) -> Any:
+def completed(metastore: Metastore, method: str, *arguments: Any, key: str | None = None) -> Any:
     one = begun(metastore, message(method, *arguments), key)
-    assert isinstance(one, Deferred)
+    assert isinstance(one, SuspendedCall)
     reply = one.finish(given(one)[0])
     assert reply is not None
     return result(reply, method)
@@ -94,19 +94,19 @@ def result(reply: Reply, method: str) -> Any:
 
 
 def test_every_deferred_method_answers(metastore: Metastore) -> None:
-    txn_id = deferred(metastore, "open_txns", OPEN).success.txn_ids[0]
-    lock_id = deferred(metastore, "lock", lock("t")).success.lockid
-    assert deferred(metastore, "check_lock", CheckLockRequest(lock_id)).success.lockid == lock_id
-    assert deferred(metastore, "heartbeat", HeartbeatRequest(lock_id, txn_id)) == METHODS["heartbeat"].result()
-    assert deferred(metastore, "unlock", UnlockRequest(lock_id)) == METHODS["unlock"].result()
-    assert deferred(metastore, "commit_txn", CommitTxnRequest(txn_id)) == METHODS["commit_txn"].result()
+    txn_id = completed(metastore, "open_txns", OPEN).success.txn_ids[0]
+    lock_id = completed(metastore, "lock", lock("t")).success.lockid
+    assert completed(metastore, "check_lock", CheckLockRequest(lock_id)).success.lockid == lock_id
+    assert completed(metastore, "heartbeat", HeartbeatRequest(lock_id, txn_id)) == METHODS["heartbeat"].result()
+    assert completed(metastore, "unlock", UnlockRequest(lock_id)) == METHODS["unlock"].result()
+    assert completed(metastore, "commit_txn", CommitTxnRequest(txn_id)) == METHODS["commit_txn"].result()
     suspendable = {name for name, facts in method_facts().items() if facts.suspendable}
     assert {"open_txns", "lock", "check_lock", "heartbeat", "unlock", "commit_txn"} == suspendable
 
 
 def test_what_a_unit_of_work_refuses_is_the_answer(metastore: Metastore) -> None:
-    assert "999" in deferred(metastore, "commit_txn", CommitTxnRequest(999)).o1.message
-    assert "999" in deferred(metastore, "check_lock", CheckLockRequest(999)).o3.message
+    assert "999" in completed(metastore, "commit_txn", CommitTxnRequest(999)).o1.message
+    assert "999" in completed(metastore, "check_lock", CheckLockRequest(999)).o3.message
 
 
 def test_bad_arguments_are_answered_at_once(metastore: Metastore) -> None:
@@ -122,18 +122,18 @@ def test_other_calls_need_a_thread(metastore: Metastore) -> None:
 
 
 def test_a_repeated_call_is_left_to_those_who_know_the_first_answer(metastore: Metastore) -> None:
-    first = deferred(metastore, "open_txns", OPEN, key="k")
+    first = completed(metastore, "open_txns", OPEN, key="k")
     again = begun(metastore, message("open_txns", OPEN), "k")
-    assert isinstance(again, Deferred)
+    assert isinstance(again, SuspendedCall)
     assert again.finish(given(again)[0]) is None
     replayed = metastore.processor.process(TJSON, message("open_txns", OPEN), call("k"))
     assert result(replayed, "open_txns") == first
-    assert deferred(metastore, "open_txns", OPEN).success.txn_ids == [first.success.txn_ids[0] + 1]
+    assert completed(metastore, "open_txns", OPEN).success.txn_ids == [first.success.txn_ids[0] + 1]
 
 
 def test_a_closed_store_takes_nothing(metastore: Metastore) -> None:
     one = begun(metastore, message("open_txns", OPEN))
-    assert isinstance(one, Deferred)
+    assert isinstance(one, SuspendedCall)
     metastore.store.close()
     with pytest.raises(StoreUnavailable) as raised:
         given(one)
@@ -143,8 +143,8 @@ def test_a_closed_store_takes_nothing(metastore: Metastore) -> None:
 
 def test_listeners_that_are_gone_leave_the_others_alone(metastore: Metastore) -> None:
     gone, other = (begun(metastore, message("open_txns", OPEN)) for _ in range(2))
-    assert isinstance(gone, Deferred)
-    assert isinstance(other, Deferred)
+    assert isinstance(gone, SuspendedCall)
+    assert isinstance(other, SuspendedCall)
 
     def deliver(outcomes: Sequence[tuple[Done, Result]]) -> None:
         raise RuntimeError("Event loop is closed")

@@ -5,11 +5,11 @@ from hms_gateway.rpc.call import Call, Dialect, Waiting
 from hms_gateway.rpc.errors import Failed, Unavailable
 from hms_gateway.rpc.processor import Around, MessageProcessor, Processor, Reply
 from hms_gateway.rpc.releases import Releases
-from hms_gateway.rpc.repeatable import Deferred, KeyReused, RepeatableProcessor
+from hms_gateway.rpc.repeatable import KeyReused, RepeatableProcessor, SuspendedCall
 
 __all__ = [
     "Around",
-    "Deferred",
+    "SuspendedCall",
     "BindingError",
     "Call",
     "Dialect",

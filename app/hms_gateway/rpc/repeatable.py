@@ -48,7 +48,7 @@ class KeyReused(ApplicationError):
         super().__init__(text, ApplicationErrorType.PROTOCOL_ERROR)
 
 
-class Deferred(NamedTuple):
+class SuspendedCall(NamedTuple):
     """A call whose unit of work is still to be run.
 
     start   has it run and hands over its result. Raises what the store raises at once
@@ -75,7 +75,7 @@ class RepeatableProcessor:
         which gives the same answer or the same refusal. Of other methods, and of calls that failed without a change,
         the answer itself is kept afterwards.
         """
-        self.deferred = frozenset(name for name, of in facts.items() if of.suspendable)
+        self.suspendable = frozenset(name for name, of in facts.items() if of.suspendable)
         self._processor = processor
         self._outcomes = outcomes
         self._keeping_value = frozenset(name for name, of in facts.items() if of.keeps_value)
@@ -102,13 +102,13 @@ class RepeatableProcessor:
             raise Unavailable(_TRY_AGAIN) from None
         return reply
 
-    def begin(self, codec: Codec, message: Message, call: Call) -> "Reply | Deferred | None":
+    def begin(self, codec: Codec, message: Message, call: Call) -> "Reply | SuspendedCall | None":
         """Answer `message` without waiting for anything, as far as that goes (`runtime.suspension`).
 
         The reply, where none of the database is needed; a call that has begun; None when it has to be processed in a
         thread, and nothing has happened then. Raises as `process`.
         """
-        if message.name not in self.deferred or len(message.payload) > _BEGUN_BYTES_MAX:
+        if message.name not in self.suspendable or len(message.payload) > _BEGUN_BYTES_MAX:
             return None
         key = None
         if call.key is not None:
@@ -120,7 +120,7 @@ class RepeatableProcessor:
             with recording(), answering(key):
                 return _unless_it_failed(self._processor.process(codec, message, call), key)
         except Suspended as suspended:
-            return Deferred(suspended.start, partial(self._finish, codec, message, call, key))
+            return SuspendedCall(suspended.start, partial(self._finish, codec, message, call, key))
         except NotSuspendable:
             return None
 

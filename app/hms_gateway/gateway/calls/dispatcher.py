@@ -14,13 +14,13 @@ from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.rpc.call import Call, Waiting
 from hms_gateway.rpc.processor import MessageProcessor, Reply
 from hms_gateway.rpc.releases import Releases
-from hms_gateway.rpc.repeatable import Deferred, RepeatableProcessor
+from hms_gateway.rpc.repeatable import RepeatableProcessor, SuspendedCall
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.suspension import Deliver, Done, Result, Start
 from hms_gateway.wire import Codec, Message
 
 # What is larger would hold the event loop up.
-DEFERRED_BYTES_MAX = 4096
+SUSPENDED_BYTES_MAX = 4096
 
 
 class Dispatcher:
@@ -38,7 +38,7 @@ class Dispatcher:
         call_seconds_max: float,
     ) -> None:
         self._processor = processor
-        self._deferring = processor if isinstance(processor, RepeatableProcessor) else None
+        self._suspending = processor if isinstance(processor, RepeatableProcessor) else None
         self._runner = ThreadRunner(
             limits, metrics, threads=threads, streams_max=streams_max, call_seconds_max=call_seconds_max
         )
@@ -65,8 +65,8 @@ class Dispatcher:
         Waiting for a call that goes on with `wait`.
         """
         suspended = None
-        if self._deferring is not None and len(message.payload) <= DEFERRED_BYTES_MAX:
-            suspended = self._deferring.begin(codec, message, call)
+        if self._suspending is not None and len(message.payload) <= SUSPENDED_BYTES_MAX:
+            suspended = self._suspending.begin(codec, message, call)
         if isinstance(suspended, Reply):
             return suspended
         process = partial(self._processor.process, codec, message)
@@ -92,7 +92,7 @@ class Dispatcher:
 
         return await self._waiting.answer(started.call, attempt, until_gone, waiting, started.releases)
 
-    def _start_together(self, suspended: Deferred, in_flight: InFlightCall) -> None:
+    def _start_together(self, suspended: SuspendedCall, in_flight: InFlightCall) -> None:
         """Those that came with the same look at the sockets are started together, and committed together."""
 
         def finish(result: Result) -> None:
