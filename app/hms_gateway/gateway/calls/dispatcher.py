@@ -15,6 +15,7 @@ from hms_gateway.rpc.call import Call, Waiting
 from hms_gateway.rpc.processor import MessageProcessor, Reply
 from hms_gateway.rpc.releases import Releases
 from hms_gateway.rpc.repeatable import RepeatableProcessor, SuspendedCall
+from hms_gateway.runtime.event_loop import call_in_loop
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.suspension import Deliver, Done, Result, Start
 from hms_gateway.wire import Codec, Message
@@ -130,7 +131,7 @@ class Dispatcher:
         if self._delivery is None or self._delivery[0] is not loop:
 
             def deliver(outcomes: Sequence[tuple[Done, Result]]) -> None:
-                loop.call_soon_threadsafe(_deliver, outcomes)
+                call_in_loop(loop, _deliver, outcomes)
 
             self._delivery = loop, deliver
         return self._delivery[1]

@@ -11,6 +11,8 @@ import zlib
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
 
+from hms_gateway.runtime.event_loop import call_in_loop
+
 Gate = threading.Semaphore | contextlib.AbstractContextManager[None]
 QUEUED_CHUNKS_MAX = 4
 COMPRESSION_LEVEL = 1
@@ -52,17 +54,12 @@ class ReplyStream:
         try:
             while (chunk := self._next()) is not None:
                 self._slots.acquire()
-                if self._is_cancelled:
+                if self._is_cancelled or not call_in_loop(self._loop, self._put, chunk):
                     break
-                self._loop.call_soon_threadsafe(self._put, chunk)
         except BaseException as error:
             failure = error
         failure = self._close_iterator() or failure
-        try:
-            self._loop.call_soon_threadsafe(self._end, failure)
-        except RuntimeError:
-            # The loop has been closed: nobody waits for the end.
-            return
+        call_in_loop(self._loop, self._end, failure)
 
     def _next(self) -> bytes | None:
         """The next chunk, made when no more than so many others of the user's are made."""

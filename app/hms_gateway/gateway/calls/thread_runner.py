@@ -13,6 +13,7 @@ from hms_gateway.gateway.calls.worker_threads import WorkerThreads
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.rpc.call import Call
 from hms_gateway.rpc.processor import Reply
+from hms_gateway.runtime.event_loop import call_in_loop
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Holder, Shares, bound_of
 
@@ -133,13 +134,13 @@ class ThreadRunner:
         try:
             reply = in_flight.process(in_flight.call)
             if reply.payload is None or isinstance(reply.payload, bytes):
-                loop.call_soon_threadsafe(in_flight.complete, CompletedCall(reply))
+                call_in_loop(loop, in_flight.complete, CompletedCall(reply))
             else:
                 self._stream(in_flight, loop, reply, reply.payload)
         except BaseException as error:
-            loop.call_soon_threadsafe(in_flight.fail, error)
+            call_in_loop(loop, in_flight.fail, error)
         finally:
-            loop.call_soon_threadsafe(self.leave, in_flight)
+            call_in_loop(loop, self.leave, in_flight)
 
     def _stream(
         self, in_flight: InFlightCall, loop: asyncio.AbstractEventLoop, reply: Reply, chunks: Iterator[bytes]
@@ -147,10 +148,12 @@ class ThreadRunner:
         """A long reply is pumped by the thread that made it: its snapshot may need that."""
         holder = in_flight.holder
         stream = ReplyStream(iter(in_flight.wrap(chunks)), loop, self._gates[hash(holder.user) % GATES])
-        loop.call_soon_threadsafe(self._deliver_stream, in_flight, msgspec.structs.replace(reply, payload=None), stream)
+        begun = msgspec.structs.replace(reply, payload=None)
+        if not call_in_loop(loop, self._deliver_stream, in_flight, begun, stream):
+            stream.cancel()
         with self._threads.lent():
             stream.pump()
-        loop.call_soon_threadsafe(self._stream_ended, holder, stream)
+        call_in_loop(loop, self._stream_ended, holder, stream)
 
     def _deliver_stream(self, in_flight: InFlightCall, reply: Reply, stream: ReplyStream) -> None:
         if in_flight.completed.done():

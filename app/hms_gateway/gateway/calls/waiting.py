@@ -1,7 +1,6 @@
 """Calls that their handlers cannot answer yet: they wait here, on the event loop, and hold no thread (design D14)."""
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -12,6 +11,7 @@ from hms_gateway.gateway.admission.refusals import ClientGone, overloaded
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.rpc.call import Call, Waiting
 from hms_gateway.rpc.releases import Releases
+from hms_gateway.runtime.event_loop import call_in_loop
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Holder, Shares, bound_of
 
@@ -124,8 +124,7 @@ class WaitingCalls:
         """In any thread, before the first call has waited and after the loop has ended too."""
         loop = self._loop
         if loop is not None:
-            with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(self._wake)
+            call_in_loop(loop, self._wake)
 
     def _wake(self) -> None:
         for pause in self._pauses:

@@ -13,7 +13,6 @@ not read ahead, statements that are refused, and all that comes while there is n
 import asyncio
 import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import suppress
 from time import monotonic
 from typing import Final, NamedTuple, Protocol
 
@@ -22,6 +21,7 @@ from sqlalchemy import text
 
 from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreUnavailable
 from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.event_loop import call_in_loop
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.txn.batch import BatchJob, BatchMiss, TxnBatch
 from hms_gateway.storage.txn.batch_statements import LOCK_CATALOG, Rows, Statement
@@ -131,8 +131,7 @@ class PipelinedWriter:
         if loop is None or loop is _running_loop() or loop.is_closed():
             self._drop()
         else:
-            with suppress(RuntimeError):  # it has been closed just now
-                loop.call_soon_threadsafe(self._drop)
+            call_in_loop(loop, self._drop)
 
     # The connection.
 
@@ -149,9 +148,7 @@ class PipelinedWriter:
             pipeline = self._open_connection()
         except Exception as error:
             _log.warning("no connection for writing from the event loop", problem=repr(error))
-        try:
-            loop.call_soon_threadsafe(self._keep, loop, pipeline)
-        except RuntimeError:  # the loop is closed
+        if not call_in_loop(loop, self._keep, loop, pipeline):
             self._is_connecting = False
             if pipeline is not None:
                 pipeline.close()
