@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator
 import pytest
 from structlog.testing import capture_logs
 
-from hms_gateway.gateway.dispatcher import Dispatcher
-from hms_gateway.gateway.metrics import Metrics
-from hms_gateway.gateway.thread_runner import ThreadRunner
+from hms_gateway.gateway.calls.dispatcher import Dispatcher
+from hms_gateway.gateway.calls.thread_runner import ThreadRunner
+from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.rpc import Call, Releases, RepeatableProcessor, Reply
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Holder
 from hms_gateway.wire import MessageType, make_codecs
+from tests.gateway.calls.test_suspended_calls import LOCK, Metastore, Store
 from tests.gateway.serving import PATIENCE_SECONDS, until
-from tests.gateway.test_suspended_calls import LOCK, Metastore, Store
 
 
 class LateReplies:
