@@ -6,8 +6,8 @@ one that raises takes its changes back. A statement costs many times what a deci
 of many. A single call is a batch of one.
 
 What callers say they need (`ports.TxnWork`) is read ahead. What turns out to be missing is read when it is asked for
-(`storage.txn.connected_batch`), or raises `BatchMiss` where nobody can wait for the answer
-(`storage.writing.pipelined_writer`), and the unit of work is run where that can be done.
+(`storage.txn.connected_batch`). Where that would block the event loop (`storage.writing.pipelined_writer`) it raises
+`BatchMiss`, and the unit of work is run by the other writer.
 
 Nothing here talks to the database: what is to be asked and changed are values.
 """
@@ -18,7 +18,6 @@ from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
-from sqlalchemy import Executable
 
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
 from hms_gateway.runtime.clock import Clock
@@ -27,25 +26,17 @@ from hms_gateway.storage.dialects.database_clock import DATABASE_NOW
 from hms_gateway.storage.registry.outcomes import outcome_row
 from hms_gateway.storage.schema.txn import TXNS
 from hms_gateway.storage.sql.texts import check_text, is_storable
+from hms_gateway.storage.txn.batch_changes import BatchChanges
 from hms_gateway.storage.txn.batch_statements import (
     COUNT_OPEN,
     COUNTERS,
     COUNTERS_AND_NOW,
     IN_DATABASE,
-    NEW_COUNTER,
-    NEW_LOCK,
-    NEW_OUTCOME,
-    NEW_TXN,
-    NEW_WRITE,
-    NEW_WRITE_SET,
     OPEN_IDS,
     OVER_PARTITION,
-    SET_BLOCKER,
-    SET_COUNTER,
     TXN_OF_REFUSED_LOCK,
     Rows,
     Statement,
-    Values,
     batch_statements,
     committed_since,
 )
@@ -109,7 +100,7 @@ class TxnBatch:
         self._jobs = jobs
         self._now_ms: int | None = None
         self._undo: list[tuple[MutableMapping[Any, Any], Any, Any]] = []
-        self._changed = _Changed()
+        self._changed = BatchChanges()
         self._known_counters: dict[str, int] | None = None
         self._stored_counters: Collection[str] = ()
         self._open_ids: _OpenIds | None = None
@@ -162,22 +153,12 @@ class TxnBatch:
 
     def changes(self) -> list[Statement]:
         """What is to be written, in this order. Nothing may be run afterwards."""
-        now_ms = self._now_ms or 0
-        return [
-            *self._counter_changes(),
-            *_insertion(NEW_TXN, self._changed.new_txns.values()),
-            *_insertion(NEW_WRITE, self._changed.new_writes.values()),
-            *_insertion(NEW_WRITE_SET, self._changed.write_sets.values()),
-            *self._heartbeats(now_ms),
-            *self._ends(now_ms),
-            *self._lock_changes(now_ms),
-            *_insertion(NEW_OUTCOME, [list(self._changed.outcomes.values())]),
-        ]
+        return self._changed.statements(self._dialect, self._now_ms or 0, self._stored_counters)
 
     # `ports.BatchedWrites`: transactions.
 
     def now_ms(self) -> int:
-        """One time for all of them; what one writes with it nobody can have read before they are committed."""
+        """One time for all of them: what one writes with it is not visible before they are committed."""
         if self._now_ms is None and not self._dialect.has_clock:
             self._now_ms = self._clock.milliseconds()
         elif self._now_ms is None:
@@ -351,9 +332,6 @@ class TxnBatch:
         self._set(self._changed.outcomes, (key.principal, key.text), outcome_row(key, seconds, value))
         self._set(self._concluded, (key.principal, key.text), None)
 
-    def _has_ended(self, txn_id: int) -> bool:
-        return txn_id in self._changed.commits or txn_id in self._changed.aborts
-
     def _oldest_open(self, new_id: TxnId) -> TxnId:
         changed = self._changed
         if self._open_ids is None or not (self._open_ids.are_all or self._first_open(self._open_ids.ids)):
@@ -364,7 +342,7 @@ class TxnBatch:
         return TxnId(self._first_open(self._open_ids.ids) or self._first_open(opened) or new_id)
 
     def _first_open(self, txn_ids: Iterable[int]) -> int | None:
-        return next((txn_id for txn_id in txn_ids if not self._has_ended(txn_id)), None)
+        return next((txn_id for txn_id in txn_ids if not self._changed.has_ended(txn_id)), None)
 
     def _opened(self, txn_id: int) -> Txn | None:
         """One that this batch has opened."""
@@ -409,8 +387,7 @@ class TxnBatch:
         return {place: min(least, places.get(place, least)) for place, least in {**places, **inside}.items()}
 
     def _is_gone(self, lock: Lock) -> bool:
-        changed = self._changed
-        return lock.lock_id in changed.deleted_locks or lock.txn_id in changed.commits or lock.txn_id in changed.aborts
+        return self._changed.is_gone(lock.lock_id, lock.txn_id)
 
     def _current(self, lock: Lock) -> Lock:
         """With the heartbeat that has come since it was read."""
@@ -555,50 +532,8 @@ class TxnBatch:
         keys = {(job.key.principal, job.key.text) for job in self._jobs if job.key is not None}
         return {key for key in keys if all(map(is_storable, key))}
 
-    # Writing.
-
-    def _bound(self, ids: Iterable[int], **others: object) -> dict[str, object]:
-        return {"ids": self._dialect.bound_list(ids), **others}
-
-    def _counter_changes(self) -> Iterable[Statement]:
-        for name, last_id in self._changed.counters.items():
-            if name in self._stored_counters:
-                yield Statement(SET_COUNTER, {"the_name": name, "last_id": last_id})
-            else:
-                yield Statement(NEW_COUNTER, {"name": name, "last_id": last_id})
-
-    def _ends(self, now_ms: int) -> Iterable[Statement]:
-        commits, aborts = self._changed.commits, self._changed.aborts
-        if commits:
-            yield Statement(self._statements.commit, self._bound(commits, now_ms=now_ms))
-        for reason, refused_lock in dict.fromkeys(aborts.values()):
-            ids = [txn_id for txn_id, why in aborts.items() if why == (reason, refused_lock)]
-            why = {"the_reason": reason, "the_refused_lock": refused_lock}
-            yield Statement(self._statements.abort, self._bound(ids, now_ms=now_ms, **why))
-        if commits or aborts:
-            yield Statement(self._statements.delete_locks_of_txns, self._bound([*commits, *aborts]))
-        if written := [txn_id for txn_id, has_writes in commits.items() if has_writes]:
-            yield Statement(self._statements.complete, self._bound(written))
-            yield Statement(self._statements.delete_components, self._bound(written))
-
-    def _heartbeats(self, now_ms: int) -> Iterable[Statement]:
-        if ids := self._changed.refreshed_txns:
-            yield Statement(self._statements.refresh_txns, self._bound(ids, now_ms=now_ms))
-        if ids := self._changed.refreshed_locks:
-            yield Statement(self._statements.refresh_locks, self._bound(ids, now_ms=now_ms))
-
-    def _lock_changes(self, now_ms: int) -> Iterable[Statement]:
-        """Those that the batch has taken away again are not inserted: nobody has heard of them."""
-        changed = self._changed
-        takes_away = changed.commits or changed.aborts or changed.deleted_locks
-        kept = (rows for lock_id, rows in changed.new_locks.items() if not takes_away or self.request(lock_id))
-        yield from _insertion(NEW_LOCK, kept)
-        if changed.deleted_locks:
-            yield Statement(self._statements.delete_locks, self._bound(changed.deleted_locks))
-        if changed.grants:
-            yield Statement(self._statements.grant, self._bound(changed.grants, now_ms=now_ms))
-        for lock_id, (blocker, number) in changed.blockers.items():
-            yield Statement(SET_BLOCKER, {"the_lock": lock_id, "blocker": blocker, "number": number})
+    def _bound(self, ids: Iterable[int]) -> dict[str, object]:
+        return {"ids": self._dialect.bound_list(ids)}
 
 
 class _OpenIds(NamedTuple):
@@ -608,36 +543,11 @@ class _OpenIds(NamedTuple):
     are_all: bool
 
 
-class _Changed:
-    """What is to be written. Mappings keep the order in which it was changed."""
-
-    def __init__(self) -> None:
-        self.counters: dict[str, int] = {}
-        self.new_txns: dict[TxnId, list[dict[str, Any]]] = {}
-        self.new_writes: dict[TxnId, list[dict[str, Any]]] = {}
-        self.write_sets: dict[TxnId, list[dict[str, Any]]] = {}
-        self.commits: dict[int, bool] = {}
-        self.aborts: dict[int, tuple[str | None, LockId | None]] = {}
-        self.refreshed_txns: dict[int, None] = {}
-        self.new_locks: dict[LockId, list[dict[str, Any]]] = {}
-        self.refreshed_locks: dict[int, None] = {}
-        self.deleted_locks: dict[int, None] = {}
-        self.grants: dict[int, None] = {}
-        self.blockers: dict[int, tuple[int, int]] = {}
-        self.outcomes: dict[tuple[str, str], dict[str, Any]] = {}
-
-
 def _learn(readings: Sequence[Reading]) -> Generator[Sequence[Statement], Sequence[Rows], None]:
     if readings:
         answers = yield [reading.statement for reading in readings]
         for reading, rows in zip(readings, answers, strict=True):
             reading.learn(rows)
-
-
-def _insertion(sql: Executable, rows: Iterable[Sequence[Values]]) -> Iterable[Statement]:
-    together = [row for some in rows for row in some]
-    if together:
-        yield Statement(sql, together)
 
 
 def _places(wanted: _Wanted) -> _Strengths:
