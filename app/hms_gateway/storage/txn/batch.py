@@ -15,7 +15,7 @@ Nothing here talks to the database: what is to be asked and changed are values.
 from collections import defaultdict
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -54,8 +54,6 @@ from hms_gateway.txn.ports.txn import Client, TxnWork
 from hms_gateway.txn.rules.locks import NO_TXN, STRENGTH, Lock, LockId, TxnId, weakest_conflicting
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.rules.transactions import CommittedWrite, State, Txn, Write
-
-T = TypeVar("T")
 
 # Of more candidates only those that are needed are held in memory.
 CANDIDATES_MAX: Final = 2_000
