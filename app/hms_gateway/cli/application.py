@@ -123,7 +123,7 @@ def serve(config: Path | None, database: str | None, demo: bool, **given: Any) -
     """Run a gateway until Ctrl-C or SIGTERM.
 
     The first start makes a certificate and the user admin, and prints admin's password once. Every setting can also
-    stand in the file of --config or in the environment as HMS_GATEWAY_NAME; an option here wins over both.
+    may be in the file of --config or in the environment as HMS_GATEWAY_NAME; an option here wins over both.
     """
     ignore_hang_up()
     settings = _settings(config, database_url=database, **given)

@@ -103,7 +103,7 @@ from hms_gateway.wire import Codecs, make_codecs
 
 DATABASE_FILE = "metastore.db"
 EXPIRY_SECONDS = 60.0
-# Whoever is stopped by something past its time removes it at once; this is for what stops nobody.
+# A call that is stopped by something past its time removes it at once; this is for what stops no call.
 TXN_EXPIRY_SECONDS = 30.0
 FREE_MEMORY_SECONDS = 30.0
 # Clients repeat a call within minutes; an outcome is of no use after that.

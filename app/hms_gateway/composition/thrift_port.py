@@ -21,7 +21,7 @@ from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.wire import Codecs
 
-# What stands in the access log where HTTP has a status.
+# What the access log has where HTTP has a status.
 NO_STATUS = 0
 LIMITS = frozenset(Limits.__struct_fields__)
 

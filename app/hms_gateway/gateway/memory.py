@@ -1,4 +1,4 @@
-"""Memory that the C library keeps for whoever wants some next, and when it is given back. For glibc: it keeps much."""
+"""Returns freed memory to the operating system; glibc keeps large arenas otherwise."""
 
 import contextlib
 import ctypes

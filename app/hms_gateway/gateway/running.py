@@ -137,7 +137,7 @@ def _work(settings: Settings, build: Build, listeners: list[socket.socket], list
 
 
 def _end_with_parent() -> None:
-    """A parent that was killed cannot pass anything on: stop as if told to."""
+    """A parent that was killed cannot pass anything on: stop as if by a signal."""
     process = multiprocessing.parent_process()
     if process is not None:
         process.join()

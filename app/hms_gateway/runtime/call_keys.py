@@ -98,7 +98,7 @@ def current_call_key() -> CallKey | None:
 def recalled_value() -> KeptValue | None:
     """What this call's unit of work gave when the call was made before; None where it has still to be done.
 
-    Given once: whoever asks answers with it instead of doing the work.
+    Returned once: the caller answers with it instead of doing the work.
     """
     key = _current.get()
     if key is None or key.recalled is None or key.is_concluded:

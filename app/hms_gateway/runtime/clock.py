@@ -21,7 +21,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that stands still until told."""
+    """A clock that moves only when a test moves it."""
 
     def __init__(self, seconds: int = 1_700_000_000) -> None:
         self._seconds = seconds

@@ -20,7 +20,7 @@ class KerberosError(Exception):
 
 
 class Accepted(NamedTuple):
-    """Whose ticket was accepted, of which of our services it was, and what the client wants to hear in return."""
+    """Whose ticket was accepted, of which of our services it was, and what is sent back to the client."""
 
     principal: str
     service: str
@@ -66,7 +66,7 @@ class ServiceKeys:
 
 
 class ServiceTickets:
-    """Tickets for the server of a host name, from the ticket cache or the client keytab of whoever runs us."""
+    """Tickets for the server of a host name, from the ticket cache or the client keytab of this process."""
 
     def __init__(self, host: str) -> None:
         """Raises KerberosError when the package gssapi is not there."""
@@ -84,7 +84,7 @@ class ServiceTickets:
             raise KerberosError(f"no Kerberos ticket: {_reason(error)}") from error
 
     def authorization(self) -> str:
-        """A new value of the header Authorization, for one request. Asks the KDC when there is no ticket yet.
+        """A new value of the header Authorization, for one request. Asks the KDC without a ticket.
 
         Raises KerberosError.
         """
@@ -111,7 +111,7 @@ def _gssapi() -> ModuleType:
 
 
 def _reason(error: Any) -> str:
-    """The most telling part of what the library says."""
+    """The most useful part of the library's message."""
     if error.min_code:
         return str(error.get_all_statuses(error.min_code, False)[-1])
     return str(error.get_all_statuses(error.maj_code, True)[-1])

@@ -20,7 +20,7 @@ _encode = msgspec.json.Encoder(enc_hook=repr).encode
 
 
 def configure_logging(level: str = "info", log_format: LogFormat = "json", stream: IO[str] | None = None) -> None:
-    """Send everything logged to `stream` (standard error unless told), one JSON object per line or text for people."""
+    """Send everything logged to `stream` (standard error by default), one JSON object per line or text for people."""
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,

@@ -19,7 +19,7 @@ from hms_gateway.runtime.addresses import is_loopback
 from hms_gateway.runtime.limits import Limits
 
 ENVIRONMENT_PREFIX = "HMS_GATEWAY_"
-# Variables with our prefix that are no settings: where they are, and what `hms-gateway call` takes.
+# Variables with our prefix that are not settings: where they are, and what `hms-gateway call` takes.
 OTHER_VARIABLES = frozenset(f"{ENVIRONMENT_PREFIX}{name}" for name in ("CONFIG", "URL", "USER", "PASSWORD"))
 # Besides true, false, 1 and 0.
 _BOOLEANS = {"yes": True, "y": True, "on": True, "t": True, "no": False, "n": False, "off": False, "f": False}
@@ -139,7 +139,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Literal["off", "allow", "require"],
         Meta(
             description="SASL PLAIN with the passwords of users_file on the Thrift port. Without it clients are who "
-            "they say, so an address that others can reach has to require it. There is no TLS on this port."
+            "they say, so an address that others can reach has to require it. This port has no TLS."
         ),
     ] = "off"
     thrift_open: Annotated[

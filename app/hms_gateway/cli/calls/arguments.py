@@ -26,7 +26,7 @@ def parse_arguments(
     """The arguments by IDL name, those that were given only.
 
     A word is the next argument in order, or `name=value` with the name of an argument. Where the only argument is a
-    struct its fields may be given by name too. Text is taken as it stands; numbers and true/false as such; structs,
+    struct its fields may be given by name too. Text is taken as it is; numbers and true/false as such; structs,
     lists and maps are JSON, in place, as `@file` or as `-` for standard input. Raises ArgumentError.
     """
     fields = {field.name: field for field in method.definition.arguments}
@@ -50,7 +50,7 @@ def parse_arguments(
 
 
 def is_text(word: str) -> bool:
-    """Bytes of the command line that are no text arrive as lone surrogates."""
+    """Bytes of the command line that are not text arrive as lone surrogates."""
     return word.isascii() or not any("\ud800" <= character <= "\udfff" for character in word)
 
 

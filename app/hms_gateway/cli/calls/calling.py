@@ -44,7 +44,7 @@ class Target(msgspec.Struct, frozen=True):
 
     @property
     def dialect(self) -> Dialect:
-        """The last part of the URL's path tells: the gateway serves the shapes of Hive 4 at /metastore."""
+        """Decided by the last part of the URL's path: the gateway serves the shapes of Hive 4 at /metastore."""
         path = self.url.partition("://")[2].partition("/")[2].partition("?")[0]
         return Dialect.HIVE_4 if path.rstrip("/*") == "metastore" else Dialect.HIVE_2_3
 

@@ -1,6 +1,6 @@
 """Values of IDL types as plain JSON with the IDL's field names, and back: what `call` reads and prints.
 
-Binary is base64; a map whose keys are no text has them as JSON text, because a JSON object knows nothing else.
+Binary is base64; a map whose keys are not text has them as JSON text, because a JSON object knows nothing else.
 """
 
 import base64
@@ -44,7 +44,7 @@ def to_plain(kind: Type, value: Any) -> Any:
 
 
 def from_plain(kind: Type, plain: Any, place: str) -> Any:
-    """The value of IDL type `kind` that `plain` (parsed JSON) stands for; `place` names it in errors.
+    """The value of IDL type `kind` that `plain` (parsed JSON) means; `place` names it in errors.
 
     Raises PlainValueError.
     """

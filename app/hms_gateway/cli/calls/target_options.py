@@ -71,7 +71,7 @@ def target_of(
 
 
 def check_words(given: Mapping[str, Any]) -> None:
-    """Ends the command when one of its words is no text: it could not be sent."""
+    """Ends the command when one of its words is not text: it could not be sent."""
     from hms_gateway.cli.calls.arguments import is_text
     from hms_gateway.cli.terminal.output import fail
 

@@ -15,7 +15,7 @@ STOP_SECONDS_MAX = 10.0
 
 
 class HoldingLost(Exception):
-    """What protected the command is gone, so the command was told to stop; the text says why."""
+    """What protected the command is gone, so the command was stopped; the text says why."""
 
 
 def run_while_held(
@@ -28,7 +28,7 @@ def run_while_held(
 ) -> int:
     """Run `command` and call `keep` now and then until it ends; its exit status, 128 and more for a signal.
 
-    An exception of the metastore from `keep` means that the hold is lost; when nobody answers it is lost after
+    An exception of the metastore from `keep` means that the hold is lost; without an answer it is lost after
     `lost_after_seconds`. Raises HoldingLost.
     """
     try:

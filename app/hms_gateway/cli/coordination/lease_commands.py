@@ -97,7 +97,7 @@ def _objects(texts: Sequence[str], database: str, lease_type: str) -> list[Lease
 
 
 def _objects_or_all(texts: Sequence[str], database: str) -> list[LeaseObject]:
-    """No objects mean all leases, which has to be said here: an empty variable of a script is no reason."""
+    """No objects mean all leases, which has to be said here: an empty variable of a script must not mean it."""
     return [] if list(texts) == [EVERYTHING] else _objects(texts, database, "s")
 
 

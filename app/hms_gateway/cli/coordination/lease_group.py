@@ -41,7 +41,7 @@ some_objects_argument = click.argument("objects", nargs=-1, metavar="[OBJECT]...
 
 @click.group(cls=Group, epilog=_EXAMPLES)
 def leases() -> None:
-    """Leases: objects that are somebody's until a time, whatever happens to the holder."""
+    """Leases: objects reserved for a user until a time, whatever happens to the holder."""
 
 
 @leases.command(epilog=_GRAB_EXAMPLES)
@@ -61,7 +61,7 @@ def grab(
     wait: int,
     database: str,
 ) -> None:
-    """Grab a lease on all objects or none, and print its id. Leaves with 1 when somebody is in the way."""
+    """Grab a lease on all objects or none, and print its id. Exits with status 1 when other leases conflict."""
     from hms_gateway.cli.coordination import lease_commands
 
     lease_commands.grab(target, exclusive, shared, database, seconds, wait, command)
@@ -109,7 +109,7 @@ def extend(
 @database_option
 @with_target
 def drop(target: "Target", lease_id: int, objects: tuple[str, ...], database: str) -> None:
-    """Give your lease up, or some of its objects. What is gone already is no error."""
+    """Give your lease up, or some of its objects. What is gone already is ignored."""
     from hms_gateway.cli.coordination import lease_commands
 
     lease_commands.drop(target, lease_id, objects, database)
@@ -120,7 +120,7 @@ def drop(target: "Target", lease_id: int, objects: tuple[str, ...], database: st
 @database_option
 @with_target
 def force_drop(target: "Target", objects: tuple[str, ...], database: str) -> None:
-    """Take objects, and all that lies in them, away from whoever leases them: DROP FORCE LEASE (administrators only).
+    """Take objects, and all that lies in them, away from their holders: DROP FORCE LEASE (administrators only).
 
     '*' takes every lease there is.
     """

@@ -45,12 +45,12 @@ from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.structs import BlockingLock, ShowLocksRequest, ShowLocksResponseElement
 
 LOCK_VARIABLE = "HMS_LOCK_ID"
-# hive.txn.timeout; what the metastore really has is not told.
+# hive.txn.timeout; the metastore does not return its own value.
 _LOST_AFTER_SECONDS = 300.0
 
 
 class WantedLocks(msgspec.Struct, frozen=True):
-    """What somebody wants to do: a statement, or an operation with its objects."""
+    """What the caller wants to do: a statement, or an operation with its objects."""
 
     statement: str | None
     operation: str | None
@@ -207,7 +207,7 @@ def _nothing() -> None:
 
 
 def _partition_name(text: str) -> str:
-    """`ds=1/hr=2` as it stands, or `ds='1', hr=2`."""
+    """`ds=1/hr=2` as it is, or `ds='1', hr=2`."""
     if not any(sign in text for sign in "'\","):
         return text
     try:
@@ -254,7 +254,7 @@ def _say(text: str) -> None:
 
 
 def _print(text: str) -> None:
-    """As it stands: tabs are part of the form, and rich would replace them."""
+    """As it is: tabs are part of the form, and rich would replace them."""
     sys.stdout.write(text + "\n" if text else "")
 
 

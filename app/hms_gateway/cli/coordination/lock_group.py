@@ -25,7 +25,7 @@ locking. With --operation the request is structured instead: objects are
 database.table, database.table/partition, or database.* for a database.
 What follows -- is run while the locks are held; they are kept alive and
 released afterwards. Without it the locks stay until they are released or
-nobody has sent a heartbeat for the metastore's time-out.
+no heartbeat has come for the metastore's time-out.
 
 \b
 Examples:
@@ -108,7 +108,7 @@ def acquire(
 @lock_ids_argument
 @with_target
 def release(target: "Target", lock_ids: tuple[int, ...]) -> None:
-    """Release locks by id. One that is not there any more is no error."""
+    """Release locks by id. A lock that is gone is ignored."""
     from hms_gateway.cli.coordination import lock_commands
 
     lock_commands.release(target, lock_ids)
@@ -147,7 +147,7 @@ def show(
 @click.option("--reason", help="Reason that the error text gives to the holder of a transaction.")
 @with_target
 def force_release(target: "Target", lock_ids: tuple[int, ...], reason: str | None) -> None:
-    """Take locks away from whoever has them (administrators only), and show what was taken.
+    """Take locks away from their holders (administrators only), and show what was taken.
 
     A transaction that loses a lock is aborted: it would go on writing without protection.
     """

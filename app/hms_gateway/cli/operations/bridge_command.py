@@ -112,7 +112,7 @@ def bridge(
 ) -> None:
     """Let PySpark, PyIceberg, Trino and Hive use a gateway: Thrift over TCP in, HTTPS out.
 
-    Runs until it is told to stop (Ctrl-C or SIGTERM). The password comes from HMS_GATEWAY_PASSWORD or --password-file.
+    Runs until Ctrl-C or SIGTERM. The password comes from HMS_GATEWAY_PASSWORD or --password-file.
     Listens on this machine only, and lets in only processes of the account that runs it: its clients act with that
     password.
     """

@@ -41,7 +41,7 @@ class RequestHead(NamedTuple):
 
 
 class Identity(NamedTuple):
-    """An authenticated caller. `address` is the client's own where a trusted proxy told it, else the peer's.
+    """An authenticated caller. `address` is the client's own where a trusted proxy named it, else the peer's.
 
     `headers` belong to the reply, whatever it is: they prove to the caller who answers.
     """
@@ -52,7 +52,7 @@ class Identity(NamedTuple):
 
 
 class Authenticator(Protocol):
-    """Tells who sends a request. Others than ours can be handed to the endpoint."""
+    """Finds who sends a request. Others than ours can be handed to the endpoint."""
 
     def remembered(self, head: RequestHead) -> Identity | None:
         """The caller, when that takes no time; None when `authenticate` has to find out. Runs for every request."""

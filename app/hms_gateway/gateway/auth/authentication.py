@@ -226,7 +226,7 @@ class BasicAuthenticator:
     def _forget_result(self, header: bytes, result: "asyncio.Future[bool]") -> None:
         del self._results[header]
         if not result.cancelled():
-            # Whoever asked may have gone, and then the failure is of no interest.
+            # The client may have gone, and then the failure is of no interest.
             result.exception()
 
     def _enqueue(self, job: "_Job", share_address: str | None, *, is_suspect: bool, was_right: bool) -> None:

@@ -1,4 +1,4 @@
-"""Kerberos in front of passwords: a ticket tells who sends a request (protocol, Security Considerations; RFC 4559)."""
+"""Kerberos in front of passwords: a ticket says who sends a request (protocol, Security Considerations; RFC 4559)."""
 
 import asyncio
 from collections.abc import Callable, Sequence

@@ -68,7 +68,7 @@ class TrustedProxyAuthenticator:
         self._proxy_users = dict(proxy_users or {})
 
     def remembered(self, head: RequestHead) -> Identity | None:
-        # A query may ask to act for somebody else, and a trusted peer's headers say more than Authorization.
+        # A query may ask to act for another user, and a trusted peer's headers say more than Authorization.
         if head.query or head.trust is not ProxyTrust.NONE:
             return None
         return self._following.remembered(head)

@@ -36,7 +36,7 @@ class UserFile:
     def refresh(self, *, at_once: bool = False) -> None:
         """Read the file if it changed; without `at_once`, only if the last look is a second ago.
 
-        A file that is gone lets nobody in; a broken one keeps what was read before.
+        A file that is gone lets no user in; a broken one keeps what was read before.
         """
         now = self._monotonic()
         if now < self._next_look and not at_once:
@@ -69,5 +69,5 @@ class UserFile:
 
 @functools.cache
 def _decoy_hash() -> str:
-    """What passwords are checked against where there are no users. Made when first wanted, since it takes 20 ms."""
+    """What passwords of unknown users are checked against. Made when first wanted, since it takes 20 ms."""
     return hash_password(secrets.token_hex(16))

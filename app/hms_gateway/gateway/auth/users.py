@@ -31,7 +31,7 @@ class UserFileError(Exception):
 
 
 def hash_password(password: str) -> str:
-    """An argon2id hash as it stands in the file. Takes about 20 ms."""
+    """An argon2id hash as it is in the file. Takes about 20 ms."""
     return _HASHER.hash(password)
 
 
@@ -59,7 +59,7 @@ def _bcrypt_matches(stored_hash: str, password: str) -> bool:
 
 
 def read_users(path: Path) -> dict[str, str]:
-    """Names and hashes in the order of the file; none when there is no file. Raises UserFileError."""
+    """Names and hashes in the order of the file; empty without a file. Raises UserFileError."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:

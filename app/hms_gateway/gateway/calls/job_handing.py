@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Next(Enum):
-    """What a free thread does when there is no job for it."""
+    """What a free thread does without a job."""
 
     WAIT = "wait"
     END = "end"
@@ -77,7 +77,7 @@ class JobHanding(Generic[T]):
         self._kept.appendleft(job)
 
     def close(self) -> int:
-        """From now on threads end when there is no job for them; how many idle ones are to be ended at once."""
+        """From now on threads end without a job; how many idle ones are to be ended at once."""
         self._is_closing = True
         ended, self._idle = self._idle, 0
         self.threads -= ended

@@ -42,7 +42,7 @@ class WaitingCalls:
         return self._releases.count
 
     def stop(self) -> None:
-        """End every wait: the clients are told to try again elsewhere."""
+        """End every wait: the clients get an error that says to try again elsewhere."""
         self._is_stopped = True
         self._wake()
 
@@ -87,7 +87,7 @@ class WaitingCalls:
             raise overloaded(f"There are too many calls waiting ({bound.name}); try again", bound.name)
 
     async def _pause(self, waiting: Waiting, gone: "asyncio.Future[None]", seen: int) -> None:
-        """Until it is time for another attempt. Raises ClientGone and Refused, when nobody wants one."""
+        """Until it is time for another attempt. Raises ClientGone and Refused when none is wanted any more."""
         try:
             self._check()
             # One between the attempt and the pause after it would otherwise be missed.

@@ -70,7 +70,7 @@ class ServedCertificate:
             return
         if self.context.sni_callback is None:
             self.context.sni_callback = self._show_newest
-        # One context for each: a certificate of another kind of key would otherwise stand beside the one before.
+        # One context for each: a certificate of another kind of key would otherwise be offered beside the one before.
         self._newest = newest
         self._problem, self._metrics.certificate_unusable = None, 0
         self._next_warning = -math.inf

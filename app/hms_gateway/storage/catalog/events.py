@@ -83,7 +83,7 @@ class EventReads(Repository):
 
 
 class EventWrites(EventReads):
-    """Events are collected and written at the end of the unit of work, whose ids nobody else can take meanwhile."""
+    """Events are collected and written at the end of the unit of work, whose ids no other one can take meanwhile."""
 
     def __init__(self, connection: Connection, last_event_id: EventId, clock: Clock) -> None:
         super().__init__(connection)

@@ -86,7 +86,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def version_watch(self, engine: Engine, url: URL) -> "PostgresVersionWatch | MysqlVersionWatch | None":
-        """A connection that asks for the newest event without waiting, None where nobody needs one. Connects.
+        """A connection that asks for the newest event without waiting, None where it is not needed. Connects.
 
         Raises StoreUnavailable.
         """
@@ -115,7 +115,7 @@ class Dialect(ABC):
         """Whether the driver says that an established connection is lost."""
 
     def is_unreachable(self, original: BaseException) -> bool:
-        """Whether the driver says that there is no connection, lost or never made."""
+        """Whether the driver says that the connection is lost or was never made."""
         return self.is_lost(original)
 
     @abstractmethod

@@ -93,7 +93,7 @@ def mysql_reading_engine(url: URL, connections_max: int) -> Engine:
 
 
 def connect_arguments(url: URL) -> dict[str, Any]:
-    """What PyMySQL is to be told besides what SQLAlchemy tells it. Raises StoreError for options of no use."""
+    """Options for PyMySQL beside those that SQLAlchemy passes. Raises StoreError for useless options."""
     return {**_tls_arguments(url), "charset": "utf8mb4", "connect_timeout": CONNECT_SECONDS_MAX, "local_infile": False}
 
 
@@ -202,7 +202,7 @@ def _checked_kind(engine: Engine) -> str:
 
 
 def _connected(path: str, connect_seconds: float) -> socket.socket:
-    """PyMySQL would leave the socket open when nobody listens."""
+    """PyMySQL would leave the socket open when the server does not listen."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.settimeout(connect_seconds)

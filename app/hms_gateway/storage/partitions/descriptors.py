@@ -46,14 +46,14 @@ class Descriptors(Repository):
         ids = {key: known.get((key[0].content_hash, key[1])) for key in keys}
         new = [key for key, found in ids.items() if found is None]
         if new:
-            # One unit of work runs at a time, so nobody else can take these ids.
+            # One unit of work runs at a time, so no other one can take these ids.
             first = (self._connection.execute(select(func.max(DESCRIPTORS.c.descriptor_id))).scalar() or 0) + 1
             ids.update(zip(new, range(first, first + len(new)), strict=True))
             self._connection.execute(insert(DESCRIPTORS), [_row(table_id, ids[key], *key) for key in new])
         return {key: found for key, found in ids.items() if found is not None}
 
     def add_to_counts(self, table_id: TableId, differences: Mapping[int | None, int]) -> None:
-        """So many partitions more or fewer use these descriptors; what nobody uses any more is deleted."""
+        """So many partitions more or fewer use these descriptors; unused ones are deleted."""
         changes = [
             {"the_descriptor": descriptor_id, "difference": difference}
             for descriptor_id, difference in differences.items()

@@ -92,7 +92,7 @@ class _LeasedRows:
                 shared.release()
 
     def __del__(self) -> None:
-        # Nobody should forget to close; a forgotten list must not keep a connection for ever.
+        # A caller should not forget to close; a forgotten list must not keep a connection for ever.
         if getattr(self, "_shared", None) is not None:
             self.close()
 

@@ -59,7 +59,7 @@ def full_location(base: str | None, below: str | None, name: str) -> str | None:
 
 
 class TjsonRows:
-    """Encodes rows of one table. The name needs no escaping: `placement` sees to it where it stands for a location."""
+    """Encodes rows of one table. The name needs no escaping: `placement` escapes it where it is part of a location."""
 
     def __init__(self, table: Table) -> None:
         names = f'"2":{{"str":{_json(table.dbName or "")}}},"3":{{"str":{_json(table.tableName or "")}}}'

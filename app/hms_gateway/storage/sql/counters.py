@@ -19,7 +19,7 @@ _LAST_ID: Final = select(TXN_COUNTERS.c.last_id).where(TXN_COUNTERS.c.name == bi
 
 
 def next_ids(connection: Connection, name: str, count: int) -> int:
-    """Take so many ids of a kind; the last one of them. Whoever calls this holds the lock on the catalog."""
+    """Take so many ids of a kind and return the last one. The caller holds the lock on the catalog."""
     values = {"the_name": name, "count": count}
     if connection.dialect.update_returning:
         last = connection.execute(_ADD_AND_TELL, values).scalar()

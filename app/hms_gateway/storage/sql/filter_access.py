@@ -1,7 +1,7 @@
 """Which part of a filter finds the partitions on SQLite, whose planner has no figures about the data.
 
 It uses our indexes for no OR over several keys. Such an OR is asked for alternative by alternative, each a query of its
-own. That pays where every alternative is narrow, that is, selects few partitions as far as one can tell from its form,
+own. That pays where every alternative is narrow, that is, selects few partitions as far as its form shows,
 and nothing beside the OR is narrow. Of several keys with narrow conditions it takes any; there, figures are needed.
 """
 

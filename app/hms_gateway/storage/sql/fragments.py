@@ -51,7 +51,7 @@ def text_hash(text: str) -> str:
 
 
 def encode_columns(columns: Sequence[FieldSchema] | None) -> str | None:
-    """A list of columns as TJSON, None when there is no list."""
+    """A list of columns as TJSON, None without a list."""
     return None if columns is None else encode_value(_FIELD_SCHEMAS, columns).decode()
 
 

@@ -1,4 +1,4 @@
-"""What of a table filter the database can tell (semantics §2.6): which tables need not be looked at.
+"""What of a table filter the database can decide (semantics §2.6): which tables need not be looked at.
 
 Parameters are one text there, and owners may be ordered otherwise than here, so the conditions let more tables through
 than the filter selects, never fewer.
@@ -51,7 +51,7 @@ class _Translator:
                 return self._has_parameter(node.parameter or "")
 
     def _has_parameter(self, name: str) -> Condition:
-        """Its name stands somewhere in the parameters, written as they are."""
+        """Its name occurs in the text of the parameters."""
         if not is_storable(name):
             return false()
         return self._dialect.position(TABLES.c.parameters, msgspec.json.encode(name).decode()) > 0

@@ -1,4 +1,4 @@
-"""What show_locks tells, from rows to TJSON or structs without values between them (design D5).
+"""The answer of show_locks, from rows to TJSON or structs without values between them (design D5).
 
 The components of a request share all but their numbers, objects and types, so the rest is read once for each request:
 with its first component.
@@ -49,7 +49,7 @@ RequestRow: TypeAlias = tuple[bool, int, int, int | None, str, str, str, int | N
 def read_locks(
     connection: Connection, conditions: Sequence[ColumnElement[bool]], shown_types: Mapping[LockType, LockType]
 ) -> "LockList":
-    """The locks of which `conditions` hold; types that are keys of `shown_types` are told as another one."""
+    """The locks of which `conditions` hold; types that are keys of `shown_types` are shown as another one."""
     first = _rows(connection, _FIRST.where(*conditions))
     components: list[ComponentRow] = [row[:_COMPONENTS] for row in first]
     requests: dict[int, RequestRow] = {row[1]: row[_COMPONENTS:] for row in first}
@@ -154,7 +154,7 @@ def _in_order(components: Iterable[ComponentRow], requests: Mapping[int, Request
 
 
 def _template(request: RequestRow) -> tuple[str, str]:
-    """What stands between the names and the type of each component of a request, and from there to its number."""
+    """The text between the names and the type of each component of a request, and from there to its number."""
     is_acquired, txn_id, heartbeat_ms, acquired_ms, user, host, agent, blocker, blocker_number = request
     acquired = "" if acquired_ms is None else f',"9":{{"i64":{acquired_ms}}}'
     blocked = "" if blocker is None else f',"14":{{"i64":{blocker}}},"15":{{"i64":{blocker_number}}}'

@@ -60,7 +60,7 @@ class TxnNames(Repository):
         new_db = self._connection.execute(_DATABASE_NAME, {"the_database_id": database_id}).scalar()
         if old is None or (old[0], old[1]) == (new_db, new_name):
             return
-        # What somebody allocated under the new name before there was such a table.
+        # What was allocated under the new name before the table existed.
         self._delete(_WRITE_IDS, new_db or "", new_name)
         for table in _RENAMED:
             is_old = and_(table.c.db_name == old[0], table.c.table_name == old[1])

@@ -13,7 +13,7 @@ _log = logging.getLogger(__name__)
 
 
 class Later(NamedTuple):
-    """Who is told, and by whom."""
+    """Who gets the outcome, and how."""
 
     done: Done
     deliver: Deliver
@@ -41,8 +41,8 @@ class Failure(NamedTuple):
 Outcome: TypeAlias = Success | Failure
 
 
-def tell(jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
-    """Give the callers their outcomes, those who are told by the same `deliver` together."""
+def deliver_outcomes(jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
+    """Give the callers their outcomes, those with the same `deliver` together."""
     later: dict[Deliver, list[tuple[Done, Result]]] = {}
     for job, outcome in zip(jobs, outcomes, strict=True):
         result = result_of(job, outcome)
@@ -52,16 +52,16 @@ def tell(jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
             job.outcome.set_exception(result.failure)
         else:
             job.outcome.set_result(result.value)
-    for deliver, told in later.items():
+    for deliver, outcomes_of in later.items():
         try:
-            deliver(told)
+            deliver(outcomes_of)
         except Exception:
-            # Whoever waited is gone with its event loop; the others are not.
-            _log.warning("%s outcomes could not be delivered", len(told), exc_info=True)
+            # The callers that waited are gone with their event loop; the others are not.
+            _log.warning("%s outcomes could not be delivered", len(outcomes_of), exc_info=True)
 
 
 def result_of(job: Job, outcome: Outcome) -> Result:
-    """What the caller is told. A call that succeeded has had its change from now on."""
+    """The caller's outcome. A call that succeeded has had its change from now on."""
     if isinstance(outcome, Failure):
         return Result(None, outcome.reason)
     if job.key is not None:

@@ -7,7 +7,7 @@ everything that is read, then everything that is written and the commit. With a 
 four times as long.
 
 Whatever is unusual goes to the other writer, as long as nothing can have happened: units of work that ask for what was
-not read ahead, statements that are refused, and all that comes while there is no connection.
+not read ahead, statements that are refused, and all that comes without a connection.
 """
 
 import asyncio
@@ -108,7 +108,7 @@ class PipelinedWriter:
         self._planned_at = 0.0
 
     def take(self, job: Job) -> bool:
-        """Whether the job is run here, which is one that is told later. Raises StoreUnavailable when too many wait."""
+        """Whether the job is run here: one that gets its outcome later. Raises StoreUnavailable when too many wait."""
         loop = _running_loop()
         if loop is None or self._is_closed:
             return False
@@ -125,7 +125,7 @@ class PipelinedWriter:
         return True
 
     def close(self) -> None:
-        """Take nothing more and close the connection. Jobs that are under way are told what can be known of them."""
+        """Take nothing more and close the connection. Jobs under way get what is known of them."""
         self._is_closed = True
         loop = self._loop
         if loop is None or loop is _running_loop() or loop.is_closed():
@@ -292,7 +292,7 @@ class PipelinedWriter:
 
 
 def _tell(jobs: Sequence[Job], outcomes: Sequence[Outcome | None]) -> list[Job]:
-    """Tell the callers at once, in whose thread this is; the jobs without outcome."""
+    """Deliver to the callers at once, in this thread. Returns the jobs without outcome."""
     left = []
     for job, outcome in zip(jobs, outcomes, strict=True):
         if outcome is None:

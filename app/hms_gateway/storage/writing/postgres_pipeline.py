@@ -32,7 +32,7 @@ class PostgresPipeline:
         self._connection = connection
         self._pgconn = connection.pgconn
         self._loaders = Transformer(connection)
-        # psycopg tells it no more when the connection is lost, and then it has to be watched no more.
+        # psycopg does not report it when the connection is lost, and then it is not watched any more.
         self._fileno = connection.fileno()
         self._prepared: dict[tuple[Executable, tuple[str, ...]], _Prepared] = {}
         # What was sent and is not answered yet; the answer to None, which prepares a statement, is of no interest.

@@ -100,7 +100,7 @@ class SqlStore:
         return self.read(lambda snapshot: snapshot.current_event_id())
 
     def data_version(self) -> int | None:
-        """A number that changes with every commit to a SQLite file, whoever makes it; None for other databases."""
+        """A number that changes with every commit to a SQLite file, by any process; None for other databases."""
         if self._watching is None:
             return None
         try:

@@ -33,7 +33,7 @@ from hms_gateway.storage.schema.catalog import CATALOG
 from hms_gateway.storage.txn.batch import BatchJob
 from hms_gateway.storage.txn.batch_statements import LOCK_CATALOG
 from hms_gateway.storage.txn.connected_batch import ConnectedBatch
-from hms_gateway.storage.writing.jobs import Failure, Job, Later, Outcome, Success, tell
+from hms_gateway.storage.writing.jobs import Failure, Job, Later, Outcome, Success, deliver_outcomes
 from hms_gateway.storage.writing.pipelined_writer import Pipeline, PipelinedWriter
 from hms_gateway.storage.writing.snapshot import SqlTransaction
 from hms_gateway.txn.ports.txn import TxnWork
@@ -120,7 +120,7 @@ class ThreadWriter:
                 return
 
     def _finish(self, batch: list[Job]) -> None:
-        """Run a batch, again when the database asks for it or went away before the commit, and tell the callers."""
+        """Run a batch, again when the database asks for it or went away before the commit, and deliver the outcomes."""
         for attempt in range(1, ATTEMPTS_MAX + 1):
             try:
                 outcomes = Batch(self._engine, self._clock, batch).run()
@@ -130,7 +130,7 @@ class ThreadWriter:
                 outcomes = [Failure(StoreUnavailable(str(error), detail_of(error)))] * len(batch)
             except BaseException as error:
                 outcomes = [Failure(error)] * len(batch)
-            tell(batch, outcomes)
+            deliver_outcomes(batch, outcomes)
             return
 
 

@@ -27,7 +27,7 @@ class Client(msgspec.Struct, frozen=True):
 
 
 class ShownLock(msgspec.Struct, frozen=True):
-    """A lock with all that show_locks tells. `blocker` is the lock it waits for: its id and component number."""
+    """A lock with all that show_locks returns. `blocker` is the lock it waits for: its id and component number."""
 
     lock: Lock
     client: Client
@@ -67,14 +67,14 @@ class TxnReads(Protocol):
         """Those that are there, in order of their ids."""
 
     def txn_infos(self) -> list[TxnInfo]:
-        """The same as get_open_txns_info tells it."""
+        """The same as get_open_txns_info returns it."""
 
     def shown_locks(self, filter: LockFilter) -> list[ShownLock]:
         """In no particular order."""
 
     def lock_list(self, filter: LockFilter, shown_types: Mapping[LockType, LockType]) -> EncodedList:
         """The same as ShowLocksResponseElements, sorted as Hive does: acquired ones first, weak before strong, then by
-        id (semantics §5.9). Types that are keys of `shown_types` are told as another one.
+        id (semantics §5.9). Types that are keys of `shown_types` are shown as another one.
         """
 
     def last_write_id(self, table: Target) -> int | None:
@@ -201,7 +201,7 @@ class TxnWrites(TxnReads, Protocol):
     def rebuild(self, view: Target) -> Rebuild | None: ...
 
     def set_rebuild(self, view: Target, txn_id: TxnId) -> None:
-        """Whoever had it before has it no more; its heartbeat is now."""
+        """Its holder before loses it; its heartbeat is now."""
 
     # Compactions.
 
@@ -226,7 +226,7 @@ class TxnWrites(TxnReads, Protocol):
         """Requests without a transaction whose last heartbeat is older."""
 
     def forget_finished(self, ended_before_ms: int, limit: int) -> int:
-        """Forget transactions that ended before and that nobody can ask about any more; how many.
+        """Forget transactions that ended before and that cannot be asked about any more; how many.
 
         Those are committed ones, and aborted ones that wrote nothing and have no write ids. With them go changes and
         write ids that no open transaction can collide with or needs to hide.

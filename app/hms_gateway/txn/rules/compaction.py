@@ -26,7 +26,7 @@ class CompactionState(StrEnum):
     ABORTED = "x"
 
 
-# As clients are told; 2.3 called ATTEMPTED "attempted".
+# As clients get them; 2.3 called ATTEMPTED "attempted".
 STATE_TEXTS: Final = {
     CompactionState.INITIATED: "initiated",
     CompactionState.WORKING: "working",

@@ -9,7 +9,7 @@ The rules (semantics §7.2; the numbers in brackets are the holes of the origina
     1. Two objects of different leases conflict when one is, contains or lies in the other and at least one of them is
        exclusive [1, 2, 6, 8]. Order of ends or of ids plays no part [5].
     2. A request is granted when none of its objects conflicts with a live lease, or with a request that came earlier
-       and still waits: all of it or nothing, in one unit of work [4, 13]. So nobody overtakes, and nobody starves.
+       and still waits: all of it or nothing, in one unit of work [4, 13]. No request overtakes or starves.
     3. Of an object that is named twice the exclusive one counts [17].
     4. Duration and type are the request's, within the longest time [3, 14]; the time is the database's [7, 15].
     5. Extending and dropping are for the lease's user, for all its objects or for some [9, 11]. An end is never moved

@@ -3,7 +3,7 @@
 The model
     A **lock request** has one or more **components**, each a type on a database, a table or a partition. Storage keeps
     one `Lock` for each component, under the request's lock id; ids grow, so they are the order of arrival. A request
-    belongs to a transaction, or stands alone (Iceberg, PyIceberg). It is **waiting** or **acquired** as a whole.
+    belongs to a transaction, or is on its own (Iceberg, PyIceberg). It is **waiting** or **acquired** as a whole.
 
 The rules (semantics §5.8, §13 rows 16, 17, 36)
     1. Two components conflict when their objects overlap, their types do not go together (`COMPATIBLE`), and they
@@ -13,7 +13,7 @@ The rules (semantics §5.8, §13 rows 16, 17, 36)
     3. SHARED_WRITE excludes SHARED_WRITE, as in 2.3 and 3.1, unless both come from clients of Hive 4, which settle it
        when they commit.
     4. A request is granted when none of its components conflicts with any acquired lock, whenever that came, or with a
-       waiting lock of an earlier request. So nobody overtakes a request it conflicts with, and nobody starves; Hive
+       waiting lock of an earlier request. So no request overtakes one it conflicts with, and none starves; Hive
        2.3 lets readers pass a waiting writer, and may then grant the writer while they read. With one exception: a
        request passes a waiting one that conflicts, in any component, with what its own transaction holds. Behind that
        it could only wait for itself, and the passed one waits no longer: all that a transaction holds ends with it.
@@ -22,8 +22,8 @@ The rules (semantics §5.8, §13 rows 16, 17, 36)
        there something to look for. A grant adds none: by rule 4 those it blocks waited for its owner before, the later
        ones behind the request and the passed ones for what else its transaction holds. Nor does an end: what lets a
        request pass goes only together with that request.
-    6. Locks of a transaction live as long as it does; others live until nobody has sent a heartbeat for the time-out.
-       Whoever is stopped by a lock past its time removes it first; a holder who comes back before that keeps it.
+    6. Locks of a transaction live as long as it does; others live until the time-out passes without a heartbeat.
+       A request that is stopped by a lock past its time removes it first; a holder who comes back before that keeps it.
 
 Known gaps
     * Requests without a transaction have no owner that ties them together, so a cycle through two such requests of
@@ -135,7 +135,7 @@ def waiting_for(locks: Iterable[Lock], everyone: Sequence[Lock]) -> list[Sequenc
 
     @cache
     def stopped(kind: _Kind) -> _Stopped:
-        """Those that locks of this kind stop, whoever has them; many locks are alike."""
+        """Those that locks of this kind stop, of any holder; many locks are alike."""
         owner_of = {lock.lock_id: lock.owner for lock in waiting_by_kind.against(kind)}
         return _Stopped(sorted(owner_of), owner_of, frozenset(owner_of.values()))
 
@@ -206,7 +206,7 @@ class _Stopped(msgspec.Struct, frozen=True):
 
 
 class _ByKind:
-    """Locks, found by what they conflict with, whoever has them."""
+    """Locks, found by what they conflict with, of any holder."""
 
     def __init__(self, locks: Iterable[Lock]) -> None:
         self._groups: dict[_Kind, list[Lock]] = defaultdict(list)

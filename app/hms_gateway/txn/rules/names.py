@@ -30,7 +30,7 @@ class Target(NamedTuple):
 
 
 def target(db_name: str | None, table_name: str | None = None, partition_name: str | None = None) -> Target:
-    """The object that names as a caller spells them stand for; empty names count as not given.
+    """The object of names as a caller spells them; empty names count as not given.
 
     Hive 2.3 took names as given, so that `T` and `t` were two locks (semantics §13 row 17); here they are one. A
     partition without its table is the database, since the level follows from the names (semantics §5.1).

@@ -46,7 +46,7 @@ class Txn(msgspec.Struct, frozen=True):
 
     min_open_txn  the oldest transaction that was open when this one began, itself included
     reason        why it was aborted, when its client did not ask for it
-    refused_lock  the waiting request that a deadlock cost it, so that asking for it tells what happened
+    refused_lock  the waiting request that a deadlock cost it, so that asking for it returns what happened
     """
 
     txn_id: TxnId
@@ -170,7 +170,7 @@ def changes_to_check(writes: Iterable[Write]) -> list[Write]:
 def collision(
     txn_id: TxnId, changes: Sequence[Write], committed: Iterable[CommittedWrite], *, is_strict: bool
 ) -> tuple[Write, CommittedWrite] | None:
-    """The first change that somebody who committed since `txn_id` began made as well (semantics §5.6 step 2).
+    """The first change that a transaction committed since `txn_id` began made as well (semantics §5.6 step 2).
 
     Two deletes do not collide, unless `is_strict` (Hive 4 with exclWriteEnabled=false); a change of a whole table does
     not collide with one of a partition (§13 row 37). `committed` may hold writes that do not matter.

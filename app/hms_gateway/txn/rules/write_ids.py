@@ -13,12 +13,12 @@ ID_MAX: Final = 2**63 - 1
 
 # Hive 4 writes shorter runs id by id.
 _RUN_MIN: Final = 5
-# A range in a text is a few characters and stands for any number of ids.
+# A range in a text is a few characters and means any number of ids.
 _IDS_MAX: Final = 1_000_000
 
 
 class InvalidList(ValueError):
-    """A text is no list of transactions or write ids; the message says which."""
+    """A text is not a list of transactions or write ids; the message says which."""
 
 
 class Validity(Enum):

@@ -105,7 +105,7 @@ class CompactionService:
         self._write(work)
 
     def abort(self, compaction_ids: Sequence[int]) -> list[AbortOutcome]:
-        """Take entries nobody works on out of the queue."""
+        """Take entries without a worker out of the queue."""
 
         def work(txns: TxnWrites) -> list[AbortOutcome]:
             return [_aborted(txns, compaction_id) for compaction_id in dict.fromkeys(compaction_ids)]

@@ -22,7 +22,7 @@ class Expiry:
     def expire(self) -> int:
         """Abort silent transactions, delete silent locks, forget what is over; how many things were done.
 
-        The time is the database's. A heartbeat that comes first keeps its owner alive: whoever looks sees one or the
+        The time is the database's. A heartbeat that comes first keeps its owner alive: every reader sees one or the
         other (semantics §5.5). Raises StoreError.
         """
         done = sum(self._all_of(step) for step in (self._abort_silent, self._delete_silent, self._forget))

@@ -9,7 +9,7 @@ class LeaseSettings(msgspec.Struct, frozen=True):
     wait_seconds_max       the longest time a request may wait
     objects_max            objects of one request
     name_bytes_max         of a database's or table's name, and of a partition's; they share an index entry
-    poll_seconds           how often a waiting request looks, since it is not told what other servers do
+    poll_seconds           how often a waiting request looks, since it does not learn what other servers do
     forgotten_seconds      a waiting request whose server does not look for so long no longer counts
     """
 

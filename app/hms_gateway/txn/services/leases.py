@@ -107,7 +107,7 @@ class LeaseService:
         raise LeaseAlreadyExistsException(f"{found.claim.target} conflicts with {found.obstacle}")
 
     def abandon(self, ticket: Ticket) -> None:
-        """Nobody waits any more for the request with this ticket; those who stood behind it may go on."""
+        """The request with this ticket is not waited for any more; those behind it may go on."""
         with answering(None):
             self._store.write(lambda transaction: transaction.leases.delete_waiter(ticket))
         self._on_release()
@@ -153,9 +153,9 @@ class LeaseService:
         return outcome.end_ms // _MILLISECONDS
 
     def drop(self, user: str, lease_id: int, objects: Sequence[LeaseObject]) -> None:
-        """Give the lease up, or some of its objects. What is gone already is no error.
+        """Give the lease up, or some of its objects. What is gone already is ignored.
 
-        Raises InvalidArgumentsException for somebody else's lease.
+        Raises InvalidArgumentsException for another user's lease.
         """
         targets = self._targets(objects)
 
@@ -171,7 +171,7 @@ class LeaseService:
             self._on_release()
 
     def force_drop(self, user: str, objects: Sequence[LeaseObject]) -> None:
-        """Take the objects, and all that lies in them, away from whoever holds them; no objects means everything.
+        """Take the objects, and all that lies in them, away from their holders; no objects means everything.
 
         Raises InvalidArgumentsException, and MetaException for a user who is not an administrator.
         """
@@ -211,7 +211,7 @@ class LeaseService:
         return lease_id
 
     def _wait(self, request: _Request, found: Conflict) -> MustWait:
-        """In a unit of work of its own, which is no part of what the call does: a call has one that counts."""
+        """In a unit of work of its own, which is not part of what the call does: a call has one that counts."""
 
         def work(leases: LeaseWrites) -> MustWait:
             ticket = leases.next_ticket() if request.ticket is None else request.ticket
@@ -227,7 +227,7 @@ class LeaseService:
     def _extend(
         self, leases: LeaseWrites, user: str, lease_id: int, claims: Sequence[Claim], duration_ms: int | None
     ) -> Extension | Conflict:
-        # What has ended stays so, even when the clock is set back after somebody else became exclusive.
+        # What has ended stays so, even when the clock is set back after another lease became exclusive.
         leases.delete_expired()
         upgrades = [claim.target for claim in claims if claim.type is LeaseType.EXCLUSIVE]
         around = leases.leases_around(upgrades) if upgrades else []

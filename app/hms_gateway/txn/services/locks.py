@@ -113,7 +113,7 @@ class LockService:
         return self._do(TxnWork(lambda txns: self._check(txns, lock_id), lock_ids=[lock_id], checks=True))
 
     def heartbeat(self, txns: BatchedWrites, lock_id: int) -> None:
-        """Keep a lock alive, within somebody's unit of work. Raises NoSuchLockException."""
+        """Keep a lock alive, within the caller's unit of work. Raises NoSuchLockException."""
         request = txns.request(lock_id)
         if not request:
             raise no_such_lock_to_heartbeat(lock_id)
@@ -133,7 +133,7 @@ class LockService:
         return self.release(lock_id, reason or f"its locks were released by administrator {user}")
 
     def release(self, lock_id: int, reason: str) -> list[ShownLock]:
-        """Take a lock away from whoever holds it; what was released. Raises NoSuchLockException.
+        """Take a lock away from its holder; returns what was released. Raises NoSuchLockException.
 
         A transaction's lock cannot go without the transaction, which is aborted with `reason`: it would otherwise go
         on writing without protection.
@@ -141,11 +141,11 @@ class LockService:
         return self._write(lambda txns: _release(txns, lock_id, reason))
 
     def show(self, filter: LockFilter, shown_types: Mapping[LockType, LockType] | None = None) -> EncodedList:
-        """See `ports.TxnReads.lock_list`; without `shown_types` every type is told as it is."""
+        """See `ports.TxnReads.lock_list`; without `shown_types` every type is shown as it is."""
         return self._store.read(lambda snapshot: snapshot.txns.lock_list(filter, shown_types or {}))
 
     def blocking(self, filter: LockFilter) -> list[BlockingLock]:
-        """The locks that somebody waits for, sorted as `show` does."""
+        """The locks that requests wait for, sorted as `show` does."""
 
         def work(txns: TxnReads) -> list[BlockingLock]:
             chosen = sorted(txns.shown_locks(filter), key=_order)
@@ -313,7 +313,7 @@ TIMED_OUT: Final = "no heartbeat within the time-out"
 
 
 def deadlock_text(victim: TxnId, cycle: Sequence[Owner], block: Block) -> str:
-    """What the victim is told: the others of the cycle in order, and where it closed."""
+    """The text for the victim: the others of the cycle in order, and where it closed."""
     own = cycle.index(("txnid", victim))
     others = ", ".join(f"{kind}:{number}" for kind, number in (*cycle[own + 1 :], *cycle[:own]))
     return f"deadlock with {others}, closed on {block.component.target}"

@@ -86,7 +86,7 @@ class TransactionService:
     ) -> None:
         """Commit; the first committer wins (semantics §5.6).
 
-        checks_writes  look whether somebody who committed meanwhile changed the same (2.3, exclWriteEnabled=false)
+        checks_writes  look whether a transaction committed meanwhile changed the same (2.3, exclWriteEnabled=false)
         is_strict      two deletes collide as well
         policy         `txn_id` is an id at this replication policy's source; one that was never opened is done already
         alongside      what else is done in the commit's unit of work, which it is given; nothing at all when it raises
@@ -138,7 +138,7 @@ class TransactionService:
     def heartbeat(self, lock_id: int, txn_id: int) -> None:
         """Keep a lock, a transaction or both alive; 0 is none (semantics §5.9).
 
-        One that went silent too long is saved if nobody has noticed yet. Raises NoSuchLockException,
+        One that went silent too long is saved if that was not noticed yet. Raises NoSuchLockException,
         NoSuchTxnException, TxnAbortedException.
         """
 
@@ -167,14 +167,14 @@ class TransactionService:
             txns.batched(lambda batch: batch.refresh_txns(open_ids))
             known = {txn.txn_id for txn in found}
             aborted = [txn.txn_id for txn in found if not txn.is_open]
-            # 0 means no transaction, so nobody misses it.
+            # 0 means no transaction, so it is not missed.
             missing = [number for number in range(first, last + 1) if number and number not in known]
             return RangeHeartbeat(aborted, missing)
 
         return self._write(work)
 
     def open_txns(self) -> OpenTxns:
-        """What a snapshot of the data needs: whoever is not listed up to the mark has committed for ever."""
+        """For a snapshot of the data: a transaction up to the mark that is not listed has committed for ever."""
         return self._store.read(lambda snapshot: read_open_txns(snapshot.txns))
 
     def open_txn_infos(self) -> tuple[TxnId, list[TxnInfo]]:
@@ -182,7 +182,7 @@ class TransactionService:
         return self._store.read(lambda snapshot: (snapshot.txns.high_water_mark(), snapshot.txns.txn_infos()))
 
     def add_writes(self, txn_id: int, targets: Sequence[Target], operation: Operation, write_id: int | None) -> None:
-        """Record what an open transaction wrote to partitions nobody could name before (semantics §5.13).
+        """Record what an open transaction wrote to partitions that could not be named before (semantics §5.13).
 
         Raises NoSuchTxnException, TxnAbortedException.
         """
@@ -248,7 +248,7 @@ class TransactionService:
 
 
 def read_open_txns(txns: TxnReads) -> OpenTxns:
-    """See `TransactionService.open_txns`; within somebody's unit of work."""
+    """See `TransactionService.open_txns`; within the caller's unit of work."""
     return OpenTxns(txns.high_water_mark(), txns.unfinished())
 
 

@@ -36,9 +36,9 @@ class ViewFreshnessService:
     def invalidation(self, tables: list[str], seen: str | None, valid_txns: str | None) -> Invalidation:
         """What the tables went through after the write ids `seen`, as far as the transactions of `valid_txns` show it.
 
-        UNKNOWN when the lists do not tell (Hive answers null then, which no client over a network can receive): a
+        UNKNOWN when the lists do not show it (Hive answers null then, which no client over a network can receive): a
         table that `seen` does not name, no table at all, or another oldest open write id. Raises MetaException for
-        texts that are no lists.
+        texts that are not lists.
         """
         try:
             _, lists = parse_valid_txn_write_ids(seen or "")
@@ -71,7 +71,7 @@ def _compactions(txns: TxnReads, table: Target) -> list[Compaction]:
 
 
 def _hides_changes(compaction: Compaction, seen: ValidWriteIds) -> bool:
-    """Whether the compaction took in writes the view has not seen: how they came about can no longer be told."""
+    """Whether the compaction took in writes the view has not seen: how they came about is not known any more."""
     highest = compaction.details.highest_write_id
     return highest is None or not seen.ids.is_valid(highest)
 

@@ -87,7 +87,7 @@ class WriteIdService:
     def valid_write_ids(self, tables: Sequence[tuple[str, Target]], valid_txns: str | None) -> list[ValidWriteIds]:
         """What a reader sees of each table, which come with the name they are answered under.
 
-        Without `valid_txns` the reader sees what is committed now. Raises MetaException for a text that is no list.
+        Without `valid_txns` the reader sees what is committed now. Raises MetaException for a text that is not a list.
         """
         try:
             given = parse_valid_txns(valid_txns) if valid_txns and valid_txns.strip() else None
@@ -103,7 +103,7 @@ class WriteIdService:
     def replicate_state(self, table: Target, valid_write_ids: str, client: Client) -> None:
         """Bring a table without write ids to the state of its copy elsewhere: what was open there is aborted here.
 
-        Raises MetaException for a text that is no list.
+        Raises MetaException for a text that is not a list.
         """
         try:
             wanted = parse_valid_write_ids(valid_write_ids).ids
