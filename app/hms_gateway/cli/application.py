@@ -113,7 +113,7 @@ def application() -> None:
     help="Let every account of this machine use the Thrift port, not only the one that runs the gateway.",
 )
 @click.option("--workers", type=int, help="Server processes; on SQLite one is fastest. [default: 1]")
-@click.option("--tls/--no-tls", default=None, help="HTTPS, or HTTP that anybody can read. [default: tls]")
+@click.option("--tls/--no-tls", default=None, help="HTTPS, or HTTP without encryption. [default: tls]")
 @click.option(
     "--tls-certificate", type=FILE, metavar="FILE", help="PEM certificate chain; unset makes one on the first start."
 )

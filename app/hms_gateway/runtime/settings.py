@@ -341,7 +341,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("streams_max has to be below database_connections_max, or long replies starve the rest")
         if self.thrift_port is not None and self.thrift_sasl != "require" and not is_loopback(self.thrift_host):
             raise ValueError(
-                f"thrift_host {self.thrift_host} can be reached by others, who could call in anybody's name: "
+                f"thrift_host {self.thrift_host} can be reached by others, who could call in any user's name: "
                 "set thrift_sasl to require, or listen on 127.0.0.1"
             )
 

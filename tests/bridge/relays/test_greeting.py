@@ -45,7 +45,7 @@ def test_a_server_that_knows_no_such_method_answers():
     [
         (http(b"Password is wrong\n", "401 Unauthorized"), "does not accept user spark: HTTP 401: Password is wrong"),
         (http(b"There is nothing here\n", "404 Not Found"), "answers HTTP 404: There is nothing here"),
-        (http(b"<html>welcome</html>"), "no Thrift"),
+        (http(b"<html>welcome</html>"), "not a Thrift"),
         (b"SSH-2.0-server\r\n", "cannot be reached"),
     ],
 )

@@ -98,7 +98,7 @@ def parse_headers(lines: Sequence[str]) -> dict[str, str]:
 
 
 def run_call(target: Target, name: str, words: Sequence[str], *, as_plain_json: bool) -> None:
-    """Call, print the answer; leaves with EXIT_REFUSED when the metastore refuses and EXIT_FAILED when none answers."""
+    """Call and print the answer. Exits with EXIT_REFUSED when the metastore refuses, EXIT_FAILED without an answer."""
     method = methods_of(target.dialect)[find_method(name).name]
     misspelt = next((word for word in words if word.startswith("--")), None)
     if misspelt is not None:

@@ -95,7 +95,7 @@ def acquire(
     """Acquire the locks that a command needs, all or none, and print their id.
 
     A request that would have to wait is denied, given up, and tried again after a pause (hive.lock.numretries,
-    hive.lock.sleep.between.retries). Leaves with 1 when it was denied as often as that.
+    hive.lock.sleep.between.retries). Exits with status 1 when it was denied as often as that.
     """
     from hms_gateway.cli.coordination import lock_commands
 

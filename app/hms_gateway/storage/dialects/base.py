@@ -81,7 +81,7 @@ class Dialect(ABC):
         return None
 
     def watching_connection(self, url: URL) -> "sqlite3.Connection | None":
-        """A connection that only asks whether anybody else committed, where that needs no query."""
+        """A connection that only asks whether another connection committed, where that needs no query."""
         return None
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""The connection on which MariaDB and MySQL are asked for the newest event without anybody waiting for it.
+"""The connection on which MariaDB and MySQL are asked for the newest event without blocking.
 
 PyMySQL sends a query and waits for its answer. Here it sends, and reads when the answer has arrived: the server sends
 the one row of it in one piece.

@@ -1,4 +1,4 @@
-"""The connection on which PostgreSQL is asked for the newest event without anybody waiting for it.
+"""The connection on which PostgreSQL is asked for the newest event without blocking.
 
 Below psycopg's cursors, whose share of the time is several times the question's own; the calls are libpq's.
 """

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class SharedSnapshot:
-    """Keeps a snapshot's connection for as long as anybody reads from it."""
+    """Keeps a snapshot's connection for as long as it is read from."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection

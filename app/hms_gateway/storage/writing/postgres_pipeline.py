@@ -1,4 +1,4 @@
-"""A connection on which PostgreSQL is sent several statements at once, without anybody waiting for the answers.
+"""A connection on which PostgreSQL is sent several statements at once, without blocking for the answers.
 
 Below SQLAlchemy's connections and psycopg's cursors, whose share of the time is several times PostgreSQL's own; the
 calls are libpq's, in its pipeline mode. Statements are made from SQLAlchemy's, and prepared when they are first used.

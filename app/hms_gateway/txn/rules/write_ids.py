@@ -190,7 +190,7 @@ def write_ids_seen(table: str, valid: ValidIds, last: int, rows: Iterable[tuple[
     """What a reader with `valid` transactions sees of a table whose newest write id is `last`.
 
     `rows` are (transaction, write id) of all it may not see: excepted transactions, and those beyond its mark, which
-    count as open. The write ids of the latter do not raise the table's mark. Those of anybody else are visible, also
+    count as open. The write ids of the latter do not raise the table's mark. Those of all others are visible, also
     when nothing is known about them any more.
     """
     hidden = {write_id: txn_id for txn_id, write_id in rows}
