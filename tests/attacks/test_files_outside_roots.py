@@ -31,6 +31,8 @@ from tests.attacks.file_attacks import (
 )
 from tests.support.catalog import empty_database, new_table
 
+pytestmark = pytest.mark.slow
+
 SWAPS = 150
 ATTEMPTS_MAX = 12
 SECRET_BYTES = 1_234_567

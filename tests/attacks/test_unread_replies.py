@@ -20,6 +20,8 @@ from tests.gateway.serving import (
     until,
 )
 
+pytestmark = pytest.mark.slow
+
 MIB = 1024 * 1024
 # More than the system takes for a client that does not read.
 LONG = b"x" * (8 * MIB)

@@ -23,6 +23,8 @@ from tests.attacks.argument_texts import PREFIXES, SHAPES, list_places, long_tex
 from tests.attacks.work import Watched, Work, open_watched_metastore
 from tests.handlers.test_bad_input import forgetful, meant
 
+pytestmark = pytest.mark.slow
+
 T = TypeVar("T")
 
 STRIDE = int(os.environ.get("WORK_STRIDE", "0"))

@@ -14,6 +14,8 @@ from hms_gateway.runtime.settings import Settings
 from hms_gateway.structs import METHODS, Database, FieldSchema, Function, Partition, SerDeInfo, StorageDescriptor, Table
 from hms_gateway.wire import MessageType
 
+pytestmark = pytest.mark.slow
+
 CALL = Call("alice")
 DATABASES = ("sales", "hr")
 TABLES = ("orders", "people")

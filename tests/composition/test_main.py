@@ -13,6 +13,7 @@ from tests.handlers.peers import Peer
 from tests.support.catalog import columns, new_table
 
 
+@pytest.mark.slow
 def test_a_server_loads_nothing_it_may_never_need(tmp_path):
     """Other databases and file systems, migrations, certificates and metrics are loaded where they are used."""
     code = (

@@ -139,6 +139,7 @@ def names_in(found: PartitionList, drawn: RandomTable) -> list[str]:
     return [make_name(drawn.bare_names, one.values) for one in partitions]
 
 
+@pytest.mark.slow
 def test_every_call_that_takes_a_filter_answers_alike(store: SqlStore) -> None:
     service = PartitionService(store, Directories(), ManualClock(), MetastoreSettings(), to_tjson)
     for seed in range(FIRST_SEED, FIRST_SEED + 4):

@@ -152,6 +152,7 @@ def expected(tables: dict[str, RandomDescription], node: Node) -> list[str] | se
     return refusals or [name for name, of in tables.items() if holds(node, of)]
 
 
+@pytest.mark.slow
 def test_table_filters_select_what_plain_python_selects(store: SqlStore) -> None:
     for seed in range(FIRST_SEED, FIRST_SEED + 6):
         source = random.Random(seed)

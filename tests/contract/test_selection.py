@@ -139,6 +139,7 @@ def test_many_names_are_one_statement(store: SqlStore) -> None:
     assert names(store, of, Selection(names=wanted)) == ["k0=a/k1=1", "k0=a/k1=70000"]
 
 
+@pytest.mark.slow
 def test_wide_filters_work_and_absurd_ones_name_the_limit(store: SqlStore) -> None:
     of = create(store, values=[["a", "1"], ["b", "2"]])
     days = " or ".join(f"k0 = 'x{number}'" for number in range(19_999))

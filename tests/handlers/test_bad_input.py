@@ -23,6 +23,8 @@ from hms_gateway.wire import MessageType
 from tests.handlers.bad_catalog import MEANT, REFUSED, fill
 from tests.handlers.bad_values import HALF_PAIR, template, variants
 
+pytestmark = pytest.mark.slow
+
 T = TypeVar("T")
 
 # Big structs have thousands of variants. By default every so many of them are tried, from another one each time.

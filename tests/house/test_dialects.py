@@ -68,6 +68,7 @@ def test_what_counts_as_distinguishing(source):
     assert list(distinctions(source))
 
 
+@pytest.mark.slow
 def test_only_the_module_of_the_database_in_use_is_loaded(tmp_path):
     program = f"""
 import sys

@@ -16,6 +16,8 @@ from hms_gateway.structs import METHODS, AlreadyExistsException, Database, MetaE
 from hms_gateway.txn.rules.errors import Refused
 from hms_gateway.wire import MessageType, make_codecs
 
+pytestmark = pytest.mark.slow
+
 CODECS = make_codecs(Limits())
 CLOCK = ManualClock()
 

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from hms_gateway.metastore.ports.store import Event
 from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.runtime.limits import Limits
@@ -17,6 +19,7 @@ def start_writer(url: str, count: int) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 def test_answered_writes_survive_a_kill(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'catalog.sqlite'}"
     with start_writer(url, 1_000_000) as writer:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pymysql
 
+from tests.support.private_postgres import SHORT_FOLDER
+
 # A test server may forget everything: durability would only cost time.
 SERVER_OPTIONS = (
     "--innodb-flush-log-at-trx-commit=0",
@@ -41,8 +43,7 @@ class PrivateMariadb:
         self._account = _account_when_root()
         self._server, install = (_program(name) for name in ("mariadbd", "mariadb-install-db"))
         self._process: subprocess.Popen[bytes] | None = None
-        # Short, since the path of a Unix socket holds about 100 bytes.
-        self.folder = Path(tempfile.mkdtemp(prefix="hms-my-", dir="/tmp"))
+        self.folder = Path(tempfile.mkdtemp(prefix="hms-my-", dir=SHORT_FOLDER))
         self._data = self.folder / "data"
         self._log = self.folder / "server.log"
         self.socket = self.folder / "socket"

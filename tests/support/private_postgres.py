@@ -21,6 +21,8 @@ SERVER_OPTIONS = {
     "shared_buffers": "32MB",
 }
 START_SECONDS_MAX = 60
+# The path of a Unix socket holds about 100 bytes.
+SHORT_FOLDER = tempfile.gettempdir() if len(tempfile.gettempdir()) < 20 else "/tmp"
 
 
 class PostgresUnavailable(Exception):
@@ -32,8 +34,7 @@ class PrivatePostgres:
 
     def __init__(self) -> None:
         self._account = _account_when_root()
-        # Short, since the path of a Unix socket holds about 100 bytes.
-        self._folder = Path(tempfile.mkdtemp(prefix="hms-pg-", dir="/tmp"))
+        self._folder = Path(tempfile.mkdtemp(prefix="hms-pg-", dir=SHORT_FOLDER))
         self._data = self._folder / "data"
         try:
             self._give_away(self._folder)
