@@ -26,16 +26,20 @@ class Service:
         return None
 
 
+def called(bound, arguments):
+    return bound.handler(CALL, *bound.values(arguments))
+
+
 def test_a_method_is_called_with_its_arguments_by_name():
     bound = bind([Tables(), Partitions(), Service()], KNOWN)
-    assert bound["get_table"].invoke(CALL, METHODS["get_table"].arguments("d", "t")) == ("alice", "d", "t")
+    assert called(bound["get_table"], METHODS["get_table"].arguments("d", "t")) == ("alice", "d", "t")
 
 
 def test_an_argument_that_was_not_sent_has_the_default_of_the_idl():
     bound = bind([Tables(), Partitions(), Service()], KNOWN)
-    assert bound["get_partitions"].invoke(CALL, METHODS["get_partitions"].arguments("d", "t")) == -1
-    assert bound["get_partitions"].invoke(CALL, METHODS["get_partitions"].arguments("d", "t", 5)) == 5
-    assert bound["get_table"].invoke(CALL, METHODS["get_table"].arguments()) == ("alice", None, None)
+    assert called(bound["get_partitions"], METHODS["get_partitions"].arguments("d", "t")) == -1
+    assert called(bound["get_partitions"], METHODS["get_partitions"].arguments("d", "t", 5)) == 5
+    assert called(bound["get_table"], METHODS["get_table"].arguments()) == ("alice", None, None)
 
 
 def test_every_disagreement_is_listed():

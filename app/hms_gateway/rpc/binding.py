@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from hms_gateway.rpc.call import Call
 from hms_gateway.structs import METHODS, Method, Struct
 
 
@@ -22,12 +21,10 @@ class Bound(msgspec.Struct, frozen=True):
     names: tuple[str, ...]
     defaults: tuple[object, ...]
 
-    def invoke(self, call: Call, arguments: Struct) -> Any:
-        """Call the handler; an argument that was not sent has the IDL's default, or is None."""
-        values = (getattr(arguments, name) for name in self.names)
-        return self.handler(
-            call, *(default if value is None else value for value, default in zip(values, self.defaults, strict=True))
-        )
+    def values(self, arguments: Struct) -> list[object]:
+        """The handler's arguments after the call; one that was not sent has the IDL's default, or is None."""
+        sent = (getattr(arguments, name) for name in self.names)
+        return [default if value is None else value for value, default in zip(sent, self.defaults, strict=True)]
 
 
 def bind(handlers: Sequence[object], methods: Mapping[str, Method] = METHODS) -> dict[str, Bound]:

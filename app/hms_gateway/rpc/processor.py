@@ -119,7 +119,7 @@ class Processor:
         result: Any = bound.method.result
         try:
             with self._around(bound.method, call, arguments):
-                value = bound.invoke(call, arguments)
+                value = bound.handler(call, *bound.values(arguments))
         except (ApplicationError, AlreadyConcluded, Waiting):
             raise
         except Exception as error:

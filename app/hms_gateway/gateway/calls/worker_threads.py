@@ -103,7 +103,12 @@ class WorkerThreads:
     def _run(self, job: _HeldJob) -> None:
         following: _HeldJob | None = job
         while following is not None:
-            self._run_job(following)
+            self._place.holder = following.holder
+            self._place.cpu_started = time.thread_time()
+            try:
+                following.run()
+            except BaseException:
+                _log.exception("a job of the worker threads failed")
             following = self._next_job()
 
     def _next_job(self) -> _HeldJob | None:
@@ -117,14 +122,6 @@ class WorkerThreads:
         if following is Next.WAIT:
             return self._woken.get()
         return None if following is Next.END else following
-
-    def _run_job(self, job: _HeldJob) -> None:
-        self._place.holder = job.holder
-        self._place.cpu_started = time.thread_time()
-        try:
-            job.run()
-        except BaseException:
-            _log.exception("a job of the worker threads failed")
 
     def _give_place_back(self) -> list[_HeldJob]:
         """With the lock held: the jobs that may run instead; none when the place was given back before."""

@@ -204,8 +204,10 @@ class Endpoint:
         except Exception as error:
             _log_unusable(error)
             known = None
-        if known is None or isinstance(known, bytes):
-            return self._known_or_called(exchange, known)
+        if known is None:
+            return self._call(exchange)
+        if isinstance(known, bytes):
+            return self._known(exchange, known)
         return Pending(known, partial(self._looked_up, exchange, known))
 
     def _looked_up(self, exchange: Exchange, known: "asyncio.Future[bytes | None]") -> Answer:
@@ -214,18 +216,18 @@ class Endpoint:
         except Exception as error:
             _log_unusable(error)
             payload = None
-        return self._known_or_called(exchange, payload)
+        return self._call(exchange) if payload is None else self._known(exchange, payload)
 
-    def _known_or_called(self, exchange: Exchange, payload: bytes | None) -> Answer:
-        if payload is None:
-            self._metrics.cache_misses += 1
-            return self._call(exchange)
+    def _known(self, exchange: Exchange, payload: bytes) -> Answer:
+        """Answer with what the cache has."""
         self._metrics.cache_hits += 1
         exchange.cached = True
         return self._whole(exchange, _REPLY, payload)
 
     def _call(self, exchange: Exchange) -> Answer:
         """Have the processor answer."""
+        if exchange.key is not None:
+            self._metrics.cache_misses += 1
         call = exchange.call(self.holder(exchange), self._call_seconds_max)
         ticket = 0 if self._cache is None else self._cache.ticket()
         codec, message = exchange.codec, exchange.message

@@ -186,12 +186,6 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         else:
             self._held_body += body
 
-    def on_message_complete(self) -> None:
-        if self._held_headers is None:
-            super().on_message_complete()
-        else:
-            self._answer(self._held_headers)
-
     def send_400_response(self, msg: str) -> None:
         if not self.transport.is_closing():
             super().send_400_response(msg)
@@ -239,9 +233,12 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             and (b"connection" not in headers or self.parser.get_http_version() == "1.1")
         )
 
-    def _answer(self, headers: dict[bytes, bytes]) -> None:
+    def on_message_complete(self) -> None:
         """Answer the held request, which is whole: at once, or when its answer is there."""
-        self._held_headers = None
+        headers, self._held_headers = self._held_headers, None
+        if headers is None:
+            super().on_message_complete()
+            return
         body, self._held_body = self._held_body, b""
         peer = self.client[0] if self.client else ""
         head = self._proxies.head(headers, self.headers, b"", peer, self._has_proxy_certificate)

@@ -7,6 +7,7 @@ import msgspec
 from hms_gateway.metastore.checks.errors import required, table_not_found
 from hms_gateway.metastore.ports.store import Snapshot, StoredTable
 from hms_gateway.metastore.vocabulary.names import display_name, normalize
+from hms_gateway.structs import NoSuchObjectException
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,21 +24,23 @@ class TableName:
     def __str__(self) -> str:
         return display_name(self.db_name, self.tbl_name)
 
-    def find(self, snapshot: Snapshot) -> StoredTable | None:
-        """The table, None when there is none. Raises MetaException when a name was left out."""
+    def load(self, snapshot: Snapshot) -> StoredTable:
+        """The table. Raises NoSuchObjectException `db.t table not found`, MetaException when a name was left out."""
         db_name = normalize(required(self.db_name, "database name"))
         tbl_name = normalize(required(self.tbl_name, "table name"))
         # No table has such a name, and not every database can be asked for it.
-        if "\0" in db_name or "\0" in tbl_name:
-            return None
-        return snapshot.table(db_name, tbl_name)
-
-    def load(self, snapshot: Snapshot) -> StoredTable:
-        """The table. Raises NoSuchObjectException `db.t table not found`, and MetaException as `find`."""
-        table = self.find(snapshot)
+        is_possible = "\0" not in db_name and "\0" not in tbl_name
+        table = snapshot.table(db_name, tbl_name) if is_possible else None
         if table is None:
             raise table_not_found(self.db_name, self.tbl_name)
         return table
+
+    def find(self, snapshot: Snapshot) -> StoredTable | None:
+        """The table, None when it does not exist. Raises MetaException as `load`."""
+        try:
+            return self.load(snapshot)
+        except NoSuchObjectException:
+            return None
 
     def load_shown(self, snapshot: Snapshot) -> StoredTable:
         """The table as its partitions are to show it. Raises as `load`."""

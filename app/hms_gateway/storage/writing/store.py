@@ -3,6 +3,7 @@
 import sqlite3
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from sqlalchemy import URL, Engine, select
@@ -82,7 +83,7 @@ class SqlStore:
     def read(self, work: Callable[[Snapshot], T]) -> T:
         """See `ports.Store.read`. A list in the result keeps the connection until it is closed."""
         resumed_result()  # a call that reads as well cannot be suspended
-        return self._on_a_working_connection(lambda: self._read_once(work))
+        return self._on_a_working_connection(partial(self._read_once, work))
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         """See `ports.Store.write`. Under the lease that the caller presents, if any."""
