@@ -61,6 +61,7 @@ def test_one_message_has_a_bound_of_its_own(tmp_path: Path, encoding: str) -> No
     assert reply.outcome == "PROTOCOL_ERROR"
     assert isinstance(reply.payload, bytes)
     assert b"decoded_bytes_per_message_max = 1000000" in reply.payload
+    assert reply.limit == "decoded_bytes_per_message_max"
 
 
 @pytest.mark.parametrize("encoding", ["tjson", "binary", "compact"])

@@ -38,6 +38,7 @@ class ThriftPort:
             cache=edge.cache,
             identify=_Identification(edge.authenticator, self._refusals),
             failure_of=self._failure_of,
+            note_limit=self._note_limit,
             call_seconds_max=settings.call_seconds_max,
             reply_bytes_max=settings.limits.body_bytes_max,
         )
@@ -75,10 +76,13 @@ class ThriftPort:
         """Let calls in flight finish, then close."""
         await self._server.stop()
 
-    def _failure_of(self, error: Exception) -> BridgeError | None:
+    def _failure_of(self, error: Exception, session: Session) -> BridgeError | None:
         if isinstance(error, (Refused, Unavailable)) and error.limit:
-            self._refusals.note(error.limit)
+            self._note_limit(error.limit, session)
         return failure_of(error)
+
+    def _note_limit(self, limit: str, session: Session) -> None:
+        self._refusals.note(limit, user=session.shown_user, address=_host(session))
 
 
 def failure_of(error: Exception) -> BridgeError | None:
@@ -88,6 +92,10 @@ def failure_of(error: Exception) -> BridgeError | None:
     if isinstance(error, ClientGone):
         return CallFailed("the client has gone", "client_gone")
     return None
+
+
+def _host(session: Session) -> str:
+    return session.address.rpartition(":")[0]
 
 
 class _Identification:
@@ -105,7 +113,7 @@ class _Identification:
             raise CallFailed("user or password is wrong", "unauthorized")
         token = b64encode(f"{credentials.user}:{credentials.password}".encode())
         field = (b"authorization", b"Basic " + token)
-        head = RequestHead(dict([field]), [field], b"", session.address.rpartition(":")[0])
+        head = RequestHead(dict([field]), [field], b"", _host(session))
         try:
             identity = self._authenticator.remembered(head) or await self._authenticator.authenticate(head)
         except Refused as refused:
@@ -133,10 +141,10 @@ class _Recorder:
     def call(self, method: str, outcome: str, seconds: float, bytes_in: int, bytes_out: int) -> None:
         """See `write`."""
 
-    def refused(self, reason: str) -> None:
+    def refused(self, reason: str, *, user: str = "", address: str = "") -> None:
         self._metrics.thrift_refusals[reason] += 1
         if reason in LIMITS:
-            self._refusals.note(reason)
+            self._refusals.note(reason, user=user, address=address)
 
     def write(self, record: CallRecord) -> None:
         metrics = self._metrics

@@ -37,6 +37,7 @@ class Reply(msgspec.Struct, frozen=True):
     outcome    `ok`, the class name of the declared exception, or the application exception's type, for log and metrics
     arguments  what was decoded, None when it could not be, or when the answer is uncacheable
     is_final   false when the server failed, so that the same call may give another answer later
+    limit      the field of `Limits` that the message went over, if that is why there is no other answer
     """
 
     type: MessageType
@@ -44,6 +45,7 @@ class Reply(msgspec.Struct, frozen=True):
     outcome: str
     arguments: Struct | None = None
     is_final: bool = True
+    limit: str = ""
 
 
 Around = Callable[[Method, Call, Struct], AbstractContextManager[None]]
@@ -145,10 +147,10 @@ class Processor:
         self, codec: Codec, message: Message, error: ApplicationError, arguments: Struct | None
     ) -> Reply:
         if message.type is MessageType.ONEWAY:
-            return Reply(MessageType.EXCEPTION, None, error.type.name, arguments)
+            return Reply(MessageType.EXCEPTION, None, error.type.name, arguments, limit=error.limit)
         payload = codec.encode(_cut(error.payload(), self._text_max))
         is_final = error.type is not ApplicationErrorType.INTERNAL_ERROR
-        return Reply(MessageType.EXCEPTION, payload, error.type.name, arguments, is_final)
+        return Reply(MessageType.EXCEPTION, payload, error.type.name, arguments, is_final, error.limit)
 
 
 def _decoded(codec: Codec, method: Method, payload: bytes) -> Any:

@@ -41,7 +41,12 @@ class TApplicationException(ThriftException):
 
 
 class ApplicationError(Exception):
-    """A call that fails outside its method's declared exceptions: answered with an EXCEPTION message."""
+    """A call that fails outside its method's declared exceptions: answered with an EXCEPTION message.
+
+    `limit` is the field of `Limits` that the message went over, if that is why.
+    """
+
+    limit: str = ""
 
     def __init__(self, message: str, type: ApplicationErrorType = ApplicationErrorType.INTERNAL_ERROR) -> None:
         super().__init__(message)
@@ -73,7 +78,7 @@ class ProtocolError(ApplicationError):
 
 
 class LimitExceeded(ProtocolError):
-    """A message larger or deeper than we take; `limit` is the field of `Limits` it went over (design D15)."""
+    """A message larger or deeper than we take (design D15)."""
 
     def __init__(self, limit: str, maximum: int, where: str = "") -> None:
         super().__init__(f"{where}{': ' if where else ''}over the limit {limit} = {maximum}")

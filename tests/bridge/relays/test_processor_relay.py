@@ -119,6 +119,10 @@ def test_exceptions_are_what_the_processor_says():
     uvloop.run(work())
 
 
+def meaning(error, session):
+    return failure_of(error)
+
+
 def test_the_gateways_own_threads():
     made = []
 
@@ -129,12 +133,12 @@ def test_the_gateways_own_threads():
         return made[-1]
 
     async def work():
-        async with port(answers, failure_of=failure_of) as (peer, _):
+        async with port(answers, failure_of=meaning) as (peer, _):
             for _ in range(3):
                 assert (await peer.ask(call("get_all_databases"))).success == ["default"]
             await peer.send(call("get_database", "away"))
             assert await peer.rest() == b""
-        async with port(partial(answers, calls_in_flight_max=0), failure_of=failure_of) as (peer, _):
+        async with port(partial(answers, calls_in_flight_max=0), failure_of=meaning) as (peer, _):
             await peer.send(call("get_all_databases"))
             assert await peer.rest() == b""
 
@@ -174,7 +178,7 @@ def test_who_may_not_call_and_what_cannot_run():
         async with port(identify=nobody) as (peer, _):
             assert (await peer.ask(call("get_all_databases"))).o1.message == "nobody may call"
         busy = partial(Answers, failure=OSError("too many"))
-        async with port(busy, failure_of=lambda error: NotTried(str(error))) as (peer, _):
+        async with port(busy, failure_of=lambda error, session: NotTried(str(error))) as (peer, _):
             await peer.send(call("get_all_databases"))
             assert await peer.rest() == b""
         async with port(busy) as (peer, _):

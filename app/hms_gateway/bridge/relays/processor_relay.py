@@ -79,7 +79,8 @@ class ProcessorRelay:
     """A relay into the metastore of the same process.
 
     `identify` gives the principal of a session and raises CallFailed for one that may not call. `failure_of` says what
-    an exception of `answers` means for a Thrift client, None for a bug.
+    an exception of `answers` means for the Thrift client of a session, None for a bug. `note_limit` counts a message
+    that was over a limit.
     """
 
     def __init__(
@@ -90,7 +91,8 @@ class ProcessorRelay:
         dialect: Dialect = Dialect.HIVE_2_3,
         cache: Cache | None = None,
         identify: Callable[[Session], Awaitable[str]] = user_as_named,
-        failure_of: Callable[[Exception], BridgeError | None] = lambda error: None,
+        failure_of: Callable[[Exception, Session], BridgeError | None] = lambda error, session: None,
+        note_limit: Callable[[str, Session], None] = lambda limit, session: None,
         call_seconds_max: float = 600.0,
         reply_bytes_max: int = 256 * 1024 * 1024,
     ) -> None:
@@ -100,6 +102,7 @@ class ProcessorRelay:
         self._cache = cache
         self._identify = identify
         self._failure_of = failure_of
+        self._note_limit = note_limit
         self._call_seconds_max = call_seconds_max
         self._reply_bytes_max = reply_bytes_max
 
@@ -122,6 +125,8 @@ class ProcessorRelay:
         if ran.stream is not None:
             return await self._long_reply(ran.stream, session, request_id)
         reply = ran.reply
+        if reply.limit:
+            self._note_limit(reply.limit, session)
         if reply.payload is None:
             return None
         assert isinstance(reply.payload, bytes)
@@ -166,11 +171,11 @@ class ProcessorRelay:
         try:
             return await self._answers.answer(codec, message, call, wrap, session.until_gone)
         except Unavailable as error:
-            raise self._failure_of(error) or NotTried(f"the metastore is not available: {error}") from error
+            raise self._failure_of(error, session) or NotTried(f"the metastore is not available: {error}") from error
         except ApplicationError:
             raise
         except Exception as error:
-            failure = self._failure_of(error)
+            failure = self._failure_of(error, session)
             if failure is not None:
                 raise failure from error
             _log.exception("call failed", method=message.name, request=request_id)

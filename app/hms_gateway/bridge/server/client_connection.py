@@ -280,7 +280,7 @@ class ClientConnection(asyncio.Protocol):
 
     def _refuse(self, text: str, reason: str, last_words: bytes) -> None:
         _log.warning("connection closed", address=self._session.address, reason=reason, problem=text)
-        self._server.metrics.refused(reason)
+        self._server.metrics.refused(reason, user=self._session.shown_user, address=self._host)
         if last_words and not self._is_lost:
             self._transport.write(last_words)
 

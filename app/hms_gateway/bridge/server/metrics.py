@@ -53,7 +53,8 @@ class BridgeMetrics:
         self._bytes_in.inc(bytes_in)
         self._bytes_out.inc(bytes_out)
 
-    def refused(self, reason: str) -> None:
+    def refused(self, reason: str, *, user: str = "", address: str = "") -> None:
+        """A connection was closed; whose it was is in the log."""
         self._refused.labels(reason).inc()
 
     def text(self) -> bytes:

@@ -110,7 +110,7 @@ class BridgeServer:
         await self.relay.close()
 
     def _refused(self, limit: str, holder: Holder) -> None:
-        self.metrics.refused(limit)
+        self.metrics.refused(limit, user=holder.user or "", address=holder.address or "")
         _log.warning("a connection was cut off or refused", limit=limit, address=holder.address or "")
 
     def welcome(self, connection: Connection, host: str) -> bool:

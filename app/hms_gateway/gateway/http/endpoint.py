@@ -251,6 +251,8 @@ class Endpoint:
     def _reply(self, exchange: Exchange, ticket: int, completed: CompletedCall) -> Answer:
         reply = completed.reply
         exchange.outcome = reply.outcome
+        if reply.limit:
+            self._failures.note(exchange, reply.limit)
         if completed.stream is not None:
             headers = GZIPPED if _accepts_gzip(exchange.head.headers) else ()
             return Response(200, self._content_types[exchange.codec.name], completed.stream, headers)

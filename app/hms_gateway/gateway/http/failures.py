@@ -37,7 +37,7 @@ class Failures:
         """The response to a request that failed with `error`. Raises ClientGone, which has none."""
         if isinstance(error, ClientGone):
             raise error
-        if isinstance(error, (Refused, Unavailable)) and error.limit:
+        if isinstance(error, (Refused, Unavailable, ApplicationError)) and error.limit:
             self.note(exchange, error.limit)
         if exchange.is_read:
             return self._failed_call(exchange, exchange.codec, exchange.message, error)
