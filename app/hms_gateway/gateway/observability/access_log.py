@@ -6,21 +6,16 @@ cached call more than its answer. Credentials never come here: a record has no h
 """
 
 import datetime
-import sys
-import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from functools import lru_cache
 from typing import IO, NamedTuple
 
 import msgspec
 
-from hms_gateway.runtime.logging import LogFormat, printable, render_json
+from hms_gateway.runtime.line_writer import LineWriter
+from hms_gateway.runtime.logging import LogFormat, printable
 
-FLUSH_EVERY_SECONDS = 0.2
-# What is not yet written when the disk or the reader of a pipe is slow; more is counted and left out.
-WAITING_MAX = 100_000
 NAME_CHARACTERS_MAX = 256
 
 _encode = msgspec.json.Encoder().encode
@@ -45,50 +40,15 @@ class AccessRecord(NamedTuple):
     cached: bool
 
 
-class AccessLog:
+class AccessLog(LineWriter):
     """Writes records to a stream in the background. `close` writes what is left."""
 
     def __init__(self, log_format: LogFormat = "json", stream: IO[str] | None = None) -> None:
         self._render: Callable[[AccessRecord], str] = _json_line if log_format == "json" else _text_line
-        self._stream = stream or sys.stderr
-        self._waiting: deque[str] = deque()
-        self._left_out = 0
-        self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="access-log", daemon=True)
-        self._thread.start()
+        super().__init__("access log", stream)
 
     def write(self, record: AccessRecord) -> None:
-        """Take the record; it is used up."""
-        if len(self._waiting) >= WAITING_MAX:
-            self._left_out += 1
-            return
-        self._waiting.append(self._render(record))
-
-    def close(self) -> None:
-        self._closing.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        is_closing = False
-        while not is_closing:
-            is_closing = self._closing.wait(FLUSH_EVERY_SECONDS)
-            self._flush()
-
-    def _flush(self) -> None:
-        lines = []
-        while self._waiting:
-            lines.append(self._waiting.popleft())
-        if self._left_out:
-            left_out, self._left_out = self._left_out, 0
-            lines.append(render_json(None, "", {"event": "access log too slow", "level": "warning", "calls": left_out}))
-        if not lines:
-            return
-        try:
-            self._stream.write("\n".join(lines) + "\n")
-            self._stream.flush()
-        except (OSError, ValueError):
-            # The reader of a pipe has gone. Serving goes on.
-            self._left_out += len(lines)
+        self.write_line(self._render(record))
 
 
 class _Second(msgspec.Struct):
