@@ -129,9 +129,17 @@ class ThreadWriter:
                     continue
                 outcomes = [Failure(StoreUnavailable(str(error), detail_of(error)))] * len(batch)
             except BaseException as error:
+                if len(batch) > 1 and not isinstance(error, OutcomeUnknown):
+                    self._finish_one_by_one(batch)
+                    return
                 outcomes = [Failure(error)] * len(batch)
             deliver_outcomes(batch, outcomes)
             return
+
+    def _finish_one_by_one(self, batch: list[Job]) -> None:
+        """For a batch that changed nothing because of one of them: the others get their own outcome."""
+        for job in batch:
+            self._finish([job])
 
 
 class Batch:
@@ -164,7 +172,7 @@ class Batch:
         return list(itertools.takewhile(lambda job: isinstance(job.work, TxnWork), self._jobs[first:]))
 
     def _run_together(self, connection: Connection, jobs: list[Job]) -> list[Outcome]:
-        """What became of them. A statement that the database refuses ends all of them."""
+        """What became of them. A statement that the database refuses ends the batch."""
         batched = [BatchJob(job.work, job.open_key) for job in jobs if isinstance(job.work, TxnWork)]
         batch = ConnectedBatch(connection, self._clock, batched)
         batch.read_ahead()

@@ -1,0 +1,96 @@
+"""The writer in its thread: what becomes of a batch of which the database refuses a statement."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, select, text
+
+from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreFailure
+from hms_gateway.runtime.clock import ManualClock
+from hms_gateway.storage.dialects import parse_url, writing_engine
+from hms_gateway.storage.migrations.revisions import migrate_engine
+from hms_gateway.storage.schema.txn import TXNS
+from hms_gateway.storage.txn.batch import Reading
+from hms_gateway.storage.txn.batch_statements import Statement
+from hms_gateway.storage.writing import thread_writer
+from hms_gateway.storage.writing.jobs import Job
+from hms_gateway.storage.writing.thread_writer import ThreadWriter
+from hms_gateway.structs import TxnType
+from hms_gateway.txn.ports.txn import Client, TxnWork
+
+WHO = Client("who", "host", "agent")
+SECONDS_MAX = 30
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    engine = writing_engine(parse_url(f"sqlite:///{tmp_path / 'one.db'}"))
+    migrate_engine(engine)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def writer(engine: Engine) -> Iterator[ThreadWriter]:
+    writer = ThreadWriter(engine, ManualClock(), 100)
+    yield writer
+    writer.close()
+
+
+def opens(txns: Any) -> list[int]:
+    return list(txns.insert_txns(1, TxnType.DEFAULT, WHO))
+
+
+def reads_nonsense(txns: Any) -> None:
+    txns._load(Reading(Statement(text("SELECT nonsense"), {}), print))
+
+
+def in_one_batch(writer: ThreadWriter, works: list[Any]) -> "list[Future[Any]]":
+    """They all wait when the writer is done with what it does first."""
+    is_waiting, may_end = threading.Event(), threading.Event()
+
+    def waits(transaction: Any) -> None:
+        is_waiting.set()
+        assert may_end.wait(SECONDS_MAX)
+
+    writer._submit(Job(waits, Future(), None))
+    assert is_waiting.wait(SECONDS_MAX)
+    outcomes: list[Future[Any]] = [Future() for _ in works]
+    for work, outcome in zip(works, outcomes, strict=True):
+        writer._submit(Job(work, outcome, None))
+    may_end.set()
+    return outcomes
+
+
+def test_what_the_database_refuses_one_call_fails_that_call_only(writer: ThreadWriter, engine: Engine) -> None:
+    works = [TxnWork(opens, opens=True), TxnWork(reads_nonsense), TxnWork(opens, opens=True), lambda _: "else"]
+    before, refused, after, other = in_one_batch(writer, works)
+    assert (before.result(SECONDS_MAX), after.result(SECONDS_MAX), other.result(SECONDS_MAX)) == ([1], [2], "else")
+    with pytest.raises(StoreFailure, match="the database refused a statement"):
+        refused.result(SECONDS_MAX)
+    with engine.connect() as connection:
+        assert len(connection.execute(select(TXNS)).all()) == 2
+
+
+def test_a_batch_that_may_have_been_committed_is_not_repeated(
+    writer: ThreadWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = []
+
+    commit = thread_writer.Batch._commit
+
+    def commits(batch: Any, connection: Any) -> None:
+        runs.append(len(batch._jobs))
+        if len(batch._jobs) > 1:
+            raise OutcomeUnknown("the connection to the database was lost while committing")
+        commit(batch, connection)
+
+    monkeypatch.setattr(thread_writer.Batch, "_commit", commits)
+    for outcome in in_one_batch(writer, [TxnWork(opens, opens=True)] * 2):
+        with pytest.raises(OutcomeUnknown):
+            outcome.result(SECONDS_MAX)
+    assert runs == [1, 2]
