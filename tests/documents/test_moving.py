@@ -15,7 +15,8 @@ from tests.support.server import GatewayServer, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = re.compile(r"```python\n(.*?)```", re.DOTALL)
-SECONDS_MAX = 60
+# For a machine with much else to do; nothing waits for it when all is well.
+SECONDS_MAX = 120
 PARTITIONS = 1001
 
 pytestmark = pytest.mark.slow
