@@ -47,6 +47,11 @@ def test_call_list_shows_every_method():
     assert "Table get_table(string dbname, string tbl_name)" in lines
 
 
+def test_call_explain_says_that_clients_of_hive_do_not_know_our_own_methods():
+    assert "a method of hms-gateway; clients of Hive do not know it" in run("call", "--explain", "grab_lease").stdout
+    assert "known to clients of Hive 2.3, 3.1, 4" in run("call", "--explain", "get_table").stdout
+
+
 def test_an_option_nobody_knows_is_told_before_the_method_too():
     result = run("call", "--jason", "get_all_databases")
     assert "unknown option --jason" in result.stderr

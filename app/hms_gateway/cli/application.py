@@ -24,8 +24,8 @@ Examples:
   hms-gateway user add alice                       asks for the password
   hms-gateway call -k get_all_databases            asks for admin's password
   hms-gateway call -k get_table sales orders
-  hms-gateway call --explain create_table          what the method takes
-  hms-gateway locks show --blocking                who holds up whom
+  hms-gateway call --explain create_table          the arguments of the method
+  hms-gateway locks show --blocking                which locks block which requests
 """
 _SERVE_EXAMPLES = """\b
 Examples:
@@ -51,11 +51,11 @@ _USER_EXAMPLES = """\b
 Examples:
   hms-gateway user add alice                       asks for the password
   hms-gateway user add alice --password-stdin < password
-  hms-gateway user add admin                       a new password, when it got lost
+  hms-gateway user add admin                       a new password for admin
 """
 _CALL_EXAMPLES = """\b
 A word is the next argument, or name=value. Structs, lists and maps are JSON
-with the field names that --explain shows; @file reads them from a file, - from
+with the field names that --explain shows; @file reads JSON from a file, - from
 standard input.
 
 \b
@@ -96,15 +96,17 @@ def application() -> None:
 
 @application.command(epilog=_SERVE_EXAMPLES)
 @config_option
-@click.option("--host", help="Address to listen on, 0.0.0.0 to be reached from elsewhere. [default: 127.0.0.1]")
-@click.option("--port", type=int, help="Port to listen on, 0 takes a free one. [default: 30443]")
+@click.option("--host", help="Address to listen on; 0.0.0.0 accepts calls from other machines. [default: 127.0.0.1]")
+@click.option("--port", type=int, help="Port to listen on; 0 takes a free one. [default: 30443]")
 @data_dir_option
 @database_option
 @click.option(
     "--demo", is_flag=True, help="Load the protocol document's sample table; web pages served by localhost may call."
 )
 @click.option(
-    "--thrift-port", type=int, help="Also serve Thrift over TCP to this machine, for PySpark and PyIceberg: 9083."
+    "--thrift-port",
+    type=int,
+    help="Also serve Thrift over TCP to this machine, for PySpark and PyIceberg, usually on port 9083.",
 )
 @click.option(
     "--thrift-open",
@@ -113,7 +115,7 @@ def application() -> None:
     help="Let every account of this machine use the Thrift port, not only the one that runs the gateway.",
 )
 @click.option("--workers", type=int, help="Server processes; on SQLite one is fastest. [default: 1]")
-@click.option("--tls/--no-tls", default=None, help="HTTPS, or HTTP without encryption. [default: tls]")
+@click.option("--tls/--no-tls", default=None, help="HTTPS, or unencrypted HTTP. [default: tls]")
 @click.option(
     "--tls-certificate", type=FILE, metavar="FILE", help="PEM certificate chain; unset makes one on the first start."
 )
@@ -123,7 +125,7 @@ def serve(config: Path | None, database: str | None, demo: bool, **given: Any) -
     """Run a gateway until Ctrl-C or SIGTERM.
 
     The first start makes a certificate and the user admin, and prints admin's password once. Every setting can also
-    may be in the file of --config or in the environment as HMS_GATEWAY_NAME; an option here wins over both.
+    be a line of the file of --config or an environment variable HMS_GATEWAY_NAME; an option here overrides both.
     """
     ignore_hang_up()
     settings = _settings(config, database_url=database, **given)
@@ -138,10 +140,10 @@ def serve(config: Path | None, database: str | None, demo: bool, **given: Any) -
 @data_dir_option
 @database_option
 def migrate(config: Path | None, data_dir: Path | None, database: str | None) -> None:
-    """Make or change the tables of the database as this version needs them.
+    """Create the tables of the database, or change them to those of this version.
 
-    On SQLite `serve` does it itself; other databases want this command before the first start of every version. It does
-    no harm when there is nothing to do.
+    On SQLite `serve` does this itself. On other databases, run it before the first start of every version. It does not
+    change anything when the tables are up to date.
     """
     settings = _settings(config, data_dir=data_dir, database_url=database)
     from hms_gateway.cli.operations.migrating import run_migration
@@ -155,10 +157,10 @@ def migrate(config: Path | None, data_dir: Path | None, database: str | None) ->
 @data_dir_option
 @database_option
 def backup(file: Path, config: Path | None, data_dir: Path | None, database: str | None) -> None:
-    """Copy the embedded database into FILE, while a gateway uses it or not.
+    """Copy the embedded database into FILE, also while a gateway uses it.
 
-    The copy is one consistent state, checked, and its mode is the database's. For other databases it names the command
-    that backs them up.
+    The copy is one consistent state and is checked; it gets the file mode of the database. For other databases this
+    command prints the one that backs them up.
     """
     settings = _settings(config, data_dir=data_dir, database_url=database)
     from hms_gateway.cli.operations.backing_up import run_backup
@@ -170,16 +172,16 @@ def backup(file: Path, config: Path | None, data_dir: Path | None, database: str
 @config_option
 @data_dir_option
 @database_option
-@click.option("--remove", is_flag=True, help="Remove directories without a row that hold no files.")
-@click.option("--remove-with-files", is_flag=True, help="Remove them with the files they hold. Look at the list first.")
+@click.option("--remove", is_flag=True, help="Remove directories that have no row and contain no files.")
+@click.option("--remove-with-files", is_flag=True, help="Remove them and the files in them; look at the list first.")
 @click.option(
     "--older-than",
     type=click.FloatRange(min=0),
     default=600,
     metavar="SECONDS",
-    help="Leave out directories without a row in which something changed since: they may get their row yet.",
+    help="Skip directories without a row that changed in the last SECONDS: a running call may still add the row.",
 )
-@click.option("--json", "as_json", is_flag=True, help="JSON on a terminal too.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal too.")
 def check(
     config: Path | None,
     data_dir: Path | None,
@@ -189,12 +191,12 @@ def check(
     older_than: float,
     as_json: bool,
 ) -> None:
-    """Compare the catalog with the directories, while a gateway runs or not.
+    """Compare the catalog with the directories, also while a gateway runs.
 
-    Finds directories that look like those of databases, tables and partitions and have no row, as a gateway leaves
-    that was killed; managed tables and partitions whose directory is missing; what lies outside the roots; moves that
-    did not end; damage of an embedded database. One line for each on a terminal, one JSON object for each otherwise.
-    The exit status is 0 when nothing is left, 1 when something is, 2 when the check was not possible.
+    Lists directories of databases, tables and partitions that have no row in the catalog, for example after a gateway
+    was killed; managed tables and partitions whose directory is missing; locations outside the roots; moves that did
+    not end; damage of an embedded database. Prints a line for each on a terminal, a JSON object for each otherwise.
+    The exit status is 0 when nothing remains, 1 when something does, 2 when the check was not possible.
     """
     settings = _settings(config, data_dir=data_dir, database_url=database)
     from hms_gateway.cli.operations.checking import CheckOptions, run_check
@@ -205,19 +207,19 @@ def check(
 # Negative numbers are arguments, not options.
 @application.command(epilog=_CALL_EXAMPLES, context_settings={"ignore_unknown_options": True})
 @click.argument("method", required=False, help="Name of the method.")
-@click.argument("arguments", nargs=-1, metavar="[ARGUMENT]...", help="Its arguments, see below.")
+@click.argument("arguments", nargs=-1, metavar="[ARGUMENT]...", help="Arguments of the method, see below.")
 @target_options
-@click.option("--json", "as_json", is_flag=True, help="JSON on a terminal too.")
-@click.option("--explain", is_flag=True, help="Show what METHOD takes, call nothing.")
-@click.option("--list", "show_list", is_flag=True, help="Show all methods, call nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal too.")
+@click.option("--explain", is_flag=True, help="Show the arguments of METHOD without calling it.")
+@click.option("--list", "show_list", is_flag=True, help="Show all methods without calling one.")
 def call(
     method: str | None, arguments: tuple[str, ...], as_json: bool, explain: bool, show_list: bool, **target: Any
 ) -> None:
     """Call one method of any metastore that speaks Thrift JSON over HTTP, and print the answer.
 
-    Tables on a terminal, JSON with the IDL's field names otherwise. The password comes from HMS_GATEWAY_PASSWORD,
-    --password-file or --password-stdin, or is asked for. The exit status is 1 when the metastore refuses, 2 when none
-    answers.
+    Prints tables on a terminal, JSON with the IDL's field names otherwise. The password comes from
+    HMS_GATEWAY_PASSWORD, --password-file or --password-stdin; without these the command asks for it. The exit status
+    is 1 when the metastore refuses the call, 2 when it does not answer.
     """
     from hms_gateway.cli.calls import explaining
 
@@ -239,7 +241,7 @@ application.add_command(bridge)
 
 @application.group(cls=Group, epilog=_USER_EXAMPLES)
 def user() -> None:
-    """Who may call: the users in the gateway's password file."""
+    """Add, remove and list the users of the gateway's password file."""
 
 
 @user.command("add")
@@ -250,7 +252,7 @@ def user() -> None:
 def add_user(name: str, password_stdin: bool, config: Path | None, data_dir: Path | None) -> None:
     """Add a user, or give an existing one a new password.
 
-    Asks for the password twice, unless it comes from standard input. A running gateway lets the user in at once.
+    Asks for the password twice, unless it comes from standard input. A running gateway accepts the user at once.
     """
     from hms_gateway.cli.operations.user_commands import add, new_password
 

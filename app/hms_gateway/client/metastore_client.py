@@ -26,7 +26,7 @@ Progress = Callable[[int, int | None], None]
 
 _CONTENT_TYPE = "application/vnd.apache.thrift.json"
 _SHOWN_CHARACTERS_MAX = 200
-_DENIED_HINT = "user or password is wrong, or the user may not call"
+_DENIED_HINT = "give another user or password; `hms-gateway user add NAME` beside the gateway sets a password"
 
 
 class ClientError(Exception):

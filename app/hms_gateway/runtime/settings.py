@@ -67,7 +67,7 @@ class Secret:
 class ProxyUser(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whom an authenticated user may act for with `?doAs=`, and from where (clients §9)."""
 
-    users: Annotated[list[str], Meta(description='Names of the users it may act for; ["*"] is everybody.')]
+    users: Annotated[list[str], Meta(description='Names of the users it may act for; ["*"] is all users.')]
     hosts: Annotated[list[str], Meta(description="Addresses or networks it may do so from; empty is anywhere.")] = []
 
     def __post_init__(self) -> None:
@@ -166,7 +166,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = []
     trusted_proxy_users: Annotated[
-        list[str], Meta(description='Users that trusted proxies may name; ["*"] is everybody.')
+        list[str], Meta(description='Users that trusted proxies may name; ["*"] is all users.')
     ] = field(default_factory=lambda: ["*"])
     trusted_user_header: Annotated[
         str | None, Meta(description="The header in which trusted proxies name the user, such as X-Knox-Actor-ID.")

@@ -113,7 +113,7 @@ def test_a_method_the_server_does_not_know_is_exit_code_1():
 @pytest.mark.parametrize(
     ("answer", "text"),
     [
-        (always(401, b""), "user or password is wrong"),
+        (always(401, b""), "give another user or password"),
         (always(404, b""), "the path of the URL"),
         (always(200, b"<html>"), "is this the URL of a metastore?"),
     ],

@@ -25,10 +25,16 @@ def print_explanation(name: str) -> None:
     method = find_method(name)
     definition = method.definition
     out.print(f"[bold]{escape(signature(definition))}[/bold]", soft_wrap=True, highlight=False)
-    out.print(f"known to clients of Hive {method_facts()[method.name].known_to}", style="dim", highlight=False)
+    out.print(_known_to(method_facts()[method.name].known_to), style="dim", highlight=False)
     out.print(f"throws {', '.join(exception_names(definition)) or 'nothing declared'}", style="dim")
     for named in _named_types(field.type for field in definition.arguments):
         _print_enum(named.name) if isinstance(named, EnumType) else _print_struct(named.name)
+
+
+def _known_to(generations: str) -> str:
+    if generations in ("lease", "lock"):
+        return "a method of hms-gateway; clients of Hive do not know it"
+    return f"known to clients of Hive {generations}"
 
 
 def find_method(name: str) -> Method:

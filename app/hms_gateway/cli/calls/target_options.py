@@ -17,13 +17,13 @@ FILE: Final = click.Path(path_type=Path)
 SECONDS: Final = click.FloatRange(min=0, min_open=True)
 
 password_stdin_option = click.option(
-    "--password-stdin", is_flag=True, help="Read the password from standard input, first line."
+    "--password-stdin", is_flag=True, help="Read the password from the first line of standard input."
 )
 _OPTIONS: Final = (
     click.option(
-        "--url", envvar="HMS_GATEWAY_URL", show_envvar=True, default=DEFAULT_URL, help="Where the metastore is."
+        "--url", envvar="HMS_GATEWAY_URL", show_envvar=True, default=DEFAULT_URL, help="URL of the metastore."
     ),
-    click.option("--user", envvar="HMS_GATEWAY_USER", show_envvar=True, default="admin", help="User to log in as."),
+    click.option("--user", envvar="HMS_GATEWAY_USER", show_envvar=True, default="admin", help="User to call as."),
     password_stdin_option,
     click.option(
         "--password-file",
@@ -32,11 +32,11 @@ _OPTIONS: Final = (
         help="File whose first line is the password, instead of HMS_GATEWAY_PASSWORD.",
     ),
     click.option(
-        "--negotiate", is_flag=True, help="Log in with a Kerberos ticket, such as kinit gets, instead of a password."
+        "--negotiate", is_flag=True, help="Log in with a Kerberos ticket, such as one of kinit, instead of a password."
     ),
-    click.option("--insecure", "-k", is_flag=True, help="Take any certificate, as curl -k does."),
+    click.option("--insecure", "-k", is_flag=True, help="Accept any certificate, as curl -k does."),
     click.option("--cacert", type=FILE, metavar="FILE", help="PEM certificate to trust, such as var/certificate.pem."),
-    click.option("--header", "-H", multiple=True, metavar="'NAME: VALUE'", help="Header to send along."),
+    click.option("--header", "-H", multiple=True, metavar="'NAME: VALUE'", help="Header to send; repeatable."),
     click.option("--timeout", type=SECONDS, default=600.0, help="Seconds to wait for the answer."),
 )
 

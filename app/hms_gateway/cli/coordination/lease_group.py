@@ -21,9 +21,9 @@ Examples:
   hms-gateway leases force-drop sales.orders
 """
 _GRAB_EXAMPLES = """\b
-What follows -- is run while the lease is held: it is extended as long as the
-command runs, dropped afterwards, and its id is in HMS_LEASE_ID. A change that
-presents the id (header x-hms-lease-id) is refused once the lease is lost.
+COMMAND runs while the lease is held: this command extends the lease until
+COMMAND ends, then drops it. HMS_LEASE_ID is the lease's id. The gateway refuses
+a change that presents the id (header x-hms-lease-id) once the lease is lost.
 
 \b
 Examples:
@@ -33,7 +33,7 @@ Examples:
 
 exclusive_option = click.option("--exclusive", "-x", multiple=True, metavar="OBJECT", help="For writing; repeatable.")
 database_option = click.option(
-    "--database", default="default", metavar="NAME", help="Database of tables named without one."
+    "--database", default="default", metavar="NAME", help="Database of tables that are named without one."
 )
 lease_argument = click.argument("lease_id", type=int)
 some_objects_argument = click.argument("objects", nargs=-1, metavar="[OBJECT]...")
@@ -41,14 +41,14 @@ some_objects_argument = click.argument("objects", nargs=-1, metavar="[OBJECT]...
 
 @click.group(cls=Group, epilog=_EXAMPLES)
 def leases() -> None:
-    """Leases: objects reserved for a user until a time, whatever happens to the holder."""
+    """Grab, show, extend and drop leases: locks for a fixed time, for scripts and operators."""
 
 
 @leases.command(epilog=_GRAB_EXAMPLES)
 @click.argument("command", nargs=-1, metavar="[-- COMMAND...]")
 @exclusive_option
 @click.option("--shared", "-s", multiple=True, metavar="OBJECT", help="For reading; repeatable.")
-@click.option("--seconds", type=int, default=3600, help="How long the lease lasts, and each extension.")
+@click.option("--seconds", type=int, default=3600, help="Seconds that the lease and each extension last.")
 @click.option("--wait", type=int, default=0, help="Seconds to wait for conflicting leases to end.")
 @database_option
 @with_target
@@ -61,7 +61,9 @@ def grab(
     wait: int,
     database: str,
 ) -> None:
-    """Grab a lease on all objects or none, and print its id. Exits with status 1 when other leases conflict."""
+    """Grab a lease on all objects or none, and print its id.
+
+    The exit status is 1 when another lease conflicts."""
     from hms_gateway.cli.coordination import lease_commands
 
     lease_commands.grab(target, exclusive, shared, database, seconds, wait, command)
@@ -70,10 +72,12 @@ def grab(
 @leases.command()
 @some_objects_argument
 @database_option
-@click.option("--json", "as_json", is_flag=True, help="JSON with the IDL's field names.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON with the IDL's field names.")
 @with_target
 def show(target: "Target", objects: tuple[str, ...], database: str, as_json: bool) -> None:
-    """Show the leases on the objects and all that lies in them, as SHOW LEASE; '*' or nothing shows every lease."""
+    """Show leases as SHOW LEASE does.
+
+    Shows those on the objects and on all that lies in them; '*' or no object shows every lease."""
     from hms_gateway.cli.coordination import lease_commands
 
     lease_commands.show(target, objects or ["*"], database, as_plain_json=as_json)
@@ -83,7 +87,9 @@ def show(target: "Target", objects: tuple[str, ...], database: str, as_json: boo
 @lease_argument
 @some_objects_argument
 @exclusive_option
-@click.option("--seconds", type=int, default=0, help="From now; 0 is what the lease was granted for.")
+@click.option(
+    "--seconds", type=int, default=0, help="Seconds from now; 0 is the duration for which the lease was granted."
+)
 @database_option
 @with_target
 def extend(
@@ -94,9 +100,9 @@ def extend(
     seconds: int,
     database: str,
 ) -> None:
-    """Let your lease, or some of its objects, last longer, and print until when.
+    """Extend your lease, or some of its objects, and print the new end.
 
-    A shared object that is named with --exclusive becomes exclusive when no other lease is in the way.
+    A shared object that is named with --exclusive becomes exclusive if no other lease conflicts.
     """
     from hms_gateway.cli.coordination import lease_commands
 
@@ -109,7 +115,7 @@ def extend(
 @database_option
 @with_target
 def drop(target: "Target", lease_id: int, objects: tuple[str, ...], database: str) -> None:
-    """Give your lease up, or some of its objects. What is gone already is ignored."""
+    """Drop your lease, or some of its objects. Dropping what has ended succeeds."""
     from hms_gateway.cli.coordination import lease_commands
 
     lease_commands.drop(target, lease_id, objects, database)
@@ -120,9 +126,9 @@ def drop(target: "Target", lease_id: int, objects: tuple[str, ...], database: st
 @database_option
 @with_target
 def force_drop(target: "Target", objects: tuple[str, ...], database: str) -> None:
-    """Take objects, and all that lies in them, away from their holders: DROP FORCE LEASE (administrators only).
+    """Drop objects from the leases of all users, as DROP FORCE LEASE does (administrators only).
 
-    '*' takes every lease there is.
+    Also drops all that lies in the objects; '*' drops every lease.
     """
     from hms_gateway.cli.coordination import lease_commands
 

@@ -23,9 +23,9 @@ _ACQUIRE_EXAMPLES = """\b
 The statement may be HiveQL or one of the short forms of Hive's page about
 locking. With --operation the request is structured instead: objects are
 database.table, database.table/partition, or database.* for a database.
-What follows -- is run while the locks are held; they are kept alive and
-released afterwards. Without it the locks stay until they are released or
-no heartbeat has come for the metastore's time-out.
+COMMAND runs while the locks are held; this command sends their heartbeats
+and releases them afterwards. Without COMMAND the locks last until they are
+released, or get no heartbeat for the time-out of the metastore.
 
 \b
 Examples:
@@ -36,15 +36,17 @@ Examples:
 """
 
 _WANTED: Final = (
-    click.option("--operation", help="What is done to the objects, such as 'insert' or 'add partition'."),
-    click.option("--on", multiple=True, metavar="OBJECT", help="An object that is changed; repeatable."),
-    click.option("--reads", multiple=True, metavar="OBJECT", help="An object that is read; repeatable."),
-    click.option("--database", default="default", metavar="NAME", help="Database of tables named without one."),
+    click.option("--operation", help="Operation on the objects, such as 'insert' or 'add partition'."),
+    click.option("--on", multiple=True, metavar="OBJECT", help="Object that the operation changes; repeatable."),
+    click.option("--reads", multiple=True, metavar="OBJECT", help="Object that the operation reads; repeatable."),
+    click.option(
+        "--database", default="default", metavar="NAME", help="Database of tables that are named without one."
+    ),
     click.option(
         "--as-hive",
         "is_as_hive",
         is_flag=True,
-        help="Lock what Hive's code locks, where that is not what Hive's page says.",
+        help="Lock as Hive's code does where Hive's page about locking differs.",
     ),
 )
 lock_ids_argument = click.argument("lock_ids", nargs=-1, type=int, required=True, metavar="LOCK_ID...")
@@ -59,14 +61,17 @@ def wanted_options(command: Callable[..., None]) -> Callable[..., None]:
 
 @click.group(cls=Group, epilog=_EXAMPLES)
 def locks() -> None:
-    """Locks of Hive's concurrency model: which a command needs, who holds what, and freeing it."""
+    """Show, acquire and release locks of Hive's concurrency model."""
 
 
 @locks.command()
 @click.argument("statement", required=False)
 @wanted_options
 def explain(**wanted: Any) -> None:
-    """Show the locks that a command needs, as EXPLAIN LOCKS does; no metastore is asked."""
+    """Show the locks that a statement needs, as EXPLAIN LOCKS does.
+
+    Does not call a metastore.
+    """
     from hms_gateway.cli.coordination import lock_commands
 
     lock_commands.explain(lock_commands.WantedLocks(**wanted))
@@ -86,16 +91,16 @@ def explain(**wanted: Any) -> None:
     "--heartbeat",
     type=click.FloatRange(min=0.01),
     default=60.0,
-    help="Seconds between heartbeats of a command, well below txn_timeout_seconds.",
+    help="Seconds between heartbeats while COMMAND runs, well below txn_timeout_seconds.",
 )
 @with_target
 def acquire(
     target: "Target", words: tuple[str, ...], hiveconf: tuple[str, ...], heartbeat: float, **wanted: Any
 ) -> None:
-    """Acquire the locks that a command needs, all or none, and print their id.
+    """Acquire the locks that a statement needs, all or none, and print their id.
 
-    A request that would have to wait is denied, given up, and tried again after a pause (hive.lock.numretries,
-    hive.lock.sleep.between.retries). Exits with status 1 when it was denied as often as that.
+    A request that would have to wait is withdrawn and tried again after a pause (hive.lock.numretries,
+    hive.lock.sleep.between.retries). The exit status is 1 when no try succeeded.
     """
     from hms_gateway.cli.coordination import lock_commands
 
@@ -108,20 +113,22 @@ def acquire(
 @lock_ids_argument
 @with_target
 def release(target: "Target", lock_ids: tuple[int, ...]) -> None:
-    """Release locks by id. A lock that is gone is ignored."""
+    """Release locks by id. Releasing an unknown id succeeds."""
     from hms_gateway.cli.coordination import lock_commands
 
     lock_commands.release(target, lock_ids)
 
 
 @locks.command()
-@click.option("--table", metavar="TABLE", help="Only locks on this table and its parts.")
+@click.option("--table", metavar="TABLE", help="Only locks on this table and its partitions.")
 @click.option("--partition", metavar="NAME", help="Only on this partition: ds=1/hr=2, or ds='1', hr=2.")
 @click.option("--database", metavar="NAME", help="Only locks in this database.")
-@click.option("--legacy", is_flag=True, help="The form Hive prints without transactions.")
-@click.option("--extended", is_flag=True, help="The form without transactions, with query, time and statement.")
-@click.option("--blocking", is_flag=True, help="Only locks that others wait for, with owner, age and waiters.")
-@click.option("--json", "as_json", is_flag=True, help="JSON with the IDL's field names.")
+@click.option("--legacy", is_flag=True, help="Print the form of Hive without transactions.")
+@click.option("--extended", is_flag=True, help="Print that form with query, time and statement.")
+@click.option(
+    "--blocking", is_flag=True, help="Only locks that block requests, with owner, age and the requests that wait."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON with the IDL's field names.")
 @with_target
 def show(
     target: "Target",
@@ -133,7 +140,7 @@ def show(
     blocking: bool,
     as_json: bool,
 ) -> None:
-    """Show locks as SHOW LOCKS does: one per line, with tabs in between."""
+    """Show locks as SHOW LOCKS does: one per line, in columns separated by tabs."""
     from hms_gateway.cli.coordination import lock_commands
 
     filter = lock_commands.filter_of(table, partition, database)
@@ -144,10 +151,10 @@ def show(
 
 @locks.command("force-release")
 @lock_ids_argument
-@click.option("--reason", help="Reason that the error text gives to the holder of a transaction.")
+@click.option("--reason", help="Reason that the error text of the transaction contains.")
 @with_target
 def force_release(target: "Target", lock_ids: tuple[int, ...], reason: str | None) -> None:
-    """Take locks away from their holders (administrators only), and show what was taken.
+    """Release locks of any user, and show them (administrators only).
 
     A transaction that loses a lock is aborted: it would go on writing without protection.
     """

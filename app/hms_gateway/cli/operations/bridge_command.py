@@ -33,20 +33,24 @@ Clients then use thrift://127.0.0.1:9083.
 
 
 @click.command(epilog=_EXAMPLES)
-@click.option("--url", envvar="HMS_GATEWAY_URL", show_envvar=True, default=DEFAULT_URL, help="Where the gateway is.")
-@click.option("--host", default="127.0.0.1", help="Listening address; non-loopback ones require --allow-remote.")
-@click.option("--port", type=PORT, default=9083, help="Port to listen on, 0 takes a free one.")
+@click.option("--url", envvar="HMS_GATEWAY_URL", show_envvar=True, default=DEFAULT_URL, help="URL of the gateway.")
 @click.option(
-    "--allow-remote", is_flag=True, help="Listen where others can reach it; they act with the bridge's password."
+    "--host", default="127.0.0.1", help="Address to listen on; one that is not loopback requires --allow-remote."
+)
+@click.option("--port", type=PORT, default=9083, help="Port to listen on; 0 takes a free one.")
+@click.option(
+    "--allow-remote",
+    is_flag=True,
+    help="Allow a --host that other machines can reach; their clients act with the bridge's password.",
 )
 @click.option(
     "--open",
     "is_open",
     is_flag=True,
-    help="Let every account of this machine in, not only the one that runs the bridge; they act with its password.",
+    help="Accept every account of this machine, not only the one that runs the bridge; all act with its password.",
 )
 @click.option(
-    "--user", envvar="HMS_GATEWAY_USER", show_envvar=True, default="admin", help="User of the gateway to log in as."
+    "--user", envvar="HMS_GATEWAY_USER", show_envvar=True, default="admin", help="User of the gateway to call as."
 )
 @click.option(
     "--password-file",
@@ -55,10 +59,12 @@ Clients then use thrift://127.0.0.1:9083.
     help="File whose first line is the password, instead of HMS_GATEWAY_PASSWORD.",
 )
 @click.option(
-    "--negotiate", is_flag=True, help="Log in with Kerberos tickets instead of user and password; renewed by a keytab."
+    "--negotiate",
+    is_flag=True,
+    help="Log in with Kerberos tickets, which a keytab renews, instead of user and password.",
 )
 @click.option("--cacert", type=FILE, metavar="FILE", help="PEM certificate to trust, such as var/certificate.pem.")
-@click.option("--insecure", "-k", is_flag=True, help="Take any certificate, as curl -k does.")
+@click.option("--insecure", "-k", is_flag=True, help="Accept any certificate, as curl -k does.")
 @click.option(
     "--encoding",
     default="binary",
@@ -67,23 +73,28 @@ Clients then use thrift://127.0.0.1:9083.
 @click.option(
     "--sasl",
     default="off",
-    help="off, allow or require: clients bring user and password of their own (SASL PLAIN).",
+    help="off, allow or require: clients send their own user and password (SASL PLAIN).",
 )
-@click.option("--do-as", is_flag=True, help="Call for the user a client says it is; see the setting proxy_users.")
+@click.option(
+    "--do-as", is_flag=True, help="Call on behalf of the user that a client names; see the setting proxy_users."
+)
 @click.option(
     "--keys/--no-keys",
     default=None,
-    help="Send a change again when its reply got lost; an hms-gateway makes it once, by its key. "
+    help="Send a change again when its reply is lost; hms-gateway makes it once, by its key. "
     "[default: keys, with tjson no-keys]",
 )
 @click.option(
-    "--patience", type=click.FloatRange(min=0), default=5.0, help="Seconds to wait for a gateway that is away."
+    "--patience",
+    type=click.FloatRange(min=0),
+    default=5.0,
+    help="Seconds to wait for a gateway that cannot be reached.",
 )
 @click.option("--timeout", type=SECONDS, default=600.0, help="Seconds to wait for a reply.")
-@click.option("--connections", type=COUNT, default=100, help="Connections to the gateway, at most.")
-@click.option("--clients", type=COUNT, help="Connections of clients, at most. [default: 10000]")
-@click.option("--health-port", type=PORT, default=9084, help="Port of /healthz and /metrics, 0 takes a free one.")
-@click.option("--no-health", is_flag=True, help="No /healthz and /metrics.")
+@click.option("--connections", type=COUNT, default=100, help="Most connections to the gateway.")
+@click.option("--clients", type=COUNT, help="Most connections of clients. [default: 10000]")
+@click.option("--health-port", type=PORT, default=9084, help="Port of /healthz and /metrics; 0 takes a free one.")
+@click.option("--no-health", is_flag=True, help="Do not serve /healthz and /metrics.")
 @click.option("--call-log/--no-call-log", default=True, help="Write one line for each call.")
 @click.option("--log-level", default="info", help="debug, info, warning or error.")
 def bridge(
@@ -110,11 +121,11 @@ def bridge(
     call_log: bool,
     log_level: str,
 ) -> None:
-    """Let PySpark, PyIceberg, Trino and Hive use a gateway: Thrift over TCP in, HTTPS out.
+    """Accept Thrift over TCP from PySpark, PyIceberg, Trino and Hive, and call a gateway.
 
-    Runs until Ctrl-C or SIGTERM. The password comes from HMS_GATEWAY_PASSWORD or --password-file.
-    Listens on this machine only, and lets in only processes of the account that runs it: its clients act with that
-    password.
+    Calls over HTTPS, and runs until Ctrl-C or SIGTERM. The password comes from HMS_GATEWAY_PASSWORD or --password-file.
+    Listens on this machine only and accepts only processes of the account that runs it, because its clients act with
+    that password.
     """
     ignore_hang_up()
     with gc_paused():
@@ -160,7 +171,7 @@ def _announce(host: str, port: int, side_port: int | None) -> None:
 
 
 def _credentials(user: str, file: Path | None, *, is_optional: bool) -> "Credentials | None":
-    """The password is never on the command line, where everybody on the machine could read it."""
+    """The password is never on the command line, where every account of the machine could read it."""
     from hms_gateway.bridge.thrift.sasl import Credentials
 
     if file is not None:
