@@ -95,7 +95,7 @@ def _lines(handlers: Mapping[str, type], proofs: Mapping[str, str]) -> Iterator[
         yield "| method | dialects | status | exceptions | called by | proof | signature |"
         yield "|---|---|---|---|---|---|---|"
         for method in methods:
-            cells = _cells(method, handlers[method.name], proofs[method.name])
+            cells = _cells(method, handlers[method.name], proofs.get(method.name, "none"))
             yield f"| {' | '.join(cells)} |"
 
 
