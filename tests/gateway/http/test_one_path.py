@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gzip
+import json
 import re
 import threading
 from collections.abc import Iterator
@@ -253,6 +254,24 @@ def test_a_refusal_is_the_same_by_either_way(request_bytes):
         answers.append(lines)
     assert answers[:2] == answers[2:]
     assert answers[0].startswith(b"HTTP/1.1 401 ")
+
+
+@pytest.mark.parametrize("way", [running, by_asgi])
+def test_requests_that_share_a_refusal_are_answered_each_by_its_own_name_and_seqid(way):
+    """Those with the same Authorization header wait for one check of its password."""
+
+    class Full(Stranger):
+        refusal = Refused(503, "There are too many passwords to check")
+
+        async def authenticate(self, head):
+            raise self.refusal
+
+    with way(authenticator=Full()) as server, server.connect() as connection:
+        for name, seqid in (("get_table", 5), ("get_all_databases", 6)):
+            connection.sendall(post(b'[1,"%b",1,%d,{}]' % (name.encode(), seqid)))
+            status, _, body = read_response(connection)
+            assert (status, json.loads(body)[1:4]) == (503, [name, 3, seqid])
+    assert [line["method"] for line in server.log_lines()] == ["get_table", "get_all_databases"]
 
 
 @pytest.mark.parametrize("way", [running, by_asgi])

@@ -87,7 +87,7 @@ class AsgiEndpoint:
             return await settled(self.endpoint.answer(exchange, await self._body(exchange, channel, held)))
         except Refused as refused:
             if refused.beginning is None and not exchange.is_read:
-                refused.beginning = await channel.read_beginning(is_too_large=refused.status == 413)
+                exchange.beginning = await channel.read_beginning(is_too_large=refused.status == 413)
             raise
 
     def _check_head(self, exchange: Exchange, scope: Scope) -> None:

@@ -89,6 +89,7 @@ class Endpoint:
         exchange.bytes_in = len(body)
         exchange.identity = self._authenticator.remembered(exchange.head)
         if exchange.identity is None:
+            exchange.beginning = body[:KEPT_BYTES_MAX]
             return self._answer_stranger(exchange, body)
         if exchange.claim is not None:
             _claim_connection(exchange.claim, exchange.identity, body[:KEPT_BYTES_MAX])
@@ -180,12 +181,7 @@ class Endpoint:
             _claim_connection(exchange.claim, identity)
 
     async def _answer_stranger(self, exchange: Exchange, body: bytes) -> Response:
-        try:
-            await self._authenticate(exchange)
-        except Refused as refused:
-            if refused.beginning is None:
-                refused.beginning = body[:KEPT_BYTES_MAX]
-            raise
+        await self._authenticate(exchange)
         return await settled(self.answer(exchange, body))
 
     async def _answer_long(self, exchange: Exchange, body: bytes) -> Response:

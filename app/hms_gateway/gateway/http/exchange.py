@@ -53,6 +53,8 @@ class Exchange:
     method = ""
     # Of a connection that counts as no user's yet: counts it as the given user's (`Connections.claim`).
     claim: Callable[[str], Bound | None] | None = None
+    # The first part of a body that was not looked at. Not the refusal's: requests with the same password may share one.
+    beginning = b""
     # Under which the reply may be kept in the cache.
     key: ReplyKey | None = None
     outcome = "ok"

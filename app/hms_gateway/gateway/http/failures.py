@@ -94,13 +94,14 @@ class Failures:
         Without one Node never calls back (clients §0 rule 6).
         """
         exchange.outcome = refused.reason
+        beginning = exchange.beginning if refused.beginning is None else refused.beginning
         try:
-            codec = self._codecs.sniff(refused.beginning) if refused.beginning else None
+            codec = self._codecs.sniff(beginning) if beginning else None
         except ProtocolError:
             codec = None
-        if codec is None or codec.name != "tjson" or refused.beginning is None:
+        if codec is None or codec.name != "tjson":
             return Response(refused.status, TEXT, _text(refused.text), refused.headers)
-        exchange.method, seqid = _addressee(codec, refused.beginning)
+        exchange.method, seqid = _addressee(codec, beginning)
         kind = ApplicationErrorType.INTERNAL_ERROR if refused.status >= 500 else ApplicationErrorType.UNKNOWN
         error = ApplicationError(refused.text, kind)
         return self._exception(codec, exchange.method, seqid, error, refused.status, refused.headers)
