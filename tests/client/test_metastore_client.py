@@ -152,3 +152,18 @@ def test_the_dialect_decides_the_shape():
     with answering(always(200, body)) as url, MetastoreClient(url, methods=methods_of(Dialect.HIVE_4)) as client:
         answer = client.call("get_open_txns")
     assert (answer.open_txns, answer.abortedBits) == ([5], b"\x00")
+
+
+def test_a_key_is_sent_with_the_same_message_each_time():
+    seen = []
+
+    def answer(body, headers):
+        seen.append((body, headers.get("Idempotency-Key")))
+        return 200, b'[1,"setMetaConf",2,1,{}]'
+
+    with answering(answer) as url, MetastoreClient(url) as client:
+        client.call("setMetaConf", "a", "b")
+        client.call("setMetaConf", "a", "b", idempotency_key="k1")
+        client.call("setMetaConf", "a", "b", idempotency_key="k1")
+    assert [key for _, key in seen] == [None, "k1", "k1"]
+    assert seen[1] == seen[2]

@@ -105,36 +105,31 @@ class MetastoreClient:
     def close(self) -> None:
         self._http.close()
 
-    def call(self, name: str, /, *arguments: Any, on_progress: Progress | None = None, **named: Any) -> Any:
+    def call(
+        self,
+        name: str,
+        /,
+        *arguments: Any,
+        on_progress: Progress | None = None,
+        idempotency_key: str | None = None,
+        **named: Any,
+    ) -> Any:
         """Call a method with arguments in IDL order or by IDL name; returns its value, None when it is void.
 
+        A gateway does a call that it gets again with the same `idempotency_key` once, and repeats its answer.
         Raises the declared exception as the class of `structs`, ApplicationError when the server refuses the call
         as such (an unknown method, for instance), ClientError without an answer, TypeError for an unknown method
         or argument name.
         """
-        method = self._method(name)
-        seqid = next(self._seqids)
-        body = self._encode(method, self._arguments(method, arguments, named), seqid)
-        answer = self._post(body, on_progress or _ignore)
+        method = method_of(self._methods, name)
+        # With a key the same call has to be the same message.
+        seqid = next(self._seqids) if idempotency_key is None else 1
+        body = self._encode(method, arguments_of(method, arguments, named), seqid)
+        headers = {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}
+        answer = self._post(body, headers, on_progress or _ignore)
         if method.oneway:
             return None
         return self._value(method, self._read_message(answer, name))
-
-    def _method(self, name: str) -> Method:
-        if name not in self._methods:
-            raise TypeError(f"{name} is not a method of the metastore")
-        return self._methods[name]
-
-    def _arguments(self, method: Method, positional: tuple[Any, ...], named: Mapping[str, Any]) -> Struct:
-        names = [field.name for field in method.definition.arguments]
-        if len(positional) > len(names):
-            raise TypeError(f"{method.name} has {len(names)} arguments, {len(positional)} were given")
-        values = dict(zip(names, positional, strict=False))
-        for argument, value in named.items():
-            if argument not in names or argument in values:
-                raise TypeError(f"{method.name}: argument {argument} is unknown or given twice")
-            values[argument] = value
-        return method.arguments(**values)
 
     def _encode(self, method: Method, arguments: Struct, seqid: int) -> bytes:
         kind = MessageType.ONEWAY if method.oneway else MessageType.CALL
@@ -142,9 +137,9 @@ class MetastoreClient:
         payload = self._codec.encode(arguments)
         return before + (payload if isinstance(payload, bytes) else b"".join(payload)) + after
 
-    def _post(self, body: bytes, on_progress: Progress) -> bytes:
+    def _post(self, body: bytes, headers: Mapping[str, str], on_progress: Progress) -> bytes:
         try:
-            with self._http.stream("POST", self._url, content=body) as response:
+            with self._http.stream("POST", self._url, content=body, headers=headers) as response:
                 answer = _received(response, on_progress)
         except httpx.HTTPError as error:
             raise _transport_error(self._url, error) from error
@@ -197,24 +192,53 @@ class MetastoreClient:
             result = self._codec.decode(method.result, message.payload)
         except ProtocolError as error:
             raise NotAMetastore(f"{self._url}: the answer to {method.name} is not readable: {error}") from error
-        for field in method.definition.throws:
-            declared = getattr(result, field.name)
-            if declared is not None:
-                raise declared
-        if method.definition.returns is None:
-            return None
-        value = getattr(result, "success", None)
-        if value is None:
-            raise ApplicationError(f"{method.name} failed: unknown result", ApplicationErrorType.MISSING_RESULT)
-        return value
+        return value_of(method, result)
 
     def _application_error(self, message: Message) -> ApplicationError:
-        said = self._codec.decode(TApplicationException, message.payload)
-        try:
-            kind = ApplicationErrorType(said.type or 0)
-        except ValueError:
-            kind = ApplicationErrorType.UNKNOWN
-        return ApplicationError(said.message or "no message", kind)
+        return application_error(self._codec.decode(TApplicationException, message.payload))
+
+
+def method_of(methods: Mapping[str, Method], name: str) -> Method:
+    """Raises TypeError for an unknown name."""
+    if name not in methods:
+        raise TypeError(f"{name} is not a method of the metastore")
+    return methods[name]
+
+
+def arguments_of(method: Method, positional: tuple[Any, ...], named: Mapping[str, Any]) -> Struct:
+    """The arguments in IDL order or by IDL name as a struct. Raises TypeError for one too many or unknown."""
+    names = [field.name for field in method.definition.arguments]
+    if len(positional) > len(names):
+        raise TypeError(f"{method.name} has {len(names)} arguments, {len(positional)} were given")
+    values = dict(zip(names, positional, strict=False))
+    for argument, value in named.items():
+        if argument not in names or argument in values:
+            raise TypeError(f"{method.name}: argument {argument} is unknown or given twice")
+        values[argument] = value
+    return method.arguments(**values)
+
+
+def value_of(method: Method, result: Struct) -> Any:
+    """What a result struct says: its value, None of a void method. Raises the declared exception in it."""
+    for field in method.definition.throws:
+        declared = getattr(result, field.name)
+        if declared is not None:
+            raise declared
+    if method.definition.returns is None:
+        return None
+    value = getattr(result, "success", None)
+    if value is None:
+        raise ApplicationError(f"{method.name} failed: unknown result", ApplicationErrorType.MISSING_RESULT)
+    return value
+
+
+def application_error(said: TApplicationException) -> ApplicationError:
+    """The application exception of a reply as an exception to raise."""
+    try:
+        kind = ApplicationErrorType(said.type or 0)
+    except ValueError:
+        kind = ApplicationErrorType.UNKNOWN
+    return ApplicationError(said.message or "no message", kind)
 
 
 def _ignore(received: int, total: int | None) -> None:

@@ -43,6 +43,8 @@ _UNREADABLE = (
     KeyError,
     IndexError,
 )
+# Over a connection the end of the bytes and what the system says about it are the connection's errors.
+_UNREADABLE_STREAM = tuple(kind for kind in _UNREADABLE if kind not in (TTransportException, EOFError))
 _REPLACED = "\ufffd".encode()
 _packed = msgspec.msgpack.Encoder().encode
 
@@ -296,6 +298,47 @@ def _spec_with_sketches(struct_class: Any) -> Any:
     Such a field is bytes then, whatever the struct's own type says (semantics §10.1).
     """
     return _sketch_specs()(struct_class.definition)
+
+
+class BinaryStream:
+    """Binary messages over a transport of the library's, decoded while they arrive (the client's side)."""
+
+    def __init__(self, transport: Any, limits: Limits) -> None:
+        self._protocol = _Binary(
+            transport,
+            string_length_limit=limits.string_bytes_max,
+            container_length_limit=limits.container_elements_max,
+        )
+
+    def write(self, name: str, kind: MessageType, seqid: int, value: Any) -> None:
+        """One message; the transport has still to be flushed."""
+        self._protocol.writeMessageBegin(name, kind, seqid)
+        spec = type(value).thrift_spec
+        if self._protocol._fast_encode is None:
+            self._protocol.writeStruct(value, spec)
+        else:
+            self._protocol.trans.write(self._protocol._fast_encode(value, [type(value), spec]))
+        self._protocol.writeMessageEnd()
+
+    def read_head(self) -> tuple[str, MessageType]:
+        """Name and type of the next message. Raises ProtocolError, and what the transport raises."""
+        try:
+            name, number, _ = self._protocol.readMessageBegin()
+            return name, MessageType(number)
+        except _UNREADABLE_STREAM as error:
+            raise ProtocolError(f"message: {error}") from error
+
+    def read(self, struct_class: Any) -> Any:
+        """The struct of the message. Raises ProtocolError, and what the transport raises."""
+        value, protocol = struct_class(), self._protocol
+        try:
+            if protocol._fast_decode is None:
+                protocol.readStruct(value, struct_class.thrift_spec)
+            else:
+                protocol._fast_decode(value, protocol, [struct_class, struct_class.thrift_spec])
+        except _UNREADABLE_STREAM as error:
+            raise ProtocolError(f"{_name_of(struct_class)}: {error}") from error
+        return value
 
 
 def make_binary(limits: Limits) -> ApacheCodec:

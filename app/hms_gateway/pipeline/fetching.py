@@ -1,0 +1,146 @@
+"""Reads what a task was given: calls of bounded size, so that a task holds one reply at a time."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from pyspark.sql.datasource import InputPartition
+
+from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.pipeline.columns import BATCH_ROWS
+from hms_gateway.pipeline.conditions import Condition
+from hms_gateway.pipeline.connection import Client
+from hms_gateway.pipeline.errors import EventsExpired
+from hms_gateway.pipeline.objects import NAME_COLUMNS, ColumnRow, PartitionRow, StatisticsRow
+from hms_gateway.pipeline.planning import Events, PartitionNames, Tables, cut, partition_names
+from hms_gateway.structs import (
+    FieldSchema,
+    HiveObjectRef,
+    HiveObjectType,
+    NotificationEvent,
+    NotificationEventRequest,
+    PartitionsStatsRequest,
+    ShowLocksRequest,
+    Table,
+    TableStatsRequest,
+)
+
+_TABLES_A_CALL: Final = 100
+_STATISTICS_A_CALL: Final = 200
+
+
+def rows(client: Client, object_name: str, part: InputPartition, wanted: Iterable[str]) -> Iterator[Any]:
+    """What `part` of an object holds; `wanted` are the columns that are read. Raises what the client raises."""
+    if isinstance(part, Events):
+        return events(client, part.after, part.last)
+    if isinstance(part, PartitionNames):
+        return _of_names(client, object_name, part, frozenset(wanted) <= NAME_COLUMNS)
+    if isinstance(part, Tables):
+        return _of_tables(client, object_name, part, frozenset(wanted) <= NAME_COLUMNS)
+    return iter(_WHOLE[object_name](client))
+
+
+def _of_tables(client: Client, object_name: str, part: Tables, names_suffice: bool) -> Iterator[Any]:
+    if object_name == "databases":
+        for name in part.names:
+            yield client.call("get_database", name)
+        return
+    for names in cut(part.names, _TABLES_A_CALL):
+        for table in client.call("get_table_objects_by_name", part.database, list(names)):
+            if object_name == "tables":
+                yield table
+            elif object_name == "columns":
+                yield from _columns(table)
+            elif object_name == "partitions":
+                yield from _partitions(client, table, names_suffice)
+            else:
+                yield from _statistics(client, table)
+
+
+def _columns(table: Table) -> Iterator[ColumnRow]:
+    fields = table.sd.cols if table.sd and table.sd.cols else []
+    keys = table.partitionKeys or []
+    for position, field in enumerate([*fields, *keys]):
+        yield ColumnRow(table, field, position, position >= len(fields))
+
+
+def _partitions(client: Client, table: Table, names_suffice: bool) -> Iterator[PartitionRow]:
+    if not table.partitionKeys:
+        return iter(())
+    names = partition_names(client, table, ())
+    return _named(client, table.dbName or "", table.tableName or "", table.partitionKeys, names, names_suffice)
+
+
+def _of_names(client: Client, object_name: str, part: PartitionNames, names_suffice: bool) -> Iterator[Any]:
+    keys = [] if names_suffice else client.call("get_table", part.database, part.table).partitionKeys
+    return _named(client, part.database, part.table, keys, part.names(), names_suffice)
+
+
+def _named(
+    client: Client, database: str, table: str, keys: Sequence[FieldSchema], names: Sequence[str], names_suffice: bool
+) -> Iterator[PartitionRow]:
+    """One that was dropped meanwhile is left out, unless its name is all that is wanted."""
+    if names_suffice:
+        yield from (PartitionRow(database, table, name) for name in names)
+        return
+    key_names = [key.name or "" for key in keys]
+    for part in cut(names, BATCH_ROWS):
+        for partition in client.call("get_partitions_by_names", database, table, list(part)):
+            yield PartitionRow(database, table, make_name(key_names, partition.values), partition)
+
+
+def _statistics(client: Client, table: Table) -> Iterator[StatisticsRow]:
+    database, name = table.dbName or "", table.tableName or ""
+    columns = [field.name or "" for field in (table.sd.cols if table.sd else None) or ()]
+    if not columns:
+        return
+    request = TableStatsRequest(dbName=database, tblName=name, colNames=columns)
+    for one in client.call("get_table_statistics_req", request).tableStats:
+        yield StatisticsRow(database, name, None, one)
+    if not table.partitionKeys:
+        return
+    no_conditions: tuple[Condition, ...] = ()
+    for part in cut(partition_names(client, table, no_conditions), _STATISTICS_A_CALL):
+        of_part = PartitionsStatsRequest(dbName=database, tblName=name, colNames=columns, partNames=list(part))
+        found = client.call("get_partitions_statistics_req", of_part).partStats
+        yield from (StatisticsRow(database, name, partition, one) for partition in found for one in found[partition])
+
+
+def events(client: Client, after: int, last: int) -> Iterator[NotificationEvent]:
+    """The events behind `after` up to `last`, each of them. Raises EventsExpired."""
+    while after < last:
+        request = NotificationEventRequest(lastEvent=after, maxEvents=min(BATCH_ROWS, last - after))
+        found = client.call("get_next_notification", request).events
+        for event in found:
+            if event.eventId != after + 1:
+                raise EventsExpired(_expired(after + 1, event.eventId - 1))
+            after = event.eventId
+            yield event
+        if not found:
+            raise EventsExpired(_expired(after + 1, last))
+
+
+def _expired(first: int, last: int) -> str:
+    return (
+        f"events {first} to {last} are no longer in the metastore's notification log; begin a new query with a new"
+        " checkpoint and startingEvent=earliest, and read the objects themselves once"
+    )
+
+
+def _privileges(client: Client) -> Iterator[Any]:
+    kinds = (
+        HiveObjectType.GLOBAL,
+        HiveObjectType.DATABASE,
+        HiveObjectType.TABLE,
+        HiveObjectType.PARTITION,
+        HiveObjectType.COLUMN,
+    )
+    for kind in kinds:
+        yield from client.call("list_privileges", None, None, HiveObjectRef(objectType=kind))
+
+
+_WHOLE: Final[dict[str, Any]] = {
+    "functions": lambda client: client.call("get_all_functions").functions or (),
+    "privileges": _privileges,
+    "locks": lambda client: client.call("show_locks", ShowLocksRequest()).locks or (),
+    "transactions": lambda client: client.call("get_open_txns_info").open_txns,
+}

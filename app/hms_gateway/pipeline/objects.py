@@ -1,0 +1,245 @@
+"""What can be read: the objects of a metastore and their columns."""
+
+from collections.abc import Mapping
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+from pyspark.sql.types import ArrayType, StructType
+
+from hms_gateway.metastore.vocabulary.partition_names import name_to_values
+from hms_gateway.pipeline.columns import (
+    FIELDS,
+    FLAG,
+    INT,
+    LONG,
+    NUMBER,
+    PARAMETERS,
+    TEXT,
+    TEXTS,
+    TIME,
+    Column,
+    from_milliseconds,
+    key_value,
+    microseconds,
+    pairs,
+)
+from hms_gateway.pipeline.errors import OptionError
+from hms_gateway.structs import ENUMS, ColumnStatisticsObj, FieldSchema, Partition, StorageDescriptor, Table
+
+_EPOCH: Final = date(1970, 1, 1)
+_NO_STORAGE: Final = StorageDescriptor()
+
+
+class ColumnRow(NamedTuple):
+    table: Table
+    field: FieldSchema
+    position: int
+    is_partition_key: bool
+
+
+class PartitionRow(NamedTuple):
+    """`partition` is None where the name is enough."""
+
+    database: str
+    table: str
+    name: str
+    partition: Partition | None = None
+
+
+class StatisticsRow(NamedTuple):
+    """`partition` is None for those of the table."""
+
+    database: str
+    table: str
+    partition: str | None
+    statistics: ColumnStatisticsObj
+
+
+def _storage(row: Any) -> StorageDescriptor:
+    return row.sd or _NO_STORAGE
+
+
+def _enum(name: str, value: int | None) -> str | None:
+    """The name of an IDL enumeration's value; a number that it does not have as text."""
+    if value is None:
+        return None
+    names = {int(member): member.name for member in ENUMS[name]}
+    return names.get(value, str(value))
+
+
+def _fields(fields: list[FieldSchema] | None) -> list[dict[str, Any]]:
+    return [{"name": field.name, "type": field.type, "comment": field.comment} for field in fields or ()]
+
+
+def _of_partition(get: Any) -> Any:
+    return lambda row: get(row.partition)
+
+
+def _statistic(row: StatisticsRow) -> Any:
+    data = row.statistics.statsData
+    if data is None:
+        return None
+    names = type(data).definition.fields
+    return next((value for field in names if (value := getattr(data, field.name)) is not None), None)
+
+
+def _field(name: str) -> Any:
+    return lambda row: getattr(_statistic(row), name, None)
+
+
+def _bound(name: str) -> Any:
+    return lambda row: _bound_text(getattr(_statistic(row), name, None))
+
+
+def _bound_text(value: Any) -> str | None:
+    """A smallest or largest value as text: numbers, decimals, dates."""
+    if value is None or isinstance(value, int | float):
+        return None if value is None else str(value)
+    if hasattr(value, "daysSinceEpoch"):
+        return (_EPOCH + timedelta(days=value.daysSinceEpoch)).isoformat()
+    if hasattr(value, "unscaled"):
+        return str(Decimal(int.from_bytes(value.unscaled, "big", signed=True)).scaleb(-value.scale))
+    return str(value.secondsSinceEpoch)
+
+
+_STORAGE: Final = {
+    "location": Column(TEXT, lambda row: _storage(row).location),
+    "input_format": Column(TEXT, lambda row: _storage(row).inputFormat),
+    "output_format": Column(TEXT, lambda row: _storage(row).outputFormat),
+    "serde": Column(TEXT, lambda row: row.sd and row.sd.serdeInfo and row.sd.serdeInfo.serializationLib),
+    "parameters": Column(PARAMETERS, lambda row: pairs(row.parameters)),
+    "create_time": Column(TIME, lambda row: microseconds(row.createTime)),
+    "last_access_time": Column(TIME, lambda row: microseconds(row.lastAccessTime)),
+}
+
+COLUMNS: Final[Mapping[str, Mapping[str, Column]]] = {
+    "databases": {
+        "database": Column(TEXT, lambda row: row.name),
+        "description": Column(TEXT, lambda row: row.description),
+        "location": Column(TEXT, lambda row: row.locationUri),
+        "parameters": Column(PARAMETERS, lambda row: pairs(row.parameters)),
+        "owner": Column(TEXT, lambda row: row.ownerName),
+        "owner_type": Column(TEXT, lambda row: _enum("PrincipalType", row.ownerType)),
+        "create_time": Column(TIME, lambda row: microseconds(row.createTime)),
+    },
+    "tables": {
+        "database": Column(TEXT, lambda row: row.dbName),
+        "table": Column(TEXT, lambda row: row.tableName),
+        "type": Column(TEXT, lambda row: row.tableType),
+        "owner": Column(TEXT, lambda row: row.owner),
+        **_STORAGE,
+        "columns": Column(FIELDS, lambda row: _fields(_storage(row).cols)),
+        "partition_keys": Column(FIELDS, lambda row: _fields(row.partitionKeys)),
+        "view_text": Column(TEXT, lambda row: row.viewOriginalText),
+    },
+    "columns": {
+        "database": Column(TEXT, lambda row: row.table.dbName),
+        "table": Column(TEXT, lambda row: row.table.tableName),
+        "column": Column(TEXT, lambda row: row.field.name),
+        "type": Column(TEXT, lambda row: row.field.type),
+        "comment": Column(TEXT, lambda row: row.field.comment),
+        "position": Column(INT, lambda row: row.position),
+        "is_partition_key": Column(FLAG, lambda row: row.is_partition_key),
+    },
+    "partitions": {
+        "database": Column(TEXT, lambda row: row.database),
+        "table": Column(TEXT, lambda row: row.table),
+        "name": Column(TEXT, lambda row: row.name),
+        "values": Column(TEXTS, lambda row: name_to_values(row.name)),
+        **{name: Column(column.type, _of_partition(column.get)) for name, column in _STORAGE.items()},
+    },
+    "statistics": {
+        "database": Column(TEXT, lambda row: row.database),
+        "table": Column(TEXT, lambda row: row.table),
+        "partition": Column(TEXT, lambda row: row.partition),
+        "column": Column(TEXT, lambda row: row.statistics.colName),
+        "type": Column(TEXT, lambda row: row.statistics.colType),
+        "nulls": Column(LONG, _field("numNulls")),
+        "distinct_values": Column(LONG, _field("numDVs")),
+        "low": Column(TEXT, _bound("lowValue")),
+        "high": Column(TEXT, _bound("highValue")),
+        "average_length": Column(NUMBER, _field("avgColLen")),
+        "longest": Column(LONG, _field("maxColLen")),
+        "trues": Column(LONG, _field("numTrues")),
+        "falses": Column(LONG, _field("numFalses")),
+    },
+    "functions": {
+        "database": Column(TEXT, lambda row: row.dbName),
+        "function": Column(TEXT, lambda row: row.functionName),
+        "class": Column(TEXT, lambda row: row.className),
+        "owner": Column(TEXT, lambda row: row.ownerName),
+        "owner_type": Column(TEXT, lambda row: _enum("PrincipalType", row.ownerType)),
+        "create_time": Column(TIME, lambda row: microseconds(row.createTime)),
+        "resources": Column(ArrayType(TEXT), lambda row: [resource.uri for resource in row.resourceUris or ()]),
+    },
+    "privileges": {
+        "object_type": Column(TEXT, lambda row: _enum("HiveObjectType", row.hiveObject.objectType)),
+        "database": Column(TEXT, lambda row: row.hiveObject.dbName),
+        "table": Column(TEXT, lambda row: row.hiveObject.objectName),
+        "partition_values": Column(TEXTS, lambda row: row.hiveObject.partValues),
+        "column": Column(TEXT, lambda row: row.hiveObject.columnName),
+        "principal": Column(TEXT, lambda row: row.principalName),
+        "principal_type": Column(TEXT, lambda row: _enum("PrincipalType", row.principalType)),
+        "privilege": Column(TEXT, lambda row: row.grantInfo.privilege),
+        "grant_option": Column(FLAG, lambda row: row.grantInfo.grantOption),
+        "grantor": Column(TEXT, lambda row: row.grantInfo.grantor),
+        "grant_time": Column(TIME, lambda row: microseconds(row.grantInfo.createTime)),
+    },
+    "locks": {
+        "lock_id": Column(LONG, lambda row: row.lockid),
+        "database": Column(TEXT, lambda row: row.dbname),
+        "table": Column(TEXT, lambda row: row.tablename),
+        "partition": Column(TEXT, lambda row: row.partname),
+        "state": Column(TEXT, lambda row: _enum("LockState", row.state)),
+        "type": Column(TEXT, lambda row: _enum("LockType", row.type)),
+        "txn_id": Column(LONG, lambda row: row.txnid),
+        "acquired_time": Column(TIME, lambda row: from_milliseconds(row.acquiredat)),
+        "heartbeat_time": Column(TIME, lambda row: from_milliseconds(row.lastheartbeat)),
+        "user": Column(TEXT, lambda row: row.user),
+        "host": Column(TEXT, lambda row: row.hostname),
+        "agent": Column(TEXT, lambda row: row.agentInfo),
+        "blocked_by": Column(LONG, lambda row: row.blockedByExtId),
+    },
+    "transactions": {
+        "txn_id": Column(LONG, lambda row: row.id),
+        "state": Column(TEXT, lambda row: _enum("TxnState", row.state)),
+        "user": Column(TEXT, lambda row: row.user),
+        "host": Column(TEXT, lambda row: row.hostname),
+        "agent": Column(TEXT, lambda row: row.agentInfo),
+        "start_time": Column(TIME, lambda row: from_milliseconds(row.startedTime)),
+        "heartbeat_time": Column(TIME, lambda row: from_milliseconds(row.lastHeartbeatTime)),
+    },
+    "events": {
+        "id": Column(LONG, lambda row: row.eventId),
+        "time": Column(TIME, lambda row: microseconds(row.eventTime)),
+        "type": Column(TEXT, lambda row: row.eventType),
+        "database": Column(TEXT, lambda row: row.dbName),
+        "table": Column(TEXT, lambda row: row.tableName),
+        "message": Column(TEXT, lambda row: row.message),
+    },
+}
+
+OBJECTS: Final = tuple(COLUMNS)
+# Columns of partitions that follow from their names: no call for the partitions themselves.
+NAME_COLUMNS: Final = frozenset(("database", "table", "name", "values", "key"))
+
+
+def columns_of(object_name: str, keys: StructType | None = None) -> Mapping[str, Column]:
+    """The columns of an object, with `key` where it is the partitions of one table. Raises OptionError."""
+    if object_name not in COLUMNS:
+        known = ", ".join(OBJECTS)
+        raise OptionError(f"option object is {object_name!r}; it is one of {known}")
+    if keys is None:
+        return COLUMNS[object_name]
+    return {**COLUMNS[object_name], "key": Column(keys, _key_getter(keys))}
+
+
+def _key_getter(keys: StructType) -> Any:
+    types = [(position, field.name, field.dataType) for position, field in enumerate(keys)]
+
+    def get(row: PartitionRow) -> dict[str, Any]:
+        values = name_to_values(row.name)
+        return {name: key_value(type, values[position]) for position, name, type in types}
+
+    return get
