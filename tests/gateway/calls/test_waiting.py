@@ -134,6 +134,27 @@ def test_no_more_than_so_many_calls_wait():
         assert read_response(first)[2] == ANSWER
 
 
+def test_a_call_that_is_refused_when_it_is_tried_again_leaves_nothing_behind():
+    door, may_end = Door(), threading.Event()
+    processor = CannedProcessor(
+        get_all_databases=door, slow=lambda message, call: may_end.wait(PATIENCE_SECONDS) and DATABASES
+    )
+    limited = running(processor, releases=door.releases, limits=Limits(calls_in_flight_max=1))
+    with limited as server, server.connect() as waiting, server.connect() as slow:
+        waiting.sendall(post(CALL))
+        until(lambda: server.metrics.calls_waiting == 1 and server.metrics.calls_in_flight == 0)
+        slow.sendall(post(b'[1,"slow",1,1,{}]'))
+        until(lambda: server.metrics.calls_in_flight == 1)
+        door.open()
+        status, headers, body = read_response(waiting)
+        assert (status, headers["x-call-outcome"]) == (503, "not-tried")
+        assert b"calls_in_flight_max" in body
+        assert door.abandoned == [1]
+        assert server.metrics.calls_waiting == 0
+        may_end.set()
+        assert read_response(slow)[0] == 200
+
+
 def test_a_server_that_stops_does_not_wait_for_those_who_wait():
     door = Door()
     with serving(door) as server, server.connect() as connection:

@@ -7,7 +7,7 @@ from typing import TypeVar
 import msgspec
 import structlog
 
-from hms_gateway.gateway.admission.refusals import ClientGone, overloaded
+from hms_gateway.gateway.admission.refusals import ClientGone, Refused, overloaded
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.rpc.call import Call, Waiting
 from hms_gateway.rpc.releases import Releases
@@ -75,6 +75,10 @@ class WaitingCalls:
                     )
                 except Waiting as further:
                     waiting = further
+                except Refused:
+                    # The client does not know that something of its call waits, and repeats it as a new one.
+                    await self._abandon(waiting)
+                    raise
         finally:
             self._metrics.calls_waiting -= 1
             self._places.give_back(1, call.holder)
