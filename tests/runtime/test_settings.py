@@ -85,7 +85,7 @@ def test_proxy_users_and_file_systems_are_tables(tmp_path):
         (f'{TRUSTING}trusted_proxy_secret_header = "a b"', "trusted_proxy_secret_header: 'a b' is not the name"),
         (f"{TRUSTING}forwarding_proxies = ['any']", "forwarding_proxies"),
         ("trusted_proxies = ['::1']\ntrusted_user_header = 'Authorization'", "trusted_user_header: Authorization"),
-        ("forwarded_header = 'X-Real-IP'", "forwarded_header: expected one of X-Forwarded-For, Forwarded"),
+        ("forwarded_header = 'X-Real-IP'", "forwarded_header must be one of X-Forwarded-For, Forwarded"),
         ('cors_origins = ["https://page.example/"]', "cors_origins: 'https://page.example/' is not an origin"),
         ('cors_origins = ["page.example"]', "cors_origins: 'page.example' is not an origin"),
         ("a = [", "settings.toml"),
@@ -185,13 +185,13 @@ def test_yes_and_no_have_many_spellings(monkeypatch, text, expected):
     ("name", "text", "told"),
     [
         ("TRUSTED_PROXIES", "10.0.0.0/8", "HMS_GATEWAY_TRUSTED_PROXIES is not JSON"),
-        ("LIMITS", "5", "limits: "),
-        ("TLS", "perhaps", "tls: "),
-        ("PORT", "", "port: "),
-        ("THRIFT_PORT", "0", "thrift_port: "),
-        ("LOG_LEVEL", "loud", "log_level: expected one of debug, info, warning, error"),
-        ("FILE_SYSTEM_DEFAULT", "maybe", "file_system_default: expected one of ignore, refuse"),
-        ("FILE_SYSTEM_DEFAULT", "manage", "file_system_default: expected one of ignore, refuse"),
+        ("LIMITS", "5", "limits must be "),
+        ("TLS", "perhaps", "tls must be "),
+        ("PORT", "", "port must be "),
+        ("THRIFT_PORT", "0", "thrift_port must be "),
+        ("LOG_LEVEL", "loud", "log_level must be one of debug, info, warning, error"),
+        ("FILE_SYSTEM_DEFAULT", "maybe", "file_system_default must be one of ignore, refuse"),
+        ("FILE_SYSTEM_DEFAULT", "manage", "file_system_default must be one of ignore, refuse"),
     ],
 )
 def test_a_wrong_variable_is_named(monkeypatch, name, text, told):
@@ -201,7 +201,7 @@ def test_a_wrong_variable_is_named(monkeypatch, name, text, told):
 
 
 def test_everything_that_is_wrong_is_told_at_once(tmp_path):
-    with pytest.raises(SettingsError, match=r"^port: .*; tls: .*; prot: unknown setting$"):
+    with pytest.raises(SettingsError, match=r"^port must be .*; tls must be .*; prot: unknown setting$"):
         load_settings(file(tmp_path, 'port = -1\ntls = "x"\nprot = 1\n'))
 
 

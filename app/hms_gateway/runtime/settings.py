@@ -41,6 +41,18 @@ _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@\s*]+(:\*)?", re.IGNORECASE)
 _SECRET = re.compile(r"[!-~]{16,}")
 
 
+_EXPECTED = re.compile(r"Expected `(\w+)[^`]*`(?: (<=|>=|<|>) ([-\d.]+))?")
+_NOUNS = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "str": "a text",
+    "array": "a list",
+    "object": "a table",
+}
+_BOUNDS = {"<=": "of at most", ">=": "of at least", "<": "below", ">": "above"}
+
+
 class SettingsError(Exception):
     """A setting is wrong or unknown; the text names it and is meant for the operator."""
 
@@ -428,7 +440,17 @@ def _converted(name: str, kind: Any, value: Any) -> Any:
         return msgspec.convert(value, kind, strict=False, dec_hook=_made_of_text)
     except msgspec.ValidationError as error:
         words = ", ".join(_words(plain))
-        raise SettingsError(f"{name}: expected one of {words}" if words else f"{name}: {error}") from error
+        what = f"must be one of {words}" if words else _what_must_be(str(error))
+        raise SettingsError(f"{name} {what}, not {value!r}") from error
+
+
+def _what_must_be(problem: str) -> str:
+    """What a text of msgspec such as "Expected `int` <= 65535" asks for, in words."""
+    expected = _EXPECTED.match(problem)
+    if expected is None:
+        return f"is refused ({problem})"
+    kind, bound, number = expected.groups()
+    return " ".join(["must be", _NOUNS.get(kind, kind), *([_BOUNDS[bound], number] if bound else [])])
 
 
 def _plain(kind: Any) -> Any:

@@ -132,11 +132,11 @@ def test_several_processes_serve_one_database(tmp_path):
         (("--database", "mysql+pymysql://x@127.0.0.1:1/x", "--workers", "2"), "error: the database cannot be reached"),
         (("--database", "mariadb://x@127.0.0.1:1"), "error: the database URL names no database"),
         (("--database", "postgres://x@h/x"), "use sqlite:///folder/metastore.db or postgresql+psycopg://"),
-        (("--port", "99999"), "error: port: "),
+        (("--port", "99999"), "error: port must be "),
         (("--config", "/nonexistent.toml"), "error: settings file /nonexistent.toml not found"),
         (("--tls-key", "/nonexistent.pem"), "tls_certificate and tls_key belong together"),
         (("--tls-key", "/nonexistent.pem", "--tls-certificate", "/nonexistent.pem"), "/nonexistent.pem"),
-        (("--log-level", "loud"), "error: log_level: "),
+        (("--log-level", "loud"), "error: log_level must be "),
     ],
 )
 def test_what_keeps_it_from_starting_is_one_line(tmp_path, words, text):
