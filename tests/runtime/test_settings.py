@@ -209,3 +209,11 @@ def test_paths_may_be_given_as_text_or_path(tmp_path):
     assert load_settings(data_dir=tmp_path).data_dir == load_settings(data_dir=str(tmp_path)).data_dir == tmp_path
     with pytest.raises(SettingsError, match="data_dir"):
         load_settings(file(tmp_path, "data_dir = 5"))
+
+
+def test_a_wrong_secret_is_not_shown(tmp_path):
+    path = tmp_path / "settings.toml"
+    path.write_text("admin_password = 1234567\n", "utf-8")
+    with pytest.raises(SettingsError, match=r"^admin_password ") as refused:
+        load_settings(path)
+    assert "1234567" not in str(refused.value)

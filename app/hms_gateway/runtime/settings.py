@@ -441,7 +441,8 @@ def _converted(name: str, kind: Any, value: Any) -> Any:
     except msgspec.ValidationError as error:
         words = ", ".join(_words(plain))
         what = f"must be one of {words}" if words else _what_must_be(str(error))
-        raise SettingsError(f"{name} {what}, not {value!r}") from error
+        is_secret = Secret in (plain, *get_args(plain))
+        raise SettingsError(f"{name} {what}" + ("" if is_secret else f", not {value!r}")) from error
 
 
 def _what_must_be(problem: str) -> str:
