@@ -244,9 +244,17 @@ class Door:
             self.left(arrival)
             arrival.socket.close()
         error = None if task.cancelled() else task.exception()
+        if arrival.protocol is not None and (task.cancelled() or error is not None):
+            # It was cut while its protocol got the transport, which uvloop then closes without a word to the protocol.
+            arrival.protocol.transport.abort()
+            self._loop.call_soon(self._lose, arrival, arrival.protocol)
         # What a client does wrong in its handshake is nothing to log.
         if error is not None and not isinstance(error, OSError):
             _log.error("connection not established", address=arrival.address, exc_info=error)
+
+    def _lose(self, arrival: Arrival, protocol: BoundedHttpProtocol) -> None:
+        if arrival in self._open:
+            protocol.connection_lost(None)
 
     async def _shake_hands(self, arrival: Arrival, protocol: BoundedHttpProtocol, tls: ssl.SSLContext) -> None:
         left = arrival.accepted_at + self._silent_seconds_max - self._loop.time()
