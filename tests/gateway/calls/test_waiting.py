@@ -105,6 +105,17 @@ def test_a_client_that_leaves_is_not_waited_for():
     assert len(door.calls) == 1
 
 
+def test_a_client_that_leaves_is_not_waited_for_although_it_has_sent_another_request():
+    door = Door()
+    with serving(door) as server:
+        with server.connect() as connection:
+            connection.sendall(post(CALL) + post(CALL))
+            until(lambda: server.metrics.calls_waiting == 1)
+        until(lambda: door.abandoned == [1])
+        until(lambda: server.metrics.calls_waiting == 0)
+    assert len(door.calls) == 1
+
+
 def test_waiting_holds_no_thread():
     door = Door()
     with serving(door, threads=1) as server:

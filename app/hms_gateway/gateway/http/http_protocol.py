@@ -109,6 +109,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._held_body = b""
         # The request that was read last, as long as it is answered without uvicorn.
         self._pending: tuple[Exchange, Pending] | None = None
+        # What uvicorn answers now; its own `cycle` is that of the request that was read last.
+        self._running: RequestResponseCycle | None = None
         # Whether it counts as the connection of its first request's user.
         self._is_claimed = False
         # The server stops: the next request is answered, and the connection ends with it.
@@ -131,6 +133,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         # On every way out, not only on a clean one as in uvicorn: the timer would keep the connection alive.
         self._unset_keepalive_if_required()
         super().connection_lost(exc)
+        running = self._running
+        if running is not None and not running.response_complete:
+            running.disconnected = True
+            running.message_event.set()
         self.config.unread_replies.resumed(self.transport)
         self._counting.lost()
 
@@ -312,6 +318,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         scope[WRITE_WHOLE] = partial(_write_whole, ref(cycle))
         self._start_asgi_task(cycle, cast(Any, partial(self._asgi_endpoint.conclude, exchange, answer)))
 
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
     def _hand_over(self) -> None:
         """Let uvicorn have the request that was held back."""
         self._held_headers = None
@@ -383,6 +393,8 @@ def _write_whole(reference: "ReferenceType[RequestResponseCycle]", exchange: Exc
     if whole is None:
         return False
     if cycle.disconnected or cycle.transport.is_closing():
+        # Else uvicorn misses the response.
+        cycle.disconnected = True
         return True
     cycle.response_started = True
     cycle.waiting_for_100_continue = False
