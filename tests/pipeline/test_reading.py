@@ -193,6 +193,18 @@ def test_the_password_is_in_no_plan(spark, gateway):
     assert gateway.server.password not in spark.sql("EXPLAIN EXTENDED SELECT * FROM shown").collect()[0][0]
 
 
+def test_without_the_setting_spark_refuses_and_an_option_leaves_filters_to_spark(spark, gateway):
+    setting = "spark.sql.python.filterPushdown.enabled"
+    spark.conf.set(setting, "false")
+    try:
+        with pytest.raises(PySparkException, match=f"{setting}.*Set it to true"):
+            gateway.read(spark, "tables").collect()
+        frame = gateway.read(spark, "partitions", table="sales.orders", pushdown="false")
+        assert frame.where("key.ds = '2024-01-02'").count() == len(HOURS)
+    finally:
+        spark.conf.set(setting, "true")
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [

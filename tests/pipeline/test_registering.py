@@ -115,7 +115,7 @@ def test_a_run_that_is_started_again_with_its_name_counts_once(spark, gateway, t
         ("'x' AS values", {}, "column values is string; cast it to array<string>"),
         ("array('x') AS values", {}, "needs 2 values, one for each key"),
         ("'x' AS ds, 1 AS hr", {"table": "sales.customers"}, "table sales.customers has no partition keys"),
-        ("'x' AS ds, 1 AS hr", {"ifExists": "maybe"}, "option ifExists is 'maybe'; it is skip or fail"),
+        ("'x' AS ds, 1 AS hr", {"ifExists": "maybe"}, "option ifExists is 'maybe'; it is one of skip, fail"),
         ("'x' AS ds, 1 AS hr", {"object": "tables"}, "only partitions can be written, with mode append"),
         ("'x' AS ds, 1 AS hr", {"url": "thrift://127.0.0.1:1"}, "Thrift over TCP, which is for reading"),
     ],

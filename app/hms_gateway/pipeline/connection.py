@@ -51,10 +51,10 @@ class Connection:
             url=found["url"],
             user=found["user"],
             password=found["password"],
-            has_tickets=_choice("auth", found["auth"], {"": False, "password": False, "kerberos": True}),
+            has_tickets=choice("auth", found["auth"], {"": False, "password": False, "kerberos": True}),
             ca_text=_text("cafile", found["cafile"]),
-            is_verified=_choice("verify", found["verify"], {"": True, "true": True, "false": False}),
-            is_framed=_choice("framed", found["framed"], {"": False, "true": True, "false": False}),
+            is_verified=choice("verify", found["verify"], {"": True, "true": True, "false": False}),
+            is_framed=choice("framed", found["framed"], {"": False, "true": True, "false": False}),
             timeout_seconds=whole_number("timeout", found["timeout"], 600),
         )
 
@@ -95,7 +95,8 @@ def whole_number(name: str, text: str | None, default: int) -> int:
     return int(text)
 
 
-def _choice(name: str, text: str, values: Mapping[str, bool]) -> bool:
+def choice(name: str, text: str, values: Mapping[str, bool]) -> bool:
+    """What the value of an option that is one of a few means. Raises OptionError."""
     if text.lower() not in values:
         raise OptionError(f"option {name} is {text!r}; it is one of {', '.join(filter(None, values))}")
     return values[text.lower()]

@@ -28,30 +28,17 @@ _DECIDED: Final = {
 _COMPARES_IDS: Final = ("=", ">", ">=", "<", "<=")
 
 
-class HmsReader(DataSourceReader):  # type: ignore[misc]
-    """Pickled: with its options on the driver, where it plans, and on executors, where it reads."""
+class WholeReader(DataSourceReader):  # type: ignore[misc]
+    """Reads all that the options name, and leaves filters to Spark.
+
+    Pickled: with its options on the driver, where it plans, and on executors, where it reads.
+    """
 
     def __init__(self, connection: Connection, object_name: str, scope: Scope, schema: StructType) -> None:
         self._connection = connection
         self._object = object_name
         self._scope = scope
         self._schema = schema
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Those left to Spark; the others hold for every row that `read` gives."""
-        for given in filters:
-            condition = condition_of(given)
-            if condition is not None and self._decides(condition):
-                self._scope = replace(self._scope, conditions=(*self._scope.conditions, condition))
-            else:
-                yield given
-
-    def _decides(self, condition: Condition) -> bool:
-        if condition.path[0] not in _DECIDED.get(self._object, ()):
-            return False
-        if condition.path[0] == "key":
-            return len(condition.path) == 2
-        return condition.path != ("id",) or (condition.operator in _COMPARES_IDS and condition.value is not None)
 
     def partitions(self) -> list[InputPartition]:
         """At least one: Spark asks for another when there is none."""
@@ -78,3 +65,23 @@ class HmsReader(DataSourceReader):  # type: ignore[misc]
             yield from batches(
                 rows(client, self._object, partition, names), self._schema, columns_of(self._object, keys)
             )
+
+
+class FilteringReader(WholeReader):
+    """Lets the metastore filter. Spark refuses it where `spark.sql.python.filterPushdown.enabled` is not set."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Those left to Spark; the others hold for every row that `read` gives."""
+        for given in filters:
+            condition = condition_of(given)
+            if condition is not None and self._decides(condition):
+                self._scope = replace(self._scope, conditions=(*self._scope.conditions, condition))
+            else:
+                yield given
+
+    def _decides(self, condition: Condition) -> bool:
+        if condition.path[0] not in _DECIDED.get(self._object, ()):
+            return False
+        if condition.path[0] == "key":
+            return len(condition.path) == 2
+        return condition.path != ("id",) or (condition.operator in _COMPARES_IDS and condition.value is not None)

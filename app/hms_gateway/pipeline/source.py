@@ -7,17 +7,17 @@ from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
 from hms_gateway.pipeline.columns import check_schema, key_struct, schema_of
-from hms_gateway.pipeline.connection import CONNECTION_OPTIONS, Connection, whole_number
+from hms_gateway.pipeline.connection import CONNECTION_OPTIONS, Connection, choice, whole_number
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.objects import columns_of
 from hms_gateway.pipeline.planning import Scope
-from hms_gateway.pipeline.reading import HmsReader
+from hms_gateway.pipeline.reading import FilteringReader, WholeReader
 from hms_gateway.pipeline.registering import PARTITIONS_A_CALL, PartitionWriter, Target
 from hms_gateway.pipeline.streaming import EventStreamReader
 
 _OPTIONS: Final = (
     *CONNECTION_OPTIONS,
-    *("object", "table", "database", "columns", "tablesPerTask", "partitionsPerTask", "eventsPerTask"),
+    *("object", "table", "database", "columns", "pushdown", "tablesPerTask", "partitionsPerTask", "eventsPerTask"),
     *("startingEvent", "eventsPerBatch", "ifExists", "batchSize", "run"),
 )
 _KNOWN: Final = frozenset(map(str.lower, _OPTIONS))
@@ -38,10 +38,11 @@ class HmsDataSource(DataSource):  # type: ignore[misc]
         columns = columns_of(self._object, self._keys())
         return schema_of(columns, self._option("columns"), self._object)
 
-    def reader(self, schema: StructType) -> HmsReader:
+    def reader(self, schema: StructType) -> WholeReader:
         keys = schema["key"].dataType if self._reads_one_table and "key" in schema.fieldNames() else None
         check_schema(schema, columns_of(self._object, keys), self._object)
-        return HmsReader(self._connection(), self._object, self._scope(), schema)
+        reader = FilteringReader if self._flag("pushdown", "true") else WholeReader
+        return reader(self._connection(), self._object, self._scope(), schema)
 
     def streamReader(self, schema: StructType) -> EventStreamReader:
         if self._object != "events":
@@ -60,7 +61,7 @@ class HmsDataSource(DataSource):  # type: ignore[misc]
         target = Target(
             database,
             table,
-            skips_existing=self._skips_existing(),
+            skips_existing=self._flag("ifExists", "skip", "skip", "fail"),
             rows_a_call=self._number("batchSize") or PARTITIONS_A_CALL,
             run=self._option("run"),
         )
@@ -84,11 +85,8 @@ class HmsDataSource(DataSource):  # type: ignore[misc]
     def _number(self, name: str) -> int | None:
         return whole_number(name, self._option(name), 0) or None
 
-    def _skips_existing(self) -> bool:
-        choice = self._option("ifExists") or "skip"
-        if choice not in ("skip", "fail"):
-            raise OptionError(f"option ifExists is {choice!r}; it is skip or fail")
-        return choice == "skip"
+    def _flag(self, name: str, default: str, true: str = "true", false: str = "false") -> bool:
+        return choice(name, self._option(name) or default, {true: True, false: False})
 
     def _connection(self) -> Connection:
         given = {name: value for name in CONNECTION_OPTIONS if (value := self._option(name))}
