@@ -259,9 +259,9 @@ def _deadlock(locks: Locks) -> Iterator[Step]:
     """Transactions 8 and 9 want what the other one has. From here on they hold other locks."""
     yield call("open_txns", OpenTxnRequest(2, "ann", "somewhere"))
     for number, tables in ((8, "ab"), (9, "ba")):
-        yield from locks.ask(component(EXCLUSIVE, "cycle", tables[0], operationType=UPDATE), txn_id=txn(number))
+        yield from locks.ask(component(EXCLUSIVE, "circle", tables[0], operationType=UPDATE), txn_id=txn(number))
     for number, tables in ((8, "ab"), (9, "ba")):
-        yield from locks.ask(component(EXCLUSIVE, "cycle", tables[1], operationType=UPDATE), txn_id=txn(number))
+        yield from locks.ask(component(EXCLUSIVE, "circle", tables[1], operationType=UPDATE), txn_id=txn(number))
 
 
 def _newer() -> Iterator[Step]:
