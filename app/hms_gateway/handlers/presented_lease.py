@@ -13,6 +13,7 @@ PROPERTY: Final = "hms.lease.id"
 LEASE_SERVICE: Final = "HiveLease"
 
 _CONTEXT: Final = "EnvironmentContext"
+_NOT_FENCED: Final = nullcontext()
 
 
 def under_presented_lease(method: Method, call: Call, arguments: Struct) -> AbstractContextManager[None]:
@@ -21,11 +22,10 @@ def under_presented_lease(method: Method, call: Call, arguments: Struct) -> Abst
     Calls about leases themselves are not fenced. Raises InvalidOperationException for what is not a lease id, and for
     two that differ.
     """
-    if method.service == LEASE_SERVICE:
-        return nullcontext()
-    texts = {text for text in (call.lease, _in_context(method, arguments)) if text is not None}
-    if not texts:
-        return nullcontext()
+    in_context = _in_context(method, arguments)
+    if (call.lease is None and in_context is None) or method.service == LEASE_SERVICE:
+        return _NOT_FENCED
+    texts = {text for text in (call.lease, in_context) if text is not None}
     if len(texts) > 1:
         raise InvalidOperationException(f"Refused: the call presents two leases, {' and '.join(sorted(texts))}")
     text = texts.pop().strip()

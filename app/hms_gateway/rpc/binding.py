@@ -18,13 +18,11 @@ class Bound(msgspec.Struct, frozen=True):
 
     method: Method
     handler: Callable[..., Any]
-    names: tuple[str, ...]
-    defaults: tuple[object, ...]
+    parameters: tuple[tuple[str, object], ...]
 
     def values(self, arguments: Struct) -> list[object]:
         """The handler's arguments after the call; one that was not sent has the IDL's default, or is None."""
-        sent = (getattr(arguments, name) for name in self.names)
-        return [default if value is None else value for value, default in zip(sent, self.defaults, strict=True)]
+        return [default if (value := getattr(arguments, name)) is None else value for name, default in self.parameters]
 
 
 def bind(handlers: Sequence[object], methods: Mapping[str, Method] = METHODS) -> dict[str, Bound]:
@@ -65,5 +63,4 @@ def _parameter_complaints(method: Method, handler: Callable[..., Any]) -> Iterab
 
 
 def _bound(method: Method, handler: Callable[..., Any]) -> Bound:
-    fields = method.definition.arguments
-    return Bound(method, handler, tuple(field.name for field in fields), tuple(field.default for field in fields))
+    return Bound(method, handler, tuple((field.name, field.default) for field in method.definition.arguments))

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from hms_gateway.rpc.errors import Unavailable
 from hms_gateway.runtime.limits import Limits
@@ -12,6 +12,7 @@ from hms_gateway.wire import Codec, LimitExceeded
 
 # Shorter messages are not looked at: they become a few MiB at most.
 UNCOUNTED_BYTES = 64 * 1024
+_UNCOUNTED = nullcontext()
 
 
 class DecodedMemory:
@@ -28,16 +29,18 @@ class DecodedMemory:
         self._shares = Shares(total, per_user, per_address)
         self._lock = threading.Lock()
 
-    @contextmanager
-    def held(self, codec: Codec, method: Method, payload: bytes, holder: Holder) -> Iterator[None]:
+    def held(self, codec: Codec, method: Method, payload: bytes, holder: Holder) -> AbstractContextManager[None]:
         """Inside, the memory of the decoded arguments is counted for the holder.
 
         Raises LimitExceeded for a message that one user may never send, Unavailable while others are in the way, and
         ProtocolError.
         """
         if len(payload) < UNCOUNTED_BYTES:
-            yield
-            return
+            return _UNCOUNTED
+        return self._counted(codec, method, payload, holder)
+
+    @contextmanager
+    def _counted(self, codec: Codec, method: Method, payload: bytes, holder: Holder) -> Iterator[None]:
         # Texts take about what they take in the message.
         size = len(payload) + codec.decoded_bytes(method.arguments, payload, self._message.value)
         if size > self._message.value:

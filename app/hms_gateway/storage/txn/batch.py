@@ -105,10 +105,9 @@ class TxnBatch:
         self._concluded: dict[tuple[str, str], None] = {}
         self._txns: dict[int, Txn | None] = {}
         self._components: dict[int, list[Write]] = {}
-        # Locks with what the batch has changed, and where to find them; complete for the requests, transactions and
-        # places that are known, there down to a strength.
-        self._locks: dict[_Key, Lock] = {}
-        self._by_request: defaultdict[int, dict[_Key, None]] = defaultdict(dict)
+        # Locks by request and number with what the batch has changed, and where to find them; complete for requests,
+        # transactions and places that are known, there down to a strength.
+        self._requests: defaultdict[int, dict[int, Lock]] = defaultdict(dict)
         self._by_txn: defaultdict[int, dict[_Key, None]] = defaultdict(dict)
         self._by_place: defaultdict[_Place, dict[_Key, None]] = defaultdict(dict)
         self._known_requests: set[int] = set()
@@ -249,21 +248,21 @@ class TxnBatch:
         rows = lock_insertions(request, client, blocker, self.now_ms(), self._dialect)
         self._set(self._changed.new_locks, lock_id, rows)
         self._known_requests.add(lock_id)
+        self._set(self._requests, lock_id, {lock.number: lock for lock in request})
         for lock in request:
-            key = lock.lock_id, lock.number
-            self._set(self._locks, key, lock)
             for index in self._indexes_of(lock):
-                self._set(index, key, None)
+                self._set(index, (lock_id, lock.number), None)
 
     def request(self, lock_id: int) -> list[Lock]:
         self._know_requests([lock_id])
-        return self._found(sorted(self._by_request.get(lock_id, ())))
+        request = self._requests.get(lock_id, {})
+        return self._present([request[number] for number in sorted(request)])
 
     def waiting_requests(self, txn_ids: Sequence[TxnId], lock_ids: Sequence[LockId]) -> list[Lock]:
         self._know_locks_of(txn_ids)
         self._know_requests(lock_ids)
         of_txns = (key for txn_id in txn_ids for key in self._by_txn.get(txn_id, ()))
-        of_requests = (key for lock_id in lock_ids for key in self._by_request.get(lock_id, ()))
+        of_requests = ((lock_id, number) for lock_id in lock_ids for number in self._requests.get(lock_id, ()))
         return [lock for lock in self._found(sorted({*of_txns, *of_requests})) if not lock.is_acquired]
 
     def has_locks(self, txn_id: TxnId) -> bool:
@@ -276,7 +275,7 @@ class TxnBatch:
         wanted = [(lock.target, lock.type) for lock in request]
         places = _places(wanted)
         unknown = self._unknown(places)
-        if not self._crowded.issuperset(unknown):
+        if unknown and not self._crowded.issuperset(unknown):
             self._load(*self._candidate_readings(wanted))
             unknown = self._unknown(places)
             self._crowded.update(unknown)
@@ -289,8 +288,10 @@ class TxnBatch:
     def grant(self, lock_id: LockId) -> None:
         self.now_ms()
         self._set(self._changed.grants, lock_id, None)
-        for lock in self.request(lock_id):
-            self._set(self._locks, (lock.lock_id, lock.number), msgspec.structs.replace(lock, is_acquired=True))
+        self._know_requests([lock_id])
+        request = self._requests[lock_id].items()
+        granted = {number: msgspec.structs.replace(lock, is_acquired=True) for number, lock in request}
+        self._set(self._requests, lock_id, granted)
 
     def set_blocker(self, lock_id: LockId, blocker: Lock) -> None:
         self._set(self._changed.blockers, lock_id, (blocker.lock_id, blocker.number))
@@ -361,16 +362,19 @@ class TxnBatch:
         return self._found(self._by_txn.get(txn_id, ()))
 
     def _found(self, keys: Iterable[_Key]) -> list[Lock]:
+        return self._present([self._requests[lock_id][number] for lock_id, number in keys])
+
+    def _present(self, locks: Iterable[Lock]) -> list[Lock]:
         """Those that are there still, as they are now."""
-        return [self._current(lock) for lock in map(self._locks.__getitem__, keys) if not self._is_gone(lock)]
+        return [self._current(lock) for lock in locks if not self._is_gone(lock)]
 
     def _others_in(self, places: _Strengths, request: Sequence[Lock]) -> list[Lock]:
         """Locks of other owners in these places, as far as they are strong enough there."""
         own_id, own_txn = request[0].lock_id, request[0].txn_id
         found = []
         for place, least in self._each_of(places).items():
-            for key in self._by_place.get(place, ()):
-                lock = self._locks[key]
+            for lock_id, number in self._by_place.get(place, ()):
+                lock = self._requests[lock_id][number]
                 is_own = lock.lock_id == own_id or (own_txn != NO_TXN and lock.txn_id == own_txn)
                 if not is_own and STRENGTH[lock.type] >= least and not self._is_gone(lock):
                     found.append(self._current(lock))
@@ -378,9 +382,9 @@ class TxnBatch:
 
     def _each_of(self, places: _Strengths) -> _Strengths:
         """With all tables of a database for the database."""
-        if all(table_name is not None for _, table_name in places):
-            return places
         whole = {db_name: least for (db_name, table_name), least in places.items() if table_name is None}
+        if not whole:
+            return places
         inside = {place: whole[place[0]] for place in self._by_place if place[0] in whole}
         return {place: min(least, places.get(place, least)) for place, least in {**places, **inside}.items()}
 
@@ -402,11 +406,9 @@ class TxnBatch:
             if known.get(place, _NO_LOCK) > least and known.get((place[0], None), _NO_LOCK) > least
         }
 
-    def _indexes_of(self, lock: Lock) -> Iterator[dict[_Key, None]]:
-        yield self._by_request[lock.lock_id]
-        yield self._by_place[lock.target.db_name, lock.target.table_name or ""]
-        if lock.txn_id != NO_TXN:
-            yield self._by_txn[lock.txn_id]
+    def _indexes_of(self, lock: Lock) -> list[dict[_Key, None]]:
+        of_place = self._by_place[lock.target.db_name, lock.target.table_name or ""]
+        return [of_place] if lock.txn_id == NO_TXN else [of_place, self._by_txn[lock.txn_id]]
 
     # Reading.
 
@@ -515,11 +517,11 @@ class TxnBatch:
     def _learn_locks(self, known: set[int], ids: Iterable[int], rows: Rows) -> None:
         known.update(ids)
         for lock in locks_of(rows):
-            key = lock.lock_id, lock.number
-            if key not in self._locks:
-                self._locks[key] = lock
+            request = self._requests[lock.lock_id]
+            if lock.number not in request:
+                request[lock.number] = lock
                 for index in self._indexes_of(lock):
-                    index[key] = None
+                    index[lock.lock_id, lock.number] = None
 
     def _learn_candidates(self, places: Iterable[_Place], least: int, limit: int, rows: Rows) -> None:
         self._learn_locks(set(), (), rows)

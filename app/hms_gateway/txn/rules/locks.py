@@ -119,7 +119,7 @@ def block_of(request: Sequence[Lock], others: Sequence[Lock]) -> Block | None:
     `others` may contain locks that do not matter, the request's own included; it must not omit one that does. Where
     the answer is a waiting lock, those are also what the request's transaction holds, and all of each waiting request.
     """
-    return min(_blocks(request, others), key=_precedence, default=None)
+    return min(_blocks(request, others), key=_precedence, default=None) if others else None
 
 
 def blockers(request: Sequence[Lock], others: Sequence[Lock]) -> list[Lock]:
