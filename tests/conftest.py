@@ -104,13 +104,16 @@ def mariadb_server() -> Iterator[PrivateMariadb]:
 
 @pytest.fixture
 def own_mariadb(request: pytest.FixtureRequest) -> Iterator[PrivateMariadb]:
-    """One for a single test, which may stop it; with the options that the test's parameter lists."""
-    yield from _running_mariadb(*getattr(request, "param", ()))
+    """One for a single test, which may stop it; with the options that the test's parameter lists.
+
+    On disk: in memory the server maps its log, and a crash takes nothing back.
+    """
+    yield from _running_mariadb(*getattr(request, "param", ()), parent=Path("/var/tmp"))
 
 
-def _running_mariadb(*options: str) -> Iterator[PrivateMariadb]:
+def _running_mariadb(*options: str, parent: Path | None = None) -> Iterator[PrivateMariadb]:
     try:
-        server = PrivateMariadb(*options)
+        server = PrivateMariadb(*options, parent=parent)
     except MariadbUnavailable as reason:
         pytest.skip(f"no MariaDB: {reason}")
     try:

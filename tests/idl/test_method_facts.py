@@ -10,7 +10,8 @@ from hms_gateway.idl.method_facts import changes_something, method_facts
 from hms_gateway.structs import METHODS
 
 PACKAGE = Path(hms_gateway.__file__).parent
-# Modules that call methods or answer them, and so name them; so do `handlers` and `pipeline`. Words that also name something else do not count.
+# Modules that call methods or answer them, and so name them; so do `handlers` and `pipeline`. Words that also name
+# something else do not count.
 CALLERS = {
     "bridge/relays/greeting.py",
     "bridge/relays/local_answers.py",

@@ -1,6 +1,7 @@
 """What is different on MariaDB: its texts, its limits, its URLs, and that it cannot take a half-made schema back."""
 
 import os
+import tempfile
 import threading
 from collections.abc import Iterator
 from itertools import pairwise
@@ -393,7 +394,9 @@ def authority() -> trustme.CA:
 def tls_server(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[PrivateMariadb, int]]:
     folder = tmp_path_factory.mktemp("tls")
     os.chmod(folder, 0o755)  # the server runs under another account
-    for parent in folder.parents[:2]:
+    for parent in folder.parents:
+        if parent == Path(tempfile.gettempdir()):
+            break
         os.chmod(parent, 0o755)
     authority.cert_pem.write_to_path(str(folder / "ca.pem"))
     certificate = authority.issue_cert("localhost", "127.0.0.1")

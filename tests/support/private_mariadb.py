@@ -36,14 +36,17 @@ class MariadbUnavailable(Exception):
 class PrivateMariadb:
     """One server. `stop()` and `start()` let a test take the database away for a while."""
 
-    def __init__(self, *options: str, port: int | None = None) -> None:
-        """Listens on the socket, and on loopback when it is given a port. `options` come after SERVER_OPTIONS."""
+    def __init__(self, *options: str, port: int | None = None, parent: Path | None = None) -> None:
+        """Listens on the socket, and on loopback when it is given a port. `options` come after SERVER_OPTIONS.
+
+        Its folder is made in `parent`, else in the folder of temporary files.
+        """
         self._options = options
         self._port = port
         self._account = _account_when_root()
         self._server, install = (_program(name) for name in ("mariadbd", "mariadb-install-db"))
         self._process: subprocess.Popen[bytes] | None = None
-        self.folder = Path(tempfile.mkdtemp(prefix="hms-my-", dir=SHORT_FOLDER))
+        self.folder = Path(tempfile.mkdtemp(prefix="hms-my-", dir=parent or SHORT_FOLDER))
         self._data = self.folder / "data"
         self._log = self.folder / "server.log"
         self.socket = self.folder / "socket"
