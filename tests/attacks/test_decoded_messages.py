@@ -49,7 +49,7 @@ def test_a_message_that_becomes_too_much_is_not_decoded(
 
 @pytest.mark.parametrize("encoding", ["tjson", "binary", "compact"])
 def test_one_message_has_a_bound_of_its_own(tmp_path: Path, encoding: str) -> None:
-    """While it is decoded nobody else is answered."""
+    """While it is decoded no other call is answered."""
     metastore = build_metastore(Settings(data_dir=tmp_path, limits=Limits(decoded_bytes_per_message_max=1_000_000)))
     codec: Codec = getattr(metastore.codecs, encoding)
     short, long = (codec.read_message(added(codec, partitions)) for partitions in (1_000, 80_000))

@@ -67,7 +67,7 @@ def key_struct(keys: Sequence[FieldSchema]) -> StructType:
 
 
 def key_value(type: DataType, text: str) -> Any:
-    """A partition value as its key's type; None for the default partition and for what is no value of the type."""
+    """A partition value as its key's type; None for the default partition and for what is not a value of the type."""
     if text in ("", DEFAULT_PARTITION_NAME):
         return None
     if isinstance(type, StringType):
