@@ -6,14 +6,14 @@ from typing import Any, ClassVar, Final
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
-from hms_gateway.pipeline.columns import check_schema, key_struct, schema_of
 from hms_gateway.pipeline.connection import CONNECTION_OPTIONS, Connection, choice, whole_number
 from hms_gateway.pipeline.errors import OptionError
-from hms_gateway.pipeline.objects import columns_of
-from hms_gateway.pipeline.planning import Scope
-from hms_gateway.pipeline.reading import FilteringReader, WholeReader
-from hms_gateway.pipeline.registering import PARTITIONS_A_CALL, PartitionWriter, Target
-from hms_gateway.pipeline.streaming import EventStreamReader
+from hms_gateway.pipeline.source.columns import check_schema, key_struct, schema_of
+from hms_gateway.pipeline.source.objects import columns_of
+from hms_gateway.pipeline.source.planning import Scope
+from hms_gateway.pipeline.source.reading import FilteringReader, WholeReader
+from hms_gateway.pipeline.source.registering import PARTITIONS_A_CALL, PartitionWriter, Target
+from hms_gateway.pipeline.source.streaming import EventStreamReader
 
 _OPTIONS: Final = (
     *CONNECTION_OPTIONS,

@@ -7,12 +7,12 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from hms_gateway.pipeline.columns import batches
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.errors import OptionError
-from hms_gateway.pipeline.fetching import events
-from hms_gateway.pipeline.objects import COLUMNS
-from hms_gateway.pipeline.planning import EVENTS_PER_TASK, Events, earliest, event_ranges, latest
+from hms_gateway.pipeline.source.columns import batches
+from hms_gateway.pipeline.source.fetching import events
+from hms_gateway.pipeline.source.objects import COLUMNS
+from hms_gateway.pipeline.source.planning import EVENTS_PER_TASK, Events, earliest, event_ranges, latest
 
 Offset = dict[str, int]
 

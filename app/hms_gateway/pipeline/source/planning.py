@@ -8,9 +8,9 @@ from typing import Any, Final
 from pyspark.sql.datasource import InputPartition
 
 from hms_gateway.metastore.vocabulary.partition_names import make_name, name_to_values
-from hms_gateway.pipeline.columns import key_type, key_value
-from hms_gateway.pipeline.conditions import Condition, exact_values, filter_text, keeps
 from hms_gateway.pipeline.connection import Client
+from hms_gateway.pipeline.source.columns import key_type, key_value
+from hms_gateway.pipeline.source.conditions import Condition, exact_values, filter_text, keeps
 from hms_gateway.structs import (
     FieldSchema,
     MetaException,

@@ -6,12 +6,12 @@ from typing import Any, Final
 from pyspark.sql.datasource import InputPartition
 
 from hms_gateway.metastore.vocabulary.partition_names import make_name
-from hms_gateway.pipeline.columns import BATCH_ROWS
-from hms_gateway.pipeline.conditions import Condition
 from hms_gateway.pipeline.connection import Client
 from hms_gateway.pipeline.errors import EventsExpired
-from hms_gateway.pipeline.objects import NAME_COLUMNS, ColumnRow, PartitionRow, StatisticsRow
-from hms_gateway.pipeline.planning import Events, PartitionNames, Tables, cut, partition_names
+from hms_gateway.pipeline.source.columns import BATCH_ROWS
+from hms_gateway.pipeline.source.conditions import Condition
+from hms_gateway.pipeline.source.objects import NAME_COLUMNS, ColumnRow, PartitionRow, StatisticsRow
+from hms_gateway.pipeline.source.planning import Events, PartitionNames, Tables, cut, partition_names
 from hms_gateway.structs import (
     FieldSchema,
     HiveObjectRef,

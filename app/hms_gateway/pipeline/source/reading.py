@@ -8,13 +8,13 @@ import pyarrow
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
-from hms_gateway.pipeline import planning
-from hms_gateway.pipeline.columns import batches
-from hms_gateway.pipeline.conditions import Condition, condition_of
 from hms_gateway.pipeline.connection import Client, Connection
-from hms_gateway.pipeline.fetching import rows
-from hms_gateway.pipeline.objects import columns_of
-from hms_gateway.pipeline.planning import Everything, Scope, Tables
+from hms_gateway.pipeline.source import planning
+from hms_gateway.pipeline.source.columns import batches
+from hms_gateway.pipeline.source.conditions import Condition, condition_of
+from hms_gateway.pipeline.source.fetching import rows
+from hms_gateway.pipeline.source.objects import columns_of
+from hms_gateway.pipeline.source.planning import Everything, Scope, Tables
 
 # Of whose columns the conditions are kept while it is decided what to read; others are left to Spark.
 _DECIDED: Final = {

@@ -8,7 +8,8 @@ from typing import Any, Final, NamedTuple
 from pyspark.sql.types import ArrayType, StructType
 
 from hms_gateway.metastore.vocabulary.partition_names import name_to_values
-from hms_gateway.pipeline.columns import (
+from hms_gateway.pipeline.errors import OptionError
+from hms_gateway.pipeline.source.columns import (
     FIELDS,
     FLAG,
     INT,
@@ -24,7 +25,6 @@ from hms_gateway.pipeline.columns import (
     microseconds,
     pairs,
 )
-from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.structs import ENUMS, ColumnStatisticsObj, FieldSchema, Partition, StorageDescriptor, Table
 
 _EPOCH: Final = date(1970, 1, 1)

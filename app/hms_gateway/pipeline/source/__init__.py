@@ -1,0 +1,1 @@
+"""The data source `hms` of Spark: reading, following and registering what a metastore holds."""
