@@ -47,6 +47,7 @@ def histogram_svg(plot: Histogram) -> str:
     height = _TOP + _PLOT_HEIGHT + _BOTTOM
     peak = max(plot.counts, default=0) or 1
     step = (_WIDTH - _LEFT - 16) / max(len(plot.counts), 1)
+    width = step - _GAP
     parts = _grid(peak)
     for number, count in enumerate(plot.counts):
         length = _length(count, peak, _PLOT_HEIGHT)
@@ -54,8 +55,8 @@ def histogram_svg(plot: Histogram) -> str:
         low, high = (amount_text(edge, plot.unit) for edge in plot.edges[number : number + 2])
         parts.append(
             f'<g class="plain"><title>{_text(low)} to {_text(high)}: {_text(count_text(count))}</title>'
-            f'<rect class="reach" x="{left:.1f}" y="{_TOP}" width="{step - _GAP:.1f}" height="{_PLOT_HEIGHT}"/>'
-            f'<rect class="bar" x="{left:.1f}" y="{top:.1f}" width="{step - _GAP:.1f}" height="{length:.1f}" rx="2"/></g>'
+            f'<rect class="reach" x="{left:.1f}" y="{_TOP}" width="{width:.1f}" height="{_PLOT_HEIGHT}"/>'
+            f'<rect class="bar" x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{length:.1f}" rx="2"/></g>'
         )
     parts += _edge_labels(plot, step)
     parts += [_mark(plot.edges, value, name, step) for value, name in plot.marks]
