@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from hms_gateway.metastore.changes.conditions import check_unchanged_since
 from hms_gateway.metastore.changes.partition_events import PartitionEvents
 from hms_gateway.metastore.checks.errors import file_errors_as_meta, required
 from hms_gateway.metastore.checks.partition_values import PartitionValues
@@ -152,7 +153,13 @@ class PartitionChanges:
             self._check_places(table, changes)
             changes = self._counted(table, changes, environment)
             events = self._events_of(table, changes)
-            write(self._store, lambda transaction: _apply(transaction, table, changes, events))
+            names = [change.before.name for change in changes]
+
+            def work(transaction: Transaction) -> None:
+                check_unchanged_since(transaction, environment, table.table, names)
+                _apply(transaction, table, changes, events)
+
+            write(self._store, work)
 
     def _load(
         self, snapshot: Snapshot, table_name: TableName, partitions: Sequence[Partition], texts: _Texts

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from hms_gateway.metastore.changes.conditions import check_unchanged_since
 from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
 from hms_gateway.metastore.checks.table_shape import (
@@ -270,6 +271,7 @@ class AlterTableService:
 
     def _apply(self, request: AlterRequest, done: DoneFileWork, tx: Transaction) -> None:
         plan = self._plan(tx, request)
+        check_unchanged_since(tx, request.environment, plan.before.table)
         if plan.files != done.planned:
             raise _Outdated
         if done.pending is not None:
