@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-NAMES = ("tjson", "edge", "http", "storage", "locks", "server", "neighbours")
+NAMES = ("tjson", "edge", "http", "storage", "locks", "writes", "server", "neighbours")
 
 
 def main() -> None:

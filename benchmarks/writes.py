@@ -1,0 +1,234 @@
+"""Changes of the catalog by many clients: `python -m benchmarks.writes [--clients 1 16 64] [--seconds 2] [--only …]`.
+
+On SQLite and on a private PostgreSQL, by the services themselves, without HTTP in between. Beside the rate it shows
+what does not depend on who else uses the machine: CPU of the process and of PostgreSQL for each change, statements
+(SQLite), and how often PostgreSQL waited for the next message (about one for each round trip).
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any, Final
+
+from sqlalchemy import event
+
+from benchmarks.report import print_table
+from benchmarks.storage import descriptor
+from hms_gateway.files import Directories
+from hms_gateway.gateway.server import SWITCH_SECONDS
+from hms_gateway.idl import StructType
+from hms_gateway.metastore.partitions.service import PartitionService
+from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.tables.alter import AlterTableService
+from hms_gateway.metastore.tables.databases import DatabaseService
+from hms_gateway.metastore.tables.service import TableService
+from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
+from hms_gateway.runtime.clock import SystemClock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.storage import SqlStore, migrate, open_store
+from hms_gateway.structs import FieldSchema, Partition, Struct, Table
+from hms_gateway.wire.tjson import encode_value
+from tests.support.private_postgres import PostgresUnavailable, PrivatePostgres
+
+ALTERED_AT_ONCE: Final = 100
+TICKS: Final = os.sysconf("SC_CLK_TCK")
+
+
+def to_tjson(struct: Struct) -> bytes:
+    return encode_value(StructType(type(struct).__name__), struct)
+
+
+class Changes:
+    """What clients do. Each is called with the number of the client and of its call."""
+
+    def __init__(self, store: SqlStore, folder: str) -> None:
+        self.root = f"file:{folder}/warehouse"
+        parts: Any = (
+            store,
+            Directories({}, [self.root]),
+            SystemClock(),
+            MetastoreSettings(warehouse_location=self.root),
+            to_tjson,
+        )
+        DatabaseService(*parts).create_default()
+        self.tables = TableService(*parts)
+        self.alterations = AlterTableService(*parts)
+        self.partitions = PartitionService(*parts)
+
+    def table(self, name: str, keys: tuple[str, ...] = ()) -> Table:
+        return Table(
+            tableName=name, dbName="default", owner="bench", tableType="MANAGED_TABLE", parameters={"a": "b"},
+            sd=descriptor(f"{self.root}/{name}"), partitionKeys=[FieldSchema(key, "string") for key in keys],
+        )  # fmt: skip
+
+    def prepare(self, clients: int) -> None:
+        for client in range(clients):
+            self.tables.create(self.table(f"own_{clients}_{client}", ("ds",)))
+            name = TableName("default", f"own_{clients}_{client}")
+            self.partitions.additions.add_to(
+                name, [self.partition(name.tbl_name or "", f"p{number}") for number in range(ALTERED_AT_ONCE)]
+            )
+        self.tables.create(self.table(f"shared_{clients}", ("ds",)))
+
+    def partition(self, table: str, value: str) -> Partition:
+        where = descriptor(f"{self.root}/{table}/ds={value}")
+        return Partition([value], "default", table, 0, 0, where, {"numFiles": "0", "totalSize": "0"})
+
+    def create_and_drop(self, clients: int, client: int, number: int) -> None:
+        name = f"t_{client}_{number}"
+        self.tables.create(self.table(name))
+        self.tables.drop(TableName("default", name), delete_data=True)
+
+    def add_to_one(self, clients: int, client: int, number: int) -> None:
+        self.partitions.additions.add(self.partition(f"shared_{clients}", f"{client}-{number}"))
+
+    def add_to_own(self, clients: int, client: int, number: int) -> None:
+        self.partitions.additions.add(self.partition(f"own_{clients}_{client}", f"{client}-{number}"))
+
+    def get_and_alter(self, clients: int, client: int, number: int) -> None:
+        name = TableName("default", f"own_{clients}_{client}")
+        found = self.tables.get(name)
+        found.parameters = {**(found.parameters or {}), "numRows": str(number)}
+        self.alterations.alter(name, found)
+
+    def alter_many(self, clients: int, client: int, number: int) -> None:
+        name = f"own_{clients}_{client}"
+        changed = [self.partition(name, f"p{partition}") for partition in range(ALTERED_AT_ONCE)]
+        for partition in changed:
+            partition.parameters = {"numRows": str(number), **(partition.parameters or {})}
+        self.partitions.changes.alter_all(TableName("default", name), changed)
+
+    def all(self) -> Mapping[str, Callable[[int, int, int], None]]:
+        return {
+            "create + drop": self.create_and_drop,
+            "add_partition, one table": self.add_to_one,
+            "add_partition, own tables": self.add_to_own,
+            "get + alter": self.get_and_alter,
+            f"alter_partitions of {ALTERED_AT_ONCE}": self.alter_many,
+        }
+
+
+class Counters:
+    """CPU, statements and waits so far: of this process, and of the server processes below `server_folder`."""
+
+    def __init__(self, store: SqlStore, server_folder: Path | None) -> None:
+        self._server_folder = server_folder
+        self._statements = 0
+        for engine in (store._reading, store._writing):
+            if server_folder is None:
+                event.listen(engine, "checkout", self._traced)
+                engine.dispose()
+
+    def _traced(self, connection: Any, record: Any, proxy: Any) -> None:
+        connection.set_trace_callback(self._count)
+
+    def _count(self, statement: str) -> None:
+        self._statements += 1
+
+    def read(self) -> dict[str, float]:
+        server, waits = 0.0, 0
+        if self._server_folder is not None:
+            postmaster = int((self._server_folder / "postmaster.pid").read_text().split()[0])
+            for status in Path("/proc").glob("[0-9]*/stat"):
+                try:
+                    fields = status.read_text().rpartition(")")[2].split()
+                    if int(fields[1]) == postmaster:
+                        server += (int(fields[11]) + int(fields[12])) / TICKS
+                        waits += _voluntary_switches(status.with_name("status"))
+                except OSError:
+                    continue
+        return {"own": process_time(), "server": server, "statements": self._statements + waits}
+
+
+def _voluntary_switches(status: Path) -> int:
+    for line in status.read_text().splitlines():
+        if line.startswith("voluntary_ctxt_switches"):
+            return int(line.split()[1])
+    return 0
+
+
+def measure(change: Callable[[int, int, int], None], clients: int, seconds: float, counters: Counters) -> list[str]:
+    """Changes a second, and for each: CPU of the process and of PostgreSQL, statements or waits."""
+    counts = [0] * clients
+    failures: list[BaseException] = []
+    end = perf_counter() + seconds
+
+    def run(client: int) -> None:
+        try:
+            while perf_counter() < end:
+                change(clients, client, counts[client])
+                counts[client] += 1
+        except BaseException as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=run, args=(client,)) for client in range(clients)]
+    before, start = counters.read(), perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    took, after = perf_counter() - start, counters.read()
+    if failures:
+        raise failures[0]
+    done = sum(counts)
+    spent = {name: (after[name] - before[name]) / done for name in before}
+    return [
+        f"{done / took:,.0f}",
+        f"{spent['own'] * 1e6:,.0f}",
+        f"{spent['server'] * 1e6:,.0f}",
+        f"{spent['statements']:.1f}",
+    ]
+
+
+@contextmanager
+def databases(wanted: list[str]) -> Iterator[dict[str, tuple[str, Path | None]]]:
+    with tempfile.TemporaryDirectory() as folder:
+        found: dict[str, tuple[str, Path | None]] = {"SQLite": (f"sqlite:///{folder}/catalog.sqlite", None)}
+        postgres = None
+        try:
+            if "postgres" in wanted:
+                postgres = PrivatePostgres()
+                postgres.start()
+                found["PostgreSQL"] = (postgres.url(), postgres._data)
+        except PostgresUnavailable as reason:
+            print(reason, file=sys.stderr)
+        try:
+            yield {name: each for name, each in found.items() if name.lower().startswith(tuple(wanted))}
+        finally:
+            if postgres is not None:
+                postgres.delete()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--clients", type=int, nargs="+", default=[1, 16, 64])
+    parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--only", default="", help="changes whose name contains this")
+    parser.add_argument("--databases", nargs="+", default=["sqlite", "postgres"])
+    options = parser.parse_args()
+    sys.setswitchinterval(SWITCH_SECONDS)
+    columns = ("change", "clients", "a second", "CPU µs", "server µs", "statements, waits")
+    with databases(options.databases) as found:
+        for kind, (url, server_folder) in found.items():
+            migrate(url)
+            rows = []
+            with tempfile.TemporaryDirectory() as folder:
+                store = open_store(url, SystemClock(), Limits())
+                changes, counters = Changes(store, folder), Counters(store, server_folder)
+                for clients in options.clients:
+                    changes.prepare(clients)
+                    for name, change in changes.all().items():
+                        if options.only in name:
+                            rows.append((name, clients, *measure(change, clients, options.seconds, counters)))
+                store.close()
+            print_table(f"Changes, {kind}", columns, rows)
+
+
+if __name__ == "__main__":
+    main()
