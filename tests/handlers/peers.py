@@ -15,7 +15,15 @@ from hms_gateway.wire import Codec, MessageType
 class Peer:
     """A client with a codec and a dialect; an exception it is answered with is raised."""
 
-    def __init__(self, metastore: Metastore, codec: Codec, dialect: Dialect) -> None:
+    def __init__(
+        self,
+        metastore: Metastore,
+        codec: Codec,
+        dialect: Dialect,
+        principal: str = "ann",
+        recorded_at: str | None = None,
+    ) -> None:
+        self._principal, self._recorded_at = principal, recorded_at
         self._metastore = metastore
         self._codec = codec
         self._dialect = dialect
@@ -26,7 +34,7 @@ class Peer:
         before, after = codec.envelope(name, MessageType.CALL, 1)
         payload = codec.encode(method.arguments(*values))
         assert isinstance(payload, bytes)
-        call = Call("ann", dialect=self._dialect)
+        call = Call(self._principal, dialect=self._dialect, recorded_at=self._recorded_at)
         return self._metastore.processor.process(codec, codec.read_message(before + payload + after), call)
 
     def ask(self, name: str, *values: Any) -> Any:

@@ -31,6 +31,17 @@ USERS = {
         "txn.services.leases",
     },
     "presented_lease": {"handlers.presented_lease", "metastore.changes.fencing"},
+    "recorded_calls": {
+        "handlers.recorded_calls",
+        "files.directories",
+        "metastore.access.grants",
+        "metastore.access.roles",
+        "metastore.partitions.additions",
+        "metastore.registry.functions",
+        "metastore.tables.alter",
+        "metastore.tables.databases",
+        "metastore.tables.service",
+    },
     "bound": set(),
 }
 

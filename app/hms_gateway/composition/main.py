@@ -34,6 +34,7 @@ from hms_gateway.handlers.partition_marks import PartitionMarks
 from hms_gateway.handlers.partitions import Partitions
 from hms_gateway.handlers.presented_lease import under_presented_lease
 from hms_gateway.handlers.properties import Properties
+from hms_gateway.handlers.recorded_calls import as_recorded
 from hms_gateway.handlers.resource_plans import ResourcePlans
 from hms_gateway.handlers.roles import Privileges, Roles
 from hms_gateway.handlers.runtime_records import RuntimeRecords
@@ -161,7 +162,7 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         tokens = TokenService(store, Seal(settings.secrets_key_path))
         handlers.append(Tokens(tokens, frozenset(settings.administrators)))
         bytes_max = settings.limits.cached_reply_bytes_max
-        processor = Processor(handlers, translated, bytes_max, _around(settings.limits), limits=settings.limits)
+        processor = Processor(handlers, translated, bytes_max, _around(settings), limits=settings.limits)
     except BaseException:
         store.close()
         raise
@@ -224,13 +225,15 @@ def _thrift_port(settings: Settings, port: int, codecs: Codecs, edge: EdgeCompon
     return ThriftPort(settings, port, codecs, edge)
 
 
-def _around(limits: Limits) -> Around:
+def _around(settings: Settings) -> Around:
     """What every call is answered in, checks first."""
-    texts = BoundedTexts(limits)
+    texts = BoundedTexts(settings.limits)
+    administrators = frozenset(settings.administrators)
 
     def around(method: Method, call: Call, arguments: Struct) -> AbstractContextManager[None]:
         texts.check(method, arguments)
-        return under_presented_lease(method, call, arguments)
+        fence = under_presented_lease(method, call, arguments)
+        return fence if call.recorded_at is None else as_recorded(call, administrators, fence)
 
     return around
 

@@ -16,6 +16,7 @@ from hms_gateway.files.places import Place, parse_place
 from hms_gateway.files.policy import FilePolicy, policy_of
 from hms_gateway.metastore.ports.places import Tree
 from hms_gateway.metastore.ports.store import DirectoryNotMade, FileSystemError, Reach
+from hms_gateway.runtime.recorded_calls import is_recorded
 
 _log = logging.getLogger(__name__)
 
@@ -89,6 +90,7 @@ class Directories:
     default    what to do with schemes not among the policies; None for the rule of `policy_of`
     options    by scheme, options of fsspec (endpoint, credentials, ...)
 
+    For a call that records what another metastore knows, what is managed is ignored.
     Raises FileSystemError.
     """
 
@@ -243,9 +245,12 @@ class Directories:
         return (root.backend, path) if isinstance(root.backend, LocalDirectories) else None
 
     def _policy(self, scheme: str) -> FilePolicy:
-        return policy_of(scheme, self._policies, self._default)
+        policy = policy_of(scheme, self._policies, self._default)
+        return FilePolicy.IGNORE if policy is FilePolicy.MANAGE and is_recorded() else policy
 
     def _usual(self, location: str) -> tuple[_Root, str] | None:
+        if is_recorded():
+            return None
         for beginning, (root, is_unusual) in self._beginnings.items():
             if location.startswith(beginning):
                 path = location[len(beginning) :]

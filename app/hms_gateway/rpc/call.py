@@ -22,7 +22,8 @@ class Call(msgspec.Struct, frozen=True):
     """One call. `principal` is the authenticated user; `deadline` is on the event loop's monotonic clock, seconds.
 
     `lease` is the id of a lease that the caller presents, as it was sent. `key` is what the caller marks a call with
-    that it may repeat; the change is made once for each key (design D11).
+    that it may repeat; the change is made once for each key (design D11). `recorded_at` is when it happened in another
+    metastore of which the call records what it knows, as it was sent (`handlers.recorded_calls`).
     `share_address` is whose share of an address the call uses (`runtime.shares`), None where addresses are not limited.
     A call that is answered again after Waiting has waited so long by now, and is resumed with what that carried.
     """
@@ -35,6 +36,7 @@ class Call(msgspec.Struct, frozen=True):
     deadline: float | None = None
     lease: str | None = None
     key: str | None = None
+    recorded_at: str | None = None
     waited_seconds: float = 0.0
     resume: object = None
     share_address: str | None = None

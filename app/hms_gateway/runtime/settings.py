@@ -237,8 +237,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     administrators: Annotated[
         list[str],
         Meta(
-            description="Users who may take the leases and locks of others away, and who may use delegation tokens and "
-            "master keys."
+            description="Users who may take the leases and locks of others away, who may use delegation tokens and "
+            "master keys, and who may record what another metastore knows."
         ),
     ] = field(default_factory=lambda: ["admin"])
     lease_seconds_max: Annotated[

@@ -351,14 +351,14 @@ def test_a_sane_request_id_is_echoed_and_others_are_replaced(server, client):
 
 def test_handlers_see_who_calls_and_what_marks_the_call(client):
     processor = CannedProcessor()
-    headers = {"X-Request-Id": "r1", "Idempotency-Key": "k1", "X-Hms-Lease-Id": "7"}
+    headers = {"X-Request-Id": "r1", "Idempotency-Key": "k1", "X-Hms-Lease-Id": "7", "X-Hms-Recorded-At": "9"}
     with running(processor) as server:
         for given in (headers, {}):
             client.post(server.url, content=CALL, headers=given)
     call, other = (call for _, call in processor.calls)
     assert (call.principal, call.client_address) == ("ann", "127.0.0.1")
-    assert (call.request_id, call.key, call.lease) == ("r1", "k1", "7")
-    assert (other.key, other.lease) == (None, None)
+    assert (call.request_id, call.key, call.lease, call.recorded_at) == ("r1", "k1", "7", "9")
+    assert (other.key, other.lease, other.recorded_at) == (None, None, None)
 
 
 def test_large_replies_are_compressed_when_asked_only(client):

@@ -10,6 +10,7 @@ import pytest
 from hms_gateway.files import Directories
 from hms_gateway.metastore.directories.of_partitions import Found, PartitionDirectories
 from hms_gateway.metastore.ports.store import FileSystemError
+from hms_gateway.runtime.recorded_calls import recording
 
 
 class MeetingFiles(Directories):
@@ -115,6 +116,19 @@ def test_deleting_takes_data_and_empty_parents_but_not_the_root(tmp_path: Path) 
     wanted = [f"file:{root}/{name}" for name in ("a/1", "b/1")] + [f"file:{root}", f"file:{tmp_path}", "hdfs://nn/x"]
     PartitionDirectories(Directories(roots=[f"file:{tmp_path}"]), 15).delete(f"file:{root}", wanted, 2)
     assert sorted(str(path.relative_to(root)) for path in root.rglob("*")) == ["b", "b/2", "b/2/part-0"]
+
+
+def test_recorded_calls_touch_no_directory(tmp_path: Path) -> None:
+    """Also in the threads that slow directories get."""
+    wanted, new = locations(tmp_path, 30), set[str]()
+    tmp_path.joinpath("t/ds=1").mkdir(parents=True)
+    directories = PartitionDirectories(Directories(roots=[f"file:{tmp_path}"]), 4, itertools.count().__next__)
+    with recording(1):
+        assert directories.make(wanted, wanted, new) == []
+        assert directories.count(wanted) == [None] * 30
+        directories.delete(f"file:{tmp_path}/t", wanted, 1)
+        directories.take_back(f"file:{tmp_path}/t", wanted)
+    assert (new, [path.name for path in tmp_path.joinpath("t").iterdir()]) == (set(), ["ds=1"])
 
 
 def test_counting(tmp_path: Path) -> None:

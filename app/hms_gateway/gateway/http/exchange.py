@@ -17,6 +17,7 @@ from hms_gateway.wire import Codec, Message
 
 KEY_HEADER: Final = b"idempotency-key"
 LEASE_HEADER: Final = b"x-hms-lease-id"
+RECORDED_HEADER: Final = b"x-hms-recorded-at"
 TEXT = b"text/plain; charset=utf-8"
 _STATUS_LINES = {status.value: b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
 
@@ -81,6 +82,7 @@ class Exchange:
             deadline=asyncio.get_running_loop().time() + seconds_max,
             lease=_text(headers.get(LEASE_HEADER)),
             key=_text(headers.get(KEY_HEADER)),
+            recorded_at=_text(headers.get(RECORDED_HEADER)),
             share_address=holder.address,
         )
 

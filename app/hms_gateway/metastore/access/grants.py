@@ -20,6 +20,7 @@ from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.metastore.vocabulary.parameters import says_true
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.recorded_calls import creation_seconds
 from hms_gateway.structs import (
     EncodedList,
     HiveObjectPrivilege,
@@ -54,7 +55,7 @@ class PrivilegeService:
 
     def grant(self, bag: PrivilegeBag | None) -> None:
         """All of the bag or nothing; what is on an object that is not there is left out, as in Hive."""
-        given = _entries(bag)
+        given = self._dated(_entries(bag))
 
         def work(tx: Transaction) -> None:
             known: dict[GrantObject, set[_Source]] = {}
@@ -81,7 +82,7 @@ class PrivilegeService:
         target = required(ref, "object to refresh")
         if target.objectType not in _REFRESHED:
             raise MetaException(f"Unexpected object type {_kind_name(target.objectType)}")
-        given = _entries(bag)
+        given = self._dated(_entries(bag))
 
         def work(tx: Transaction) -> None:
             found = _find(tx, target, needs_column=False)
@@ -171,6 +172,18 @@ class PrivilegeService:
 
         return self._store.read(work)
 
+    def _dated(self, entries: Sequence[HiveObjectPrivilege]) -> list[HiveObjectPrivilege]:
+        """With the times that are stored."""
+        now = self._clock.seconds()
+
+        def dated(info: PrivilegeGrantInfo) -> PrivilegeGrantInfo:
+            return msgspec.structs.replace(info, createTime=creation_seconds(info.createTime, now))
+
+        return [
+            one if one.grantInfo is None else msgspec.structs.replace(one, grantInfo=dated(one.grantInfo))
+            for one in entries
+        ]
+
     def _granted(
         self, tx: Transaction, entry: HiveObjectPrivilege, known: dict[GrantObject, set["_Source"]]
     ) -> list[Grant]:
@@ -205,7 +218,7 @@ class PrivilegeService:
                 on=on,
                 principal=to,
                 privilege=privilege,
-                create_time=self._clock.seconds(),
+                create_time=info.createTime or 0,
                 grant_option=bool(info.grantOption),
                 grantor=info.grantor,
                 grantor_type=info.grantorType,

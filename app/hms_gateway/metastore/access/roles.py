@@ -8,6 +8,7 @@ from hms_gateway.metastore.ports.access import Grant, GrantObject, Principal, Ro
 from hms_gateway.metastore.ports.store import DuplicateKey, Snapshot, Store, Transaction
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.recorded_calls import creation_seconds
 from hms_gateway.structs import HiveObjectType, MetaException, PrincipalType, Role, RolePrincipalGrant
 
 T = TypeVar("T")
@@ -44,7 +45,8 @@ class RoleService:
         name = required(given.roleName, "role name")
         if name == PUBLIC:
             raise MetaException(f"{PUBLIC} role implictly exists. It can't be created.")
-        new = Role(roleName=name, createTime=self._clock.seconds(), ownerName=given.ownerName)
+        created = creation_seconds(given.createTime, self._clock.seconds())
+        new = Role(roleName=name, createTime=created, ownerName=given.ownerName)
         try:
             self._write(lambda tx: tx.roles.insert(new))
         except DuplicateKey as error:
@@ -81,6 +83,7 @@ class RoleService:
         to = principal(principal_name, principal_type)
         if name == PUBLIC:
             raise MetaException(f"No user can be added to {PUBLIC}. Since all users implictly belong to {PUBLIC} role.")
+        granted = creation_seconds(None, self._clock.seconds())
 
         def work(tx: Transaction) -> None:
             role_id = _known(tx, name)
@@ -97,7 +100,7 @@ class RoleService:
                     principalName=to.name,
                     principalType=to.principal_type,
                     grantOption=grant_option,
-                    grantTime=self._clock.seconds(),
+                    grantTime=granted,
                     grantorName=grantor,
                     grantorPrincipalType=grantor_type,
                 ),

@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Callable, Container, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from time import perf_counter
 from typing import Final, TypeVar
 
@@ -153,7 +154,9 @@ class PartitionDirectories:
         size = -(-len(items) // (4 * self._threads_max))
         shares = [items[start : start + size] for start in range(0, len(items), size)]
         with ThreadPoolExecutor(self._threads_max, thread_name_prefix="directories") as threads:
-            return [result for results in threads.map(run, shares) for result in results]
+            contexts = [copy_context() for _ in shares]  # files behave by what kind of call it is
+            ran = threads.map(lambda context, share: context.run(run, share), contexts, shares)
+            return [result for results in ran for result in results]
 
 
 def _levels_below(root: str | None, location: str) -> int:

@@ -59,6 +59,7 @@ from hms_gateway.metastore.vocabulary.table_types import is_external, is_view
 from hms_gateway.runtime.call_keys import recalled_value
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.recorded_calls import creation_seconds, is_recorded
 from hms_gateway.structs import (
     AlreadyExistsException,
     EnvironmentContext,
@@ -270,7 +271,7 @@ class PartitionAdditions:
                 raise MetaException(text)
             added = copy.copy(partition)
             added.sd = self._descriptor(table, name, partition.sd, request.refusal_prefix)
-            added.createTime = now
+            added.createTime = creation_seconds(partition.createTime, now)
             added.lastAccessTime = partition.lastAccessTime or 0
             dated = with_new_ddl_time if request.renews_ddl_time else with_ddl_time
             added.parameters = dated(partition.parameters or {}, now) | from_table
@@ -318,9 +319,10 @@ class PartitionAdditions:
         descriptors = StoredDescriptors()
         stored = [NewPartition(one.name, stored_form(table, one.partition, descriptors)) for one in planned]
         event = self._events.add(table.table, [one.name for one in stored], [one.partition for one in stored])
+        copies_grants = not is_recorded()
 
         def work(transaction: Transaction) -> list[Partition]:
-            _insert(transaction, table, stored, event)
+            _insert(transaction, table, stored, event, copies_grants=copies_grants)
             if self._on_insert is not None:
                 self._on_insert(transaction, [NewPartition(one.name, one.partition) for one in planned])
             return [one.partition for one in planned]
@@ -403,10 +405,18 @@ def _counted(planned: _Planned, statistics: tuple[int, int] | None, environment:
     return msgspec.structs.replace(planned, partition=partition)
 
 
-def _insert(transaction: Transaction, table: StoredTable, partitions: Sequence[NewPartition], event: Event) -> None:
+def _insert(
+    transaction: Transaction,
+    table: StoredTable,
+    partitions: Sequence[NewPartition],
+    event: Event,
+    *,
+    copies_grants: bool,
+) -> None:
+    """With `copies_grants` they have the table's privileges, where it has them for partitions."""
     current = require_unchanged(transaction, table)
     transaction.insert_partitions(current, partitions)
-    if has_partition_privileges(current) and partitions:
+    if copies_grants and has_partition_privileges(current) and partitions:
         created = partitions[0].partition.createTime or 0
         transaction.grants.copy_to_partitions(current, [one.name for one in partitions], created)
     transaction.append_event(event)

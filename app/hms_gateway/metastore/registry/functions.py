@@ -10,6 +10,7 @@ from hms_gateway.metastore.ports.store import DuplicateKey, Event, Snapshot, Sto
 from hms_gateway.metastore.vocabulary.names import InvalidName, check_function_name, display_name, normalize
 from hms_gateway.metastore.vocabulary.patterns import parse_pattern
 from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.recorded_calls import creation_seconds
 from hms_gateway.structs import (
     AlreadyExistsException,
     Function,
@@ -42,13 +43,13 @@ class FunctionService:
         """Raises InvalidObjectException, NoSuchObjectException, AlreadyExistsException, MetaException."""
         given = required(function, "function")
         _check(given)
-        now = self._clock.seconds()
+        created = creation_seconds(given.createTime, self._clock.seconds())
 
         def work(tx: Transaction) -> None:
             database = _find_database(tx, given.dbName)
             if database is None:
                 raise NoSuchObjectException(given.dbName)
-            new = _stored(given, database.database.name or "", now)
+            new = _stored(given, database.database.name or "", created)
             tx.functions.insert(database.database_id, new)
             tx.append_event(self._created(new))
 

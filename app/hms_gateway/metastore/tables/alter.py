@@ -60,6 +60,7 @@ from hms_gateway.metastore.vocabulary.parameters import (
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.table_types import altered_parameters, is_external, is_view
 from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.recorded_calls import is_recorded
 from hms_gateway.structs import (
     Database,
     EnvironmentContext,
@@ -80,6 +81,7 @@ class AlterRequest(msgspec.Struct, frozen=True):
     given             the new table, normalised and complete, but for the location, which may be absent
     sent_location     what the caller put there: absent and empty mean different things in a rename
     complaint         what is wrong with its names, columns or serde; raised once the table it replaces was looked at
+    is_recorded       whether the table becomes as another metastore knows it, time of creation included
     """
 
     name: TableName
@@ -90,6 +92,7 @@ class AlterRequest(msgspec.Struct, frozen=True):
     environment: Mapping[str, str]
     expected_key: str | None
     expected_value: str | None
+    is_recorded: bool = False
 
     def renames(self, old: Table) -> bool:
         return (self.given.dbName, self.given.tableName) != (old.dbName, old.tableName)
@@ -211,6 +214,8 @@ class AlterTableService:
         sent_location = given.sd.location if given.sd else None
         if sent_location:
             given = with_location(given, self._warehouse.normalized(sent_location))
+            if is_recorded():
+                self._warehouse.check_place(sent_location)
         stored = stored_table(given, db_name, self._clock.seconds())
         properties = (environment.properties if environment else None) or {}
         return AlterRequest(
@@ -222,6 +227,7 @@ class AlterTableService:
             environment=properties,
             expected_key=properties.get(EXPECTED_KEY) if expected_key is None else expected_key,
             expected_value=properties.get(EXPECTED_VALUE) if expected_value is None else expected_value,
+            is_recorded=is_recorded(),
         )
 
     def _plan(self, snapshot: Snapshot, request: AlterRequest) -> Alteration:
@@ -346,7 +352,7 @@ def decide(
 ) -> Alteration:
     """What altering `old` as requested comes to. Raises InvalidOperationException, MetaException."""
     before, given = old.table, request.given
-    after = _merged(before, given)
+    after = _merged(before, given, is_recorded=request.is_recorded)
     if request.complaint is not None:
         raise request.complaint
     _check_expected(request, before)
@@ -363,7 +369,7 @@ def decide(
             f"Database {given.dbName} doesn't exist."
         )
     move = None
-    if renames and not is_view(before.tableType):
+    if renames and not is_view(before.tableType) and not request.is_recorded:
         move = _move_of_rename(request, before, context, target.database, warehouse)
     if move is not None:
         after = with_location(after, move[1])
@@ -371,7 +377,8 @@ def decide(
     else:
         after, counts_files = _counted(request, after, settings)
         files = FileWork(counted_location=_managed_location(after, warehouse) if counts_files else None)
-    _check_place(before, after, context, warehouse)
+    if not request.is_recorded:
+        _check_place(before, after, context, warehouse)
     return Alteration(old, after, target.database_id, files)
 
 
@@ -426,7 +433,7 @@ def _check_expected(request: AlterRequest, before: Table) -> None:
 
 
 def _check_columns(request: AlterRequest, before: Table, settings: MetastoreSettings) -> None:
-    if not settings.refuses_incompatible_column_changes or _may_change_columns(before, settings):
+    if request.is_recorded or not settings.refuses_incompatible_column_changes or _may_change_columns(before, settings):
         return
     old = (before.sd.cols if before.sd else None) or []
     new = (request.given.sd.cols if request.given.sd else None) or []
@@ -453,11 +460,11 @@ def _check_partition_keys(before: Table, given: Table) -> None:
         raise InvalidOperationException("partition keys can not be changed.")
 
 
-def _merged(before: Table, given: Table) -> Table:
+def _merged(before: Table, given: Table, *, is_recorded: bool) -> Table:
     """The new table with what an alter never changes: creation time, and what only newer clients send."""
     after = msgspec.structs.replace(
         given,
-        createTime=before.createTime,
+        createTime=(given.createTime if is_recorded else None) or before.createTime,
         ownerType=before.ownerType if given.ownerType is None else given.ownerType,
         creationMetadata=before.creationMetadata if given.creationMetadata is None else given.creationMetadata,
         requiredReadCapabilities=given.requiredReadCapabilities or before.requiredReadCapabilities,
@@ -468,6 +475,8 @@ def _merged(before: Table, given: Table) -> Table:
         location = sd.location or old_sd.location
         skewed = _kept_skewed_locations(old_sd.skewedInfo, sd.skewedInfo)
         after = msgspec.structs.replace(after, sd=msgspec.structs.replace(sd, location=location, skewedInfo=skewed))
+    if is_recorded:
+        return after
     return with_parameters(after, transactional_parameters(altered_parameters, after, before.parameters or {}))
 
 
@@ -508,7 +517,7 @@ def _move_of_rename(
 def _counted(request: AlterRequest, after: Table, settings: MetastoreSettings) -> tuple[Table, bool]:
     """Whether files are to be counted. The mark DO_NOT_UPDATE_STATS is taken where they would be."""
     counts = alter_table_counts_files(after.tableType, request.environment, is_partitioned=bool(after.partitionKeys))
-    if not counts or not settings.gathers_statistics:
+    if request.is_recorded or not counts or not settings.gathers_statistics:
         return after, False
     parameters, keeps_statistics = take_do_not_update(after.parameters or {})
     return with_parameters(after, parameters), not keeps_statistics

@@ -35,6 +35,7 @@ from hms_gateway.metastore.vocabulary.patterns import parse_pattern
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.table_types import drop_deletes_data
 from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.recorded_calls import creation_seconds, is_recorded
 from hms_gateway.structs import (
     AlreadyExistsException,
     Database,
@@ -105,7 +106,7 @@ class DatabaseService:
             raise InvalidObjectException(str(error)) from error
         location = self._warehouse.new_database_location(name, given.locationUri)
         self._warehouse.check_place(location)
-        stored = _stored(given, normalize(name), location, self._clock.seconds())
+        stored = _stored(given, normalize(name), location, creation_seconds(given.createTime, self._clock.seconds()))
         if given.managedLocationUri:
             managed = self._warehouse.normalized(given.managedLocationUri)
             self._warehouse.check_place(managed)
@@ -141,7 +142,7 @@ class DatabaseService:
         """Replace parameters and owner; with `changes_place` description and location too, where they are not empty.
 
         2.3 changes the first only, 3.1 both (semantics §2.3). An owner that is not sent is gone afterwards; directories
-        stay where they are. Raises NoSuchObjectException, MetaException.
+        stay where they are. A recorded call replaces everything. Raises NoSuchObjectException, MetaException.
         """
         key = normalize(required(name, "database name"))
         given = required(database, "database")
@@ -149,19 +150,27 @@ class DatabaseService:
             "parameters": without_nulls(given.parameters),
             "ownerName": given.ownerName,
         }
+        records = is_recorded()
+        if records:
+            changes_place = True
+            changes["description"] = given.description
+            if given.createTime is not None:
+                changes["createTime"] = given.createTime
         if given.ownerType is not None:
             changes["ownerType"] = given.ownerType
         if changes_place and given.description:
             changes["description"] = given.description
         if changes_place and given.locationUri:
-            changes["locationUri"] = self._warehouse.normalized(given.locationUri)
+            changes["locationUri"] = location = self._warehouse.normalized(given.locationUri)
+            if records:
+                self._warehouse.check_place(location)
 
         def work(tx: Transaction) -> None:
             before = _find(tx, key)
             if before is None:
                 raise database_not_found(name)
             after = msgspec.structs.replace(before.database, **changes)
-            if after.locationUri != before.database.locationUri:
+            if after.locationUri != before.database.locationUri and not records:
                 self._warehouse.check_place(after.locationUri or "")
             tx.update_database(before.database_id, after)
             tx.append_event(self._events.alter_database(before.database, after))

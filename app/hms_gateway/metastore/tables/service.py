@@ -57,6 +57,7 @@ from hms_gateway.metastore.vocabulary.table_types import (
 )
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import DEFAULT_LIMITS, Limits
+from hms_gateway.runtime.recorded_calls import creation_seconds, is_recorded
 from hms_gateway.structs import (
     AlreadyExistsException,
     EnvironmentContext,
@@ -282,11 +283,13 @@ class TableService:
         check_skewed_columns(given, InvalidObjectException)
         now = self._clock.seconds()
         new = stored_table(given, normalize(required(given.dbName, "database name")), now)
-        new = msgspec.structs.replace(new, createTime=now)
+        new = msgspec.structs.replace(new, createTime=creation_seconds(given.createTime, now))
         if given.creationMetadata is not None:
             check_creation_metadata(given.creationMetadata)
             stored = stored_creation_metadata(given.creationMetadata, new, self._clock.milliseconds())
             new = msgspec.structs.replace(new, creationMetadata=stored)
+        if is_recorded():
+            return new
         return with_parameters(new, transactional_parameters(created_parameters, new))
 
     def _taken_mark(self, table: Table) -> tuple[Table, bool]:
