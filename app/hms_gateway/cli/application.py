@@ -9,6 +9,7 @@ from hms_gateway.cli.calls.target_options import FILE, password_stdin_option, ta
 from hms_gateway.cli.coordination.lease_group import leases
 from hms_gateway.cli.coordination.lock_group import locks
 from hms_gateway.cli.operations.bridge_command import bridge
+from hms_gateway.cli.pipeline.group import pipeline
 from hms_gateway.cli.terminal.groups import Group
 from hms_gateway.cli.terminal.importing import gc_paused
 from hms_gateway.cli.terminal.output import fail
@@ -281,6 +282,7 @@ def list_users(config: Path | None, data_dir: Path | None) -> None:
     print_users(_settings(config, data_dir=data_dir).users_path)
 
 
+application.add_command(pipeline)
 application.add_command(locks)
 application.add_command(leases)
 

@@ -53,6 +53,14 @@ class NotAMetastore(ClientError):
     """Something answered, but not with the Thrift message that belongs to the call."""
 
 
+class Busy(NotAMetastore):
+    """The server asks to try again later (HTTP 429 or 503); nothing is known about whether the call was made."""
+
+    def __init__(self, text: str, hint: str = "", retry_after_seconds: float = 0.0) -> None:
+        super().__init__(text, hint)
+        self.retry_after_seconds = retry_after_seconds
+
+
 class TicketAuth(httpx.Auth):
     """Logs in with Kerberos tickets, one for each request."""
 
@@ -158,9 +166,12 @@ class MetastoreClient:
         if status == 404:
             raise NotAMetastore(f"{self._url} answers 404 Not Found", "the path of the URL is not the metastore's")
         if status != 200:
-            problem = self._problem_in(answer)
-            hint = "the server is busy or its database is away; try again" if status == 503 else ""
-            raise NotAMetastore(f"{self._url} answers {status} {response.reason_phrase}{problem}", hint)
+            text = f"{self._url} answers {status} {response.reason_phrase}{self._problem_in(answer)}"
+            if status in (429, 503):
+                after = response.headers.get("retry-after", "")
+                hint = "the server is busy or its database is away; try again"
+                raise Busy(text, hint, float(after) if after.isdecimal() else 0.0)
+            raise NotAMetastore(text)
 
     def _problem_in(self, answer: bytes) -> str:
         """What an error answer says, ready to follow the status: the text of its Thrift exception, or plain text."""

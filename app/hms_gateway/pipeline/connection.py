@@ -63,12 +63,12 @@ class Connection:
         """Whether it is Thrift over TCP, which is for reading only."""
         return self.url.startswith("thrift:")
 
-    def open(self) -> Client:
-        """A client of its own. Raises ClientError."""
+    def open(self, headers: Mapping[str, str] | None = None) -> Client:
+        """A client of its own; `headers` are sent along over HTTP. Raises ClientError."""
         if self.is_thrift:
             return self._thrift()
         auth = TicketAuth() if self.has_tickets else (self.user, self.password) if self.user else None
-        return MetastoreClient(self.url, auth, self._tls(), timeout_seconds=self.timeout_seconds)
+        return MetastoreClient(self.url, auth, self._tls(), headers=headers, timeout_seconds=self.timeout_seconds)
 
     def _thrift(self) -> ThriftClient:
         place = urlsplit(self.url)

@@ -2,6 +2,7 @@
 
 import random
 import time
+import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -28,16 +29,16 @@ _encode = msgspec.msgpack.Encoder(order="sorted", enc_hook=str).encode
 class PatientClient:
     """A client whose calls wait for a gateway that is away. Use it as a context manager.
 
-    A changing call carries a key made of `scope`, its place among the calls of this client, the lease, and what it says:
-    a task that is repeated sends the same keys, and the gateway does each call once. The lease is part of the key since
-    a gateway repeats refusals, too: what a lost lease was refused must not be the answer to the one after it.
+    A changing call carries a key made of `scope`, its place among the calls of this client, the lease, and what it
+    says: a task that is repeated sends the same keys, and the gateway does each call once. The lease is part of the
+    key since a gateway repeats refusals, too: what a lost lease was refused must not be the answer to the next one.
 
     Raises the metastore's declared exceptions, and JobFailed: LeaseLost, GatewayAway, CallsRefused.
     """
 
     connection: Connection
     patience_seconds: float
-    scope: str = ""
+    scope: str = field(default_factory=lambda: uuid.uuid4().hex)
     lease_id: int | None = None
     sleep: Callable[[float], None] = time.sleep
     _client: Client | None = field(default=None, init=False)

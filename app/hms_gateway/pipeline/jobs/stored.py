@@ -5,7 +5,7 @@ and makes a table complete, so that what tasks that were killed or repeated have
 """
 
 import base64
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Self
@@ -16,6 +16,7 @@ import pyarrow.parquet
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
+from hms_gateway.pipeline.jobs.arrow import map_in_arrow
 from hms_gateway.pipeline.jobs.failures import StateFailed, packed, unpacked
 from hms_gateway.pipeline.jobs.state import State
 
@@ -94,7 +95,7 @@ class Stored:
                 for number in slot.column(0).to_pylist():
                     yield from _pieces(state, paths[number])
 
-        return spark.range(0, len(paths), 1, len(paths)).mapInArrow(read, schema)
+        return map_in_arrow(spark.range(0, len(paths), 1, len(paths)), read, schema)
 
 
 def store(
@@ -213,7 +214,7 @@ def _written_by_executors(
         except StateFailed as failure:
             yield _row(number, "", [], packed(failure))
 
-    written = frame.mapInArrow(write, _WRITTEN).collect()
+    written = map_in_arrow(frame, write, _WRITTEN).collect()
     for row in written:
         if row.failure:
             raise unpacked(row.failure)
@@ -262,4 +263,3 @@ def _quoted(path: str) -> str:
     from urllib.parse import quote
 
     return quote(path)
-

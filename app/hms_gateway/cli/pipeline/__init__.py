@@ -1,0 +1,1 @@
+"""`hms-gateway pipeline …`: one module for each command, loaded when it runs."""

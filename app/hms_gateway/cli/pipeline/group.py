@@ -1,0 +1,35 @@
+"""The group `hms-gateway pipeline`; a command's module is loaded when it is named."""
+
+from importlib import import_module
+from typing import Any, Final
+
+import click
+
+# The module of a command has it under the name `command`.
+COMMANDS: Final = {
+    "runs": "hms_gateway.cli.pipeline.runs_command",
+}
+
+_EPILOG: Final = """\b
+The exit status is 0 when a job is done and found nothing, 1 when it is done with
+findings or refusals, 2 when it failed; then it can be resumed (--resume RUN).
+"""
+
+
+class LateGroup(click.Group):
+    """Knows the names of its commands, and imports what is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        found: Any = import_module(COMMANDS[cmd_name]).command
+        command: click.Command = found
+        return command
+
+
+@click.group(cls=LateGroup, epilog=_EPILOG)
+def pipeline() -> None:
+    """Jobs over a metastore and its files, on Spark (pip install 'hms-gateway[spark]')."""

@@ -1,0 +1,211 @@
+"""The options that every job has, and how a job is run from the command line."""
+
+import contextlib
+import functools
+import importlib.util
+import inspect
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from hms_gateway.cli.calls.target_options import check_words, target_options
+from hms_gateway.cli.terminal.output import err, fail
+
+if TYPE_CHECKING:
+    from hms_gateway.pipeline.connection import Connection
+    from hms_gateway.pipeline.jobs.options import JobOptions
+    from hms_gateway.pipeline.jobs.progress import Progress
+    from hms_gateway.pipeline.jobs.results import JobResult
+
+DEFAULT_STATE: Final = "var/pipeline"
+
+state_option = click.option(
+    "--state",
+    envvar="HMS_GATEWAY_PIPELINE_STATE",
+    show_envvar=True,
+    default=DEFAULT_STATE,
+    metavar="PLACE",
+    help="Folder or fsspec URL that keeps plans and results; on a cluster one that all machines share.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON document.")
+_OPTIONS: Final = (
+    state_option,
+    click.option("--master", default="", metavar="URL", help="Spark's master. [default: local[*]]"),
+    click.option("--conf", multiple=True, metavar="KEY=VALUE", help="Configuration of the Spark session; repeatable."),
+    click.option("--resume", metavar="RUN", help="Go on with a run; its arguments have to be the same."),
+    click.option("--dry-run", is_flag=True, help="Make the plan and print it; --resume does it then."),
+    click.option("--only", multiple=True, metavar="'DB.TABLE'", help="Tables to look at, * for any text; repeatable."),
+    click.option("--where", default="", metavar="FILTER", help="Partitions, such as \"ds >= '2026-01-01'\"."),
+    click.option("--calls", type=click.IntRange(1, 64), default=4, help="Changing calls at the same time."),
+    click.option(
+        "--patience",
+        type=click.FloatRange(min=0),
+        default=300.0,
+        metavar="SECONDS",
+        help="How long to wait for a gateway that is away.",
+    ),
+    click.option("--yes", "-y", is_flag=True, help="Do what would be refused without this word."),
+    json_option,
+)
+
+
+def with_job_options(command: Callable[..., None]) -> Callable[..., None]:
+    """`command(job: "Job", **own options)` with the options of every job added to its own."""
+    own = inspect.signature(make_job).parameters
+
+    @functools.wraps(command)
+    def called(**given: Any) -> None:
+        check_words(given)
+        need_spark()
+        command(make_job(**{name: given.pop(name) for name in own}), **given)
+
+    for option in reversed(_OPTIONS):
+        called = option(called)
+    return target_options(called)
+
+
+class Job:
+    """What a command hands to its job, and what it does with the result."""
+
+    def __init__(self, options: "JobOptions", *, as_json: bool) -> None:
+        self.options, self._as_json = options, as_json
+
+    def run(self, job: "Callable[..., JobResult]", arguments: Any, show: "Callable[[Any], None]") -> None:
+        """Run a job; print its result with `show`, or as JSON; end with its exit status."""
+        with failures():
+            result = job(self.options, arguments, progress=_progress())
+        if self._as_json:
+            print(result.as_json())
+        else:
+            show(result)
+        raise click.exceptions.Exit(result.exit_status)
+
+
+def make_job(
+    *,
+    state: str,
+    master: str,
+    conf: tuple[str, ...],
+    resume: str | None,
+    dry_run: bool,
+    only: tuple[str, ...],
+    where: str,
+    calls: int,
+    patience: float,
+    yes: bool,
+    as_json: bool,
+    url: str,
+    user: str,
+    password_stdin: bool,
+    password_file: Path | None,
+    negotiate: bool,
+    insecure: bool,
+    cacert: Path | None,
+    header: tuple[str, ...],
+    timeout: float,
+) -> Job:
+    """What the words of a command say; asks for the password where nothing gives it."""
+    from hms_gateway.pipeline.jobs.options import JobOptions
+
+    if header:
+        fail("--header is not for jobs", "their calls carry headers of their own")
+    settings = _settings(conf)
+    connection = connect(
+        url=url,
+        user=user,
+        password_stdin=password_stdin,
+        password_file=password_file,
+        negotiate=negotiate,
+        insecure=insecure,
+        cacert=cacert,
+        timeout=timeout,
+    )
+    options = JobOptions(
+        connection=connection,
+        state=state,
+        master=master,
+        conf=settings,
+        resume=resume,
+        dry_run=dry_run,
+        only=only,
+        where=where,
+        calls=calls,
+        yes=yes,
+        patience_seconds=patience,
+    )
+    return Job(options, as_json=as_json)
+
+
+def connect(
+    *,
+    url: str,
+    user: str,
+    password_stdin: bool,
+    password_file: Path | None,
+    negotiate: bool,
+    insecure: bool,
+    cacert: Path | None,
+    timeout: float,
+) -> "Connection":
+    """The metastore that the words of a command name."""
+    from hms_gateway.cli.calls import calling
+    from hms_gateway.pipeline.connection import Connection
+    from hms_gateway.pipeline.errors import OptionError
+
+    given = {"url": url, "user": user, "timeout": str(max(1, int(timeout))), "verify": "false" if insecure else "true"}
+    if negotiate:
+        given |= {"auth": "kerberos", "user": calling.find_ticket(url)}
+    elif not url.startswith("thrift:"):
+        given["password"] = calling.find_password(user, password_file, from_stdin=password_stdin)
+    if cacert is not None:
+        given["cafile"] = str(cacert)
+    try:
+        return Connection.of(given)
+    except OptionError as error:
+        fail(str(error))
+
+
+def need_spark() -> None:
+    """Ends the command where PySpark is missing."""
+    if importlib.util.find_spec("pyspark") is None or importlib.util.find_spec("pyarrow") is None:
+        fail("PySpark or pyarrow is not installed", "pip install 'hms-gateway[spark]'")
+
+
+@contextlib.contextmanager
+def failures() -> Iterator[None]:
+    """A job that fails ends the command with its text, and exit status 2."""
+    from hms_gateway.client.metastore_client import ClientError
+    from hms_gateway.pipeline.jobs.failures import JobFailed
+    from hms_gateway.structs import ThriftException
+    from hms_gateway.wire import ApplicationError
+
+    try:
+        yield
+    except JobFailed as failed:
+        fail(str(failed), failed.hint)
+    except ClientError as failed:
+        fail(str(failed), failed.hint)
+    except ThriftException as refused:
+        fail(f"{type(refused).__name__}: {refused.message or 'no message'}", "what is done stays; resume the run")
+    except ApplicationError as refused:
+        fail(f"{refused.type.name}: {refused}", "what is done stays; resume the run")
+    except KeyboardInterrupt:
+        fail("interrupted", "what is done stays; resume the run")
+
+
+def _progress() -> "Progress":
+    from hms_gateway.pipeline.jobs.progress import Lines, Terminal
+
+    return Terminal(err) if err.is_terminal else Lines()
+
+
+def _settings(conf: tuple[str, ...]) -> dict[str, str]:
+    settings = {}
+    for line in conf:
+        name, equals, value = line.partition("=")
+        if not equals or not name:
+            fail(f"--conf {line!r} is not KEY=VALUE")
+        settings[name] = value
+    return settings

@@ -1,0 +1,276 @@
+"""One run of a job: what it is about, how far it came, and what it holds."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from hms_gateway.pipeline.connection import Client
+from hms_gateway.pipeline.jobs import batches as batching
+from hms_gateway.pipeline.jobs import lease as leasing
+from hms_gateway.pipeline.jobs import records as recording
+from hms_gateway.pipeline.jobs.arrow import map_in_arrow
+from hms_gateway.pipeline.jobs.calling import PatientClient
+from hms_gateway.pipeline.jobs.failures import JobFailed, LeaseLost, unpacked
+from hms_gateway.pipeline.jobs.options import JobOptions
+from hms_gateway.pipeline.jobs.progress import Amount, Progress
+from hms_gateway.pipeline.jobs.results import JobResult
+from hms_gateway.pipeline.jobs.sessions import session
+from hms_gateway.pipeline.jobs.state import State
+from hms_gateway.pipeline.jobs.stored import ROWS_A_BATCH, Cut, Stored, store
+
+Result = TypeVar("Result", bound=JobResult)
+# A DataFrame, a table of Arrow, or an iterable of dictionaries.
+Rows = Any
+
+
+@dataclass
+class Run:
+    """A context manager; `begin` makes it. See the package for the shape of a job.
+
+    id           names the run and its folder in the state
+    spark        the session
+    first_event  the newest event of the metastore when the run began
+    """
+
+    id: str
+    kind: str
+    options: JobOptions
+    state: State
+    record: dict[str, Any]
+    spark: SparkSession
+    progress: Progress
+    _closing: ExitStack
+    _began: float
+    _lost: str = ""
+    _lease: leasing.Lease | None = None
+
+    @classmethod
+    def begin(
+        cls,
+        kind: str,
+        options: JobOptions,
+        arguments: Any,
+        *,
+        spark: SparkSession | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """A new run, or the one that `options.resume` names. Raises JobFailed.
+
+        `arguments` is a dataclass of plain values. A resume has to have the same.
+        """
+        state = State.of(options.state, options.storage)
+        record = (
+            recording.found(state, kind, options, arguments)
+            if options.resume
+            else recording.new(kind, options, arguments)
+        )
+        with ExitStack() as stack:
+            record["first_event"] = record["first_event"] or _first_event(options)
+            if record.get("lease"):
+                # Executors of a driver that is gone may still be at work; from now on they are refused.
+                leasing.drop(options.connection, record["lease"])
+            run_id = record["run"]
+            recording.note(state, record, status="running", lease=None)
+            stack.enter_context(recording.beating(state, run_id))
+            opened = stack.enter_context(session(f"{kind} {run_id}", options.master, options.conf, spark))
+            opened.sparkContext.setJobGroup(run_id, f"hms-gateway {kind}", interruptOnCancel=True)
+            return cls(
+                run_id,
+                kind,
+                options,
+                state,
+                record,
+                opened,
+                progress or Progress(),
+                stack.pop_all(),
+                time.monotonic(),
+            )
+
+    @property
+    def first_event(self) -> int:
+        number: int = self.record["first_event"]
+        return number
+
+    @property
+    def lease_id(self) -> int | None:
+        return self._lease.lease_id if self._lease else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.release()
+            if error is not None:
+                with suppress(JobFailed):
+                    recording.note(self.state, self.record, status="failed", error=str(error).strip()[:2_000])
+        finally:
+            self._closing.close()
+
+    def client(self) -> PatientClient:
+        """A client for the driver's own calls, under the run's lease."""
+        return PatientClient(self.options.connection, self.options.patience_seconds, lease_id=self.lease_id)
+
+    def open(self) -> Client:
+        """A client without patience, lease and keys."""
+        return self.options.connection.open()
+
+    def path(self, name: str) -> str:
+        """A file of the run as `state` names it."""
+        return f"{self.id}/{name}"
+
+    def store(
+        self,
+        name: str,
+        rows: Rows | Callable[[], Rows],
+        *,
+        rows_a_batch: int = ROWS_A_BATCH,
+        together: Sequence[str] = (),
+        schema: Any = None,
+    ) -> Stored:
+        """The rows as a table of the run: executors write it, in the order of the DataFrame.
+
+        Done once: a resumed run gets what is there, and a function is not called then. Rows that are not a DataFrame
+        need an Arrow `schema` where there may be none. A batch has at most `rows_a_batch` rows, and one value only of
+        each column in `together` (sort by them). Raises JobFailed.
+        """
+        folder = self.path(f"plan/{name}")
+        if (found := Stored.find(self.state, folder)) is not None:
+            return found
+        given = rows() if callable(rows) else rows
+        with self._in_spark(f"{self.kind}: {name}"):
+            return store(self.state, folder, given, Cut(rows_a_batch, tuple(together)), schema)
+
+    def stored(self, name: str) -> Stored | None:
+        """A table that `store` has completed, in this run or before it was resumed."""
+        return Stored.find(self.state, self.path(f"plan/{name}"))
+
+    def forget(self, name: str) -> None:
+        """Remove a table that is not needed any more."""
+        self.state.remove(self.path(f"plan/{name}"))
+
+    def batches(self, plan: Stored, step: batching.Step, *, name: str, unit: str = "batches") -> batching.Counts:
+        """Run `step` on every batch of the plan that is not done, in `options.calls` tasks. Raises JobFailed."""
+        slots = max(1, min(self.options.calls, len(plan.batches)))
+        task = batching.BatchTask(
+            self.id,
+            name,
+            plan,
+            step,
+            slots,
+            self.options.connection,
+            self.lease_id,
+            self.options.patience_seconds,
+        )
+        if plan.batches and task.pending():
+            total = len(plan.batches)
+            with (
+                self.progress.stage(name, unit, lambda: Amount(total - len(task.pending()), total)),
+                self._in_spark(f"{self.kind}: {name}"),
+            ):
+                ended = map_in_arrow(self.spark.range(0, slots, 1, slots), task, batching.ENDED).collect()
+            for row in ended:
+                if row.failure:
+                    raise unpacked(row.failure)
+        return self.counted(name)
+
+    def counted(self, name: str) -> batching.Counts:
+        """What the batches of a name have done so far."""
+        return batching.counted(self.state, self.id, name)
+
+    def refusals(self, name: str) -> Iterator[batching.Refusal]:
+        """What the batches of a name refused."""
+        return batching.refusals(self.state, self.id, name)
+
+    def hold(self, tables: Sequence[str]) -> None:
+        """Take an exclusive lease on tables (`database.table`, `database.*`) for the rest of the run.
+
+        Raises TablesHeld, which names the holder.
+        """
+        assert self._lease is None, "a run holds one lease"
+        if not tables:
+            return
+        lease = leasing.Lease(self.options.connection, self.options.patience_seconds, self._on_lost)
+        lease_id = lease.grab(tables)
+        self._lease = lease
+        recording.note(self.state, self.record, lease=lease_id)
+
+    def release(self) -> None:
+        """Give the lease back; the end of the run does it too."""
+        lease, self._lease = self._lease, None
+        if lease is not None:
+            lease.drop()
+            with suppress(JobFailed):
+                recording.note(self.state, self.record, lease=None)
+
+    def finish(
+        self,
+        kind: Callable[..., Result],
+        *,
+        counts: Mapping[str, int] | None = None,
+        findings: int = 0,
+        refused: int = 0,
+        **fields: Any,
+    ) -> Result:
+        """The result, which is noted in the state; `fields` are those that the job's result has of its own."""
+        self.release()
+        result = kind(
+            run=self.id,
+            kind=self.kind,
+            status="planned" if self.options.dry_run else "done",
+            findings=findings,
+            refused=refused,
+            counts=dict(counts or {}),
+            folder=self.state.path(self.id),
+            seconds=round(time.monotonic() - self._began, 3),
+            **fields,
+        )
+        self.state.write(self.path("result.json"), result.as_json().encode())
+        ended = {"status": result.status, "ended": recording.now(), "counts": dict(counts or {}), "error": None}
+        recording.note(self.state, self.record, **ended)
+        return result
+
+    def _on_lost(self, reason: str) -> None:
+        self._lost = reason
+        self.spark.sparkContext.cancelJobGroup(self.id)
+
+    @contextmanager
+    def _in_spark(self, description: str) -> Iterator[None]:
+        """What Spark's pages call it, and Spark's errors in one line."""
+        self.spark.sparkContext.setJobDescription(description)
+        try:
+            yield
+        except JobFailed:
+            raise
+        except PySparkException as error:
+            self._check_lease(error)
+            raise JobFailed(f"{description} failed in Spark: {_last_line(error)}", "resume the run") from error
+        finally:
+            with suppress(Exception):
+                self.spark.sparkContext.setJobDescription(None)
+        self._check_lease(None)
+
+    def _check_lease(self, error: Exception | None) -> None:
+        if self._lost:
+            raise LeaseLost(f"the lease on the tables is lost: {self._lost}", "resume the run") from error
+
+
+def _first_event(options: JobOptions) -> int:
+    """Asked without patience: a job that cannot begin says so at once. Raises CallsRefused, GatewayAway."""
+    with PatientClient(options.connection, 0) as client:
+        number: int = client.call("get_current_notificationEventId").eventId
+        return number
+
+
+def _last_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    python = [line for line in lines if ": " in line and not line.startswith(("at ", "File ", "org.", "java."))]
+    return (python or lines or [type(error).__name__])[-1]

@@ -1,0 +1,71 @@
+"""The Spark session of a job, where its caller has none."""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from hms_gateway.pipeline.jobs.failures import UsageRefused
+
+_LOCAL: Final = "local[*]"
+# A task whose worker process was killed is tried again, as on a cluster.
+_ATTEMPTS: Final = 4
+_CONFIGURATION: Final = {
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.python.filterPushdown.enabled": "true",
+    # Jobs hand their failures over as rows; what is left are faults, whose Python trace is enough.
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
+}
+_LOCAL_CONFIGURATION: Final = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "8",
+}
+
+
+@contextmanager
+def session(name: str, master: str, conf: Mapping[str, str], given: SparkSession | None) -> Iterator[SparkSession]:
+    """The session that was `given`, or a new one that is stopped at the end. Raises UsageRefused."""
+    if given is not None:
+        yield given
+        return
+    spark = _open(name, master, conf)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _open(name: str, master: str, conf: Mapping[str, str]) -> SparkSession:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(f"hms-gateway {name}")
+    values = {**_CONFIGURATION, **conf}
+    # Under spark-submit the master is decided.
+    if master or "PYSPARK_GATEWAY_PORT" not in os.environ:
+        chosen = _with_attempts(master or _LOCAL)
+        builder = builder.master(chosen)
+        if chosen.startswith("local"):
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+            values = {**_LOCAL_CONFIGURATION, **values}
+    for key, value in values.items():
+        builder = builder.config(key, value)
+    try:
+        return builder.getOrCreate()
+    except Exception as error:
+        said = str(error).strip().splitlines() or [type(error).__name__]
+        raise UsageRefused(f"Spark does not start: {said[0]}", "look at --master, --conf and JAVA_HOME") from error
+
+
+def _with_attempts(master: str) -> str:
+    """`local[2]` as `local[2,4]`."""
+    if master == "local":
+        return f"local[1,{_ATTEMPTS}]"
+    if master.startswith("local[") and "," not in master:
+        return f"{master.removesuffix(']')},{_ATTEMPTS}]"
+    return master

@@ -1,0 +1,55 @@
+"""A small job: it sets a parameter of each of some tables. Other jobs have the same shape."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+import pyarrow
+
+from hms_gateway.pipeline.jobs.batches import Outcome, Refusal
+from hms_gateway.pipeline.jobs.results import JobResult
+from hms_gateway.pipeline.jobs.run import Run
+from hms_gateway.structs import NoSuchObjectException
+
+SCHEMA = pyarrow.schema([("database", pyarrow.string()), ("table", pyarrow.string()), ("value", pyarrow.string())])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToyArguments:
+    database: str
+    values: Mapping[str, str]
+    rows_a_batch: int = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToyResult(JobResult):
+    refusals: dict[str, str] = field(default_factory=dict)
+
+
+def toy(options, arguments, *, spark=None, progress=None, step=None):
+    with Run.begin("toy", options, arguments, spark=spark, progress=progress) as run:
+        rows = [
+            {"database": arguments.database, "table": table, "value": value}
+            for table, value in arguments.values.items()
+            if options.wants(arguments.database, table)
+        ]
+        plan = run.store("tables", rows, rows_a_batch=arguments.rows_a_batch, schema=SCHEMA)
+        if options.dry_run:
+            return run.finish(ToyResult, counts={"planned": plan.rows})
+        run.hold([f"{arguments.database}.{table}" for table in arguments.values])
+        counts = run.batches(plan, step or set_parameter, name="set")
+        refused = {each.item: each.reason for each in run.refusals("set")}
+        return run.finish(ToyResult, counts=counts.counts, refused=counts.refused, refusals=refused)
+
+
+def set_parameter(client, batch):
+    refused = []
+    for row in batch.rows():
+        try:
+            table = client.call("get_table", row["database"], row["table"])
+        except NoSuchObjectException as error:
+            refused.append(Refusal(f"{row['database']}.{row['table']}", error.message))
+            continue
+        changed = msgspec.structs.replace(table, parameters={**table.parameters, "toy": row["value"]})
+        client.call("alter_table", row["database"], row["table"], changed)
+    return Outcome({"set": len(batch.table) - len(refused)}, refused)
