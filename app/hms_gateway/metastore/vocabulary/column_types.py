@@ -64,7 +64,7 @@ def is_compatible_change(old: str, new: str) -> bool:
     """Whether a column of type `old` may become one of type `new` (semantics §2.7 item 5)."""
     if old == new:
         return True
-    old_type, new_type = _parse(old), _parse(new)
+    old_type, new_type = parse_type(old), parse_type(new)
     if old_type is None or new_type is None:
         return False
     if old_type.name in _COMPLEX or new_type.name in _COMPLEX:
@@ -82,20 +82,20 @@ def _is_compatible_primitive(old: str, new: str) -> bool:
     return old in _WIDENING and new in _WIDENING and _WIDENING.index(old) < _WIDENING.index(new)
 
 
-class _ParsedType(msgspec.Struct, frozen=True):
-    """A type with what distinguishes it: length or precision and scale, elements, field names."""
+class HiveType(msgspec.Struct, frozen=True):
+    """A type taken apart, with what distinguishes it: length or precision and scale, elements, field names."""
 
     name: str
     parameters: tuple[str, ...] = ()
     field_names: tuple[str, ...] = ()
-    elements: "tuple[_ParsedType, ...]" = ()
+    elements: "tuple[HiveType, ...]" = ()
 
 
 _TOKEN = re.compile(r"\s*(?:(?P<word>[^\s<>(),:]+(?:\ +with\ local\ time\ zone)?)|(?P<mark>[<>(),:]))\s*")
 _DEFAULT_PARAMETERS: Final = {"decimal": ("10", "0")}
 
 
-def _parse(text: str) -> _ParsedType | None:
+def parse_type(text: str) -> HiveType | None:
     """The parsed type, or None when the text is none."""
     parser = _TypeParser(text.lower())
     try:
@@ -113,28 +113,28 @@ class _TypeParser:
         self._text = text
         self._at = 0
 
-    def parse(self) -> _ParsedType:
+    def parse(self) -> HiveType:
         parsed = self._type(_TYPE_NESTING_MAX)
         if self._at != len(self._text):
             raise _NotAType
         return parsed
 
-    def _type(self, depth: int) -> _ParsedType:
+    def _type(self, depth: int) -> HiveType:
         if depth == 0:
             raise _NotAType
         name = self._next("word")
         if name.partition(" ")[0] not in _KNOWN:
             raise _NotAType
         if name not in _COMPLEX:
-            return _ParsedType(name, parameters=self._parameters(name))
+            return HiveType(name, parameters=self._parameters(name))
         self._expect("<")
         fields = [self._field(name, depth)]
         while self._takes(","):
             fields.append(self._field(name, depth))
         self._expect(">")
-        return _ParsedType(name, (), tuple(name for name, _ in fields), tuple(element for _, element in fields))
+        return HiveType(name, (), tuple(name for name, _ in fields), tuple(element for _, element in fields))
 
-    def _field(self, name: str, depth: int) -> tuple[str, _ParsedType]:
+    def _field(self, name: str, depth: int) -> tuple[str, HiveType]:
         field_name = ""
         if name == "struct":
             field_name = self._next("word")
