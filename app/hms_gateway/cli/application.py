@@ -54,6 +54,13 @@ Examples:
   hms-gateway user add alice --password-stdin < password
   hms-gateway user add admin                       a new password for admin
 """
+_TOKEN_EXAMPLES = """\b
+Examples:
+  hms-gateway token create etl --ttl 30d --note "nightly jobs" > token
+  hms-gateway call --token-file token get_all_databases
+  hms-gateway token list
+  hms-gateway token revoke 3f2a9c1d77b0
+"""
 _CALL_EXAMPLES = """\b
 A word is the next argument, or name=value. Structs, lists and maps are JSON
 with the field names that --explain shows; @file reads JSON from a file, - from
@@ -266,10 +273,10 @@ def add_user(name: str, password_stdin: bool, config: Path | None, data_dir: Pat
 @config_option
 @data_dir_option
 def remove_user(name: str, config: Path | None, data_dir: Path | None) -> None:
-    """Remove a user. A running gateway notices within a second."""
+    """Remove a user and the tokens of the user. A running gateway notices within a second."""
     from hms_gateway.cli.operations.user_commands import remove
 
-    remove(_settings(config, data_dir=data_dir).users_path, name)
+    remove(_settings(config, data_dir=data_dir), name)
 
 
 @user.command("list")
@@ -280,6 +287,49 @@ def list_users(config: Path | None, data_dir: Path | None) -> None:
     from hms_gateway.cli.operations.user_commands import print_users
 
     print_users(_settings(config, data_dir=data_dir).users_path)
+
+
+@application.group(cls=Group, epilog=_TOKEN_EXAMPLES)
+def token() -> None:
+    """Create, list and revoke personal access tokens, which replace a password in `Authorization: Bearer`."""
+
+
+@token.command("create")
+@click.argument("name", help="Name of the user who calls with the token.")
+@click.option("--ttl", default="90d", metavar="DURATION", help="How long it is valid: a number with s, m, h or d.")
+@click.option("--note", default="", help="What it is for; shown by `token list`.")
+@config_option
+@data_dir_option
+def create_token(name: str, ttl: str, note: str, config: Path | None, data_dir: Path | None) -> None:
+    """Make a token and print it, only this once.
+
+    The gateway keeps a hash of it. A running gateway accepts it at once.
+    """
+    from hms_gateway.cli.operations.token_commands import create
+
+    create(_settings(config, data_dir=data_dir), name, ttl, note)
+
+
+@token.command("list")
+@config_option
+@data_dir_option
+def list_tokens(config: Path | None, data_dir: Path | None) -> None:
+    """Show the tokens: id, user, when created, when they expire, when last used (to the minute), note."""
+    from hms_gateway.cli.operations.token_commands import print_tokens
+
+    print_tokens(_settings(config, data_dir=data_dir))
+
+
+@token.command("revoke")
+@click.argument("ids", nargs=-1, metavar="[ID]...", help="Ids of the tokens.")
+@click.option("--user", "name", metavar="NAME", help="Revoke all tokens of this user.")
+@config_option
+@data_dir_option
+def revoke_tokens(ids: tuple[str, ...], name: str | None, config: Path | None, data_dir: Path | None) -> None:
+    """Revoke tokens. A running gateway notices within a second."""
+    from hms_gateway.cli.operations.token_commands import revoke
+
+    revoke(_settings(config, data_dir=data_dir), ids, name)
 
 
 application.add_command(pipeline)

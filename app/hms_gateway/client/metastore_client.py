@@ -70,6 +70,17 @@ class TicketAuth(httpx.Auth):
         yield request
 
 
+class TokenAuth(httpx.Auth):
+    """Logs in with a token (`Authorization: Bearer`)."""
+
+    def __init__(self, token: str) -> None:
+        self._header = f"Bearer {token}"
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        request.headers["Authorization"] = self._header
+        yield request
+
+
 class MetastoreClient:
     """Calls methods by IDL name over one kept connection; nothing is retried. Use it as a context manager or close it.
 
@@ -93,7 +104,7 @@ class MetastoreClient:
         self._codec = make_codecs(limits or Limits()).tjson
         self._methods = methods
         self._seqids = itertools.count(1)
-        self._denied_hint = "" if isinstance(auth, TicketAuth) else _DENIED_HINT
+        self._denied_hint = "" if isinstance(auth, httpx.Auth) else _DENIED_HINT
         self._http = httpx.Client(
             auth=auth,
             verify=verify,

@@ -397,6 +397,7 @@ def _protected(settings: Settings) -> list[Protected]:
     files: dict[str, Path | str | None] = {
         "the database": database,
         "users_file": settings.users_path,
+        "tokens_file": settings.tokens_path,
         "tls_certificate": settings.tls_certificate or settings.data_dir / CERTIFICATE_NAME,
         "tls_key": settings.tls_key or settings.data_dir / KEY_NAME,
         "secrets_key_file": settings.secrets_key_path,

@@ -118,6 +118,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     users_file: Annotated[Path | None, Meta(description="Password file, htpasswd style; unset is data_dir/users.")] = (
         None
     )
+    tokens_file: Annotated[
+        Path | None, Meta(description="File of the personal access tokens, as hashes; unset is data_dir/tokens.")
+    ] = None
     admin_password: Annotated[
         Secret | None, Meta(description="Password of the user admin when the first start makes the password file.")
     ] = None
@@ -360,6 +363,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def users_path(self) -> Path:
         return self.users_file or self.data_dir / "users"
+
+    @property
+    def tokens_path(self) -> Path:
+        return self.tokens_file or self.data_dir / "tokens"
+
+    @property
+    def token_uses_path(self) -> Path:
+        return self.data_dir / "token-uses"
 
     @property
     def secrets_key_path(self) -> Path:

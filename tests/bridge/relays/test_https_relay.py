@@ -47,6 +47,15 @@ def test_the_message_goes_out_unchanged_with_the_password():
     run(work)
 
 
+def test_a_token_replaces_the_password():
+    async def work(peer, upstream, _server):
+        assert (await peer.ask(GET)).success == ["default", "sales"]
+        (request,) = upstream.requests
+        assert request.headers["authorization"] == "Bearer hmsgw_abc"
+
+    run(work, credentials=None, token="hmsgw_abc")
+
+
 @pytest.mark.parametrize(
     ("sent", "codec", "is_framed"),
     [

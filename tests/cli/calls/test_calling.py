@@ -78,6 +78,18 @@ def test_where_the_password_comes_from(how, tmp_path, monkeypatch):
     assert seen == [f"Basic {expected[how]}"]
 
 
+def test_a_token_is_sent_in_place_of_a_password(monkeypatch, tmp_path):
+    seen = []
+
+    def answer(body, headers):
+        seen.append(headers["Authorization"])
+        return 200, NAME
+
+    (tmp_path / "token").write_text("hmsgw_abc\n")
+    assert call(answer, "--token-file", str(tmp_path / "token"), "getName").exit_code == 0
+    assert seen == ["Bearer hmsgw_abc"]
+
+
 def test_without_a_password_and_a_terminal_it_says_how_to_give_one(monkeypatch):
     monkeypatch.delenv("HMS_GATEWAY_PASSWORD")
     result = call(always(200, NAME), "getName")
@@ -143,6 +155,8 @@ def test_certificates(tmp_path):
         (("getName", "--josn"), "unknown option --josn"),
         (("-H", "nonsense", "getName"), "not NAME: VALUE"),
         (("--password-file", "/nonexistent/file", "getName"), "cannot be read"),
+        (("--token-file", "/nonexistent/file", "getName"), "token file /nonexistent/file cannot be read"),
+        (("--token-file", "/dev/null", "getName"), "token file /dev/null has no token in its first line"),
     ],
 )
 def test_mistakes_on_the_command_line_are_exit_code_2(words, text):

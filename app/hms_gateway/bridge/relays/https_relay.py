@@ -46,7 +46,7 @@ _log = structlog.get_logger("hms_gateway.bridge")
 
 
 class RelayOptions(msgspec.Struct, frozen=True):
-    """`tickets` log in without `credentials`.
+    """`token` or `tickets` log in without `credentials`.
 
     `keeps_keys` says that the far side answers a repeated key from memory; then changing calls are repeated too.
     `patience_seconds` is how long a far side that is away is waited for. `acts_for_users` sends the user of
@@ -55,6 +55,7 @@ class RelayOptions(msgspec.Struct, frozen=True):
 
     url: str
     credentials: Credentials | None = None
+    token: str | None = None
     tickets: ServiceTickets | None = None
     keeps_keys: bool = True
     acts_for_users: bool = False
@@ -83,7 +84,7 @@ class HttpsRelay:
         self._url = urlsplit(options.url)
         self._loop = asyncio.get_running_loop()
         self._head = lru_cache(maxsize=1024)(self._make_head)
-        self._nobody = "a bridge without a password" if options.tickets is None else "the bridge's Kerberos ticket"
+        self._own_login = _own_login(options)
 
     async def call(self, message: ThriftMessage, session: Session) -> Reply | None:
         """As `Relay.call`."""
@@ -120,7 +121,7 @@ class HttpsRelay:
         is_repeatable = attempts.key is None or self._options.keeps_keys
         credentials = session.credentials or self._options.credentials
         head = self._head(credentials, session.user if self._options.acts_for_users else "")
-        if credentials is None and self._options.tickets is not None:
+        if credentials is None and self._options.token is None and self._options.tickets is not None:
             head += await self._ticket(self._options.tickets)
         key = b"" if attempts.key is None else b"idempotency-key: %b\r\n" % attempts.key.encode()
         head = b"%bcontent-length: %d\r\n%b\r\n" % (head, len(body), key)
@@ -186,7 +187,7 @@ class HttpsRelay:
 
     def _refusal(self, status: int, text: str, credentials: Credentials | None) -> CallFailed:
         if status in (401, 403, 429):
-            who = f"user {credentials.user}" if credentials else self._nobody
+            who = f"user {credentials.user}" if credentials else self._own_login
             return CallFailed(f"{self._shown_url} does not accept {who}: {text}", "unauthorized")
         return CallFailed(f"{self._shown_url} answers {text}", f"http_{status}")
 
@@ -209,7 +210,16 @@ class HttpsRelay:
         if credentials is not None:
             token = b64encode(f"{credentials.user}:{credentials.password}".encode()).decode()
             lines.append(f"authorization: Basic {token}")
+        elif self._options.token is not None:
+            lines.append(f"authorization: Bearer {self._options.token}")
         return ("\r\n".join(lines) + "\r\n").encode()
+
+
+def _own_login(options: RelayOptions) -> str:
+    """How the bridge logs in for clients without a password, for messages."""
+    if options.token is not None:
+        return "the bridge's token"
+    return "a bridge without a password" if options.tickets is None else "the bridge's Kerberos ticket"
 
 
 async def _passed_on(answer: Answer) -> AsyncGenerator[bytes, None]:

@@ -36,12 +36,13 @@ _log = structlog.get_logger("hms_gateway.bridge")
 class BridgeSettings(msgspec.Struct, frozen=True):
     """All that can be set. `keeps_keys` None decides by the encoding: our gateway keeps them, others do not.
 
-    `negotiates` logs in with Kerberos tickets instead of `credentials`.
+    `token`, or Kerberos tickets where it `negotiates`, log in instead of `credentials`.
     """
 
     url: str
     server: ServerOptions = msgspec.field(default_factory=ServerOptions)
     credentials: Credentials | None = None
+    token: str | None = None
     negotiates: bool = False
     cacert: Path | None = None
     is_insecure: bool = False
@@ -79,7 +80,7 @@ async def _run(settings: BridgeSettings, on_listening: Callable[[int, int | None
         if settings.server.lets_in in _OPEN_TO:
             text = f"{_OPEN_TO[settings.server.lets_in]} may call without a password, and does so with the bridge's own"
             _log.warning(text, address=f"{settings.server.host}:{port}")
-        if settings.credentials is not None or settings.negotiates:
+        if settings.credentials is not None or settings.token is not None or settings.negotiates:
             greeting = asyncio.create_task(_greet(server))
 
     try:
@@ -124,6 +125,7 @@ def make_bridge(settings: BridgeSettings, metrics: BridgeMetrics, call_log: Call
     options = RelayOptions(
         url=settings.url,
         credentials=settings.credentials,
+        token=settings.token,
         tickets=ServiceTickets(urlsplit(settings.url).hostname or "") if settings.negotiates else None,
         keeps_keys=is_binary if settings.keeps_keys is None else settings.keeps_keys,
         acts_for_users=settings.acts_for_users,

@@ -19,8 +19,8 @@ from hms_gateway.cli.calls.arguments import ArgumentError, parse_arguments
 from hms_gateway.cli.calls.explaining import find_method
 from hms_gateway.cli.calls.plain_values import as_json
 from hms_gateway.cli.calls.rendering import print_value
-from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail, out
-from hms_gateway.client.metastore_client import ClientError, MetastoreClient, Progress, TicketAuth
+from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail, first_line, out
+from hms_gateway.client.metastore_client import ClientError, MetastoreClient, Progress, TicketAuth, TokenAuth
 from hms_gateway.idl.signatures import signature
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.rpc.dialects import methods_of
@@ -33,11 +33,12 @@ PROGRESS_AFTER_SECONDS = 1.0
 
 
 class Target(msgspec.Struct, frozen=True):
-    """Whom to call, and as whom; without a password with Kerberos tickets."""
+    """Whom to call, and as whom: with a token, else a password, else Kerberos tickets."""
 
     url: str
     user: str
     password: str | None
+    token: str | None
     verify: bool | ssl.SSLContext
     headers: dict[str, str]
     timeout_seconds: float
@@ -54,10 +55,7 @@ def find_password(user: str, file: Path | None, *, from_stdin: bool) -> str:
     if from_stdin:
         return sys.stdin.readline().rstrip("\r\n")
     if file is not None:
-        try:
-            return file.read_text(encoding="utf-8").partition("\n")[0].rstrip("\r")
-        except (OSError, UnicodeDecodeError) as error:
-            fail(f"password file {file} cannot be read: {error}")
+        return first_line("password file", file)
     if PASSWORD_VARIABLE in os.environ:
         return os.environ[PASSWORD_VARIABLE]
     if not sys.stdin.isatty():
@@ -139,12 +137,18 @@ def connected(target: Target) -> Iterator[MetastoreClient]:
 def _client(target: Target) -> MetastoreClient:
     return MetastoreClient(
         target.url,
-        TicketAuth() if target.password is None else (target.user, target.password),
+        _auth_of(target),
         target.verify,
         headers=target.headers,
         timeout_seconds=target.timeout_seconds,
         methods=methods_of(target.dialect),
     )
+
+
+def _auth_of(target: Target) -> TokenAuth | TicketAuth | tuple[str, str]:
+    if target.token is not None:
+        return TokenAuth(target.token)
+    return TicketAuth() if target.password is None else (target.user, target.password)
 
 
 @contextlib.contextmanager

@@ -32,6 +32,12 @@ _OPTIONS: Final = (
         help="File whose first line is the password, instead of HMS_GATEWAY_PASSWORD.",
     ),
     click.option(
+        "--token-file",
+        type=FILE,
+        metavar="FILE",
+        help="File whose first line is a token of `hms-gateway token create`, instead of user and password.",
+    ),
+    click.option(
         "--negotiate", is_flag=True, help="Log in with a Kerberos ticket, such as one of kinit, instead of a password."
     ),
     click.option("--insecure", "-k", is_flag=True, help="Accept any certificate, as curl -k does."),
@@ -47,6 +53,7 @@ def target_of(
     user: str,
     password_stdin: bool,
     password_file: Path | None,
+    token_file: Path | None,
     negotiate: bool,
     insecure: bool,
     cacert: Path | None,
@@ -55,8 +62,12 @@ def target_of(
 ) -> "Target":
     """Whom the options name; asks for the password where nothing gives it."""
     from hms_gateway.cli.calls import calling
+    from hms_gateway.cli.terminal.output import find_token
 
-    if negotiate:
+    token = None if token_file is None else find_token(token_file)
+    if token is not None:
+        password = None
+    elif negotiate:
         user, password = calling.find_ticket(url), None
     else:
         password = calling.find_password(user, password_file, from_stdin=password_stdin)
@@ -64,6 +75,7 @@ def target_of(
         url=url,
         user=user,
         password=password,
+        token=token,
         verify=calling.find_trust(cacert, insecure=insecure),
         headers=calling.parse_headers(header),
         timeout_seconds=timeout,

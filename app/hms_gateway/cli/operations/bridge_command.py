@@ -10,7 +10,7 @@ import msgspec
 
 from hms_gateway.cli.calls.target_options import DEFAULT_URL, FILE, SECONDS
 from hms_gateway.cli.terminal.importing import gc_paused
-from hms_gateway.cli.terminal.output import err, fail
+from hms_gateway.cli.terminal.output import err, fail, find_token, first_line
 from hms_gateway.cli.terminal.signals import ignore_hang_up
 
 if TYPE_CHECKING:
@@ -59,6 +59,12 @@ Clients then use thrift://127.0.0.1:9083.
     help="File whose first line is the password, instead of HMS_GATEWAY_PASSWORD.",
 )
 @click.option(
+    "--token-file",
+    type=FILE,
+    metavar="FILE",
+    help="File whose first line is a token of `hms-gateway token create`, instead of user and password.",
+)
+@click.option(
     "--negotiate",
     is_flag=True,
     help="Log in with Kerberos tickets, which a keytab renews, instead of user and password.",
@@ -105,6 +111,7 @@ def bridge(
     is_open: bool,
     user: str,
     password_file: Path | None,
+    token_file: Path | None,
     negotiate: bool,
     cacert: Path | None,
     insecure: bool,
@@ -135,6 +142,8 @@ def bridge(
         from hms_gateway.runtime.limits import Limits
         from hms_gateway.runtime.logging import configure_logging
 
+    token = None if token_file is None else find_token(token_file)
+    logs_in_itself = negotiate or token is not None
     if log_level not in LEVELS:
         fail(f"--log-level is one of {', '.join(LEVELS)}")
     if encoding not in ENCODINGS or sasl not in SASL_POLICIES:
@@ -143,7 +152,8 @@ def bridge(
     settings = BridgeSettings(
         url=url,
         server=ServerOptions(host, port, allow_remote, sasl, is_open=is_open),  # type: ignore[arg-type]
-        credentials=None if negotiate else _credentials(user, password_file, is_optional=sasl != "off"),
+        credentials=None if logs_in_itself else _credentials(user, password_file, is_optional=sasl != "off"),
+        token=token,
         negotiates=negotiate,
         cacert=cacert,
         is_insecure=insecure,
@@ -175,10 +185,7 @@ def _credentials(user: str, file: Path | None, *, is_optional: bool) -> "Credent
     from hms_gateway.bridge.thrift.sasl import Credentials
 
     if file is not None:
-        try:
-            return Credentials(user, file.read_text(encoding="utf-8").partition("\n")[0].rstrip("\r"))
-        except (OSError, UnicodeDecodeError) as error:
-            fail(f"password file {file} cannot be read: {error}")
+        return Credentials(user, first_line("password file", file))
     if PASSWORD_VARIABLE in os.environ:
         return Credentials(user, os.environ[PASSWORD_VARIABLE])
     if not is_optional:

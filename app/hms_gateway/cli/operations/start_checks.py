@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hms_gateway.composition.main import database_url
 from hms_gateway.gateway.assembly import service_keys
+from hms_gateway.gateway.auth.tokens import TokenFileError, read_tokens
 from hms_gateway.gateway.auth.users import UserFileError, read_users
 from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME, CertificateError, server_context
 from hms_gateway.runtime.kerberos import KerberosError
@@ -116,6 +117,13 @@ def _users(settings: Settings) -> Iterator[str]:
         yield str(error)
 
 
+def _tokens(settings: Settings) -> Iterator[str]:
+    try:
+        read_tokens(settings.tokens_path)
+    except TokenFileError as error:
+        yield str(error)
+
+
 def _keytab(settings: Settings) -> Iterator[str]:
     try:
         service_keys(settings)
@@ -123,4 +131,4 @@ def _keytab(settings: Settings) -> Iterator[str]:
         yield f"kerberos_keytab: {error}"
 
 
-_CHECKS: tuple[_Check, ...] = (_open_files, _folders, _database, _certificate, _users, _keytab)
+_CHECKS: tuple[_Check, ...] = (_open_files, _folders, _database, _certificate, _users, _tokens, _keytab)

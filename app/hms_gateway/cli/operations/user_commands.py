@@ -5,8 +5,10 @@ from pathlib import Path
 
 import click
 
+from hms_gateway.cli.operations.token_commands import revoke_all
 from hms_gateway.cli.terminal.output import fail, out
 from hms_gateway.gateway.auth.users import UserFileError, add_user, list_users, remove_user
+from hms_gateway.runtime.settings import Settings
 
 
 def new_password(name: str, *, from_stdin: bool) -> str:
@@ -28,14 +30,18 @@ def add(path: Path, name: str, password: str) -> None:
     out.print(what, soft_wrap=True, highlight=False, markup=False)
 
 
-def remove(path: Path, name: str) -> None:
+def remove(settings: Settings, name: str) -> None:
+    """Tokens first: a removal that is cut short leaves no token of a name that the list of users does not show."""
+    path = settings.users_path
+    tokens = revoke_all(settings, users=[name])
     try:
         was_there = remove_user(path, name)
     except UserFileError as error:
         fail(str(error))
-    if not was_there:
+    if not was_there and not tokens:
         fail(f"{path} has no user {name}")
-    out.print(f"{name} removed", highlight=False, markup=False)
+    number = f" with {len(tokens)} {'token' if len(tokens) == 1 else 'tokens'}" if tokens else ""
+    out.print(f"{name} removed{number}", highlight=False, markup=False)
 
 
 def print_users(path: Path) -> None:

@@ -1,6 +1,7 @@
 """Where the commands write: answers to standard output, everything about them to standard error."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -21,6 +22,22 @@ def fail(text: str, hint: str = "", exit_code: int = EXIT_FAILED) -> NoReturn:
     if hint:
         err.print(escape(hint), style="dim", soft_wrap=True, highlight=False)
     raise click.exceptions.Exit(exit_code)
+
+
+def first_line(what: str, file: Path) -> str:
+    """The first line of a file with a secret. Ends the command when it cannot be read."""
+    try:
+        return file.read_text(encoding="utf-8").partition("\n")[0].rstrip("\r")
+    except (OSError, UnicodeDecodeError) as error:
+        fail(f"{what} {file} cannot be read: {error}")
+
+
+def find_token(file: Path) -> str:
+    """Of the first line of a file."""
+    token = first_line("token file", file).strip()
+    if not token or not token.isascii() or not token.isprintable():
+        fail(f"token file {file} has no token in its first line", "hms-gateway token create NAME > FILE writes one")
+    return token
 
 
 def fail_all(problems: Sequence[str]) -> NoReturn:

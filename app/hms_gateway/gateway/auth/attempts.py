@@ -5,9 +5,11 @@ before, never come here.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import msgspec
+
+from hms_gateway.gateway.admission.refusals import Refused
 
 DELAY_SECONDS_FIRST = 0.25
 DELAY_SECONDS_MAX = 8.0
@@ -45,6 +47,20 @@ class FailedAttempts:
         # Parallel attempts queue behind each other instead of all being looked at when the delay is over.
         record.next_attempt_at = max(now, record.next_attempt_at) + _delay(record.failures)
         return wait
+
+    async def wait_for_turn(self, source: Source, sleep: Callable[[float], Awaitable[object]], *, limit: str) -> None:
+        """Returns when this attempt may be looked at. Raises Refused with the name of the limit: too many wait."""
+        wait = self.reserve(source)
+        if wait is None:
+            raise Refused(
+                429,
+                "Too many failed attempts, try again later",
+                headers=((b"retry-after", b"30"),),
+                reason="too_many_attempts",
+                limit=limit,
+            )
+        if wait > 0:
+            await sleep(wait)
 
     def failed(self, source: Source) -> None:
         now = self._monotonic()

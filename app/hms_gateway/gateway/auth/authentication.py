@@ -10,7 +10,7 @@ import hashlib
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +20,7 @@ import msgspec
 from hms_gateway.gateway.admission.identity import HeaderList, Identity, RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.gateway.auth.attempts import FailedAttempts, Source
-from hms_gateway.gateway.auth.basic_credentials import BasicCredentials, read_basic, scheme_of
+from hms_gateway.gateway.auth.basic_credentials import BasicCredentials, basic_challenge, read_basic, scheme_of
 from hms_gateway.gateway.auth.password_queue import UNKNOWN, Check, PasswordQueue
 from hms_gateway.gateway.auth.user_file import UserFile
 from hms_gateway.gateway.auth.users import Verifier, verify_password
@@ -33,8 +33,6 @@ HASHES_AT_ONCE = 2
 REMEMBERED_MAX = 10_000
 HEADER_BYTES_MAX = 8_192
 ACCEPTED = "user name and password (Basic)"
-
-Sleep = Callable[[float], "asyncio.Future[None]"]
 
 
 class _Remembered(msgspec.Struct, frozen=True):
@@ -96,7 +94,7 @@ class BasicAuthenticator:
         accepted: str = ACCEPTED,
         verify: Verifier = verify_password,
         monotonic: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], object] | None = None,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         limits: Limits | None = None,
         share_of: Callable[[str], str | None] = share_of,
     ) -> None:
@@ -104,11 +102,11 @@ class BasicAuthenticator:
         self._users = users
         self._accepted = accepted
         self._generation = users.generation
-        self._challenge: HeaderList = ((b"www-authenticate", f'Basic realm="{realm}", charset="UTF-8"'.encode()),)
+        self._challenge: HeaderList = (basic_challenge(realm),)
         self._verified = VerifiedHeaders(remembered_seconds, monotonic)
         self._verify = verify
         self._attempts = FailedAttempts(monotonic)
-        self._sleep = sleep or asyncio.sleep
+        self._sleep = sleep
         self._threads = ThreadPoolExecutor(HASHES_AT_ONCE, "password", initializer=be_nice)
         limits = limits or Limits()
         self._queue: PasswordQueue[_Job] = PasswordQueue(
@@ -136,7 +134,7 @@ class BasicAuthenticator:
         share_address = self._share_of(head.address)
         source = (credentials.user, share_address or head.address)
         if not self._verified.was_right(header):
-            await self._wait_for_turn(source)
+            await self._attempts.wait_for_turn(source, self._sleep, limit="wrong_passwords")
         self._look(at_once=True)
         # Another request may have brought the same header while this attempt waited.
         if self._verified.user(header) is not None:
@@ -168,8 +166,6 @@ class BasicAuthenticator:
         scheme = scheme_of(header)
         if not scheme:
             raise self._refused(f"Authentication is required: send {self._accepted}", "no_credentials")
-        if scheme == "bearer":
-            raise self._refused(f"Bearer tokens are not accepted here: send {self._accepted}", "bearer")
         if scheme != "basic":
             text = f"This kind of authentication is not accepted here: send {self._accepted}"
             raise self._refused(text, "other_scheme")
@@ -177,19 +173,6 @@ class BasicAuthenticator:
         if credentials is None:
             raise self._refused("The Authorization header is not readable as Basic credentials", "unreadable")
         return credentials
-
-    async def _wait_for_turn(self, source: Source) -> None:
-        wait = self._attempts.reserve(source)
-        if wait is None:
-            raise Refused(
-                429,
-                "Too many failed attempts, try again later",
-                headers=((b"retry-after", b"30"),),
-                reason="too_many_attempts",
-                limit="wrong_passwords",
-            )
-        if wait > 0:
-            await self._sleep(wait)  # type: ignore[misc]
 
     @contextlib.contextmanager
     def _in_order(self, address: str) -> Iterator[list[asyncio.Future[None]]]:

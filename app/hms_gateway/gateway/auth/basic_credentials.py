@@ -16,6 +16,11 @@ def scheme_of(authorization: bytes) -> str:
     return authorization.strip().partition(b" ")[0].decode("latin-1").lower()
 
 
+def basic_challenge(realm: str) -> tuple[bytes, bytes]:
+    """The header of a refusal that asks for user and password."""
+    return b"www-authenticate", f'Basic realm="{realm}", charset="UTF-8"'.encode()
+
+
 def read_basic(authorization: bytes) -> BasicCredentials | None:
     """Decode `Basic …`; None when it is none.
 

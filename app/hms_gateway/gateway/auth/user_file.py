@@ -12,9 +12,7 @@ from pathlib import Path
 import structlog
 
 from hms_gateway.gateway.auth.users import UserFileError, hash_password, read_users
-from hms_gateway.runtime.file_versions import FileVersion, file_version
-
-LOOK_EVERY_SECONDS = 1.0
+from hms_gateway.gateway.auth.watched_file import WatchedFile
 
 _log = structlog.get_logger("hms_gateway.users")
 
@@ -23,12 +21,9 @@ class UserFile:
     """Hashes by user name. `generation` grows with every change, so what was remembered before can be dropped."""
 
     def __init__(self, path: Path, monotonic: Callable[[], float]) -> None:
-        self._path = path
-        self._monotonic = monotonic
+        self._file = WatchedFile(path, monotonic)
         self._users: dict[str, str] = {}
         self._names: list[str] = []
-        self._version: FileVersion | None = None
-        self._next_look = 0.0
         self._decoy_key = secrets.token_bytes(16)
         self.generation = 0
         self.refresh()
@@ -38,16 +33,10 @@ class UserFile:
 
         A file that is gone lets no user in; a broken one keeps what was read before.
         """
-        now = self._monotonic()
-        if now < self._next_look and not at_once:
+        if not self._file.has_changed(at_once=at_once):
             return
-        self._next_look = now + LOOK_EVERY_SECONDS
-        version = file_version(self._path)
-        if version == self._version and self.generation:
-            return
-        self._version = version
         try:
-            self._users = read_users(self._path)
+            self._users = read_users(self._file.path)
         except UserFileError as error:
             _log.error("password file not read, the users known before stay", problem=str(error))
         self._names = list(self._users)

@@ -3,8 +3,6 @@
 Reading is tolerant (comments, empty lines), writing replaces the file atomically and keeps it private (0600).
 """
 
-import os
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -12,7 +10,7 @@ import bcrypt
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from hms_gateway.runtime.data_folder import make_data_folder
+from hms_gateway.gateway.auth.private_file import write_private
 
 ARGON2_PREFIX = "$argon2"
 BCRYPT_PREFIXES = ("$2a$", "$2b$", "$2y$")
@@ -81,7 +79,7 @@ def read_users(path: Path) -> dict[str, str]:
 
 def add_user(path: Path, name: str, password: str) -> bool:
     """Add the user or give it a new password; True when it is new. Raises UserFileError."""
-    _check_name(name)
+    check_name(name)
     if not password:
         raise UserFileError("an empty password is not accepted")
     users = read_users(path)
@@ -111,7 +109,8 @@ def verify_user(path: Path, name: str, password: str) -> bool:
     return stored_hash is not None and verify_password(stored_hash, password)
 
 
-def _check_name(name: str) -> None:
+def check_name(name: str) -> None:
+    """Raises UserFileError for a name that a user cannot have."""
     if not name or len(name) > USER_NAME_CHARACTERS_MAX:
         raise UserFileError(f"a user name has 1 to {USER_NAME_CHARACTERS_MAX} characters")
     if ":" in name or name.startswith("#") or name != name.strip() or not name.isprintable():
@@ -119,40 +118,7 @@ def _check_name(name: str) -> None:
 
 
 def _write_users(path: Path, users: Mapping[str, str]) -> None:
-    """A reader sees the old file or the new one; a first one is readable for its owner alone.
-
-    A later one keeps its owner: root may change what a server under an account of its own has to read.
-    """
     try:
-        make_data_folder(path.parent)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+        write_private(path, (f"{name}:{stored_hash}\n" for name, stored_hash in users.items()))
     except OSError as error:
         raise UserFileError(f"{path} cannot be written: {error}") from error
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.writelines(f"{name}:{stored_hash}\n" for name, stored_hash in users.items())
-            file.flush()
-            _keep_access(path, file.fileno())
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        Path(temporary).unlink(missing_ok=True)
-        raise UserFileError(f"{path} cannot be written: {error}") from error
-
-
-def _keep_access(path: Path, descriptor: int) -> None:
-    """Give a new file the owner of the one it replaces, and what that owner and its group may; others may nothing.
-
-    Root gives a first one the folder's owner.
-    """
-    is_root = os.geteuid() == 0
-    try:
-        before = path.stat()
-    except FileNotFoundError:
-        if is_root:
-            folder = path.parent.stat()
-            os.fchown(descriptor, folder.st_uid, folder.st_gid)
-        return
-    if is_root:
-        os.fchown(descriptor, before.st_uid, before.st_gid)
-    os.fchmod(descriptor, before.st_mode & 0o660)

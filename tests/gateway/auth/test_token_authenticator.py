@@ -1,0 +1,147 @@
+"""Tokens at the door: right until they expire or are revoked, refused with every challenge, slow to guess."""
+
+import asyncio
+
+import pytest
+
+from hms_gateway.gateway.admission.identity import RequestHead
+from hms_gateway.gateway.admission.refusals import Refused
+from hms_gateway.gateway.auth.token_authenticator import TokenAuthenticator, TokenFile
+from hms_gateway.gateway.auth.tokens import TokenUses, create_token, revoke_tokens
+from hms_gateway.gateway.auth.watched_file import WatchedFile
+from tests.gateway.auth.test_authentication import Bench, basic
+
+NOW = 1_700_000_000
+
+
+class TokenBench(Bench):
+    """Passwords behind tokens; `clock` is that of both, and of the time of day."""
+
+    def __init__(self, folder) -> None:
+        super().__init__(folder / "users", {"ann": "right"})
+        self.passwords = self.authenticator
+        self.clock.now = float(NOW)
+        self.tokens = folder / "tokens"
+        self.uses = TokenUses(folder / "uses")
+        self.authenticator = TokenAuthenticator(
+            self.passwords,
+            TokenFile(WatchedFile(self.tokens, self.clock)),
+            self.uses,
+            realm="test",
+            now=self.clock,
+            monotonic=self.clock,
+            sleep=self.clock.sleep,
+        )
+
+    def make(self, user="etl", seconds=3_600):
+        """The header and what is kept."""
+        secret, token = create_token(self.tokens, user, now=int(self.clock.now), seconds=seconds)
+        return b"Bearer " + secret.encode(), token
+
+    def refusal(self, header: bytes | None, peer="10.0.0.1") -> Refused:
+        fields = [] if header is None else [(b"authorization", header)]
+        head = RequestHead(dict(fields), fields, b"", peer)
+        assert self.authenticator.remembered(head) is None
+        with pytest.raises(Refused) as refused:
+            asyncio.run(self.authenticator.authenticate(head))
+        return refused.value
+
+
+@pytest.fixture
+def bench(tmp_path):
+    it = TokenBench(tmp_path)
+    yield it
+    it.authenticator.close()
+
+
+def challenges(refused: Refused) -> list[bytes]:
+    return [value for name, value in refused.headers if name == b"www-authenticate"]
+
+
+def test_a_new_token_is_right_at_once_and_needs_no_password_check(bench):
+    bench.ask(basic("ann", "right"))
+    bench.verify.checked.clear()
+    header, _ = bench.make("etl")
+    assert bench.ask(header) == "etl"
+    assert bench.ask(header.replace(b"Bearer", b"bearer ")) == "etl"
+    assert bench.verify.checked == []
+
+
+def test_passwords_are_right_as_before(bench):
+    bench.make()
+    assert bench.ask(basic("ann", "right")) == "ann"
+    assert bench.ask(basic("ann", "wrong")) == 401
+
+
+def test_a_known_token_is_right_without_waiting_for_anything(bench):
+    header, _ = bench.make("etl")
+    fields = [(b"authorization", header)]
+    assert bench.authenticator.remembered(RequestHead(dict(fields), fields, b"", "10.0.0.1")).user == "etl"
+
+
+@pytest.mark.parametrize("header", [b"Bearer hmsgw_wrong", b"Bearer", b"Bearer ", b"Bearer \xff\x00", b"Bearer a b"])
+def test_a_wrong_token_gets_both_challenges(bench, header):
+    bench.make()
+    refused = bench.refusal(header)
+    assert (refused.status, refused.reason) == (401, "wrong_token")
+    assert challenges(refused) == [
+        b'Basic realm="test", charset="UTF-8"',
+        b'Bearer realm="test", error="invalid_token"',
+    ]
+
+
+def test_without_credentials_both_challenges_say_what_to_send(bench):
+    refused = bench.refusal(None)
+    assert challenges(refused) == [b'Basic realm="test", charset="UTF-8"', b'Bearer realm="test"']
+
+
+def test_an_expired_token_is_named(bench):
+    header, token = bench.make(seconds=60)
+    bench.clock.now += 59
+    assert bench.ask(header) == "etl"
+    bench.clock.now += 1
+    refused = bench.refusal(header)
+    assert (refused.status, refused.reason) == (401, "expired_token")
+    assert refused.text == f"The token {token.id} has expired; hms-gateway token create makes another"
+    assert len(challenges(refused)) == 2
+
+
+def test_a_revoked_token_is_wrong_within_a_second(bench):
+    header, token = bench.make()
+    other, _ = bench.make("ann")
+    assert bench.ask(header) == "etl"
+    revoke_tokens(bench.tokens, ids=[token.id])
+    bench.clock.now += 1
+    assert bench.ask(header) == 401
+    assert bench.ask(other) == "ann"
+
+
+def test_a_file_that_is_gone_has_no_tokens_and_a_broken_one_changes_nothing(bench):
+    header, _ = bench.make()
+    assert bench.ask(header) == "etl"
+    bench.tokens.write_text("broken\n")
+    bench.clock.now += 1
+    assert bench.ask(header) == "etl"
+    bench.tokens.unlink()
+    bench.clock.now += 1
+    assert bench.ask(header) == 401
+
+
+def test_the_last_use_is_noted_once_a_minute(bench, tmp_path):
+    header, token = bench.make()
+    for _ in range(3):
+        bench.ask(header)
+    assert bench.uses.last(token) is not None
+    bench.uses.forget(token)
+    bench.clock.now += 59
+    bench.ask(header)
+    assert bench.uses.last(token) is None
+    bench.clock.now += 1
+    bench.ask(header)
+    assert bench.uses.last(token) is not None
+
+
+def test_a_use_that_cannot_be_noted_refuses_nothing(bench, tmp_path):
+    (tmp_path / "uses").write_text("a file in the place of the folder")
+    header, _ = bench.make()
+    assert bench.ask(header) == "etl"
