@@ -14,7 +14,13 @@ from hms_gateway.gateway.admission.proxies import Networks, Proxies
 from hms_gateway.gateway.application import Gateway, SecondaryListener
 from hms_gateway.gateway.auth.authentication import ACCEPTED, BasicAuthenticator
 from hms_gateway.gateway.auth.tickets import TicketAuthenticator
-from hms_gateway.gateway.auth.token_authenticator import TOKEN_ACCEPTED, TokenAuthenticator, TokenFile
+from hms_gateway.gateway.auth.token_authenticator import (
+    SCHEME,
+    TOKEN_ACCEPTED,
+    TokenAuthenticator,
+    TokenFile,
+    bearer_challenge,
+)
 from hms_gateway.gateway.auth.tokens import TokenUses
 from hms_gateway.gateway.auth.trusted_proxy import ImpersonationRule, TrustedProxyAuthenticator, UserSource
 from hms_gateway.gateway.auth.user_file import UserFile
@@ -115,27 +121,28 @@ def service_keys(settings: Settings) -> ServiceKeys | None:
 
 
 def build_authenticator(settings: Settings) -> Authenticator:
-    """Passwords; in front of them tokens, tickets, trusted proxies and who may act for others, as settings name them.
+    """Passwords and tokens; in front of them tickets, trusted proxies and who may act for others, by the settings.
 
     Raises KerberosError.
     """
     keys = service_keys(settings)
     share_of = build_proxies(settings).share_of
+    tokens = TokenAuthenticator(
+        TokenFile(WatchedFile(settings.tokens_path, time.monotonic)),
+        TokenUses(settings.token_uses_path),
+        realm=settings.realm,
+        share_of=share_of,
+    )
     accepted = f"{ACCEPTED}, or {TOKEN_ACCEPTED}"
     following: Authenticator = BasicAuthenticator(
         UserFile(settings.users_path, time.monotonic),
         realm=settings.realm,
         remembered_seconds=settings.credentials_remembered_seconds,
+        others={SCHEME: tokens},
+        challenges=(bearer_challenge(settings.realm),),
         limits=settings.limits,
         share_of=share_of,
         accepted=f"a Kerberos ticket (Negotiate), or {accepted}" if keys is not None else accepted,
-    )
-    following = TokenAuthenticator(
-        following,
-        TokenFile(WatchedFile(settings.tokens_path, time.monotonic)),
-        TokenUses(settings.token_uses_path),
-        realm=settings.realm,
-        share_of=share_of,
     )
     if keys is not None:
         following = TicketAuthenticator(

@@ -6,7 +6,8 @@ import pytest
 
 from hms_gateway.gateway.admission.identity import RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
-from hms_gateway.gateway.auth.token_authenticator import TokenAuthenticator, TokenFile
+from hms_gateway.gateway.auth.authentication import BasicAuthenticator
+from hms_gateway.gateway.auth.token_authenticator import SCHEME, TokenAuthenticator, TokenFile, bearer_challenge
 from hms_gateway.gateway.auth.tokens import TokenUses, create_token, revoke_tokens
 from hms_gateway.gateway.auth.watched_file import WatchedFile
 from tests.gateway.auth.test_authentication import Bench, basic
@@ -15,23 +16,37 @@ NOW = 1_700_000_000
 
 
 class TokenBench(Bench):
-    """Passwords behind tokens; `clock` is that of both, and of the time of day."""
+    """Passwords and tokens; `clock` is that of both, and of the time of day."""
 
     def __init__(self, folder) -> None:
         super().__init__(folder / "users", {"ann": "right"})
-        self.passwords = self.authenticator
+        self.waits_together = False
         self.clock.now = float(NOW)
         self.tokens = folder / "tokens"
         self.uses = TokenUses(folder / "uses")
-        self.authenticator = TokenAuthenticator(
-            self.passwords,
+        tokens = TokenAuthenticator(
             TokenFile(WatchedFile(self.tokens, self.clock)),
             self.uses,
             realm="test",
             now=self.clock,
             monotonic=self.clock,
+            sleep=self.sleep,
+        )
+        self.authenticator.close()
+        self.authenticator = BasicAuthenticator(
+            self.file,
+            realm="test",
+            remembered_seconds=300.0,
+            others={SCHEME: tokens},
+            challenges=(bearer_challenge("test"),),
+            verify=self.verify,
+            monotonic=self.clock,
             sleep=self.clock.sleep,
         )
+
+    async def sleep(self, seconds: float) -> None:
+        """With `waits_together`, all that wait do so at the same time."""
+        await (asyncio.sleep(0) if self.waits_together else self.clock.sleep(seconds))
 
     def make(self, user="etl", seconds=3_600):
         """The header and what is kept."""

@@ -10,14 +10,14 @@ import hashlib
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
 import msgspec
 
-from hms_gateway.gateway.admission.identity import HeaderList, Identity, RequestHead
+from hms_gateway.gateway.admission.identity import Authenticator, HeaderList, Identity, RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.gateway.auth.attempts import FailedAttempts, Source
 from hms_gateway.gateway.auth.basic_credentials import BasicCredentials, basic_challenge, read_basic, scheme_of
@@ -82,6 +82,7 @@ class VerifiedHeaders:
 class BasicAuthenticator:
     """Checks user and password. Verifying is handed in, so that tests can count it; so are clock and sleeping.
 
+    `others` take requests with other schemes, by scheme in lower case; each has a challenge in `challenges`.
     `accepted` says to who sends nothing what to send, `share_of` is `Proxies.share_of`.
     """
 
@@ -91,6 +92,8 @@ class BasicAuthenticator:
         *,
         realm: str,
         remembered_seconds: float,
+        others: Mapping[str, Authenticator] | None = None,
+        challenges: HeaderList = (),
         accepted: str = ACCEPTED,
         verify: Verifier = verify_password,
         monotonic: Callable[[], float] = time.monotonic,
@@ -102,7 +105,8 @@ class BasicAuthenticator:
         self._users = users
         self._accepted = accepted
         self._generation = users.generation
-        self._challenge: HeaderList = (basic_challenge(realm),)
+        self._others = dict(others or {})
+        self._challenges: HeaderList = (basic_challenge(realm), *challenges)
         self._verified = VerifiedHeaders(remembered_seconds, monotonic)
         self._verify = verify
         self._attempts = FailedAttempts(monotonic)
@@ -125,11 +129,17 @@ class BasicAuthenticator:
             return None
         self._look()
         user = self._verified.user(header)
-        return None if user is None else Identity(user, head.address)
+        if user is not None:
+            return Identity(user, head.address)
+        other = self._others.get(scheme_of(header))
+        return None if other is None else other.remembered(head)
 
     async def authenticate(self, head: RequestHead) -> Identity:
         """The user of a right password. Raises Refused: 401, or 429 and 503 when too many attempts wait."""
         header = head.headers.get(b"authorization", b"")
+        other = self._others.get(scheme_of(header))
+        if other is not None:
+            return await other.authenticate(head)
         credentials = self._credentials(header)
         share_address = self._share_of(head.address)
         source = (credentials.user, share_address or head.address)
@@ -154,6 +164,8 @@ class BasicAuthenticator:
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
+        for other in self._others.values():
+            other.close()
 
     def _look(self, *, at_once: bool = False) -> None:
         """See changes of the file, and forget what was verified before one."""
@@ -250,7 +262,7 @@ class BasicAuthenticator:
         self._check_next()
 
     def _refused(self, text: str, reason: str) -> Refused:
-        return Refused(401, text, headers=self._challenge, reason=reason)
+        return Refused(401, text, headers=self._challenges, reason=reason)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -1,4 +1,4 @@
-"""Personal access tokens in front of passwords: `Authorization: Bearer …` with one that `hms-gateway token` made.
+"""Personal access tokens beside passwords: `Authorization: Bearer …` with one that `hms-gateway token` made.
 
 Finding a token costs one fast hash, so none has to be remembered: one that was revoked is refused within a second.
 """
@@ -10,10 +10,10 @@ from typing import Final
 
 import structlog
 
-from hms_gateway.gateway.admission.identity import Authenticator, HeaderList, Identity, RequestHead
+from hms_gateway.gateway.admission.identity import HeaderList, Identity, RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.gateway.auth.attempts import FailedAttempts
-from hms_gateway.gateway.auth.basic_credentials import basic_challenge, scheme_of
+from hms_gateway.gateway.auth.basic_credentials import basic_challenge
 from hms_gateway.gateway.auth.tokens import Token, TokenFileError, TokenUses, digest_of, read_tokens
 from hms_gateway.gateway.auth.watched_file import WatchedFile
 from hms_gateway.runtime.addresses import share_of
@@ -48,14 +48,13 @@ class TokenFile:
 
 
 class TokenAuthenticator:
-    """Lets in users of tokens; requests with other credentials are the next authenticator's.
+    """Lets in users of tokens. For requests with the scheme `Bearer` only.
 
     Wrong and expired tokens of an address wait as wrong passwords do; a right one never waits for them.
     """
 
     def __init__(
         self,
-        following: Authenticator,
         tokens: TokenFile,
         uses: TokenUses,
         *,
@@ -65,7 +64,6 @@ class TokenAuthenticator:
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         share_of: Callable[[str], str | None] = share_of,
     ) -> None:
-        self._following = following
         self._tokens = tokens
         self._uses = uses
         self._now = now
@@ -73,39 +71,17 @@ class TokenAuthenticator:
         self._sleep = sleep
         self._share_of = share_of
         self._attempts = FailedAttempts(monotonic)
-        self._challenge: HeaderList = ((b"www-authenticate", f'Bearer realm="{realm}"'.encode()),)
         wrong = f'Bearer realm="{realm}", error="invalid_token"'.encode()
-        self._wrong: HeaderList = (basic_challenge(realm), (b"www-authenticate", wrong))
+        self._challenges: HeaderList = (basic_challenge(realm), (b"www-authenticate", wrong))
         self._noted: dict[str, float] = {}
 
     def remembered(self, head: RequestHead) -> Identity | None:
-        # Passwords first, so that they do not become slower.
-        identity = self._following.remembered(head)
-        if identity is not None:
-            return identity
-        header = head.headers.get(b"authorization", b"")
-        if scheme_of(header) != SCHEME:
-            return None
-        token = self._tokens.find(_sent_token(header), at_once=False)
+        token = self._tokens.find(_sent_token(head), at_once=False)
         return None if token is None or token.expires <= self._now() else self._identity(token, head)
 
     async def authenticate(self, head: RequestHead) -> Identity:
-        """Raises Refused: 401 for a wrong token, 429 when too many attempts wait, and as the next authenticator."""
-        header = head.headers.get(b"authorization", b"")
-        if scheme_of(header) == SCHEME:
-            return await self._find(_sent_token(header), head)
-        try:
-            return await self._following.authenticate(head)
-        except Refused as refused:
-            if refused.status == 401:
-                refused.headers = (*refused.headers, *self._challenge)
-            raise
-
-    def close(self) -> None:
-        self._following.close()
-
-    async def _find(self, sent: bytes, head: RequestHead) -> Identity:
-        token = self._tokens.find(sent, at_once=True)
+        """Raises Refused: 401 for a token that is not right, 429 when too many attempts wait."""
+        token = self._tokens.find(_sent_token(head), at_once=True)
         if token is not None and token.expires > self._now():
             return self._identity(token, head)
         source = (_ANY_USER, self._share_of(head.address) or head.address)
@@ -113,9 +89,12 @@ class TokenAuthenticator:
         self._attempts.failed(source)
         if token is None:
             text = "The token is wrong or was revoked; hms-gateway token create makes another"
-            raise Refused(401, text, headers=self._wrong, reason="wrong_token")
+            raise Refused(401, text, headers=self._challenges, reason="wrong_token")
         text = f"The token {token.id} has expired; hms-gateway token create makes another"
-        raise Refused(401, text, headers=self._wrong, reason="expired_token")
+        raise Refused(401, text, headers=self._challenges, reason="expired_token")
+
+    def close(self) -> None:
+        """As `Authenticator.close`: there are no threads."""
 
     def _identity(self, token: Token, head: RequestHead) -> Identity:
         if self._monotonic() >= self._noted.get(token.id, 0.0):
@@ -130,5 +109,10 @@ class TokenAuthenticator:
             _log.warning("use of a token not noted", token=token.id, problem=str(error))
 
 
-def _sent_token(header: bytes) -> bytes:
-    return header.strip().partition(b" ")[2].strip()
+def bearer_challenge(realm: str) -> tuple[bytes, bytes]:
+    """The header of a refusal that asks for a token."""
+    return b"www-authenticate", f'Bearer realm="{realm}"'.encode()
+
+
+def _sent_token(head: RequestHead) -> bytes:
+    return head.headers[b"authorization"].strip().partition(b" ")[2].strip()
