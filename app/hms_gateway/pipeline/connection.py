@@ -8,17 +8,18 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from hms_gateway.client.metastore_client import MetastoreClient, TicketAuth
+from hms_gateway.client.metastore_client import MetastoreClient, TicketAuth, TokenAuth
 from hms_gateway.client.thrift_client import ThriftClient
 from hms_gateway.pipeline.errors import OptionError
 
 THRIFT_PORT: Final = 9083
-CONNECTION_OPTIONS: Final = ("url", "user", "password", "auth", "cafile", "verify", "framed", "timeout")
+CONNECTION_OPTIONS: Final = ("url", "user", "password", "token", "auth", "cafile", "verify", "framed", "timeout")
 # Read on the driver where the option is not given.
 VARIABLES: Final = {
     "url": "HMS_GATEWAY_URL",
     "user": "HMS_GATEWAY_USER",
     "password": "HMS_GATEWAY_PASSWORD",
+    "token": "HMS_GATEWAY_TOKEN",
     "cafile": "HMS_GATEWAY_CACERT",
 }
 
@@ -32,6 +33,7 @@ class Connection:
     url: str
     user: str = ""
     password: str = field(default="", repr=False)
+    token: str = field(default="", repr=False)
     has_tickets: bool = False
     ca_text: str = field(default="", repr=False)
     is_verified: bool = True
@@ -47,10 +49,12 @@ class Connection:
         scheme = urlsplit(found["url"]).scheme
         if scheme not in ("https", "http", "thrift"):
             raise OptionError(f"option url has the scheme {scheme!r}; it begins with https://, http:// or thrift://")
+        _choose_login(found, options)
         return cls(
             url=found["url"],
             user=found["user"],
             password=found["password"],
+            token=found["token"],
             has_tickets=choice("auth", found["auth"], {"": False, "password": False, "kerberos": True}),
             ca_text=_text("cafile", found["cafile"]),
             is_verified=choice("verify", found["verify"], {"": True, "true": True, "false": False}),
@@ -67,8 +71,16 @@ class Connection:
         """A client of its own; `headers` are sent along over HTTP. Raises ClientError."""
         if self.is_thrift:
             return self._thrift()
-        auth = TicketAuth() if self.has_tickets else (self.user, self.password) if self.user else None
-        return MetastoreClient(self.url, auth, self._tls(), headers=headers, timeout_seconds=self.timeout_seconds)
+        return MetastoreClient(
+            self.url, self._auth(), self._tls(), headers=headers, timeout_seconds=self.timeout_seconds
+        )
+
+    def _auth(self) -> TokenAuth | TicketAuth | tuple[str, str] | None:
+        if self.token:
+            return TokenAuth(self.token)
+        if self.has_tickets:
+            return TicketAuth()
+        return (self.user, self.password) if self.user else None
 
     def _thrift(self) -> ThriftClient:
         place = urlsplit(self.url)
@@ -84,6 +96,20 @@ class Connection:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         return context
+
+
+def _choose_login(found: dict[str, str], options: Mapping[str, str]) -> None:
+    """One login: what an option says counts before what the environment says. Raises OptionError."""
+    is_thrift = found["url"].startswith("thrift:")
+    is_other = bool(options.get("password") or found["auth"].lower() == "kerberos")
+    if options.get("token") and is_thrift:
+        raise OptionError("option token is for https://; a metastore at thrift:// does not read one")
+    if options.get("token") and is_other:
+        raise OptionError("option token is given beside password or auth=kerberos; give one of them")
+    if is_thrift or is_other:
+        found["token"] = ""
+    if not found["token"].isascii() or not found["token"].isprintable() or " " in found["token"]:
+        raise OptionError("option token is not a token; it is one line of printable ASCII without blanks")
 
 
 def whole_number(name: str, text: str | None, default: int) -> int:

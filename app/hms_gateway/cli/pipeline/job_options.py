@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from hms_gateway.cli.calls.target_options import check_words, target_options
-from hms_gateway.cli.terminal.output import err, fail
+from hms_gateway.cli.terminal.output import err, fail, find_token
 
 if TYPE_CHECKING:
     from hms_gateway.pipeline.connection import Connection
@@ -100,6 +100,7 @@ def make_job(
     user: str,
     password_stdin: bool,
     password_file: Path | None,
+    token_file: Path | None,
     negotiate: bool,
     insecure: bool,
     cacert: Path | None,
@@ -117,6 +118,7 @@ def make_job(
         user=user,
         password_stdin=password_stdin,
         password_file=password_file,
+        token_file=token_file,
         negotiate=negotiate,
         insecure=insecure,
         cacert=cacert,
@@ -144,6 +146,7 @@ def connect(
     user: str,
     password_stdin: bool,
     password_file: Path | None,
+    token_file: Path | None,
     negotiate: bool,
     insecure: bool,
     cacert: Path | None,
@@ -155,7 +158,9 @@ def connect(
     from hms_gateway.pipeline.errors import OptionError
 
     given = {"url": url, "user": user, "timeout": str(max(1, int(timeout))), "verify": "false" if insecure else "true"}
-    if negotiate:
+    if token_file is not None:
+        given["token"] = find_token(token_file)
+    elif negotiate:
         given |= {"auth": "kerberos", "user": calling.find_ticket(url)}
     elif not url.startswith("thrift:"):
         given["password"] = calling.find_password(user, password_file, from_stdin=password_stdin)

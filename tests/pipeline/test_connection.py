@@ -1,0 +1,51 @@
+"""Which metastore options name, and as whom it is called."""
+
+import pytest
+
+from hms_gateway.pipeline.connection import VARIABLES, Connection
+from hms_gateway.pipeline.errors import OptionError
+
+HTTPS = {"url": "https://localhost:1/hms"}
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch):
+    for name in VARIABLES.values():
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_nothing_secret_is_shown():
+    connection = Connection.of({**HTTPS, "user": "u", "password": "hidden-1"})
+    assert "hidden" not in repr(connection) + repr(Connection.of({**HTTPS, "token": "hidden-2"}))
+
+
+def test_the_environment_is_read_where_an_option_is_missing(monkeypatch):
+    monkeypatch.setenv("HMS_GATEWAY_TOKEN", "of the environment".replace(" ", "-"))
+    monkeypatch.setenv("HMS_GATEWAY_PASSWORD", "a password")
+    assert Connection.of(HTTPS).token == "of-the-environment"
+    assert Connection.of({**HTTPS, "token": "given"}).token == "given"
+
+
+@pytest.mark.parametrize("given", [{"password": "p"}, {"auth": "kerberos"}, {"url": "thrift://localhost"}])
+def test_another_login_counts_before_a_token_of_the_environment(monkeypatch, given):
+    monkeypatch.setenv("HMS_GATEWAY_TOKEN", "hmsgw_abc")
+    assert Connection.of({**HTTPS, **given}).token == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"token": "t", "password": "p"}, "option token is given beside password or auth=kerberos; give one of them"),
+        ({"token": "t", "auth": "kerberos"}, "option token is given beside password or auth=kerberos"),
+        ({"token": "t", "url": "thrift://localhost"}, "option token is for https://"),
+        ({"token": "two words"}, "option token is not a token; it is one line of printable ASCII without blanks"),
+        ({"token": "a\nb"}, "option token is not a token"),
+        ({"auth": "magic"}, "option auth is 'magic'; it is one of password, kerberos"),
+        ({"framed": "perhaps"}, "option framed is 'perhaps'; it is one of true, false"),
+    ],
+)
+def test_what_does_not_fit_is_named(given, text):
+    with pytest.raises(OptionError) as caught:
+        Connection.of({**HTTPS, **given})
+    assert text in str(caught.value)
+    assert "words" not in str(caught.value)
