@@ -16,7 +16,7 @@ from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.failures import JobFailed, packed
 from hms_gateway.pipeline.jobs.state import State
-from hms_gateway.pipeline.jobs.stored import Stored
+from hms_gateway.pipeline.jobs.stored import Stored, StoredBatch
 
 ENDED: Final = "slot int, failure string"
 
@@ -88,24 +88,24 @@ class BatchTask:
                 slots = pyarrow.array([slot], pyarrow.int32())
                 yield pyarrow.RecordBatch.from_pydict({"slot": slots, "failure": pyarrow.array([failure])})
 
-    def pending(self) -> list[str]:
+    def pending(self) -> list[StoredBatch]:
         """The batches without a file in `done`. Raises StateFailed."""
         done = {name.removesuffix(".json") for name in self.stored.state.names(self.done_folder)}
-        return [batch for batch in self.stored.batches if batch not in done]
+        return [batch for batch in self.stored.batches if batch.id not in done]
 
     def _run(self, slot: int) -> None:
-        mine = set(self.stored.batches[slot :: self.slots])
+        mine = {batch.id for batch in self.stored.batches[slot :: self.slots]}
         with PatientClient(self.connection, self.patience_seconds, lease_id=self.lease_id) as client:
             for batch in self.pending():
-                if batch in mine:
+                if batch.id in mine:
                     self._do(client, batch)
 
-    def _do(self, client: PatientClient, batch: str) -> None:
+    def _do(self, client: PatientClient, batch: StoredBatch) -> None:
         began = time.monotonic()
         table = self.stored.read(batch)
-        outcome = self.step(client.begin(f"{self.run}\n{self.name}\n{batch}"), Batch(self.name, batch, table))
+        outcome = self.step(client.begin(f"{self.run}\n{self.name}\n{batch.id}"), Batch(self.name, batch.id, table))
         if outcome.rows is not None and len(outcome.rows):
-            with self.stored.state.output(f"{self.result_folder}/{batch}.parquet") as file:
+            with self.stored.state.output(f"{self.result_folder}/{batch.id}.parquet") as file:
                 pyarrow.parquet.write_table(outcome.rows, file, compression="zstd")
         done = {
             "rows": len(table),
@@ -114,7 +114,7 @@ class BatchTask:
             "has_rows": outcome.rows is not None and len(outcome.rows) > 0,
             "seconds": round(time.monotonic() - began, 3),
         }
-        self.stored.state.write_json(f"{self.done_folder}/{batch}.json", done)
+        self.stored.state.write_json(f"{self.done_folder}/{batch.id}.json", done)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from typing import Final
 
 from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.storage import Storage
 
 PATIENCE_SECONDS: Final = 300.0
 CALLS: Final = 4
@@ -40,7 +41,7 @@ class JobOptions:
     calls: int = CALLS
     yes: bool = False
     patience_seconds: float = PATIENCE_SECONDS
-    storage: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
+    storage: Storage = field(default_factory=dict, repr=False)
 
     def wants(self, database: str, table: str) -> bool:
         """Whether `only` lets the job look at a table."""

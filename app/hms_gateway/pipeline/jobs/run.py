@@ -22,7 +22,7 @@ from hms_gateway.pipeline.jobs.progress import Amount, Progress
 from hms_gateway.pipeline.jobs.results import JobResult
 from hms_gateway.pipeline.jobs.sessions import session
 from hms_gateway.pipeline.jobs.state import State
-from hms_gateway.pipeline.jobs.stored import ROWS_A_BATCH, Cut, Stored, store
+from hms_gateway.pipeline.jobs.stored import ROWS_A_BATCH, Cut, Derive, Stored, derive, made, store
 
 Result = TypeVar("Result", bound=JobResult)
 # A DataFrame, a table of Arrow, or an iterable of dictionaries.
@@ -148,6 +148,32 @@ class Run:
         given = rows() if callable(rows) else rows
         with self._in_spark(f"{self.kind}: {name}"):
             return store(self.state, folder, given, Cut(rows_a_batch, tuple(together)), schema)
+
+    def derive(
+        self,
+        name: str,
+        source: Stored,
+        function: Derive,
+        schema: Any,
+        *,
+        rows_a_batch: int = 5 * ROWS_A_BATCH,
+        together: Sequence[str] = (),
+        unit: str = "batches",
+    ) -> Stored:
+        """The table that `function` makes of each batch of another one, in executors and in its order.
+
+        Nothing of it comes through the driver or Spark's shuffles. A resumed run goes on behind the batches that are
+        done. `function` may raise JobFailed to end the run. Raises JobFailed.
+        """
+        folder = self.path(f"plan/{name}")
+        if (found := Stored.find(self.state, folder)) is not None:
+            return found
+        total = len(source.batches)
+        with (
+            self.progress.stage(name, unit, lambda: Amount(made(self.state, folder), total)),
+            self._in_spark(f"{self.kind}: {name}"),
+        ):
+            return derive(self.spark, self.state, folder, source, function, schema, Cut(rows_a_batch, tuple(together)))
 
     def stored(self, name: str) -> Stored | None:
         """A table that `store` has completed, in this run or before it was resumed."""

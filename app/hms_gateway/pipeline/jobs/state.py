@@ -3,16 +3,17 @@
 import contextlib
 import os
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
 import fsspec
 import msgspec
 
+from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.jobs.failures import StateFailed
+from hms_gateway.pipeline.storage import Storage, open_files, scheme_of
 
 _HINT = "make room or give another --state; the run can be resumed"
 
@@ -22,15 +23,15 @@ class State:
     """A folder; names of files in it are relative and have slashes. Picklable. Methods raise StateFailed."""
 
     location: str
-    storage: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    storage: Storage = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, location: str, storage: Mapping[str, Mapping[str, Any]]) -> "State":
+    def of(cls, location: str, storage: Storage) -> "State":
         """A local folder becomes absolute: executors have another working directory."""
-        scheme = location.partition("://")[0] if "://" in location else "file"
-        if scheme == "file":
-            return cls(str(Path(location.removeprefix("file://")).absolute()))
-        return cls(location.rstrip("/"), dict(storage.get(scheme, {})))
+        scheme = scheme_of(location)
+        if not scheme:
+            return cls(str(Path(location.removeprefix("file:")).absolute()))
+        return cls(location.rstrip("/"), {scheme: storage.get(scheme, {})})
 
     @property
     def is_local(self) -> bool:
@@ -122,10 +123,9 @@ class State:
         found = self._files.ls(self.path(folder), detail=False)
         return [str(path).rstrip("/").rpartition("/")[2] for path in found]
 
-    @cached_property
+    @property
     def _files(self) -> Any:
-        options = {"use_listings_cache": False, **self.storage}
-        return fsspec.filesystem(self.location.partition("://")[0], **options)
+        return open_files(scheme_of(self.location), self.storage)
 
     @property
     def _any_files(self) -> Any:
@@ -137,14 +137,6 @@ class State:
             yield
         except StateFailed:
             raise
-        except (OSError, ImportError, ValueError) as error:
+        except (OSError, OptionError, ValueError) as error:
             said = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise StateFailed(f"state file {self.path(name)} cannot be {done}: {said}", _HINT) from error
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the file system, which does not travel to executors."""
-        return {"location": self.location, "storage": self.storage}
-
-    def __setstate__(self, values: dict[str, Any]) -> None:
-        for name, value in values.items():
-            object.__setattr__(self, name, value)

@@ -5,11 +5,13 @@ and makes a table complete, so that what tasks that were killed or repeated have
 """
 
 import base64
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Final, Self
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from typing import Any, Final, NamedTuple, Self
+from urllib.parse import quote
 
+import msgspec
 import pyarrow
 import pyarrow.compute
 import pyarrow.parquet
@@ -17,99 +19,191 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
 from hms_gateway.pipeline.jobs.arrow import map_in_arrow
-from hms_gateway.pipeline.jobs.failures import StateFailed, packed, unpacked
+from hms_gateway.pipeline.jobs.failures import JobFailed, StateFailed, packed, unpacked
 from hms_gateway.pipeline.jobs.state import State
 
 ROWS_A_BATCH: Final = 1_000
-_WRITTEN: Final = "part int, file string, batches array<long>, failure string"
-_ROWS_A_READ: Final = 10_000
+_WRITTEN: Final = "part int, file string, failure string"
+_ROWS_A_PIECE: Final = 10_000
+
+# The rows that a batch of another table becomes.
+Derive = Callable[[pyarrow.Table], Iterator[pyarrow.RecordBatch]]
 
 
-@dataclass(frozen=True, slots=True)
-class StoredFile:
-    """A Parquet file; `batches` has the number of rows of each row group."""
+class StoredBatch(NamedTuple):
+    """A row group of a Parquet file, named relative to the state. `of` are the values its rows have together."""
 
-    name: str
-    batches: tuple[int, ...]
+    id: str
+    file: str
+    group: int
+    rows: int
+    of: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)
 class Stored:
-    """A complete table in the folder `name` of the state. Picklable; methods that read raise StateFailed."""
+    """A complete table of the state. Picklable; methods that read raise StateFailed.
+
+    batches  in the order of the rows
+    """
 
     state: State
-    name: str
-    files: tuple[StoredFile, ...]
+    batches: tuple[StoredBatch, ...]
     packed_schema: str
+    is_whole: bool = True
 
     @classmethod
-    def find(cls, state: State, name: str) -> Self | None:
+    def find(cls, state: State, folder: str) -> Self | None:
         """None when it is not there or not complete."""
-        index = state.read_json(f"{name}/index.json")
+        index = state.read_json(f"{folder}/index.json")
         if index is None:
             return None
-        files = tuple(StoredFile(each["file"], tuple(each["batches"])) for each in index["files"])
-        return cls(state, name, files, index["schema"])
+        files = [
+            StoredFile(each["file"], [(rows, tuple(of)) for rows, of in each["batches"]]) for each in index["files"]
+        ]
+        return cls(state, tuple(_numbered(folder, files)), index["schema"])
+
+    @classmethod
+    def complete(cls, state: State, folder: str, files: "Sequence[StoredFile]", schema: pyarrow.Schema) -> Self:
+        """Make a table out of files that are there: from now on `find` finds it."""
+        text = base64.b64encode(schema.serialize().to_pybytes()).decode("ascii")
+        listed = [file.listed() for file in files if file.batches]
+        state.write_json(f"{folder}/index.json", {"schema": text, "files": listed})
+        return cls(state, tuple(_numbered(folder, files)), text)
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Stored]") -> Self:
+        """Tables of one schema, one behind the other. Batches get new ids."""
+        together = [batch for part in parts for batch in part.batches]
+        batches = tuple(batch._replace(id=f"{at:06}") for at, batch in enumerate(together))
+        first = parts[0]
+        return cls(first.state, batches, first.packed_schema, all(part.is_whole for part in parts))
 
     @property
     def rows(self) -> int:
-        return sum(sum(file.batches) for file in self.files)
-
-    @cached_property
-    def batches(self) -> tuple[str, ...]:
-        """The ids of the batches, in the order of the rows."""
-        return tuple(f"{at:05}-{group:05}" for at, file in enumerate(self.files) for group in range(len(file.batches)))
+        return sum(batch.rows for batch in self.batches)
 
     @property
     def schema(self) -> pyarrow.Schema:
         return pyarrow.ipc.read_schema(pyarrow.py_buffer(base64.b64decode(self.packed_schema)))
 
-    def read(self, batch: str) -> pyarrow.Table:
-        """The rows of one batch."""
-        file, _, group = batch.partition("-")
-        with self.state.input(f"{self.name}/{self.files[int(file)].name}") as opened:
-            return pyarrow.parquet.ParquetFile(opened).read_row_group(int(group))
+    def where(self, keeps: Callable[[tuple[Any, ...]], bool]) -> "Stored":
+        """The batches whose common values are wanted."""
+        return replace(self, batches=tuple(batch for batch in self.batches if keeps(batch.of)), is_whole=False)
 
-    def tables(self) -> Iterator[pyarrow.RecordBatch]:
-        """Everything, a piece at a time."""
-        for file in self.files:
-            yield from _pieces(self.state, f"{self.name}/{file.name}")
+    def read(self, batch: StoredBatch) -> pyarrow.Table:
+        """The rows of one batch."""
+        with self.state.input(batch.file) as opened:
+            return pyarrow.parquet.ParquetFile(opened).read_row_group(batch.group)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """The rows, a piece at a time: for what is small, or for writing it elsewhere."""
-        for table in self.tables():
-            yield from table.to_pylist()
+        """The rows, a batch at a time: for what is small, or for writing it elsewhere."""
+        for batch in self.batches:
+            yield from self.read(batch).to_pylist()
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """As a DataFrame; read by Spark itself where the state is local, through fsspec elsewhere."""
-        paths = [f"{self.name}/{file.name}" for file in self.files if file.batches]
         schema = spark_schema(self.schema)
-        if not paths:
+        if not self.batches:
             return spark.createDataFrame([], schema)
-        if self.state.is_local:
-            return spark.read.schema(schema).parquet(*(f"file://{_quoted(self.state.path(path))}" for path in paths))
-        state = self.state
+        if self.state.is_local and self.is_whole:
+            files = dict.fromkeys(f"file://{quote(self.state.path(batch.file))}" for batch in self.batches)
+            return spark.read.schema(schema).parquet(*files)
+        slots = min(len(self.batches), _tasks(spark))
 
-        def read(slots: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-            for slot in slots:
-                for number in slot.column(0).to_pylist():
-                    yield from _pieces(state, paths[number])
+        def read(pieces: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+            for piece in pieces:
+                for slot in piece.column(0).to_pylist():
+                    for batch in self.batches[slot::slots]:
+                        yield from self.read(batch).to_batches()
 
-        return map_in_arrow(spark.range(0, len(paths), 1, len(paths)), read, schema)
+        return map_in_arrow(spark.range(0, slots, 1, slots), read, schema)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A Parquet file with the rows of each row group, and the values that these have together."""
+
+    name: str
+    batches: Sequence[tuple[int, tuple[Any, ...]]]
+
+    @classmethod
+    def of(cls, listed: Mapping[str, Any]) -> Self:
+        return cls(listed["file"], [(rows, tuple(of)) for rows, of in listed["batches"]])
+
+    def listed(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"file": self.name, "batches": self.batches}
 
 
 def store(
-    state: State, name: str, rows: DataFrame | Iterable[Mapping[str, Any]] | pyarrow.Table, cut: "Cut", schema: Any
+    state: State, folder: str, rows: DataFrame | Iterable[Mapping[str, Any]] | pyarrow.Table, cut: "Cut", schema: Any
 ) -> Stored:
     """Write a table. Rows of the driver need a `schema` where there may be none. Raises StateFailed."""
     if isinstance(rows, DataFrame):
-        files, arrow = _written_by_executors(state, name, rows, cut)
+        files, arrow = _written_by_executors(state, folder, rows, cut)
     else:
-        files, arrow = _written_here(state, name, rows, cut, schema)
-    text = base64.b64encode(arrow.serialize().to_pybytes()).decode("ascii")
-    listed = [{"file": file.name, "batches": list(file.batches)} for file in files]
-    state.write_json(f"{name}/index.json", {"schema": text, "files": listed})
-    return Stored(state, name, tuple(files), text)
+        files, arrow = _written_here(state, folder, rows, cut, schema)
+    return Stored.complete(state, folder, files, arrow)
+
+
+def derive(
+    spark: SparkSession, state: State, folder: str, source: Stored, function: Derive, schema: pyarrow.Schema, cut: "Cut"
+) -> Stored:
+    """Write the table that `function` makes of each batch of another, in executors, in its order. Raises StateFailed.
+
+    Each batch becomes a file with a mark of its own, so that it is not done again when the run is resumed.
+    """
+    slots = min(len(source.batches), _tasks(spark))
+
+    def make(pieces: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        for piece in pieces:
+            for slot in piece.column(0).to_pylist():
+                failure = ""
+                try:
+                    for batch in source.batches[slot::slots]:
+                        _make(state, folder, source, batch, function, schema, cut)
+                except JobFailed as failed:
+                    failure = packed(failed)
+                yield _row(slot, "", failure)
+
+    if slots:
+        _check(map_in_arrow(spark.range(0, slots, 1, slots), make, _WRITTEN).collect())
+    marks = [state.read_json(f"{folder}/made/{batch.id}.json") for batch in source.batches]
+    files = [StoredFile.of(mark) for mark in marks]
+    return Stored.complete(state, folder, files, schema)
+
+
+def made(state: State, folder: str) -> int:
+    """How many batches `derive` has done so far."""
+    return len(state.names(f"{folder}/made"))
+
+
+def _make(
+    state: State,
+    folder: str,
+    source: Stored,
+    batch: StoredBatch,
+    function: Derive,
+    schema: pyarrow.Schema,
+    cut: "Cut",
+) -> None:
+    mark = f"{folder}/made/{batch.id}.json"
+    if state.read_json(mark) is None:
+        pieces = function(source.read(batch))
+        file = _write(state, folder, f"{batch.id}-{TaskContext.get().taskAttemptId()}", schema, cut.of(pieces), cut)
+        state.write_json(mark, file.listed())
+
+
+def _numbered(folder: str, files: Sequence[StoredFile]) -> Iterator[StoredBatch]:
+    for at, file in enumerate(file for file in files if file.batches):
+        for group, (rows, of) in enumerate(file.batches):
+            yield StoredBatch(f"{at:05}-{group:05}", f"{folder}/{file.name}", group, rows, of)
+
+
+def _tasks(spark: SparkSession) -> int:
+    """A few for each processor, so that none waits long for the last one."""
+    return max(1, 3 * int(spark.sparkContext.defaultParallelism))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,11 +264,10 @@ def spark_schema(schema: pyarrow.Schema) -> Any:
 
 
 def _written_here(
-    state: State, name: str, rows: Iterable[Mapping[str, Any]] | pyarrow.Table, cut: Cut, schema: Any
+    state: State, folder: str, rows: Iterable[Mapping[str, Any]] | pyarrow.Table, cut: Cut, schema: Any
 ) -> tuple[list[StoredFile], pyarrow.Schema]:
     arrow, pieces = (rows.schema, rows.to_batches()) if isinstance(rows, pyarrow.Table) else _as_arrow(rows, schema)
-    file = _write(state, name, "part-00000", arrow, cut.of(pieces))
-    return ([file] if file.batches else []), arrow
+    return [_write(state, folder, "part-00000", arrow, cut.of(pieces), cut)], arrow
 
 
 def _as_arrow(
@@ -188,18 +281,12 @@ def _as_arrow(
 
 
 def _in_pieces(rows: Iterator[Mapping[str, Any]], schema: pyarrow.Schema) -> Iterator[pyarrow.RecordBatch]:
-    some: list[Mapping[str, Any]] = []
-    for row in rows:
-        some.append(row)
-        if len(some) == _ROWS_A_READ:
-            yield pyarrow.RecordBatch.from_pylist(some, schema)
-            some = []
-    if some:
+    while some := list(islice(rows, _ROWS_A_PIECE)):
         yield pyarrow.RecordBatch.from_pylist(some, schema)
 
 
 def _written_by_executors(
-    state: State, name: str, frame: DataFrame, cut: Cut
+    state: State, folder: str, frame: DataFrame, cut: Cut
 ) -> tuple[list[StoredFile], pyarrow.Schema]:
     from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -209,57 +296,46 @@ def _written_by_executors(
         task = TaskContext.get()
         number = task.partitionId()
         try:
-            file = _write(state, name, f"part-{number:05}-{task.taskAttemptId()}", arrow, cut.of(pieces))
-            yield _row(number, file.name, list(file.batches), "")
+            file = _write(state, folder, f"part-{number:05}-{task.taskAttemptId()}", arrow, cut.of(pieces), cut)
+            yield _row(number, msgspec.json.encode(file.listed()).decode(), "")
         except StateFailed as failure:
-            yield _row(number, "", [], packed(failure))
+            yield _row(number, "", packed(failure))
 
-    written = map_in_arrow(frame, write, _WRITTEN).collect()
-    for row in written:
+    written = _check(map_in_arrow(frame, write, _WRITTEN).collect())
+    ordered = sorted(written, key=lambda row: int(row.part))
+    return [StoredFile.of(msgspec.json.decode(row.file)) for row in ordered], arrow
+
+
+def _check(rows: Sequence[Any]) -> Sequence[Any]:
+    """What tasks said. Raises the failure that one of them handed over."""
+    for row in rows:
         if row.failure:
             raise unpacked(row.failure)
-    ordered = sorted((row for row in written if row.batches), key=lambda row: row.part)
-    return [StoredFile(row.file, tuple(row.batches)) for row in ordered], arrow
+    return rows
 
 
-def _row(part: int, file: str, batches: list[int], failure: str) -> pyarrow.RecordBatch:
+def _row(part: int, file: str, failure: str) -> pyarrow.RecordBatch:
     columns = {
         "part": pyarrow.array([part], pyarrow.int32()),
         "file": pyarrow.array([file]),
-        "batches": pyarrow.array([batches], pyarrow.list_(pyarrow.int64())),
         "failure": pyarrow.array([failure]),
     }
     return pyarrow.RecordBatch.from_pydict(columns)
 
 
-def _write(state: State, name: str, stem: str, schema: pyarrow.Schema, batches: Iterator[pyarrow.Table]) -> StoredFile:
+def _write(
+    state: State, folder: str, stem: str, schema: pyarrow.Schema, batches: Iterator[pyarrow.Table], cut: Cut
+) -> StoredFile:
     """A row group for each batch; no file where there is no row."""
-    file_name, counts = f"{stem}.parquet", []
+    name, written = f"{stem}.parquet", []
     first = next(batches, None)
     if first is None:
-        return StoredFile(file_name, ())
+        return StoredFile(name, ())
     with (
-        state.output(f"{name}/{file_name}") as file,
+        state.output(f"{folder}/{name}") as file,
         pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer,
     ):
-        for table in _and(first, batches):
-            writer.write_table(table.cast(schema), row_group_size=max(1, len(table)))
-            counts.append(len(table))
-    return StoredFile(file_name, tuple(counts))
-
-
-def _and(first: pyarrow.Table, others: Iterator[pyarrow.Table]) -> Iterator[pyarrow.Table]:
-    yield first
-    yield from others
-
-
-def _pieces(state: State, name: str) -> Iterator[pyarrow.RecordBatch]:
-    with state.input(name) as opened:
-        yield from pyarrow.parquet.ParquetFile(opened).iter_batches(_ROWS_A_READ)
-
-
-def _quoted(path: str) -> str:
-    """Spark reads a path as a URI with patterns."""
-    from urllib.parse import quote
-
-    return quote(path)
+        for table in chain([first], batches):
+            writer.write_table(table.cast(schema), row_group_size=len(table))
+            written.append((len(table), tuple(table.column(name)[0].as_py() for name in cut.together)))
+    return StoredFile(name, written)
