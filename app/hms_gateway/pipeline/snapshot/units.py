@@ -1,0 +1,186 @@
+"""What an event makes necessary to read again, and which of several readings of an object counts.
+
+A **unit** is what is read at once: the whole catalog, a database with all that is in it, a database's own entry, a
+table with its partitions, a table's own definition (with columns, constraints and statistics), one partition.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any, Final, NamedTuple
+
+from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import NotificationEvent, Partition, Table
+from hms_gateway.wire import ProtocolError, make_codecs
+
+CATALOG: Final = "catalog"
+CONTENTS: Final = "contents"
+DATABASE: Final = "database"
+TABLE: Final = "table"
+DEFINITION: Final = "definition"
+PARTITION: Final = "partition"
+
+
+class Unit(NamedTuple):
+    """Names that a kind does not need are empty."""
+
+    kind: str
+    database: str = ""
+    table: str = ""
+    partition: str = ""
+
+    def overlaps(self, other: "Unit") -> bool:
+        """Whether some object is part of both."""
+        return bool(_PARTS[self.kind] & _PARTS[other.kind]) and all(
+            not mine or not theirs or mine == theirs for mine, theirs in zip(self[1:], other[1:], strict=True)
+        )
+
+
+# What a unit has: entries of databases, definitions of tables, partitions.
+_PARTS: Final[Mapping[str, frozenset[str]]] = {
+    CATALOG: frozenset((DATABASE, DEFINITION, PARTITION)),
+    CONTENTS: frozenset((DATABASE, DEFINITION, PARTITION)),
+    DATABASE: frozenset((DATABASE,)),
+    TABLE: frozenset((DEFINITION, PARTITION)),
+    DEFINITION: frozenset((DEFINITION,)),
+    PARTITION: frozenset((PARTITION,)),
+}
+# Events of what is no part of a table or database, or only says that data were written.
+_WITHOUT_UNITS: Final = frozenset(
+    (
+        *("INSERT", "RELOAD", "OPEN_TXN", "COMMIT_TXN", "ABORT_TXN", "ALLOC_WRITE_ID", "ACID_WRITE"),
+        *("BATCH_ACID_WRITE", "COMMIT_COMPACTION", "CREATE_FUNCTION", "ALTER_FUNCTION", "DROP_FUNCTION"),
+    )
+)
+_OF_DEFINITIONS: Final = frozenset(
+    (
+        *("UPDATE_TBL_COL_STAT_EVENT", "DELETE_TBL_COL_STAT_EVENT", "CREATE_INDEX", "ALTER_INDEX", "DROP_INDEX"),
+        *("ADD_PRIMARYKEY", "ADD_FOREIGNKEY", "ADD_UNIQUECONSTRAINT", "ADD_NOTNULLCONSTRAINT"),
+        *("ADD_DEFAULTCONSTRAINT", "ADD_CHECKCONSTRAINT", "DROP_CONSTRAINT"),
+    )
+)
+_OF_PARTITIONS: Final = frozenset(
+    (
+        *("ADD_PARTITION", "ALTER_PARTITION", "DROP_PARTITION"),
+        *("UPDATE_PART_COL_STAT_EVENT", "DELETE_PART_COL_STAT_EVENT"),
+    )
+)
+# Fields of a table that say nothing about its partitions.
+_OWN_FIELDS: Final = ("parameters", "lastAccessTime", "owner", "ownerType", "retention", "privileges")
+
+_codec: Final = make_codecs(Limits()).tjson
+
+
+def units_of(event: NotificationEvent) -> frozenset[Unit]:
+    """What to read again after an event. More than is needed where the event does not say, never less."""
+    database, table = (event.dbName or "").lower(), (event.tableName or "").lower()
+    if event.eventType in _WITHOUT_UNITS:
+        return frozenset()
+    if not database:
+        return frozenset((Unit(CATALOG),))
+    if not table:
+        return frozenset((Unit(DATABASE if event.eventType == "ALTER_DATABASE" else CONTENTS, database),))
+    if event.eventType in _OF_DEFINITIONS:
+        return frozenset((Unit(DEFINITION, database, table),))
+    whole = frozenset((Unit(TABLE, database, table),))
+    try:
+        if event.eventType in _OF_PARTITIONS:
+            return _partitions(database, table, json.loads(event.message or "")) or whole
+        return _altered(whole, json.loads(event.message or "")) if event.eventType == "ALTER_TABLE" else whole
+    except (ValueError, TypeError, KeyError, AttributeError, ProtocolError):
+        # The message has another format, such as gzip(json-2.0).
+        return whole
+
+
+def _partitions(database: str, table: str, message: Mapping[str, Any]) -> frozenset[Unit]:
+    if "partName" in message:
+        names = [message["partName"]]
+    elif "keyValues" in message:
+        names = _names_of_alteration(message)
+    else:
+        names = [make_name(list(each), list(each.values())) for each in message["partitions"]]
+    return frozenset(Unit(PARTITION, database, table, name) for name in names)
+
+
+def _names_of_alteration(message: Mapping[str, Any]) -> list[str]:
+    """After and before: values that differ are a renaming."""
+    keys = list(message["keyValues"])
+    before = _codec.decode(Partition, message["partitionObjBeforeJson"].encode()).values or []
+    return [make_name(keys, list(message["keyValues"].values())), make_name(keys, before)]
+
+
+def _altered(whole: frozenset[Unit], message: Mapping[str, Any]) -> frozenset[Unit]:
+    before = _codec.decode(Table, message["tableObjBeforeJson"].encode())
+    after = _codec.decode(Table, message["tableObjAfterJson"].encode())
+    names = {(one.dbName or "", one.tableName or "") for one in (before, after)}
+    tables = whole | {Unit(TABLE, database.lower(), table.lower()) for database, table in names}
+    if len(tables) > 1 or message.get("isTruncateOp") or _but_own(before) != _but_own(after):
+        return tables
+    return frozenset(unit._replace(kind=DEFINITION) for unit in tables)
+
+
+def _but_own(table: Table) -> list[Any]:
+    return [getattr(table, name) for name in table.__struct_fields__ if name not in _OWN_FIELDS]
+
+
+Tables = Set[tuple[str, str]]
+
+
+def to_read(units: Iterable[Unit], children: Mapping[tuple[str, str], Tables]) -> frozenset[Unit]:
+    """What to read: with the definitions of tables that refer to a table in `units`, since their foreign keys change
+    with it, and without what is part of another unit.
+
+    `children` are tables by the table that they refer to.
+    """
+    found = set(units)
+    for unit in tuple(found):
+        for parent, referring in children.items():
+            if DEFINITION in _PARTS[unit.kind] and unit.database in ("", parent[0]) and unit.table in ("", parent[1]):
+                found |= {Unit(DEFINITION, *table) for table in referring}
+    return frozenset(unit for unit in found if not any(_around(unit, found)))
+
+
+def _around(unit: Unit, units: Set[Unit]) -> Iterator[Unit]:
+    """Those of `units` that may have `unit` as a part."""
+    for kind, names in ((CATALOG, ()), (CONTENTS, unit[1:2]), (TABLE, unit[1:3])):
+        if (larger := Unit(kind, *names)) in units and larger != unit:
+            yield larger
+
+
+class Reading(NamedTuple):
+    """A round of reading: what it read, and the newest event when it began."""
+
+    event: int
+    units: frozenset[Unit]
+
+
+def is_settled(last: Reading, since: Iterable[Unit]) -> bool:
+    """Whether what has been read is the catalog as of `last.event`: nothing that `last` read changed while it did.
+
+    What else changed meanwhile was not read after it changed, so that the rows are still those of that event.
+    """
+    return not any(one.overlaps(unit) for one in since for unit in last.units)
+
+
+class Rounds:
+    """Which reading of an object counts: the last one that covered it."""
+
+    def __init__(self, readings: Sequence[Reading]) -> None:
+        self._last = {unit: number for number, reading in enumerate(readings) for unit in reading.units}
+
+    def counts(self, number: int, database: str, table: str = "", partition: str = "") -> bool:
+        """Whether what round `number` read about an object is still to be used."""
+        return number >= max(self._last.get(unit, -1) for unit in _covering(database, table, partition))
+
+    @property
+    def is_single(self) -> bool:
+        """Whether there was nothing to read again."""
+        return not any(self._last.values())
+
+
+def _covering(database: str, table: str, partition: str) -> tuple[Unit, ...]:
+    around = (Unit(CATALOG), Unit(CONTENTS, database))
+    if not table:
+        return (*around, Unit(DATABASE, database))
+    own = Unit(PARTITION, database, table, partition) if partition else Unit(DEFINITION, database, table)
+    return (*around, Unit(TABLE, database, table), own)
