@@ -1,7 +1,7 @@
 """Reads work: calls of bounded size, objects as rows. What is dropped meanwhile is left out: an event will say it."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager
 from typing import Any, Final
 
 from hms_gateway.pipeline.snapshot import work as working
@@ -27,6 +27,7 @@ from hms_gateway.structs import (
     AllTableConstraintsRequest,
     ForeignKeysRequest,
     GetPrincipalsInRoleRequest,
+    MetaException,
     NoSuchObjectException,
     PartitionsStatsRequest,
     PrimaryKeysRequest,
@@ -53,7 +54,7 @@ def objects(client: Caller, work: Work, more: More) -> Iterator[ObjectRow]:
     if work.what == working.DATABASES:
         yield from _databases(client, work.names)
     elif work.what in (working.TABLES, working.DEFINITIONS):
-        with suppress(*_GONE):
+        with _may_be_gone(client, work.database):
             yield from _tables(client, work, more)
     elif work.what == working.PARTITIONS:
         yield from _partitions(client, work)
@@ -61,9 +62,29 @@ def objects(client: Caller, work: Work, more: More) -> Iterator[ObjectRow]:
         yield from _LISTED[work.names[0]](client)
 
 
+@contextmanager
+def _may_be_gone(client: Caller, database: str, table: str = "") -> Iterator[None]:
+    """What is dropped meanwhile has no rows. Some methods say so by a MetaException, which may mean anything."""
+    try:
+        yield
+    except _GONE:
+        return
+    except MetaException:
+        if _is_there(client, database, table):
+            raise
+
+
+def _is_there(client: Caller, database: str, table: str) -> bool:
+    try:
+        client.call("get_table", database, table) if table else client.call("get_database", database)
+    except _GONE:
+        return False
+    return True
+
+
 def _databases(client: Caller, names: Sequence[str]) -> Iterator[ObjectRow]:
     for name in names:
-        with suppress(*_GONE):
+        with _may_be_gone(client, name):
             yield from map(database_row, rows(client, "databases", Tables("", (name,)), _ALL_COLUMNS))
 
 
@@ -82,13 +103,14 @@ def _definition(client: Caller, table: Table, more: More) -> Iterator[ObjectRow]
         yield column_row(ColumnRow(table, field, position, position >= len(fields)))
     if columns := [field.name or "" for field in fields]:
         request = TableStatsRequest(dbName=database, tblName=name, colNames=columns)
-        with suppress(*_GONE):
+        with _may_be_gone(client, database, name):
             for one in client.call("get_table_statistics_req", request).tableStats or ():
                 yield statistics_row(StatisticsRow(database, name, None, one))
-    for constraint in constraint_rows(database, name, _constraints(client, database, name)):
-        for parent in sorted(parents(constraint)):
-            more(working.work(working.REFERENCE, parent, database, name))
-        yield constraint
+    with _may_be_gone(client, database, name):
+        for constraint in constraint_rows(database, name, _constraints(client, database, name)):
+            for parent in sorted(parents(constraint)):
+                more(working.work(working.REFERENCE, parent, database, name))
+            yield constraint
 
 
 def _columns(table: Table) -> list[Any]:
@@ -100,8 +122,6 @@ def _constraints(client: Caller, database: str, table: str) -> list[Any]:
         request = AllTableConstraintsRequest(dbName=database, tblName=table, catName=_CATALOG)
         found = client.call("get_all_table_constraints", request).allTableConstraints
         return [each for field in found.__struct_fields__ for each in getattr(found, field) or ()]
-    except _GONE:
-        return []
     except ApplicationError:
         # Of Hive 2.3, which has primary and foreign keys only.
         primary = PrimaryKeysRequest(db_name=database, tbl_name=table)
@@ -114,14 +134,14 @@ def _constraints(client: Caller, database: str, table: str) -> list[Any]:
 
 def _partition_work(client: Caller, table: Table, more: More) -> None:
     database, name = table.dbName or "", table.tableName or ""
-    with suppress(*_GONE):
+    with _may_be_gone(client, database, name):
         names = client.call("get_partition_names", database, name, -1)
         for piece in working.pieces(working.PARTITIONS, names, database, name):
             more(piece)
 
 
 def _partitions(client: Caller, work: Work) -> Iterator[ObjectRow]:
-    with suppress(*_GONE):
+    with _may_be_gone(client, work.database, work.table):
         part = PartitionNames(work.database, work.table, work.packed)
         for found in rows(client, "partitions", part, _ALL_COLUMNS):
             yield partition_row(found)
@@ -151,9 +171,13 @@ def _roles(client: Caller) -> Iterator[ObjectRow]:
 
 def _role_grants(client: Caller) -> Iterator[ObjectRow]:
     for name in client.call("get_role_names"):
-        with suppress(*_GONE):
+        try:
             found = client.call("get_principals_in_role", GetPrincipalsInRoleRequest(roleName=name))
-            yield from map(role_grant_row, found.principalGrants)
+        except (*_GONE, MetaException):
+            if name in client.call("get_role_names"):
+                raise
+            continue
+        yield from map(role_grant_row, found.principalGrants)
 
 
 _LISTED: Final[dict[str, Callable[[Caller], Iterator[ObjectRow]]]] = {

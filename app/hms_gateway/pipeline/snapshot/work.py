@@ -1,7 +1,7 @@
 """What a task reads: pieces of the catalog of a bounded size, as rows of a plan."""
 
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import pyarrow
@@ -61,7 +61,7 @@ def listed() -> list[Work]:
     return [work(OF_KIND, [kind]) for kind in LISTED]
 
 
-def works_of(units: Iterable[Unit], tables: dict[str, Sequence[str]]) -> Iterator[Work]:
+def works_of(units: Iterable[Unit], tables: Mapping[str, Sequence[str]]) -> Iterator[Work]:
     """How to read units other than the catalog; `tables` has the tables of databases that are read with contents."""
     names: dict[tuple[str, str, str], list[str]] = {}
     for unit in sorted(units):
