@@ -30,10 +30,14 @@ state_option = click.option(
     help="Folder or fsspec URL that keeps plans and results; on a cluster one that all machines share.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON document.")
+master_option = click.option("--master", default="", metavar="URL", help="Spark's master. [default: local[*]]")
+conf_option = click.option(
+    "--conf", multiple=True, metavar="KEY=VALUE", help="Configuration of the Spark session; repeatable."
+)
 _OPTIONS: Final = (
     state_option,
-    click.option("--master", default="", metavar="URL", help="Spark's master. [default: local[*]]"),
-    click.option("--conf", multiple=True, metavar="KEY=VALUE", help="Configuration of the Spark session; repeatable."),
+    master_option,
+    conf_option,
     click.option("--resume", metavar="RUN", help="Go on with a run; its arguments have to be the same."),
     click.option("--dry-run", is_flag=True, help="Make the plan and print it; --resume does it then."),
     click.option("--only", multiple=True, metavar="'DB.TABLE'", help="Tables to look at, * for any text; repeatable."),
@@ -112,7 +116,7 @@ def make_job(
 
     if header:
         fail("--header is not for jobs", "their calls carry headers of their own")
-    settings = _settings(conf)
+    settings = settings_of(conf)
     connection = connect(
         url=url,
         user=user,
@@ -206,7 +210,8 @@ def _progress() -> "Progress":
     return Terminal(err) if err.is_terminal else Lines()
 
 
-def _settings(conf: tuple[str, ...]) -> dict[str, str]:
+def settings_of(conf: tuple[str, ...]) -> dict[str, str]:
+    """What the words of --conf say."""
     settings = {}
     for line in conf:
         name, equals, value = line.partition("=")

@@ -26,8 +26,9 @@ from hms_gateway.pipeline.jobs.stored import Stored
 from hms_gateway.pipeline.snapshot import work as working
 from hms_gateway.pipeline.snapshot.manifest import KindFile, KindPart, Manifest
 from hms_gateway.pipeline.snapshot.objects import KINDS, LISTED, added, as_hex
+from hms_gateway.pipeline.snapshot.only import Only
 from hms_gateway.pipeline.snapshot.place import Place
-from hms_gateway.pipeline.snapshot.steps import TO_SETTLE, Only, ReadStep, SettleStep
+from hms_gateway.pipeline.snapshot.steps import TO_SETTLE, ReadStep, SettleStep
 from hms_gateway.pipeline.snapshot.units import CATALOG, CONTENTS, Reading, Rounds, Unit, is_settled, to_read, units_of
 from hms_gateway.pipeline.snapshot.work import Work
 from hms_gateway.pipeline.source.fetching import events
@@ -109,7 +110,7 @@ class _Taking:
     _children: dict[tuple[str, str], set[tuple[str, str]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._only = Only(self.run.options)
+        self._only = Only(self.run.options.only)
 
     def plan(self) -> list[dict[str, Any]]:
         """Of the first round."""

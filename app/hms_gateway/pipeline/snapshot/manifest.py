@@ -76,10 +76,15 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _check(folder: State, file: KindFile) -> None:
-    try:
-        with folder.input(file.name) as opened:
-            rows = pyarrow.parquet.ParquetFile(opened).metadata.num_rows
-    except pyarrow.ArrowInvalid as error:
-        raise UsageRefused(f"file {file.name} of snapshot {folder.location} is damaged: {error}") from error
+    rows = _rows(folder, file)
     if rows != file.rows:
         raise UsageRefused(f"file {file.name} of snapshot {folder.location} has {rows} rows; it had {file.rows}")
+
+
+def _rows(folder: State, file: KindFile) -> int:
+    with folder.input(file.name) as opened:
+        try:
+            rows: int = pyarrow.parquet.ParquetFile(opened).metadata.num_rows
+        except (pyarrow.ArrowInvalid, OSError) as error:
+            raise UsageRefused(f"file {file.name} of snapshot {folder.location} is damaged: {error}") from error
+    return rows

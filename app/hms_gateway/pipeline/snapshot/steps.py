@@ -10,11 +10,11 @@ import pyarrow.parquet
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from hms_gateway.pipeline.jobs.batches import Batch, Outcome
-from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.jobs.state import State
 from hms_gateway.pipeline.snapshot import work as working
 from hms_gateway.pipeline.snapshot.columns import columns_of, schema_of
 from hms_gateway.pipeline.snapshot.objects import KEYS, LISTED, ObjectRow, added, as_hex, digest_of
+from hms_gateway.pipeline.snapshot.only import Only
 from hms_gateway.pipeline.snapshot.reading import objects
 from hms_gateway.pipeline.snapshot.units import Rounds
 from hms_gateway.pipeline.snapshot.work import Work
@@ -34,20 +34,6 @@ TO_SETTLE: Final = pyarrow.schema([("round", pyarrow.int32()), ("kind", pyarrow.
 SETTLED: Final = pyarrow.schema(
     [*((name, pyarrow.string()) for name in ("file", "kind", "digest")), ("rows", pyarrow.int64())]
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Only:
-    """Which objects are wanted, by the patterns of the job's options."""
-
-    options: JobOptions
-
-    def wants(self, database: str, table: str) -> bool:
-        """Of a database with one of its tables; with patterns, nothing that belongs to no database."""
-        if not self.options.only:
-            return True
-        wanted = self.options.wants(database, table) if table else self.options.wants_database(database)
-        return bool(database) and wanted
 
 
 @dataclass(frozen=True)

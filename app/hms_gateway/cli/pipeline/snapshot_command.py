@@ -1,0 +1,41 @@
+"""`hms-gateway pipeline snapshot`: the whole catalog as Parquet."""
+
+from typing import TYPE_CHECKING
+
+import click
+from rich.markup import escape
+
+from hms_gateway.cli.pipeline.job_options import Job, with_job_options
+from hms_gateway.cli.terminal.output import out
+
+if TYPE_CHECKING:
+    from hms_gateway.pipeline.snapshot.job import SnapshotResult
+
+_EPILOG = """\b
+Examples:
+  hms-gateway pipeline snapshot var/snapshots/monday
+  hms-gateway pipeline snapshot s3://lake/snapshots/monday --only 'sales.*'
+"""
+
+
+@click.command("snapshot", epilog=_EPILOG)
+@click.argument("path")
+@with_job_options
+def command(job: Job, path: str) -> None:
+    """Write the whole catalog to PATH as Parquet, as of one event.
+
+    What others change meanwhile is read again until nothing of it changed. The
+    folder is there when it is whole, with _manifest.json in it.
+    """
+    from hms_gateway.pipeline.snapshot.job import SnapshotArguments, snapshot
+
+    job.run(snapshot, SnapshotArguments(path=path), _show)
+
+
+def _show(result: "SnapshotResult") -> None:
+    if result.status == "planned":
+        out.print(f"{result.counts['pieces']} pieces to read; --resume {result.run} reads them", highlight=False)
+        return
+    for kind, number in result.counts.items():
+        out.print(f"{kind:<12} {number:>10,}", highlight=False)
+    out.print(escape(f"snapshot {result.path} of event {result.event}, digest {result.digest}"), highlight=False)
