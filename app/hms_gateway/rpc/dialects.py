@@ -1,6 +1,7 @@
 """The few methods whose shape depends on the caller's generation (design D2, semantics §10.1)."""
 
 from collections.abc import Mapping
+from functools import cache
 
 import msgspec
 
@@ -18,6 +19,7 @@ _THROWS_4 = {
 }
 
 
+@cache
 def methods_of(dialect: Dialect) -> Mapping[str, Method]:
     """Every method by name, as callers of `dialect` know it."""
     if dialect is Dialect.HIVE_2_3:
