@@ -55,3 +55,9 @@ def _opened(scheme: str, encoded: bytes) -> Any:
         return fsspec.filesystem(name, **{"use_listings_cache": False, "skip_instance_cache": True, **options})
     except (ImportError, ValueError) as error:
         raise OptionError(f"location {scheme}:// cannot be opened: {error}; install its fsspec library") from error
+
+
+def same_file_system(one: str, other: str) -> bool:
+    """Whether two locations have the same scheme; `s3a` is `s3`."""
+    first, second = scheme_of(one), scheme_of(other)
+    return _FSSPEC_NAMES.get(first, first) == _FSSPEC_NAMES.get(second, second)

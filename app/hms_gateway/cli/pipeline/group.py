@@ -7,6 +7,7 @@ import click
 
 # The module of a command has it under the name `command`.
 COMMANDS: Final = {
+    "crawl": "hms_gateway.cli.pipeline.crawl_command",
     "snapshot": "hms_gateway.cli.pipeline.snapshot_command",
     "diff": "hms_gateway.cli.pipeline.diff_command",
     "runs": "hms_gateway.cli.pipeline.runs_command",

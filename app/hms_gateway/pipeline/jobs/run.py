@@ -1,7 +1,7 @@
 """One run of a job: what it is about, how far it came, and what it holds."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -22,7 +22,7 @@ from hms_gateway.pipeline.jobs.progress import Amount, Progress
 from hms_gateway.pipeline.jobs.results import JobResult
 from hms_gateway.pipeline.jobs.sessions import session
 from hms_gateway.pipeline.jobs.state import State
-from hms_gateway.pipeline.jobs.stored import ROWS_A_BATCH, Cut, Derive, Stored, derive, made, store
+from hms_gateway.pipeline.jobs.stored import ROWS_A_BATCH, Cut, Derive, Stored, derive, made, store, write_rows
 
 Result = TypeVar("Result", bound=JobResult)
 # A DataFrame, a table of Arrow, or an iterable of dictionaries.
@@ -236,6 +236,12 @@ class Run:
             lease.drop()
             with suppress(JobFailed):
                 recording.note(self.state, self.record, lease=None)
+
+    def report(self, name: str, rows: Iterable[Mapping[str, Any]], schema: Any) -> str:
+        """Rows of the driver as the file `result/NAME.parquet` of the run, written anew each time; its path."""
+        file = self.path(f"result/{name}.parquet")
+        write_rows(self.state, file, rows, schema)
+        return self.state.path(file)
 
     def finish(
         self,

@@ -256,6 +256,13 @@ class Cut:
         return all(before.column(name)[last] == part.column(name)[0] for name in self.together)
 
 
+def write_rows(state: State, file: str, rows: Iterable[Mapping[str, Any]], schema: pyarrow.Schema) -> None:
+    """A Parquet file of rows, a piece at a time. Raises StateFailed."""
+    with state.output(file) as opened, pyarrow.parquet.ParquetWriter(opened, schema, compression="zstd") as writer:
+        for piece in _in_pieces(iter(rows), schema):
+            writer.write_batch(piece)
+
+
 def spark_schema(schema: pyarrow.Schema) -> Any:
     """Spark's schema of an Arrow one."""
     from pyspark.sql.pandas.types import from_arrow_schema

@@ -1,0 +1,353 @@
+"""The job: walk, compare, register."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import pyarrow
+from pyspark.sql import SparkSession
+
+from hms_gateway.pipeline.crawl import catalog, comparing, registering, tables, walking
+from hms_gateway.pipeline.crawl.partitions import CANONICAL, OTHER, PARTITIONS, REFUSED, PartitionsOf, Target
+from hms_gateway.pipeline.jobs.failures import UsageRefused
+from hms_gateway.pipeline.jobs.options import JobOptions
+from hms_gateway.pipeline.jobs.progress import Progress
+from hms_gateway.pipeline.jobs.results import JobResult
+from hms_gateway.pipeline.jobs.run import Run
+from hms_gateway.pipeline.jobs.stored import Stored
+from hms_gateway.pipeline.listing import files_of
+
+_TABLE: Final = ("database", "table")
+_PARTITIONS_A_CALL: Final = 1_000
+_DIRECTORIES_A_BATCH: Final = 5_000
+_NAMES_A_BATCH: Final = 20_000
+_REFUSALS_SHOWN: Final = 100
+_PRUNE_PERCENT_MAX: Final = 5
+_REFUSALS: Final = pyarrow.schema([("item", pyarrow.string()), ("reason", pyarrow.string())])
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrawlArguments:
+    """What `crawl` is given besides the options of every job.
+
+    location  where to look
+    database  for new tables that lie in no directory `name.db`
+    table     the name of the table, where `location` is one
+    prune     drop the partitions whose directory is gone
+    """
+
+    location: str
+    database: str = "default"
+    table: str = ""
+    prune: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrawlResult(JobResult):
+    """`counts`: directories, tables (created), partitions (registered), files, bytes, gone, dropped.
+
+    new_tables  the tables that were created, or are to be
+    refusals    the first paths that could not be taken, with reasons; all are in `refused.parquet` of the folder
+    unpruned    tables of which too much is gone to drop it without `yes`
+    """
+
+    new_tables: list[str] = field(default_factory=list)
+    refusals: list[dict[str, str]] = field(default_factory=list)
+    unpruned: list[str] = field(default_factory=list)
+
+
+def crawl(
+    options: JobOptions,
+    arguments: CrawlArguments,
+    *,
+    spark: SparkSession | None = None,
+    progress: Progress | None = None,
+) -> CrawlResult:
+    """Find tables and partitions below a location, register what is new, report what is gone. Raises JobFailed."""
+    if options.where:
+        raise UsageRefused("crawl looks at whole tables and takes no filter of partitions", "leave out --where")
+    arguments = replace(
+        arguments, location=files_of(arguments.location, options.storage).location(_root(options, arguments))
+    )
+    with Run.begin("crawl", options, arguments, spark=spark, progress=progress) as run:
+        return _Crawl(run, arguments).done()
+
+
+def _root(options: JobOptions, arguments: CrawlArguments) -> str:
+    return files_of(arguments.location, options.storage).root(arguments.location)
+
+
+class _Crawl:
+    def __init__(self, run: Run, arguments: CrawlArguments) -> None:
+        self._run, self._arguments, self._options = run, arguments, run.options
+        self._storage = run.options.storage
+        self._files = files_of(arguments.location, self._storage)
+        self._root = self._files.root(arguments.location)
+
+    def done(self) -> CrawlResult:
+        known = self._known_tables()
+        levels = self._walked(known)
+        listed = Stored.joined(levels)
+        directories = listed.where(lambda of: of[0] == walking.DATA)
+        designs = self._designs(directories, known)
+        targets = self._targets(known, designs)
+        partitions = self._run.derive(
+            "partitions",
+            directories,
+            PartitionsOf(targets),
+            PARTITIONS,
+            rows_a_batch=_PARTITIONS_A_CALL,
+            together=("state", *_TABLE),
+            unit="batches of directories",
+        )
+        found = partitions.where(lambda of: of[0] in (CANONICAL, OTHER))
+        registered = self._registered(known)
+        twins = self._twins(found, registered)
+        new = self._new(found, registered, twins)
+        gone = self._gone(found, registered)
+        if not self._options.dry_run:
+            self._do(designs, new, gone, registered)
+        return self._result(listed, directories, designs, partitions, twins, new, gone, registered)
+
+    def _known_tables(self) -> list[dict[str, Any]]:
+        """Tables of the catalog at, below and above the location."""
+        run, options = self._run, self._options
+        with run.client() as client:
+            names = run.store(
+                "names",
+                lambda: catalog.table_names(client),
+                schema=catalog.NAMES,
+                rows_a_batch=100,
+                together=("database",),
+            )
+        below = catalog.TablesBelow(
+            options.connection, options.patience_seconds, self._arguments.location, self._storage
+        )
+        return list(run.derive("tables", names, below, catalog.TABLES))
+
+    def _wanted(self, table: Mapping[str, Any]) -> bool:
+        return self._options.wants(table["database"], table["table"])
+
+    def _walked(self, known: list[dict[str, Any]]) -> list[Stored]:
+        """The levels of the tree, the root first."""
+        keys = {table["path"]: len(table["keys"]) if self._wanted(table) else None for table in known}
+        walk = walking.Walk(self._arguments.location, self._storage, keys)
+        start = walking.to_list(*_start(self._root, keys))
+        level = self._run.store("level-0", pyarrow.Table.from_batches(walking.pieces([start])), together=("kind",))
+        levels = [level]
+        while pending := level.where(lambda of: of[0] == walking.TO_LIST).batches:
+            source = replace(level, batches=pending)
+            level = self._run.derive(
+                f"level-{len(levels)}",
+                source,
+                walk,
+                walking.LEVEL,
+                rows_a_batch=_DIRECTORIES_A_BATCH,
+                together=("kind",),
+                unit="batches of directories",
+            )
+            levels.append(level)
+        return levels
+
+    def _designs(self, directories: Stored, known: list[dict[str, Any]]) -> Stored:
+        """The tables to create, with their columns or the reason why they cannot be."""
+        shapes = self._run.derive(
+            "shapes", directories, tables.ShapesOf(frozenset(table["path"] for table in known)), tables.SHAPES
+        )
+        plan = self._run.store("new tables", lambda: self._new_tables(shapes), schema=tables.NEW_TABLES, rows_a_batch=4)
+        return self._run.derive(
+            "designs", plan, tables.Designs(self._arguments.location, self._storage), tables.DESIGNS
+        )
+
+    def _new_tables(self, shapes: Stored) -> Iterator[dict[str, Any]]:
+        for root, found in sorted(tables.merged(shapes).items()):
+            database, table = tables.name_of(root, self._root, self._arguments.database, self._arguments.table)
+            if self._options.wants(database, table):
+                usual = found.usual()
+                yield {
+                    "database": database,
+                    "table": table,
+                    "root": root,
+                    "keys": usual.keys,
+                    "types": usual.types(),
+                    "samples": found.samples.get(usual.keys, []),
+                }
+
+    def _targets(self, known: list[dict[str, Any]], designs: Stored) -> dict[str, Target]:
+        """The tables that partitions can belong to, by path."""
+        targets = {
+            table["path"]: _target(table, table["location"]) for table in known if table["keys"] and self._wanted(table)
+        }
+        for design in designs:
+            if not design["reason"]:
+                targets[design["root"]] = _target(design, self._files.location(design["root"]))
+        return targets
+
+    def _registered(self, known: list[dict[str, Any]]) -> Stored:
+        """The names of the partitions of known tables."""
+        keyed = [table for table in known if table["keys"] and self._wanted(table)]
+        plan = self._run.store("known tables", keyed, schema=catalog.TABLES, rows_a_batch=1)
+        names = catalog.NamesOf(self._options.connection, self._options.patience_seconds)
+        return self._run.derive(
+            "registered",
+            plan,
+            names,
+            catalog.REGISTERED,
+            rows_a_batch=_NAMES_A_BATCH,
+            together=("is_other", *_TABLE),
+            unit="tables",
+        )
+
+    def _twins(self, found: Stored, registered: Stored) -> Stored | None:
+        """Directories with the value of another one. Only where something is spelled in its own way."""
+        if not any(of[0] for of in (batch.of for batch in (*found.batches, *registered.batches))):
+            return None
+        spark = self._run.spark
+        return self._run.store(
+            "twins", lambda: comparing.ordered(comparing.twins(found.frame(spark), registered.frame(spark)))
+        )
+
+    def _new(self, found: Stored, registered: Stored, twins: Stored | None) -> Stored:
+        if not registered.rows and (twins is None or not twins.rows):
+            return found
+        spark = self._run.spark
+
+        def frame() -> Any:
+            new = comparing.new(found.frame(spark), registered.frame(spark))
+            if twins is not None:
+                new = new.join(twins.frame(spark), comparing.KEY, "left_anti")
+            return comparing.ordered(new.select(*PARTITIONS.names))
+
+        return self._run.store("new", frame, rows_a_batch=_PARTITIONS_A_CALL, together=("state", *_TABLE))
+
+    def _gone(self, found: Stored, registered: Stored) -> Stored | None:
+        """Registered partitions without a directory; those of which that cannot be known have a reason."""
+        if not registered.rows:
+            return None
+        spark, options = self._run.spark, self._options
+        missing = self._run.store(
+            "missing",
+            lambda: comparing.ordered(comparing.missing(found.frame(spark), registered.frame(spark))),
+            rows_a_batch=_PARTITIONS_A_CALL,
+            together=_TABLE,
+        )
+        look = catalog.Gone(options.connection, options.patience_seconds, self._arguments.location, self._storage)
+        return self._run.derive(
+            "gone", missing, look, catalog.GONE, rows_a_batch=_PARTITIONS_A_CALL, together=("reason", *_TABLE)
+        )
+
+    def _do(self, designs: Stored, new: Stored, gone: Stored | None, registered: Stored) -> None:
+        """The calls."""
+        wanted = [design for design in designs if not design["reason"]]
+        dropping = self._prunable(gone, registered)
+        held = {f"{design['database']}.{design['table']}" for design in wanted}
+        held |= {f"{batch.of[-2]}.{batch.of[-1]}" for batch in new.batches}
+        held |= {f"{batch.of[-2]}.{batch.of[-1]}" for batch in dropping.batches} if dropping else set()
+        self._run.hold(sorted(held))
+        location, storage = self._arguments.location, self._storage
+        plan = self._run.store("creations", wanted, schema=tables.DESIGNS, rows_a_batch=20)
+        self._run.batches(plan, registering.CreateTables(location, storage), name="create")
+        self._run.batches(new, registering.register, name="register", unit="batches of partitions")
+        if dropping:
+            self._run.batches(dropping, registering.Prune(location, storage), name="prune")
+
+    def _prunable(self, gone: Stored | None, registered: Stored) -> Stored | None:
+        if gone is None or not self._arguments.prune:
+            return None
+        too_many = set() if self._options.yes else set(_too_many(gone, registered))
+        return gone.where(lambda of: not of[0] and of[1:] not in too_many)
+
+    def _result(
+        self,
+        listed: Stored,
+        directories: Stored,
+        designs: Stored,
+        partitions: Stored,
+        twins: Stored | None,
+        new: Stored,
+        gone: Stored | None,
+        registered: Stored,
+    ) -> CrawlResult:
+        run = self._run
+        refused = 0
+        shown: list[dict[str, str]] = []
+
+        def rows() -> Iterator[dict[str, str]]:
+            nonlocal refused
+            for row in self._refused(listed, designs, partitions, twins, gone):
+                refused += 1
+                if len(shown) < _REFUSALS_SHOWN:
+                    shown.append(row)
+                yield row
+
+        run.report("refused", rows(), _REFUSALS)
+        lost = 0 if gone is None else gone.where(lambda of: not of[0]).rows
+        done = {name: run.counted(name) for name in ("create", "register", "prune")}
+        counts = {
+            "directories": directories.rows,
+            "tables": done["create"]["tables"],
+            "partitions": done["register"]["partitions"],
+            "files": done["register"]["files"],
+            "bytes": done["register"]["bytes"],
+            "gone": lost,
+            "dropped": done["prune"]["dropped"],
+        }
+        if self._options.dry_run:
+            counts |= {"tables": sum(not design["reason"] for design in designs), "partitions": new.rows}
+        unpruned = _too_many(gone, registered) if gone and self._arguments.prune and not self._options.yes else []
+        return run.finish(
+            CrawlResult,
+            counts=counts,
+            findings=lost - counts["dropped"],
+            refused=refused,
+            new_tables=[f"{design['database']}.{design['table']}" for design in designs if not design["reason"]],
+            refusals=shown,
+            unpruned=[".".join(table) for table in unpruned],
+        )
+
+    def _refused(
+        self, listed: Stored, designs: Stored, partitions: Stored, twins: Stored | None, gone: Stored | None
+    ) -> Iterator[dict[str, str]]:
+        for row in listed.where(lambda of: of[0] == walking.REFUSED):
+            yield {"item": self._files.location(walking.joined(row["root"], row["relative"])), "reason": row["reason"]}
+        for row in designs:
+            if row["reason"]:
+                yield {"item": self._files.location(row["root"]), "reason": row["reason"]}
+        for row in partitions.where(lambda of: of[0] == REFUSED):
+            yield {"item": row["location"], "reason": row["reason"]}
+        for row in twins or ():
+            reason = f"has the values of {row['database']}.{row['table']} {row['winner']} in another spelling"
+            yield {"item": row["location"], "reason": reason}
+        for row in gone.where(lambda of: bool(of[0])) if gone else ():
+            yield {"item": row["location"], "reason": row["reason"]}
+        for name in ("create", "register", "prune"):
+            for refusal in self._run.refusals(name):
+                yield {"item": refusal.item, "reason": refusal.reason}
+
+
+def _target(table: Mapping[str, Any], location: str) -> Target:
+    keys = tuple(zip(table["keys"], table["types"], strict=True))
+    return Target(table["database"], table["table"], location, keys)
+
+
+def _start(root: str, known: Mapping[str, int | None]) -> tuple[str, str]:
+    """Table and the rest of the path that the walk begins at; without a table where it begins above all."""
+    inside = [path for path in known if catalog.is_within(root, path)]
+    if not inside:
+        return "", root
+    table = max(inside, key=len)
+    return table, root[len(table) + 1 :]
+
+
+def _too_many(gone: Stored, registered: Stored) -> list[tuple[str, str]]:
+    """The tables of which more than a few per cent are gone."""
+    lost, all_of = _by_table(gone.where(lambda of: not of[0])), _by_table(registered)
+    return sorted(table for table, rows in lost.items() if 100 * rows > _PRUNE_PERCENT_MAX * all_of[table])
+
+
+def _by_table(stored: Stored) -> dict[tuple[str, str], int]:
+    rows: dict[tuple[str, str], int] = {}
+    for batch in stored.batches:
+        table = (batch.of[-2], batch.of[-1])
+        rows[table] = rows.get(table, 0) + batch.rows
+    return rows

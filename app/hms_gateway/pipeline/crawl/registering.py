@@ -1,0 +1,191 @@
+"""The calls: new tables, new partitions, partitions that are gone. Each step may be repeated."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from hms_gateway.pipeline.crawl.catalog import is_gone
+from hms_gateway.pipeline.jobs.batches import Batch, Outcome, Refusal
+from hms_gateway.pipeline.jobs.calling import PatientClient
+from hms_gateway.pipeline.listing import files_of
+from hms_gateway.pipeline.storage import Storage
+from hms_gateway.structs import (
+    AddPartitionsRequest,
+    AlreadyExistsException,
+    Database,
+    DropPartitionsRequest,
+    EnvironmentContext,
+    FieldSchema,
+    NoSuchObjectException,
+    Partition,
+    RequestPartsSpec,
+    SerDeInfo,
+    StorageDescriptor,
+    Table,
+    ThriftException,
+)
+
+# The server lists no directory: the figures come from the listing.
+_NO_LISTING: Final = EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true"})
+_PARQUET: Final = "org.apache.hadoop.hive.ql.io.parquet"
+_ORC: Final = "org.apache.hadoop.hive.ql.io.orc"
+# Input format, output format, serde.
+_FORMATS: Final = {
+    "parquet": (
+        f"{_PARQUET}.MapredParquetInputFormat",
+        f"{_PARQUET}.MapredParquetOutputFormat",
+        f"{_PARQUET}.serde.ParquetHiveSerDe",
+    ),
+    "orc": (f"{_ORC}.OrcInputFormat", f"{_ORC}.OrcOutputFormat", f"{_ORC}.OrcSerde"),
+}
+
+
+@dataclass(frozen=True)
+class CreateTables:
+    """For batches of designs; `location` makes a table's location of its path."""
+
+    location: str
+    storage: Storage = field(repr=False)
+
+    def __call__(self, client: PatientClient, batch: Batch) -> Outcome:
+        files, refused, created = files_of(self.location, self.storage), [], 0
+        for row in batch.rows():
+            location = files.location(row["root"])
+            try:
+                _need_database(client, row["database"])
+                client.call("create_table_with_environment_context", table_of(row, location), _NO_LISTING)
+                created += 1
+            except AlreadyExistsException:
+                if (reason := _other_place(client, row, location)) is not None:
+                    refused.append(Refusal(location, reason))
+            except ThriftException as error:
+                refused.append(
+                    Refusal(location, f"cannot be created as {row['database']}.{row['table']}: {error.message}")
+                )
+        return Outcome({"tables": created}, refused)
+
+
+def _need_database(client: PatientClient, name: str) -> None:
+    try:
+        client.call("get_database", name)
+    except NoSuchObjectException:
+        try:
+            client.call("create_database", Database(name=name, description=""))
+        except AlreadyExistsException:
+            return
+
+
+def _other_place(client: PatientClient, row: dict[str, Any], location: str) -> str | None:
+    """A table that a run before this one created is fine."""
+    there = client.call("get_table", row["database"], row["table"]).sd.location
+    if there.rstrip("/") == location:
+        return None
+    return f"is not registered: table {row['database']}.{row['table']} exists and lies at {there}"
+
+
+def table_of(row: dict[str, Any], location: str) -> Table:
+    """A table that leaves its files alone when it is dropped."""
+    input_format, output_format, serde = _FORMATS[row["format"]]
+    return Table(
+        dbName=row["database"],
+        tableName=row["table"],
+        tableType="EXTERNAL_TABLE",
+        parameters={"EXTERNAL": "TRUE", "hms.crawl": "true"},
+        partitionKeys=_fields(row["keys"], row["types"]),
+        sd=StorageDescriptor(
+            cols=_fields(row["columns"], row["column_types"]),
+            location=location,
+            inputFormat=input_format,
+            outputFormat=output_format,
+            compressed=False,
+            numBuckets=-1,
+            serdeInfo=SerDeInfo(serializationLib=serde, parameters={"serialization.format": "1"}),
+            bucketCols=[],
+            sortCols=[],
+            parameters={},
+        ),
+    )
+
+
+def _fields(names: Sequence[str], types: Sequence[str]) -> list[FieldSchema]:
+    return [FieldSchema(name=name, type=kind) for name, kind in zip(names, types, strict=True)]
+
+
+def register(client: PatientClient, batch: Batch) -> Outcome:
+    """Add the partitions of a batch to their table; what the metastore refuses is found by halving."""
+    rows = batch.rows()
+    database, name = rows[0]["database"], rows[0]["table"]
+    try:
+        table = client.call("get_table", database, name)
+    except NoSuchObjectException as error:
+        return Outcome(refused=[Refusal(row["location"], f"is not registered: {error.message}") for row in rows])
+
+    def add(some: Sequence[dict[str, Any]]) -> None:
+        request = AddPartitionsRequest(
+            dbName=database,
+            tblName=name,
+            parts=[_partition(table, row) for row in some],
+            ifNotExists=True,
+            needResult=False,
+            environmentContext=_NO_LISTING,
+        )
+        client.call("add_partitions_req", request)
+
+    refused = halved(rows, add)
+    left_out = {refusal.item for refusal in refused}
+    added = [row for row in rows if row["location"] not in left_out]
+    counts = {"partitions": len(added), "files": sum(row["files"] for row in added)}
+    return Outcome({**counts, "bytes": sum(row["bytes"] for row in added)}, refused)
+
+
+def _partition(table: Table, row: dict[str, Any]) -> Partition:
+    sd = table.sd or StorageDescriptor()
+    return Partition(
+        values=row["values"],
+        dbName=table.dbName,
+        tableName=table.tableName,
+        sd=msgspec.structs.replace(sd, location=row["location"]),
+        parameters={"numFiles": str(row["files"]), "totalSize": str(row["bytes"])},
+    )
+
+
+def halved(rows: Sequence[dict[str, Any]], do: Callable[[Sequence[dict[str, Any]]], None]) -> list[Refusal]:
+    """Do all rows at once, or, where the metastore refuses that, each half by itself; the refusals that remain."""
+    try:
+        do(rows)
+    except ThriftException as error:
+        if len(rows) == 1:
+            return [Refusal(rows[0]["location"], f"is refused: {type(error).__name__}: {error.message}")]
+        middle = len(rows) // 2
+        return [*halved(rows[:middle], do), *halved(rows[middle:], do)]
+    return []
+
+
+@dataclass(frozen=True)
+class Prune:
+    """Drops partitions whose directory is still gone. Nothing is deleted."""
+
+    location: str
+    storage: Storage = field(repr=False)
+
+    def __call__(self, client: PatientClient, batch: Batch) -> Outcome:
+        files = files_of(self.location, self.storage)
+        rows = [row for row in batch.rows() if is_gone(files, files.root(row["location"])) == ""]
+        if not rows:
+            return Outcome()
+
+        def drop(some: Sequence[dict[str, Any]]) -> None:
+            request = DropPartitionsRequest(
+                dbName=rows[0]["database"],
+                tblName=rows[0]["table"],
+                parts=RequestPartsSpec(names=[row["name"] for row in some]),
+                deleteData=False,
+                ifExists=True,
+                needResult=False,
+            )
+            client.call("drop_partitions_req", request)
+
+        refused = halved(rows, drop)
+        return Outcome({"dropped": len(rows) - len(refused)}, refused)

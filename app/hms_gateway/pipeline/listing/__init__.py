@@ -1,0 +1,17 @@
+"""What lies in directories, on this machine's disks and in everything fsspec speaks; without Spark."""
+
+from hms_gateway.pipeline.listing.files import Entry, Files, ListingProblem, files_of, is_hidden
+from hms_gateway.pipeline.listing.folding import Folded, fold
+from hms_gateway.pipeline.listing.formats import HEAD_BYTES, format_of
+
+__all__ = [
+    "files_of",
+    "Files",
+    "Entry",
+    "ListingProblem",
+    "is_hidden",
+    "Folded",
+    "fold",
+    "format_of",
+    "HEAD_BYTES",
+]
