@@ -240,6 +240,10 @@ class _Crawl:
         """The calls."""
         wanted = [design for design in designs if not design["reason"]]
         dropping = self._prunable(gone, registered)
+        # A lease on tables does not cover the making of databases.
+        with self._run.client() as client:
+            for database in sorted({design["database"] for design in wanted}):
+                registering.create_database(client, database)
         held = {f"{design['database']}.{design['table']}" for design in wanted}
         held |= {f"{batch.of[-2]}.{batch.of[-1]}" for batch in new.batches}
         held |= {f"{batch.of[-2]}.{batch.of[-1]}" for batch in dropping.batches} if dropping else set()

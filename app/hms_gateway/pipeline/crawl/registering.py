@@ -1,6 +1,7 @@
 """The calls: new tables, new partitions, partitions that are gone. Each step may be repeated."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -42,6 +43,15 @@ _FORMATS: Final = {
 }
 
 
+def create_database(client: PatientClient, name: str) -> None:
+    """A database that may be there."""
+    try:
+        client.call("get_database", name)
+    except NoSuchObjectException:
+        with suppress(AlreadyExistsException):
+            client.call("create_database", Database(name=name))
+
+
 @dataclass(frozen=True)
 class CreateTables:
     """For batches of designs; `location` makes a table's location of its path."""
@@ -54,7 +64,6 @@ class CreateTables:
         for row in batch.rows():
             location = files.location(row["root"])
             try:
-                _need_database(client, row["database"])
                 client.call("create_table_with_environment_context", table_of(row, location), _NO_LISTING)
                 created += 1
             except AlreadyExistsException:
@@ -65,16 +74,6 @@ class CreateTables:
                     Refusal(location, f"cannot be created as {row['database']}.{row['table']}: {error.message}")
                 )
         return Outcome({"tables": created}, refused)
-
-
-def _need_database(client: PatientClient, name: str) -> None:
-    try:
-        client.call("get_database", name)
-    except NoSuchObjectException:
-        try:
-            client.call("create_database", Database(name=name, description=""))
-        except AlreadyExistsException:
-            return
 
 
 def _other_place(client: PatientClient, row: dict[str, Any], location: str) -> str | None:

@@ -106,4 +106,4 @@ class PatientClient:
 
 
 def _is_about_the_lease(text: str, lease_id: int | None) -> bool:
-    return lease_id is not None and text.startswith(f"Refused: lease {lease_id} ")
+    return lease_id is not None and text.startswith(f"Refused: lease {lease_id} is not held")

@@ -1,0 +1,183 @@
+"""Trees of directories become tables and partitions of a real gateway, by a real Spark."""
+
+import dataclasses
+import shutil
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
+pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
+
+from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.crawl import registering
+from hms_gateway.pipeline.crawl.job import CrawlArguments, crawl
+from hms_gateway.pipeline.jobs.failures import UsageRefused
+from hms_gateway.pipeline.jobs.options import JobOptions
+from hms_gateway.structs import NotificationEventRequest
+from tests.pipeline.crawl.trees import parquet, plant
+from tests.support.server import GatewayServer
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+NO_COLUMNS = {"columns": [], "column_types": []}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """A gateway of its own: a crawl looks at every table."""
+    settings = {"file_system_default": "ignore"}
+    with GatewayServer(tmp_path_factory.mktemp("crawl") / "var", settings=settings) as running:
+        yield running
+
+
+@pytest.fixture
+def options(server, tmp_path):
+    given = {"url": server.url, "user": server.user, "password": server.password, "verify": "false"}
+    return JobOptions(connection=Connection.of(given), state=str(tmp_path / "state"), patience_seconds=20)
+
+
+@pytest.fixture
+def lake(tmp_path):
+    return tmp_path / "lake"
+
+
+def names(options, database, table):
+    with options.connection.open() as client:
+        return client.call("get_partition_names", database, table, -1)
+
+
+def partition(options, database, table, name):
+    with options.connection.open() as client:
+        return client.call("get_partition_by_name", database, table, name)
+
+
+def refusals(result, lake):
+    return {each["item"].removeprefix(f"file:{lake}/"): each["reason"] for each in result.refusals}
+
+
+def test_an_empty_catalog_gets_tables_partitions_and_columns(spark, options, lake):
+    plant(lake, "shop.db/orders/ds=2026-01-01/hr=1/a", "shop.db/orders/ds=2026-01-02/hr=__HIVE_DEFAULT_PARTITION__/a")
+    plant(lake, "shop.db/orders/ds=2026-01-03/hr=3/a", content=parquet(id=2**40, note="x", price=1.5))
+    plant(lake, "shop.db/customers/a", "shop.db/customers/b")
+    plant(lake, "shop.db/odd/d=a:b c'/x", "shop.db/odd/d=%2F%25/x", "shop.db/odd/d=é=1/x", "shop.db/empty/")
+    result = crawl(options, CrawlArguments(location=str(lake)), spark=spark)
+    assert result.new_tables == ["shop.customers", "shop.odd", "shop.orders"]
+    assert (result.counts["tables"], result.counts["partitions"], result.exit_status) == (3, 6, 0)
+    with options.connection.open() as client:
+        orders, customers = (client.call("get_table", "shop", name) for name in ("orders", "customers"))
+    assert [(key.name, key.type) for key in orders.partitionKeys] == [("ds", "date"), ("hr", "int")]
+    assert [(col.name, col.type) for col in orders.sd.cols] == [
+        ("id", "bigint"),
+        ("note", "string"),
+        ("price", "double"),
+    ]
+    assert (orders.tableType, orders.sd.location) == ("EXTERNAL_TABLE", f"file:{lake}/shop.db/orders")
+    assert (customers.partitionKeys, customers.parameters["EXTERNAL"]) == ([], "TRUE")
+    assert names(options, "shop", "odd") == ["d=%2F%25", "d=a%3Ab c%27", "d=é%3D1"]
+    odd = partition(options, "shop", "odd", "d=a%3Ab c%27")
+    assert (odd.values, odd.sd.location) == (["a:b c'"], f"file:{lake}/shop.db/odd/d=a:b c'")
+    assert odd.parameters["numFiles"] == "1"
+    assert odd.parameters["totalSize"] == str((lake / "shop.db/odd/d=a:b c'/x").stat().st_size)
+    again = crawl(options, CrawlArguments(location=str(lake)), spark=spark)
+    assert (again.counts["tables"], again.counts["partitions"], again.findings, again.refused) == (0, 0, 0, 0)
+
+
+def test_what_cannot_be_taken_is_named_and_the_rest_done(spark, options, lake):
+    plant(
+        lake, "t/d=1/a", "t/d=01/a", "t/d=2/a", "t/d=007/a", "t/d=x/a", "t/d=4/e=5/a", "t/other/a", "t/loose", "t/d=/a"
+    )
+    plant(lake, "csv/a", content=b"id,note\n1,a\n")
+    plant(lake, "mixed/d=1/a")
+    plant(lake, "mixed/d=2/a", content=b"id,note\n")
+    plant(lake, "torn/a", content=b"PAR1 and no more")
+    plant(lake, "two/t/d=1/a")
+    known = registering.table_of(
+        {"database": "default", "table": "known", "keys": ["d"], "types": ["int"], "format": "orc", **NO_COLUMNS},
+        f"file:{lake}/t",
+    )
+    with options.connection.open() as client:
+        client.call("create_table", known)
+    result = crawl(options, CrawlArguments(location=str(lake)), spark=spark)
+    found = refusals(result, lake)
+    assert names(options, "default", "known") == ["d=007", "d=1", "d=2", "d=4"]
+    assert found.pop("t/d=01") == "has the values of default.known d=1 in another spelling"
+    assert found.pop("t/d=x") == "has the value 'x' for the key d, which is not a int"
+    assert found.pop("t/d=") == "has an empty value of the key d"
+    assert found.pop("t/other") == "is not key=value, between the partitions of a table"
+    assert found.pop("t") == "has 1 files beside partitions; no reader of the table sees them"
+    assert found.pop("csv") == "has text files, which do not say their columns; create the table, then crawl again"
+    assert "has files of several formats" in found.pop("mixed")
+    assert f"{lake}/torn/a" in found.pop("torn")
+    assert (found, result.new_tables) == ({}, ["default.t"])
+    assert result.exit_status == 1
+    listed = pyarrow.parquet.read_table(f"{result.folder}/result/refused.parquet").to_pylist()
+    assert len(listed) == result.refused == 8
+    with options.connection.open() as client:
+        client.call("drop_table", "default", "known", False)
+
+
+def test_what_is_gone_is_reported_and_dropped_on_request(spark, options, lake):
+    plant(lake, *(f"days/n={number}/a" for number in range(50)))
+    location = CrawlArguments(location=str(lake))
+    crawl(options, location, spark=spark)
+    for number in (3, 4):
+        shutil.rmtree(lake / f"days/n={number}")
+    seen = crawl(options, location, spark=spark)
+    assert (seen.counts["gone"], seen.counts["dropped"], seen.findings, seen.exit_status) == (2, 0, 2, 1)
+    pruned = crawl(options, dataclasses.replace(location, prune=True), spark=spark)
+    assert (pruned.counts["dropped"], pruned.findings, pruned.exit_status) == (2, 0, 0)
+    assert len(names(options, "default", "days")) == 48
+    for number in range(10, 20):
+        shutil.rmtree(lake / f"days/n={number}")
+    plant(lake, "days/n=100/a")
+    held = crawl(options, dataclasses.replace(location, prune=True), spark=spark)
+    assert (held.counts["gone"], held.counts["dropped"], held.unpruned) == (10, 0, ["default.days"])
+    assert held.counts["partitions"] == 1
+    forced = crawl(dataclasses.replace(options, yes=True), dataclasses.replace(location, prune=True), spark=spark)
+    assert forced.counts["dropped"] == 10
+    assert sorted(names(options, "default", "days")) == sorted(
+        f"n={number}" for number in (*range(3), *range(5, 10), *range(20, 50), 100)
+    )
+
+
+def test_a_dry_run_changes_nothing_and_its_plan_can_be_done(spark, options, lake):
+    plant(lake, "planned/d=1/a", "planned/d=2/a", "other/d=1/a")
+    only = dataclasses.replace(options, only=("default.plan*",))
+    with options.connection.open() as client:
+        before = client.call("get_current_notificationEventId").eventId
+    planned = crawl(dataclasses.replace(only, dry_run=True), CrawlArguments(location=str(lake)), spark=spark)
+    assert (planned.status, planned.new_tables, planned.counts["partitions"]) == ("planned", ["default.planned"], 2)
+    with options.connection.open() as client:
+        assert client.call("get_current_notificationEventId").eventId == before
+    done = crawl(dataclasses.replace(only, resume=planned.run), CrawlArguments(location=str(lake)), spark=spark)
+    assert (done.run, done.counts["tables"], done.counts["partitions"]) == (planned.run, 1, 2)
+    with options.connection.open() as client:
+        events = client.call("get_next_notification", NotificationEventRequest(lastEvent=before)).events
+    assert [event.eventType for event in events] == ["CREATE_TABLE", "ADD_PARTITION"]
+
+
+def test_a_part_of_a_table_is_crawled_by_its_own_location(spark, options, lake):
+    plant(lake, *(f"parts/y={year}/m={month}/a" for year in (2025, 2026) for month in (1, 2)))
+    crawl(options, CrawlArguments(location=str(lake)), spark=spark)
+    plant(lake, "parts/y=2026/m=3/a", "parts/y=2025/m=3/a")
+    shutil.rmtree(lake / "parts/y=2025/m=1")
+    part = crawl(options, CrawlArguments(location=f"{lake}/parts/y=2026"), spark=spark)
+    assert (part.counts["partitions"], part.counts["gone"]) == (1, 0)
+    assert len(names(options, "default", "parts")) == 5
+
+
+def test_a_filter_of_partitions_is_refused(options, lake):
+    with pytest.raises(UsageRefused, match="takes no filter of partitions"):
+        crawl(dataclasses.replace(options, where="d=1"), CrawlArguments(location=str(lake)))
+
+
+def test_files_behind_fsspec_are_crawled_as_well(spark, options, tmp_path):
+    plant(tmp_path / "far", "t/d=1/a", "t/d=2/a")
+    spark.sparkContext.addPyFile(str(Path(__file__).with_name("far_files.py")))
+    given = dataclasses.replace(options, storage={"far": {"implementation": "far_files.FarFiles"}})
+    result = crawl(given, CrawlArguments(location=f"far://{tmp_path}/far", database="far"), spark=spark)
+    assert (result.refusals, result.counts["directories"]) == ([], 2)
+    assert result.counts["partitions"] == 2
+    assert partition(options, "far", "t", "d=2").sd.location == f"far://{tmp_path}/far/t/d=2"
