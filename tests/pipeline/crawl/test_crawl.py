@@ -180,4 +180,4 @@ def test_files_behind_fsspec_are_crawled_as_well(spark, options, tmp_path):
     result = crawl(given, CrawlArguments(location=f"far://{tmp_path}/far", database="far"), spark=spark)
     assert (result.refusals, result.counts["directories"]) == ([], 2)
     assert result.counts["partitions"] == 2
-    assert partition(options, "far", "t", "d=2").sd.location == f"far://{tmp_path}/far/t/d=2"
+    assert partition(options, "far", "t", "d=2").sd.location == f"far:{tmp_path}/far/t/d=2"

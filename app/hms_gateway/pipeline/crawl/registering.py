@@ -10,7 +10,7 @@ import msgspec
 from hms_gateway.pipeline.crawl.catalog import is_gone
 from hms_gateway.pipeline.jobs.batches import Batch, Outcome, Refusal
 from hms_gateway.pipeline.jobs.calling import PatientClient
-from hms_gateway.pipeline.listing import files_of
+from hms_gateway.pipeline.listing import Files, files_of
 from hms_gateway.pipeline.storage import Storage
 from hms_gateway.structs import (
     AddPartitionsRequest,
@@ -67,7 +67,7 @@ class CreateTables:
                 client.call("create_table_with_environment_context", table_of(row, location), _NO_LISTING)
                 created += 1
             except AlreadyExistsException:
-                if (reason := _other_place(client, row, location)) is not None:
+                if (reason := _other_place(client, files, row)) is not None:
                     refused.append(Refusal(location, reason))
             except ThriftException as error:
                 refused.append(
@@ -76,10 +76,10 @@ class CreateTables:
         return Outcome({"tables": created}, refused)
 
 
-def _other_place(client: PatientClient, row: dict[str, Any], location: str) -> str | None:
+def _other_place(client: PatientClient, files: Files, row: dict[str, Any]) -> str | None:
     """A table that a run before this one created is fine."""
     there = client.call("get_table", row["database"], row["table"]).sd.location
-    if there.rstrip("/") == location:
+    if files.root(there) == row["root"]:
         return None
     return f"is not registered: table {row['database']}.{row['table']} exists and lies at {there}"
 
