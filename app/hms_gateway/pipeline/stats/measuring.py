@@ -1,0 +1,266 @@
+"""What executors find out about partitions: their files and, out of the footers, figures of each column."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, Final
+
+import msgspec
+import pyarrow
+
+from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.footers import Figures, Footer, FooterProblem, joined, read_footer
+from hms_gateway.pipeline.jobs.calling import PatientClient
+from hms_gateway.pipeline.jobs.stored import Stored
+from hms_gateway.pipeline.stats.files import File, Files, NotListed, digest, format_of
+from hms_gateway.pipeline.stats.kinds import OtherType, TableColumn, as_column, kind_of, missing, raw_bytes
+from hms_gateway.pipeline.stats.packing import packed
+from hms_gateway.pipeline.stats.parameters import TAKEN_OF, covered
+from hms_gateway.pipeline.stats.selecting import (
+    columns_of,
+    columns_text,
+    fingerprint,
+    library_of,
+    location_of,
+)
+from hms_gateway.structs import NoSuchObjectException, Partition, Table
+
+FOOTERS, FULL = "footers", "full"
+# What becomes of a partition.
+NEW, FRESH, FAILED, TO_READ = "new", "fresh", "failed", "to read"
+PARTITIONS_A_CALL: Final = 250
+
+NAMES: Final = pyarrow.schema(
+    [
+        ("database", pyarrow.string()),
+        ("table", pyarrow.string()),
+        ("partition", pyarrow.string()),
+        ("kept_of", pyarrow.string()),
+        ("kept_rows", pyarrow.int64()),
+        ("kept_raw", pyarrow.int64()),
+        ("kept_figures", pyarrow.binary()),
+        ("kept_sketches", pyarrow.map_(pyarrow.string(), pyarrow.binary())),
+    ]
+)
+_NOTE: Final = pyarrow.struct([("path", pyarrow.string()), ("reason", pyarrow.string())])
+FOUND: Final = pyarrow.schema(
+    [
+        ("database", pyarrow.string()),
+        ("table", pyarrow.string()),
+        ("partition", pyarrow.string()),
+        ("state", pyarrow.string()),
+        ("location", pyarrow.string()),
+        ("library", pyarrow.string()),
+        ("fingerprint", pyarrow.string()),
+        ("of", pyarrow.string()),
+        ("files", pyarrow.int64()),
+        ("bytes", pyarrow.int64()),
+        ("rows", pyarrow.int64()),
+        ("raw", pyarrow.int64()),
+        ("figures", pyarrow.binary()),
+        ("sketches", pyarrow.map_(pyarrow.string(), pyarrow.binary())),
+        ("notes", pyarrow.list_(_NOTE)),
+        ("columns", pyarrow.int32()),
+        ("had_rows", pyarrow.bool_()),
+        ("had_columns", pyarrow.int32()),
+    ]
+)
+
+
+class Note(msgspec.Struct, frozen=True):
+    """What is wrong with a file or location."""
+
+    path: str
+    reason: str
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """A partition's rows and figures by column; with `failed` it has none."""
+
+    rows: int | None
+    raw: int | None
+    figures: Mapping[str, Figures]
+    notes: tuple[Note, ...] = ()
+    failed: bool = False
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """For `mapInArrow` over ids of batches of the stored names: a row of FOUND for each partition.
+
+    `is_full` leaves the reading of figures to Spark; `is_all` takes nothing as fresh.
+    """
+
+    names: Stored
+    connection: Connection
+    storage: Mapping[str, Mapping[str, Any]] = field(repr=False)
+    is_full: bool
+    is_all: bool
+    patience_seconds: float
+
+    def __call__(self, pieces: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        files = Files(self.storage)
+        with PatientClient(self.connection, self.patience_seconds) as client:
+            for piece in pieces:
+                for batch in piece.column(0).to_pylist():
+                    found = self._batch(client, files, self.names.read(batch).to_pylist())
+                    yield pyarrow.RecordBatch.from_pylist(list(found), FOUND)
+
+    def _batch(self, client: PatientClient, files: Files, names: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        for (database, table_name), rows in groupby(names, lambda row: (row["database"], row["table"])):
+            try:
+                table = client.call("get_table", database, table_name)
+            except NoSuchObjectException:
+                continue  # dropped meanwhile
+            columns = columns_of(table)
+            for row, described in _described(client, table, list(rows)):
+                yield self._row(files, columns, row, described)
+
+    def _row(
+        self, files: Files, columns: Sequence[TableColumn], row: dict[str, Any], described: Table | Partition
+    ) -> dict[str, Any]:
+        location, library = location_of(described.sd), library_of(described.sd)
+        had_rows, had_columns = covered(described.parameters or {}, [column.name for column in columns])
+        base = {
+            "database": row["database"],
+            "table": row["table"],
+            "partition": row["partition"],
+            "location": location,
+            "library": library,
+            "fingerprint": fingerprint(described),
+            "columns": sum(kind_of(column.type) is not None for column in columns),
+            "had_rows": had_rows,
+            "had_columns": had_columns,
+        }
+        try:
+            listed = files.list(location)
+        except NotListed as problem:
+            return base | _outcome(Measured(None, None, {}, (Note(location, str(problem)),), failed=True))
+        of = digest(listed, columns_text(columns))
+        base |= {"files": len(listed), "bytes": sum(file.size for file in listed)}
+        if not self.is_all and (kept := self._kept(row, described, of)) is not None:
+            return base | kept
+        base["of"] = f"{FULL if self.is_full else FOOTERS}:{of}"
+        if self.is_full:
+            return base | {"state": TO_READ, "notes": []}
+        return base | _outcome(measured(files, location, listed, columns, format_of(library)))
+
+    def _kept(self, row: dict[str, Any], described: Table | Partition, of: str) -> dict[str, Any] | None:
+        """What an earlier run found, where files and columns are the same since."""
+        taken = (described.parameters or {}).get(TAKEN_OF, "")
+        if not taken or taken != row["kept_of"] or taken.partition(":")[2] != of:
+            return None
+        if self.is_full and not taken.startswith(f"{FULL}:"):
+            return None
+        return {
+            "state": FRESH,
+            "of": taken,
+            "rows": row["kept_rows"],
+            "raw": row["kept_raw"],
+            "figures": row["kept_figures"],
+            "sketches": row["kept_sketches"],
+            "notes": [],
+        }
+
+
+def _described(
+    client: PatientClient, table: Table, rows: list[dict[str, Any]]
+) -> Iterator[tuple[dict[str, Any], Table | Partition]]:
+    """Each partition that is still there; the table itself where it has none."""
+    if not table.partitionKeys:
+        yield from ((row, table) for row in rows if row["partition"] == "")
+        return
+    keys = [key.name or "" for key in table.partitionKeys]
+    for at in range(0, len(rows), PARTITIONS_A_CALL):
+        some = {row["partition"]: row for row in rows[at : at + PARTITIONS_A_CALL]}
+        for partition in client.call("get_partitions_by_names", table.dbName, table.tableName, list(some)):
+            row = some.get(make_name(keys, partition.values))
+            if row is not None:
+                yield row, partition
+
+
+def _outcome(found: Measured) -> dict[str, Any]:
+    return {
+        "state": FAILED if found.failed else NEW,
+        "rows": found.rows,
+        "raw": found.raw,
+        "figures": packed(found.figures),
+        "notes": [{"path": note.path, "reason": note.reason} for note in found.notes],
+    }
+
+
+def measured(
+    files: Files, location: str, listed: Sequence[File], columns: Sequence[TableColumn], wanted: str
+) -> Measured:
+    """Figures of the table's columns out of the footers of a partition's files.
+
+    One file that cannot be read makes all of them unknown. Empty files have no rows; they are named.
+    """
+    if not wanted:
+        note = Note(location, "is of a format without footers; take its statistics with --full")
+        return Measured(None, None, {}, (note,), failed=True)
+    notes: list[Note] = []
+    footers: list[Footer] = []
+    failed = False
+    for file in listed:
+        if file.size == 0:
+            notes.append(Note(file.path, "is empty; readers pass it by"))
+            continue
+        try:
+            footer = read_footer(file.path, file.size, files.reader(location, file))
+        except FooterProblem as problem:
+            notes.append(Note(problem.path, problem.reason))
+            failed = True
+            continue
+        if footer.format != wanted:
+            notes.append(Note(file.path, f"is a file of {footer.format} where the metastore says {wanted}"))
+            failed = True
+        footers.append(footer)
+    if failed:
+        return Measured(None, None, {}, tuple(notes), failed=True)
+    return of_footers(location, footers, columns, notes)
+
+
+def of_footers(
+    location: str, footers: Sequence[Footer], columns: Sequence[TableColumn], notes: Sequence[Note] = ()
+) -> Measured:
+    """Figures of the table's columns over several files; a column of another type in one of them is not known."""
+    rows = sum(footer.rows for footer in footers)
+    found: dict[str, Figures] = {}
+    said = list(notes)
+    raw: int | None = 0
+    by_file = [_by_column(footer, columns) for footer in footers]
+    for column in columns:
+        try:
+            parts = [
+                _part(each.get(column.name), footer, column) for each, footer in zip(by_file, footers, strict=True)
+            ]
+        except OtherType as other:
+            said.append(Note(location, f"has a column {column.name} that {other}"))
+            raw = None
+            continue
+        figures = joined(parts) if parts else missing(0)
+        found[column.name] = figures
+        bytes_of_column = raw_bytes(column.type, figures)
+        raw = None if raw is None or bytes_of_column is None else raw + bytes_of_column
+    return Measured(rows, raw, found, tuple(said))
+
+
+def _by_column(footer: Footer, columns: Sequence[TableColumn]) -> dict[str, tuple[str, Figures]]:
+    """Type and figures of the file's columns by the table's names.
+
+    By place where an old Hive wrote ORC files without names.
+    """
+    found = {column.name: (column.type, footer.figures[column.name]) for column in footer.columns}
+    if footer.columns and all(column.name == f"_col{place}" for place, column in enumerate(footer.columns)):
+        return {column.name: each for column, each in zip(columns, found.values(), strict=False)}
+    return found
+
+
+def _part(found: tuple[str, Figures] | None, footer: Footer, column: TableColumn) -> Figures:
+    if found is None:
+        return missing(footer.rows)
+    file_type, figures = found
+    # Nested columns have no statistics, only bytes.
+    return figures if kind_of(column.type) is None else as_column(figures, file_type, column.type)

@@ -1,0 +1,134 @@
+"""Writes the statistics of whole tables: those of the metastore, and the properties that Spark plans with."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import pyarrow
+
+from hms_gateway.metastore.vocabulary.parameters import DO_NOT_UPDATE_STATS
+from hms_gateway.pipeline.footers import Figures
+from hms_gateway.pipeline.jobs.batches import Batch, Outcome, Refusal
+from hms_gateway.pipeline.jobs.calling import PatientClient
+from hms_gateway.pipeline.stats.column_statistics import NotKnown, column_statistics, spark_statistics
+from hms_gateway.pipeline.stats.files import Files
+from hms_gateway.pipeline.stats.kinds import TableColumn, kind_of
+from hms_gateway.pipeline.stats.packing import unpacked
+from hms_gateway.pipeline.stats.parameters import (
+    spark_amounts,
+    spark_columns,
+    spark_names,
+    with_amounts,
+    without_spark,
+)
+from hms_gateway.pipeline.stats.selecting import columns_of, columns_text
+from hms_gateway.pipeline.stats.writing import CHANGED, GONE, LEFT_OUT, UNCHANGED_SINCE, amounts_of, has_changed
+from hms_gateway.structs import (
+    ColumnStatistics,
+    ColumnStatisticsDesc,
+    EnvironmentContext,
+    InvalidOperationException,
+    NoSuchObjectException,
+    SetPartitionsStatsRequest,
+    Table,
+)
+
+INCOMPLETE = "has partitions whose statistics are not known; those of the whole table are not written"
+
+
+@dataclass(frozen=True)
+class WriteTables:
+    """The step: rows of TOTALS; `distinct` has the distinct values of columns by union of sketches."""
+
+    storage: Mapping[str, Mapping[str, Any]] = field(repr=False)
+
+    def __call__(self, client: PatientClient, batch: Batch) -> Outcome:
+        files, refused, left_out = Files(self.storage), [], []
+        tables = columns = 0
+        for row in batch.rows():
+            name = f"{row['database']}.{row['table']}"
+            if not row["new"]:
+                continue
+            if row["known"] < row["partitions"] or row["is_changed"]:
+                refused.append(Refusal(name, INCOMPLETE))
+                continue
+            try:
+                written, unknown = _write(client, files, row)
+            except NoSuchObjectException:
+                refused.append(Refusal(name, GONE))
+                continue
+            if written is None:
+                refused.append(Refusal(name, CHANGED))
+                continue
+            tables, columns = tables + 1, columns + written
+            left_out += [row_of | {"database": row["database"], "table": row["table"]} for row_of in unknown]
+        rows = pyarrow.Table.from_pylist(left_out, LEFT_OUT) if left_out else None
+        return Outcome({"tables": tables, "columns_of_tables": columns}, refused, rows)
+
+
+def _write(client: PatientClient, files: Files, row: Mapping[str, Any]) -> tuple[int | None, list[dict[str, Any]]]:
+    """How many columns were written, None where the table has changed; and those that are not known."""
+    event = client.call("get_current_notificationEventId").eventId
+    table = client.call("get_table", row["database"], row["table"])
+    columns = columns_of(table)
+    if not row["is_partitioned"] and has_changed(files, table, row, columns_text(columns)):
+        return None, []
+    figures = with_distinct(unpacked(row["figures"] or b"\x80"), dict(row["distinct"] or ()))
+    statistics, unknown = [], []
+    for column in columns:
+        if kind_of(column.type) is None:
+            continue
+        try:
+            if column.name not in figures:
+                raise NotKnown("its type in the files is another one")
+            statistics.append(column_statistics(column, figures[column.name]))
+        except NotKnown as reason:
+            if not row["is_partitioned"]:
+                unknown.append({"column": column.name, "reason": str(reason), "partitions": 1})
+    after = _parameters(table, columns, figures, row, [one.colName or "" for one in statistics])
+    context = EnvironmentContext(properties={DO_NOT_UPDATE_STATS: "true", UNCHANGED_SINCE: str(event)})
+    try:
+        altered = msgspec.structs.replace(table, parameters=after)
+        client.call("alter_table_with_environment_context", row["database"], row["table"], altered, context)
+    except InvalidOperationException as refused:
+        if (refused.message or "").startswith("Refused: event "):
+            return None, []
+        raise
+    if statistics:
+        description = ColumnStatisticsDesc(isTblLevel=True, dbName=row["database"], tableName=row["table"])
+        given = ColumnStatistics(statsDesc=description, statsObj=statistics)
+        client.call("set_aggr_stats_for", SetPartitionsStatsRequest(colStats=[given]))
+    return len(statistics), unknown
+
+
+def with_distinct(figures: Mapping[str, Figures], distinct: Mapping[str, int]) -> dict[str, Figures]:
+    """With the distinct values that are known of the whole table in place of what partitions say."""
+    return {
+        name: msgspec.structs.replace(each, distinct=distinct[name]) if name in distinct else each
+        for name, each in figures.items()
+    }
+
+
+def _parameters(
+    table: Table,
+    columns: Sequence[TableColumn],
+    figures: Mapping[str, Figures],
+    row: Mapping[str, Any],
+    written: Sequence[str],
+) -> dict[str, str]:
+    before, amounts = table.parameters or {}, amounts_of(row)
+    names, of_spark = spark_names(before), {}
+    for column in columns:
+        try:
+            if column.name in figures:
+                of_spark[names.get(column.name, column.name)] = spark_statistics(column, figures[column.name])
+        except NotKnown:
+            continue
+    if row["is_partitioned"]:
+        # Hive keeps the amounts of a table with partitions in these only.
+        kept = without_spark(before) | spark_amounts(amounts)
+    else:
+        kept = with_amounts(before, amounts, written, int(time.time()), row["of"])
+    return kept | spark_columns(of_spark)

@@ -1,0 +1,202 @@
+"""Writes the statistics of partitions: some hundreds of them in two calls, unless they have changed since."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+import pyarrow
+
+from hms_gateway.metastore.vocabulary.parameters import DO_NOT_UPDATE_STATS
+from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.pipeline.jobs.batches import Batch, Outcome, Refusal
+from hms_gateway.pipeline.jobs.calling import PatientClient
+from hms_gateway.pipeline.stats.column_statistics import NotKnown, column_statistics
+from hms_gateway.pipeline.stats.files import Files, NotListed, digest
+from hms_gateway.pipeline.stats.kinds import TableColumn, kind_of
+from hms_gateway.pipeline.stats.measuring import NEW
+from hms_gateway.pipeline.stats.packing import unpacked
+from hms_gateway.pipeline.stats.parameters import Amounts, with_amounts
+from hms_gateway.pipeline.stats.selecting import columns_of, columns_text, fingerprint, location_of
+from hms_gateway.structs import (
+    ColumnStatistics,
+    ColumnStatisticsDesc,
+    ColumnStatisticsObj,
+    EnvironmentContext,
+    InvalidOperationException,
+    NoSuchObjectException,
+    Partition,
+    SetPartitionsStatsRequest,
+    Table,
+)
+
+# Of set_aggr_stats_for; a call of the gateway holds its writer for as long as it runs.
+PARTITIONS_A_BATCH: Final = 500
+# What others change while a batch is written is looked at again, so often.
+_ATTEMPTS: Final = 3
+UNCHANGED_SINCE: Final = "hms.unchanged.since"
+CHANGED: Final = "has changed since it was read; the next run takes its statistics"
+GONE: Final = "was dropped since it was read"
+
+LEFT_OUT: Final = pyarrow.schema(
+    [
+        ("database", pyarrow.string()),
+        ("table", pyarrow.string()),
+        ("column", pyarrow.string()),
+        ("reason", pyarrow.string()),
+        ("partitions", pyarrow.int64()),
+    ]
+)
+
+
+class _Target(msgspec.Struct):
+    """A partition as it is now, and what was found about it."""
+
+    name: str
+    partition: Partition
+    row: dict[str, Any]
+    statistics: Sequence[ColumnStatisticsObj] = ()
+
+
+class _ChangedMeanwhile(Exception):
+    """The gateway refused the change since another one came between."""
+
+
+@dataclass(frozen=True)
+class WritePartitions:
+    """The step: rows of FOUND, of one table."""
+
+    storage: Mapping[str, Mapping[str, Any]] = field(repr=False)
+
+    def __call__(self, client: PatientClient, batch: Batch) -> Outcome:
+        rows = {row["partition"]: row for row in batch.rows() if row["state"] == NEW and row["partition"]}
+        if not rows:
+            return Outcome()
+        first = next(iter(rows.values()))
+        database, table_name = first["database"], first["table"]
+        for _ in range(_ATTEMPTS):
+            try:
+                return self._write(client, database, table_name, rows)
+            except _ChangedMeanwhile:
+                continue
+            except NoSuchObjectException:
+                break
+        return Outcome(refused=[_refused(row, CHANGED) for row in rows.values()])
+
+    def _write(self, client: PatientClient, database: str, table_name: str, rows: dict[str, dict[str, Any]]) -> Outcome:
+        event = client.call("get_current_notificationEventId").eventId
+        table = client.call("get_table", database, table_name)
+        columns = columns_of(table)
+        targets, refused = self._look_again(client, table, columns, rows)
+        if not targets:
+            return Outcome({}, refused)
+        left_out: dict[tuple[str, str], int] = {}
+        for target in targets:
+            target.statistics = _statistics(target.row, columns, left_out)
+        _alter(client, database, table_name, targets, event)
+        _set_statistics(client, database, table_name, targets)
+        counts = {"partitions": len(targets), "columns": sum(len(target.statistics) for target in targets)}
+        return Outcome(counts, refused, _left_out_rows(database, table_name, left_out))
+
+    def _look_again(
+        self, client: PatientClient, table: Table, columns: Sequence[TableColumn], rows: dict[str, dict[str, Any]]
+    ) -> tuple[list[_Target], list[Refusal]]:
+        keys = [key.name or "" for key in table.partitionKeys or ()]
+        found = client.call("get_partitions_by_names", table.dbName, table.tableName, list(rows))
+        now = {make_name(keys, partition.values): partition for partition in found}
+        files, text = Files(self.storage), columns_text(columns)
+        targets, refused = [], []
+        for name, row in rows.items():
+            partition = now.get(name)
+            if partition is None:
+                refused.append(_refused(row, GONE))
+            elif has_changed(files, partition, row, text):
+                refused.append(_refused(row, CHANGED))
+            else:
+                targets.append(_Target(name, partition, row))
+        return targets, refused
+
+
+def has_changed(files: Files, described: Table | Partition, row: Mapping[str, Any], columns: str) -> bool:
+    """Whether a table or partition, its files or the columns are others than those that were read."""
+    if fingerprint(described) != row["fingerprint"]:
+        return True
+    try:
+        listed = files.list(location_of(described.sd))
+    except NotListed:
+        return True
+    return digest(listed, columns) != row["of"].partition(":")[2]
+
+
+def _refused(row: Mapping[str, Any], reason: str) -> Refusal:
+    return Refusal(f"{row['database']}.{row['table']} {row['partition']}".rstrip(), reason)
+
+
+def _statistics(
+    row: Mapping[str, Any], columns: Sequence[TableColumn], left_out: dict[tuple[str, str], int]
+) -> list[ColumnStatisticsObj]:
+    """Of the columns of which they are known; others are counted by reason."""
+    figures, found = unpacked(row["figures"]), []
+    for column in columns:
+        if kind_of(column.type) is None:
+            continue
+        try:
+            if column.name not in figures:
+                raise NotKnown("its type in the files is another one")
+            found.append(column_statistics(column, figures[column.name]))
+        except NotKnown as reason:
+            key = column.name, str(reason)
+            left_out[key] = left_out.get(key, 0) + 1
+    return found
+
+
+def amounts_of(row: Mapping[str, Any]) -> Amounts:
+    return Amounts(row["files"], row["bytes"], row["rows"], row["raw"])
+
+
+def _alter(client: PatientClient, database: str, table: str, targets: Sequence[_Target], event: int) -> None:
+    """Raises _ChangedMeanwhile."""
+    at = int(time.time())
+    altered = []
+    for target in targets:
+        names = [one.colName or "" for one in target.statistics]
+        after = with_amounts(target.partition.parameters or {}, amounts_of(target.row), names, at, target.row["of"])
+        altered.append(msgspec.structs.replace(target.partition, parameters=after))
+    context = EnvironmentContext(properties={DO_NOT_UPDATE_STATS: "true", UNCHANGED_SINCE: str(event)})
+    with unless_changed():
+        client.call("alter_partitions_with_environment_context", database, table, altered, context)
+
+
+class unless_changed:
+    """A context in which the gateway's refusal of `hms.unchanged.since` becomes _ChangedMeanwhile."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, InvalidOperationException) and (error.message or "").startswith(
+            ("Refused: event ", f"Refused: {UNCHANGED_SINCE}")
+        ):
+            raise _ChangedMeanwhile from error
+
+
+def _set_statistics(client: PatientClient, database: str, table: str, targets: Sequence[_Target]) -> None:
+    given = [
+        ColumnStatistics(
+            statsDesc=ColumnStatisticsDesc(isTblLevel=False, dbName=database, tableName=table, partName=target.name),
+            statsObj=list(target.statistics),
+        )
+        for target in targets
+        if target.statistics
+    ]
+    if given:
+        client.call("set_aggr_stats_for", SetPartitionsStatsRequest(colStats=given))
+
+
+def _left_out_rows(database: str, table: str, left_out: Mapping[tuple[str, str], int]) -> pyarrow.Table | None:
+    rows = [
+        {"database": database, "table": table, "column": column, "reason": reason, "partitions": number}
+        for (column, reason), number in left_out.items()
+    ]
+    return pyarrow.Table.from_pylist(rows, LEFT_OUT) if rows else None
