@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -282,7 +283,7 @@ class Run:
             yield
         except JobFailed:
             raise
-        except PySparkException as error:
+        except (PySparkException, Py4JJavaError) as error:
             self._check_lease(error)
             raise JobFailed(f"{description} failed in Spark: {_last_line(error)}", "resume the run") from error
         finally:

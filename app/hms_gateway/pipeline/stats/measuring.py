@@ -12,8 +12,8 @@ from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.footers import Figures, Footer, FooterProblem, joined, read_footer
 from hms_gateway.pipeline.jobs.calling import PatientClient
-from hms_gateway.pipeline.jobs.stored import Stored
-from hms_gateway.pipeline.stats.files import File, Files, NotListed, digest, format_of
+from hms_gateway.pipeline.stats.files import File, NotListed, data_files, digest, reader
+from hms_gateway.pipeline.stats.formats import format_of, how_to_read
 from hms_gateway.pipeline.stats.kinds import OtherType, TableColumn, as_column, kind_of, missing, raw_bytes
 from hms_gateway.pipeline.stats.packing import packed
 from hms_gateway.pipeline.stats.parameters import TAKEN_OF, covered
@@ -23,13 +23,17 @@ from hms_gateway.pipeline.stats.selecting import (
     fingerprint,
     library_of,
     location_of,
+    partition_names,
 )
+from hms_gateway.pipeline.storage import Storage
 from hms_gateway.structs import NoSuchObjectException, Partition, Table
 
 FOOTERS, FULL = "footers", "full"
 # What becomes of a partition.
 NEW, FRESH, FAILED, TO_READ = "new", "fresh", "failed", "to read"
-PARTITIONS_A_CALL: Final = 250
+PARTITIONS_A_CALL: Final = 500
+_NAMES_A_PIECE: Final = 10_000
+_NO_FOOTERS: Final = "makes no footers; take the statistics with --full"
 
 NAMES: Final = pyarrow.schema(
     [
@@ -64,6 +68,7 @@ FOUND: Final = pyarrow.schema(
         ("columns", pyarrow.int32()),
         ("had_rows", pyarrow.bool_()),
         ("had_columns", pyarrow.int32()),
+        ("folders", pyarrow.list_(pyarrow.string())),
     ]
 )
 
@@ -86,28 +91,45 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
+class SelectNames:
+    """For `Run.derive`: a row of NAMES for each partition of some tables, and for each table without partitions."""
+
+    connection: Connection
+    where: str
+    patience_seconds: float
+
+    def __call__(self, tables: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
+        with PatientClient(self.connection, self.patience_seconds) as client:
+            for row in tables.to_pylist():
+                try:
+                    table = client.call("get_table", row["database"], row["table"])
+                    names = partition_names(client, table, self.where) if table.partitionKeys else [""]
+                except NoSuchObjectException:
+                    continue  # dropped meanwhile
+                for at in range(0, len(names), _NAMES_A_PIECE):
+                    rows = [row | {"partition": name} for name in sorted(names[at : at + _NAMES_A_PIECE])]
+                    yield pyarrow.RecordBatch.from_pylist(rows, NAMES)
+
+
+@dataclass(frozen=True)
 class Measurement:
-    """For `mapInArrow` over ids of batches of the stored names: a row of FOUND for each partition.
+    """For `Run.derive`: a row of FOUND for each partition of a batch of names.
 
     `is_full` leaves the reading of figures to Spark; `is_all` takes nothing as fresh.
     """
 
-    names: Stored
     connection: Connection
-    storage: Mapping[str, Mapping[str, Any]] = field(repr=False)
+    storage: Storage = field(repr=False)
     is_full: bool
     is_all: bool
     patience_seconds: float
 
-    def __call__(self, pieces: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        files = Files(self.storage)
+    def __call__(self, names: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
         with PatientClient(self.connection, self.patience_seconds) as client:
-            for piece in pieces:
-                for batch in piece.column(0).to_pylist():
-                    found = self._batch(client, files, self.names.read(batch).to_pylist())
-                    yield pyarrow.RecordBatch.from_pylist(list(found), FOUND)
+            found = self._batch(client, names.to_pylist())
+            yield pyarrow.RecordBatch.from_pylist(list(found), FOUND)
 
-    def _batch(self, client: PatientClient, files: Files, names: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    def _batch(self, client: PatientClient, names: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         for (database, table_name), rows in groupby(names, lambda row: (row["database"], row["table"])):
             try:
                 table = client.call("get_table", database, table_name)
@@ -115,11 +137,9 @@ class Measurement:
                 continue  # dropped meanwhile
             columns = columns_of(table)
             for row, described in _described(client, table, list(rows)):
-                yield self._row(files, columns, row, described)
+                yield self._row(columns, row, described)
 
-    def _row(
-        self, files: Files, columns: Sequence[TableColumn], row: dict[str, Any], described: Table | Partition
-    ) -> dict[str, Any]:
+    def _row(self, columns: Sequence[TableColumn], row: dict[str, Any], described: Table | Partition) -> dict[str, Any]:
         location, library = location_of(described.sd), library_of(described.sd)
         had_rows, had_columns = covered(described.parameters or {}, [column.name for column in columns])
         base = {
@@ -134,7 +154,7 @@ class Measurement:
             "had_columns": had_columns,
         }
         try:
-            listed = files.list(location)
+            listed = data_files(location, self.storage)
         except NotListed as problem:
             return base | _outcome(Measured(None, None, {}, (Note(location, str(problem)),), failed=True))
         of = digest(listed, columns_text(columns))
@@ -142,9 +162,23 @@ class Measurement:
         if not self.is_all and (kept := self._kept(row, described, of)) is not None:
             return base | kept
         base["of"] = f"{FULL if self.is_full else FOOTERS}:{of}"
-        if self.is_full:
-            return base | {"state": TO_READ, "notes": []}
-        return base | _outcome(measured(files, location, listed, columns, format_of(library)))
+        return base | self._measured(location, library, listed, columns)
+
+    def _measured(
+        self, location: str, library: str, listed: Sequence[File], columns: Sequence[TableColumn]
+    ) -> dict[str, Any]:
+        has_footers = format_of(library) != ""
+        if has_footers or not any(file.size for file in listed):
+            found = measured(self.storage, location, listed, columns, format_of(library))
+        elif self.is_full and how_to_read(library, {})[0]:
+            found = Measured(None, None, {})
+        else:
+            reason = f"is written by {library}, which {'Spark does not read here' if self.is_full else _NO_FOOTERS}"
+            found = Measured(None, None, {}, (Note(location, reason),), failed=True)
+        outcome = _outcome(found)
+        if self.is_full and not found.failed and found.rows != 0:
+            return outcome | {"state": TO_READ, "folders": sorted({file.folder for file in listed if file.size})}
+        return outcome
 
     def _kept(self, row: dict[str, Any], described: Table | Partition, of: str) -> dict[str, Any] | None:
         """What an earlier run found, where files and columns are the same since."""
@@ -191,15 +225,12 @@ def _outcome(found: Measured) -> dict[str, Any]:
 
 
 def measured(
-    files: Files, location: str, listed: Sequence[File], columns: Sequence[TableColumn], wanted: str
+    storage: Storage, location: str, listed: Sequence[File], columns: Sequence[TableColumn], wanted: str
 ) -> Measured:
     """Figures of the table's columns out of the footers of a partition's files.
 
     One file that cannot be read makes all of them unknown. Empty files have no rows; they are named.
     """
-    if not wanted:
-        note = Note(location, "is of a format without footers; take its statistics with --full")
-        return Measured(None, None, {}, (note,), failed=True)
     notes: list[Note] = []
     footers: list[Footer] = []
     failed = False
@@ -208,7 +239,7 @@ def measured(
             notes.append(Note(file.path, "is empty; readers pass it by"))
             continue
         try:
-            footer = read_footer(file.path, file.size, files.reader(location, file))
+            footer = read_footer(file.path, file.size, reader(file, location, storage))
         except FooterProblem as problem:
             notes.append(Note(problem.path, problem.reason))
             failed = True

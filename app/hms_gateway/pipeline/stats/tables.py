@@ -13,7 +13,6 @@ from hms_gateway.pipeline.footers import Figures
 from hms_gateway.pipeline.jobs.batches import Batch, Outcome, Refusal
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.stats.column_statistics import NotKnown, column_statistics, spark_statistics
-from hms_gateway.pipeline.stats.files import Files
 from hms_gateway.pipeline.stats.kinds import TableColumn, kind_of
 from hms_gateway.pipeline.stats.packing import unpacked
 from hms_gateway.pipeline.stats.parameters import (
@@ -25,6 +24,7 @@ from hms_gateway.pipeline.stats.parameters import (
 )
 from hms_gateway.pipeline.stats.selecting import columns_of, columns_text
 from hms_gateway.pipeline.stats.writing import CHANGED, GONE, LEFT_OUT, UNCHANGED_SINCE, amounts_of, has_changed
+from hms_gateway.pipeline.storage import Storage
 from hms_gateway.structs import (
     ColumnStatistics,
     ColumnStatisticsDesc,
@@ -42,11 +42,11 @@ INCOMPLETE = "has partitions whose statistics are not known; those of the whole 
 class WriteTables:
     """The step: rows of TOTALS; `distinct` has the distinct values of columns by union of sketches."""
 
-    storage: Mapping[str, Mapping[str, Any]] = field(repr=False)
+    storage: Storage = field(repr=False)
 
     def __call__(self, client: PatientClient, batch: Batch) -> Outcome:
-        files, refused, left_out = Files(self.storage), [], []
-        tables = columns = 0
+        refused, left_out = [], []
+        counts = {"tables": 0, "unpartitioned": 0, "columns_of_tables": 0, "columns_of_unpartitioned": 0}
         for row in batch.rows():
             name = f"{row['database']}.{row['table']}"
             if not row["new"]:
@@ -55,25 +55,29 @@ class WriteTables:
                 refused.append(Refusal(name, INCOMPLETE))
                 continue
             try:
-                written, unknown = _write(client, files, row)
+                written, unknown = _write(client, row, self.storage)
             except NoSuchObjectException:
                 refused.append(Refusal(name, GONE))
                 continue
             if written is None:
                 refused.append(Refusal(name, CHANGED))
                 continue
-            tables, columns = tables + 1, columns + written
+            counts["tables"] += 1
+            counts["columns_of_tables"] += written
+            if not row["is_partitioned"]:
+                counts["unpartitioned"] += 1
+                counts["columns_of_unpartitioned"] += written
             left_out += [row_of | {"database": row["database"], "table": row["table"]} for row_of in unknown]
         rows = pyarrow.Table.from_pylist(left_out, LEFT_OUT) if left_out else None
-        return Outcome({"tables": tables, "columns_of_tables": columns}, refused, rows)
+        return Outcome(counts, refused, rows)
 
 
-def _write(client: PatientClient, files: Files, row: Mapping[str, Any]) -> tuple[int | None, list[dict[str, Any]]]:
+def _write(client: PatientClient, row: Mapping[str, Any], storage: Storage) -> tuple[int | None, list[dict[str, Any]]]:
     """How many columns were written, None where the table has changed; and those that are not known."""
     event = client.call("get_current_notificationEventId").eventId
     table = client.call("get_table", row["database"], row["table"])
     columns = columns_of(table)
-    if not row["is_partitioned"] and has_changed(files, table, row, columns_text(columns)):
+    if not row["is_partitioned"] and has_changed(table, row, columns_text(columns), storage):
         return None, []
     figures = with_distinct(unpacked(row["figures"] or b"\x80"), dict(row["distinct"] or ()))
     statistics, unknown = [], []

@@ -13,12 +13,13 @@ from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.pipeline.jobs.batches import Batch, Outcome, Refusal
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.stats.column_statistics import NotKnown, column_statistics
-from hms_gateway.pipeline.stats.files import Files, NotListed, digest
+from hms_gateway.pipeline.stats.files import NotListed, data_files, digest
 from hms_gateway.pipeline.stats.kinds import TableColumn, kind_of
 from hms_gateway.pipeline.stats.measuring import NEW
 from hms_gateway.pipeline.stats.packing import unpacked
 from hms_gateway.pipeline.stats.parameters import Amounts, with_amounts
 from hms_gateway.pipeline.stats.selecting import columns_of, columns_text, fingerprint, location_of
+from hms_gateway.pipeline.storage import Storage
 from hms_gateway.structs import (
     ColumnStatistics,
     ColumnStatisticsDesc,
@@ -67,7 +68,7 @@ class _ChangedMeanwhile(Exception):
 class WritePartitions:
     """The step: rows of FOUND, of one table."""
 
-    storage: Mapping[str, Mapping[str, Any]] = field(repr=False)
+    storage: Storage = field(repr=False)
 
     def __call__(self, client: PatientClient, batch: Batch) -> Outcome:
         rows = {row["partition"]: row for row in batch.rows() if row["state"] == NEW and row["partition"]}
@@ -105,28 +106,28 @@ class WritePartitions:
         keys = [key.name or "" for key in table.partitionKeys or ()]
         found = client.call("get_partitions_by_names", table.dbName, table.tableName, list(rows))
         now = {make_name(keys, partition.values): partition for partition in found}
-        files, text = Files(self.storage), columns_text(columns)
+        text = columns_text(columns)
         targets, refused = [], []
         for name, row in rows.items():
             partition = now.get(name)
             if partition is None:
                 refused.append(_refused(row, GONE))
-            elif has_changed(files, partition, row, text):
+            elif has_changed(partition, row, text, self.storage):
                 refused.append(_refused(row, CHANGED))
             else:
                 targets.append(_Target(name, partition, row))
         return targets, refused
 
 
-def has_changed(files: Files, described: Table | Partition, row: Mapping[str, Any], columns: str) -> bool:
+def has_changed(described: Table | Partition, row: Mapping[str, Any], columns: str, storage: Storage) -> bool:
     """Whether a table or partition, its files or the columns are others than those that were read."""
     if fingerprint(described) != row["fingerprint"]:
         return True
     try:
-        listed = files.list(location_of(described.sd))
+        listed = data_files(location_of(described.sd), storage)
     except NotListed:
         return True
-    return digest(listed, columns) != row["of"].partition(":")[2]
+    return digest(listed, columns) != str(row["of"]).partition(":")[2]
 
 
 def _refused(row: Mapping[str, Any], reason: str) -> Refusal:
