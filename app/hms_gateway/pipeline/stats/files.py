@@ -89,7 +89,7 @@ def uri_of(location: str, folder: str) -> str:
     """A folder below a location as Spark names it in `_metadata.file_path`: escaped as Java's URIs are."""
     scheme = scheme_of(location)
     if not scheme:
-        base = "file://" + _escaped(local_path(location))
+        base = "file:" + _escaped(local_path(location))
     else:
         authority, slash, path = location.partition("://")[2].partition("/")
         base = f"{scheme}://{authority}{slash}{_escaped(path.rstrip('/'))}".rstrip("/")

@@ -112,7 +112,8 @@ def _pass(run: Run, group: Sequence[Mapping[str, Any]]) -> DataFrame:
     form, options = how_to_read(library, serde_of(table.sd))
     # A path is a path, whatever characters are in it.
     data = read.options(**options, __globPaths__="false").format(form).load([row["location"] for row in group])
-    folder = sql.regexp_replace(sql.col("_metadata.file_path"), "/[^/]*$", "")
+    path = sql.regexp_replace(sql.col("_metadata.file_path"), "^file:/+", "file:/")
+    folder = sql.regexp_replace(path, "/[^/]*$", "")
     rows = data.select(*(sql.col(_quoted(column.name)) for column in columns), folder.alias("\0folder"))
     of_partition = rows.join(sql.broadcast(places), rows["\0folder"] == places["folder"], "left")
     counted = of_partition.groupBy("partition").agg(
