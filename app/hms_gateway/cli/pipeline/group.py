@@ -8,6 +8,7 @@ import click
 # The module of a command has it under the name `command`.
 COMMANDS: Final = {
     "crawl": "hms_gateway.cli.pipeline.crawl_command",
+    "stats": "hms_gateway.cli.pipeline.stats_command",
     "snapshot": "hms_gateway.cli.pipeline.snapshot_command",
     "diff": "hms_gateway.cli.pipeline.diff_command",
     "runs": "hms_gateway.cli.pipeline.runs_command",

@@ -61,7 +61,9 @@ class StatsResult(JobResult):
     in the folder.
     """
 
-    coverage: Coverage | None = None
+    coverage: Coverage = Coverage(
+        partitions=0, partitions_before=0, partitions_after=0, columns=0, columns_before=0, columns_after=0
+    )
     tables: Sequence[Mapping[str, Any]] = ()
     notes: Sequence[Mapping[str, str]] = ()
     left_out: Sequence[Mapping[str, Any]] = ()

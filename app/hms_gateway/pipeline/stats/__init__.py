@@ -1,0 +1,1 @@
+"""The job `stats`: `job.stats` is the function. Statistics of tables, partitions and columns."""
