@@ -32,7 +32,7 @@ def page_of(result: "StatsResult") -> str:
             subtitle=f"run {result.run}, {result.status}",
             facts=_facts(result),
             sections=[_coverage(result.coverage), _tables(result), _problems(result)],
-            foot=f"Made by hms-gateway pipeline stats in {duration_text(result.seconds)}; all rows are in {result.folder}.",
+            foot=f"Made by hms-gateway pipeline stats in {duration_text(result.seconds)}; all rows: {result.folder}",
         )
     )
 
@@ -67,21 +67,11 @@ def _percent(part: int, whole: int) -> float:
 
 
 def _tables(result: "StatsResult") -> Section:
-    rows = [
-        [
-            f"{each['database']}.{each['table']}",
-            each["partitions"],
-            each["known"],
-            each["files"],
-            each["bytes"],
-            each["rows"],
-        ]
-        for each in result.tables
-    ]
-    columns = ("table", "partitions", "known", "files", "bytes", "rows")
+    columns = ("partitions", "known", "files", "bytes", "rows")
+    rows = [[f"{each['database']}.{each['table']}", *(each[name] for name in columns)] for each in result.tables]
     units = (None, Unit.COUNT, Unit.COUNT, Unit.COUNT, Unit.BYTES, Unit.COUNT)
     largest = [Bar(str(row[0]), float(row[4] or 0)) for row in rows[:_BARS_MAX]]
-    table = Table(columns, rows[:_ROWS_MAX], units, left_out=max(0, len(rows) - _ROWS_MAX))
+    table = Table(("table", *columns), rows[:_ROWS_MAX], units, left_out=max(0, len(rows) - _ROWS_MAX))
     return Section("Tables", [Bars("The largest", largest, Unit.BYTES), table] if rows else [])
 
 
