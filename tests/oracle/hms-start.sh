@@ -78,7 +78,7 @@ esac
     property hive.warehouse.subdir.inherit.perms false
     property hive.async.log.enabled false
     property hive.support.concurrency true
-    property hive.hmshandler.retry.interval 20ms
+    property hive.hmshandler.retry.interval 0ms
     property hive.txn.manager org.apache.hadoop.hive.ql.lockmgr.DbTxnManager
     if [ "${HMS_NOTIFY:-0}" = 1 ]; then property hive.metastore.transactional.event.listeners NotificationLog; fi
     printf '%s\n' "${HMS_CONF:-}" | while IFS='=' read -r name value; do
