@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hms_gateway.composition.main import Metastore, build_metastore
+from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
 from hms_gateway.rpc import Call
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.rpc.dialects import methods_of
@@ -14,6 +14,7 @@ from hms_gateway.runtime.settings import Settings
 from hms_gateway.wire import MessageType
 from hms_gateway.wire.errors import TApplicationException
 from tests.handlers.bad_catalog import fill
+from tests.support.catalog import place_empty_database
 
 
 @contextmanager
@@ -22,6 +23,7 @@ def open_metastore(folder: Path, **limits: int) -> Iterator[Metastore]:
     settings = Settings(
         data_dir=folder, file_systems={"file": "ignore"}, limits=Limits(**limits), administrators=["ann"]
     )
+    place_empty_database(folder / DATABASE_FILE)
     metastore = build_metastore(settings)
     try:
         fill(metastore)

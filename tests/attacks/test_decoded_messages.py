@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hms_gateway.composition.main import Metastore, build_metastore
+from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
 from hms_gateway.rpc import Call, Unavailable
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
@@ -13,6 +13,7 @@ from hms_gateway.structs import METHODS, Partition
 from hms_gateway.wire import Codec, MessageType
 from hms_gateway.wire.binary import ApacheCodec
 from hms_gateway.wire.tjson_codec import TJsonCodec
+from tests.support.catalog import place_empty_database
 
 LIMITS = Limits(
     decoded_bytes_max=60_000_000, decoded_bytes_per_user_max=30_000_000, decoded_bytes_per_address_max=30_000_000
@@ -21,6 +22,7 @@ LIMITS = Limits(
 
 @pytest.fixture
 def metastore(tmp_path: Path) -> Iterator[Metastore]:
+    place_empty_database(tmp_path / DATABASE_FILE)
     metastore = build_metastore(Settings(data_dir=tmp_path, limits=LIMITS))
     yield metastore
     metastore.store.close()
@@ -50,6 +52,7 @@ def test_a_message_that_becomes_too_much_is_not_decoded(
 @pytest.mark.parametrize("encoding", ["tjson", "binary", "compact"])
 def test_one_message_has_a_bound_of_its_own(tmp_path: Path, encoding: str) -> None:
     """While it is decoded no other call is answered."""
+    place_empty_database(tmp_path / DATABASE_FILE)
     metastore = build_metastore(Settings(data_dir=tmp_path, limits=Limits(decoded_bytes_per_message_max=1_000_000)))
     codec: Codec = getattr(metastore.codecs, encoding)
     short, long = (codec.read_message(added(codec, partitions)) for partitions in (1_000, 80_000))

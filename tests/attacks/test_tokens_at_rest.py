@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from hms_gateway.composition.main import Metastore, build_metastore
+from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
 from hms_gateway.rpc import Call
 from hms_gateway.rpc.processor import Reply
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.structs import METHODS
+from tests.support.catalog import place_empty_database
 
 TOKEN, MASTER_KEY = "c2VjcmV0LXRva2Vu", "bWFzdGVyLWtleS1vZi1hbGw="
 CALLS = {
@@ -24,6 +25,7 @@ CALLS = {
 
 
 def settings_in(folder: Path, **more: object) -> Settings:
+    place_empty_database(folder / DATABASE_FILE)
     return Settings(data_dir=folder, file_systems={"file": "ignore"}, **more)  # type: ignore[arg-type]
 
 

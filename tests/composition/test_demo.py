@@ -11,10 +11,12 @@ from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import open_store
 from hms_gateway.structs import Database
 from hms_gateway.wire import make_codecs
+from tests.support.catalog import place_empty_database
 
 
 @pytest.fixture
 def store(tmp_path):
+    place_empty_database(tmp_path / "catalog.db")
     store = open_store(f"sqlite:///{tmp_path / 'catalog.db'}", ManualClock(), Limits())
     yield store
     store.close()

@@ -4,9 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from hms_gateway.files import Directories
@@ -30,6 +28,7 @@ from hms_gateway.structs import (
     Table,
 )
 from hms_gateway.wire import tjson
+from tests.support.catalog import place_empty_database
 
 NOW = 1_700_000_000
 SALES = TableName("shop", "sales")
@@ -146,7 +145,7 @@ def partition_world(directory: Path, **settings: Any) -> Iterator[World]:
     """A world with database `shop` and the empty table `shop.sales`, partitioned by ds string and hr int."""
     clock = ManualClock(NOW)
     file = directory / "catalog.db"
-    file.write_bytes(_empty_catalog())
+    place_empty_database(file)
     store = open_store(f"sqlite:///{file}", clock, Limits())
     world = World(
         store, Directories(roots=[f"file:{directory}"]), clock, MetastoreSettings(**settings), directory / "warehouse"
@@ -157,15 +156,6 @@ def partition_world(directory: Path, **settings: Any) -> Iterator[World]:
         yield world
     finally:
         store.close()
-
-
-@cache
-def _empty_catalog() -> bytes:
-    """A migrated file: making one takes ten times as long as opening it."""
-    with TemporaryDirectory() as directory:
-        file = Path(directory, "catalog.db")
-        open_store(f"sqlite:///{file}", ManualClock(NOW), Limits()).close()
-        return file.read_bytes()
 
 
 def structs(found: PartitionList) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hms_gateway.composition.main import Metastore, build_metastore
+from hms_gateway.composition.main import DATABASE_FILE, Metastore, build_metastore
 from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.metastore.ports.store import StoreUnavailable
 from hms_gateway.rpc import Call, Dialect, RepeatableProcessor, Reply, SuspendedCall, Unavailable
@@ -28,6 +28,7 @@ from hms_gateway.structs import (
     UnlockRequest,
 )
 from hms_gateway.wire import Message, MessageType, make_codecs
+from tests.support.catalog import place_empty_database
 
 TJSON = make_codecs(Limits()).tjson
 OPEN = OpenTxnRequest(1, "who", "host")
@@ -35,6 +36,7 @@ OPEN = OpenTxnRequest(1, "who", "host")
 
 @pytest.fixture
 def metastore(tmp_path: Path) -> Iterator[Metastore]:
+    place_empty_database(tmp_path / DATABASE_FILE)
     made = build_metastore(load_settings(data_dir=tmp_path))
     yield made
     made.store.close()

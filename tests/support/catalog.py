@@ -94,12 +94,18 @@ def empty_database() -> bytes:
         return path.read_bytes()
 
 
+def place_empty_database(path: Path) -> None:
+    """What a first start would make, for its owner alone, unless there is a database already."""
+    if not path.exists():
+        path.touch(0o600)
+        path.write_bytes(empty_database())
+
+
 @contextmanager
 def open_catalog(folder: Path, **changed_settings: Any) -> Iterator[Catalog]:
     """A catalog in `folder`, new unless there is one already."""
     database = folder / "catalog.db"
-    if not database.exists():
-        database.write_bytes(empty_database())
+    place_empty_database(database)
     store = open_store(f"sqlite:///{database}", ManualClock(NOW), Limits())
     try:
         yield Catalog(store, folder / "warehouse", **changed_settings)
