@@ -9,6 +9,8 @@ import click
 COMMANDS: Final = {
     "crawl": "hms_gateway.cli.pipeline.crawl_command",
     "stats": "hms_gateway.cli.pipeline.stats_command",
+    "audit": "hms_gateway.cli.pipeline.audit_command",
+    "apply": "hms_gateway.cli.pipeline.apply_command",
     "snapshot": "hms_gateway.cli.pipeline.snapshot_command",
     "diff": "hms_gateway.cli.pipeline.diff_command",
     "runs": "hms_gateway.cli.pipeline.runs_command",

@@ -1,0 +1,44 @@
+"""`hms-gateway pipeline apply`: does what the plan of an audit says."""
+
+from typing import TYPE_CHECKING
+
+import click
+from rich.markup import escape
+
+from hms_gateway.cli.pipeline.job_options import Job, with_job_options
+from hms_gateway.cli.terminal.output import err, out
+
+if TYPE_CHECKING:
+    from hms_gateway.pipeline.audit.fixing.arguments import ApplyResult
+
+_EPILOG = """\b
+Examples:
+  hms-gateway pipeline apply plan.jsonl --dry-run
+  hms-gateway pipeline apply plan.jsonl --yes
+"""
+
+
+@click.command("apply", epilog=_EPILOG)
+@click.argument("plan")
+@with_job_options
+def command(job: Job, plan: str) -> None:
+    """Do what PLAN says, a file that `pipeline audit --fix` has written.
+
+    Each action is done under an exclusive lease, and only if catalog and directory
+    still are as the plan says. Lines that are not wanted can be deleted from it.
+    Above 5 % of a table's partitions, 1,000 files or 10 GiB it needs --yes.
+    """
+    from hms_gateway.pipeline.audit.fixing.arguments import ApplyArguments
+    from hms_gateway.pipeline.audit.fixing.job import apply
+
+    job.run(apply, ApplyArguments(plan=plan), _show)
+
+
+def _show(result: "ApplyResult") -> None:
+    for one in result.refusals:
+        err.print(escape(f"not done: {one['location']} {one['reason']}"), highlight=False, soft_wrap=True)
+    done = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in sorted(result.counts.items()))
+    if result.status == "planned":
+        out.print(escape(f"planned: {done or 'nothing'}; --resume {result.run} does it"), highlight=False)
+        return
+    out.print(escape(f"{done or 'nothing to do'}; {result.refused:,} not done"), highlight=False)

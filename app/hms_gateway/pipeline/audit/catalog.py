@@ -1,0 +1,170 @@
+"""Reads what the catalog says about directories: tables on the driver, partitions in executors."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final
+
+import msgspec
+import pyarrow
+from pyspark.sql import DataFrame, SparkSession
+
+from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.pipeline.audit.rules.places import PartitionRow, TableRow, partition_place, table_place
+from hms_gateway.pipeline.audit.rules.values import Key, Place, location_of
+from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.footers import Column
+from hms_gateway.pipeline.jobs.arrow import map_in_arrow
+from hms_gateway.pipeline.jobs.calling import PatientClient
+from hms_gateway.structs import Database, FieldSchema, NoSuchObjectException, Partition, Table
+
+_TABLES_A_CALL: Final = 200
+_PARTITIONS_A_CALL: Final = 1_000
+_NAMES: Final = "database string, table string, names array<string>"
+PLACES: Final = "location string, place binary, is_audited boolean"
+
+_encode = msgspec.msgpack.encode
+
+
+class Catalog(msgspec.Struct, frozen=True):
+    """Tables by `database.table`, with their columns where footers can be compared with them."""
+
+    databases: Mapping[str, tuple[str, ...]]
+    tables: Mapping[str, Place]
+    columns: Mapping[str, tuple[Column, ...]]
+
+
+def read_catalog(client: PatientClient, is_wanted: Callable[[str, str], bool]) -> Catalog:
+    """All databases and tables; those that `is_wanted` are audited. A database dropped meanwhile is left out."""
+    databases: dict[str, tuple[str, ...]] = {}
+    tables: dict[str, Place] = {}
+    columns: dict[str, tuple[Column, ...]] = {}
+    for name in client.call("get_all_databases"):
+        try:
+            found = client.call("get_database", name)
+        except NoSuchObjectException:
+            continue
+        databases[name] = _locations(found)
+        for table in _tables(client, name):
+            place = table_place(_row(table), databases[name], is_wanted(name, table.tableName or ""))
+            if place is not None:
+                tables[f"{place.database}.{place.table}"] = place
+                if place.format in ("parquet", "orc"):
+                    columns[f"{place.database}.{place.table}"] = _columns(table)
+    return Catalog(databases, tables, columns)
+
+
+def partition_places(
+    spark: SparkSession, connection: Connection, patience_seconds: float, catalog: Catalog
+) -> DataFrame:
+    """All partitions of all tables, as PLACES. Names are cut in executors, so that many read a large table."""
+    tables = {name: place for name, place in catalog.tables.items() if place.is_partitioned}
+    slots = spark.sparkContext.defaultParallelism * 4
+    listed = [(place.database, place.table) for place in tables.values()]
+    frame = spark.createDataFrame(listed, "database string, table string").repartition(max(1, min(slots, len(listed))))
+    names = map_in_arrow(frame, _NameReader(connection, patience_seconds), _NAMES).repartition(slots)
+    return map_in_arrow(
+        names, _PartitionReader(connection, patience_seconds, spark.sparkContext.broadcast(tables)), PLACES
+    )
+
+
+class _NameReader:
+    """Tables to their partitions' names, in pieces of one call."""
+
+    def __init__(self, connection: Connection, patience_seconds: float) -> None:
+        self._connection = connection
+        self._patience_seconds = patience_seconds
+
+    def __call__(self, pieces: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        with PatientClient(self._connection, self._patience_seconds) as client:
+            for piece in pieces:
+                for row in piece.to_pylist():
+                    yield from self._names(client, row["database"], row["table"])
+
+    def _names(self, client: PatientClient, database: str, table: str) -> Iterator[pyarrow.RecordBatch]:
+        try:
+            names = iter(client.call("get_partition_names", database, table, -1))
+        except NoSuchObjectException:
+            return
+        while some := list(islice(names, _PARTITIONS_A_CALL)):
+            yield pyarrow.RecordBatch.from_pylist([{"database": database, "table": table, "names": some}])
+
+
+class _PartitionReader:
+    """Names of partitions to places."""
+
+    def __init__(self, connection: Connection, patience_seconds: float, tables: Any) -> None:
+        self._connection = connection
+        self._patience_seconds = patience_seconds
+        self._tables = tables
+
+    def __call__(self, pieces: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        with PatientClient(self._connection, self._patience_seconds) as client:
+            for piece in pieces:
+                for row in piece.to_pylist():
+                    table = self._tables.value[f"{row['database']}.{row['table']}"]
+                    yield place_batch(self._places(client, table, row["names"]))
+
+    def _places(self, client: PatientClient, table: Place, names: Sequence[str]) -> Iterator[Place]:
+        try:
+            found = client.call("get_partitions_by_names", table.database, table.table, list(names))
+        except NoSuchObjectException:
+            return
+        for partition in found:
+            place = partition_place(_partition_row(partition, table), table)
+            if place is not None:
+                yield place
+
+
+def place_batch(places: Iterator[Place]) -> pyarrow.RecordBatch:
+    """Places as PLACES."""
+    found = list(places)
+    columns = {
+        "location": pyarrow.array([place.location for place in found], pyarrow.string()),
+        "place": pyarrow.array([_encode(place) for place in found], pyarrow.binary()),
+        "is_audited": pyarrow.array([place.is_audited for place in found], pyarrow.bool_()),
+    }
+    return pyarrow.RecordBatch.from_pydict(columns)
+
+
+def _tables(client: PatientClient, database: str) -> Iterator[Table]:
+    try:
+        names = iter(client.call("get_all_tables", database))
+        while some := list(islice(names, _TABLES_A_CALL)):
+            yield from client.call("get_table_objects_by_name", database, some)
+    except NoSuchObjectException:
+        return
+
+
+def _locations(database: Database) -> tuple[str, ...]:
+    texts = (database.locationUri, getattr(database, "managedLocationUri", None))
+    return tuple(dict.fromkeys(found for text in texts if (found := location_of(text)) is not None))
+
+
+def _row(table: Table) -> TableRow:
+    sd = table.sd
+    serde = sd.serdeInfo if sd else None
+    return TableRow(
+        database=table.dbName or "",
+        table=table.tableName or "",
+        type=table.tableType,
+        location=sd.location if sd else None,
+        input_format=sd.inputFormat if sd else None,
+        parameters=table.parameters or {},
+        keys=tuple(Key((key.name or "").lower(), (key.type or "").lower()) for key in table.partitionKeys or ()),
+        path=(serde.parameters or {}).get("path") if serde else None,
+    )
+
+
+def _partition_row(partition: Partition, table: Place) -> PartitionRow:
+    sd = partition.sd
+    return PartitionRow(
+        name=make_name([key.name for key in table.keys], partition.values or []),
+        location=sd.location if sd else None,
+        input_format=sd.inputFormat if sd else None,
+        parameters=partition.parameters or {},
+    )
+
+
+def _columns(table: Table) -> tuple[Column, ...]:
+    fields: Sequence[FieldSchema] = (table.sd.cols if table.sd else None) or ()
+    return tuple(Column((field.name or "").lower(), (field.type or "").lower()) for field in fields)

@@ -1,0 +1,73 @@
+"""Audits of a real gateway and a real tree: all that was planted, nothing else, and nothing fixable after `apply`."""
+
+import dataclasses
+from collections import Counter
+from random import Random
+
+import pytest
+
+pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
+pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
+
+from hms_gateway.pipeline.audit.arguments import AuditArguments
+from hms_gateway.pipeline.audit.fixing.arguments import ApplyArguments
+from hms_gateway.pipeline.audit.fixing.job import apply
+from hms_gateway.pipeline.audit.job import audit
+from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.jobs.options import JobOptions
+from hms_gateway.pipeline.jobs.state import State
+from hms_gateway.pipeline.jobs.stored import Stored
+from tests.pipeline.audit import world as worlds
+from tests.pipeline.audit.realizing import realize
+from tests.pipeline.audit.world import SMALL_BYTES, SMALL_FILES_MIN, healthy
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+ARGUMENTS = AuditArguments(small_bytes=SMALL_BYTES, small_files=SMALL_FILES_MIN)
+
+
+@pytest.fixture
+def options(gateway, tmp_path):
+    return JobOptions(connection=Connection.of(gateway.options), state=str(tmp_path / "state"), patience_seconds=20)
+
+
+def found(options, result):
+    """Every finding of a run."""
+    stored = Stored.find(State.of(options.state, {}), f"{result.run}/plan/findings")
+    rows = []
+    for row in stored:
+        name = f"{row['database']}.{row['table']}" if row["table"] else row["database"]
+        full = name if row["partition"] is None else f"{name}/{row['partition']}"
+        rows.append((row["kind"], row["severity"], full, row["location"], row["fix"]))
+    return Counter(rows)
+
+
+def wanted(expected):
+    return Counter((one.kind, one.severity, one.name, one.location, one.fix) for one in expected)
+
+
+def planted(gateway, seed, prefix):
+    """A world with one of each defect, as far as there is room, where the gateway manages directories."""
+    world = healthy(f"file:{gateway.server.data_dir}/warehouse/{prefix}world", Random(seed), prefix, 40)
+    plants = [one for one in worlds.PLANTS if one is not worlds.unreadable]
+    world.random.shuffle(plants)
+    return world, [one for plant in plants for one in plant(world)]
+
+
+def test_all_that_was_planted_is_found_and_what_can_be_fixed_is_fixed(spark, gateway, options, tmp_path):
+    world, expected = planted(gateway, 1, "audit_")
+    assert len({one.kind for one in expected}) == 10
+    with gateway.client() as client:
+        realize(world, client)
+    options = dataclasses.replace(options, only=("audit_*.*",), yes=True)
+    plan = str(tmp_path / "plan.jsonl")
+    arguments = dataclasses.replace(ARGUMENTS, fix=plan, html=str(tmp_path / "page.html"), delete_orphans=True)
+    first = audit(options, arguments, spark=spark)
+    assert found(options, first) == wanted(expected)
+    assert (first.exit_status, first.actions) == (1, sum(one.fix is not None for one in expected))
+
+    done = apply(options, ApplyArguments(plan=plan), spark=spark)
+    assert (done.refused, list(done.refusals)) == (0, [])
+    again = audit(options, arguments, spark=spark)
+    assert found(options, again) == wanted(one for one in expected if one.fix is None)
+    assert again.actions == 0
