@@ -38,6 +38,7 @@ USERS = {
         "metastore.access.roles",
         "metastore.partitions.additions",
         "metastore.registry.functions",
+        "metastore.statistics.column_statistics",
         "metastore.tables.alter",
         "metastore.tables.databases",
         "metastore.tables.service",

@@ -29,6 +29,7 @@ from hms_gateway.metastore.vocabulary.partition_names import (
 )
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.recorded_calls import is_recorded
 from hms_gateway.structs import (
     AggrStats_v4,
     ColumnStatistics_v4,
@@ -53,12 +54,16 @@ _DECIMAL_BYTES_MAX: Final = 64
 
 
 class _Given(msgspec.Struct, frozen=True):
-    """What a request says about one table or partition, each column once."""
+    """What a request says about one table or partition, each column once.
+
+    `is_recorded` when the table's parameters say already which columns have statistics, or that they do not.
+    """
 
     table: TableName
     part_name: str | None
     engine: str
     figures: tuple[ColumnFigures, ...]
+    is_recorded: bool = False
 
     @property
     def columns(self) -> list[str]:
@@ -320,14 +325,16 @@ class ColumnStatisticsService:
             column_type = required(one.colType, "column type").lower()
             figures[column] = ColumnFigures(column, column_type, _checked(column, one.statsData), analyzed)
         table = TableName(description.dbName, description.tableName)
-        return _Given(table, description.partName, _engine(statistics.engine), tuple(figures.values()))
+        return _Given(table, description.partName, _engine(statistics.engine), tuple(figures.values()), is_recorded())
 
     def _put_of_table(self, tx: Transaction, given: _Given, merges: bool) -> None:
         stored, engine = _loaded(tx, given.table), given.engine
         _check_columns(stored, given.columns)
         known = {one.column: one for one in tx.statistics.of_table(stored.table_id, engine, given.columns)}
         tx.statistics.put_of_table(stored.table_id, engine, [_combined(known, one, merges) for one in given.figures])
-        after = with_parameters(stored.table, with_accurate_columns(stored.table.parameters or {}, given.columns))
+        after = stored.table
+        if not given.is_recorded:
+            after = with_parameters(after, with_accurate_columns(after.parameters or {}, given.columns))
         if after != stored.table:
             tx.update_table(stored.table_id, stored.database_id, after)
         tx.append_event(self._events.update_of_table(after, _statistics(stored, None, given.figures, engine)))

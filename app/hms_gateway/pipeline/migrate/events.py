@@ -74,8 +74,8 @@ def partition_names(kind: str, message: str) -> list[str] | None:
     listed = [said["keyValues"]] if said.get("keyValues") else said.get("partitions") or said.get("partKeyVals") or []
     names = _named(listed)
     if kind == "ALTER_PARTITION" and names is not None:
-        # A rename: the values before and after are in the objects.
-        return None if _values(said.get("partitionObjBeforeJson")) != _values(said.get("partitionObjAfterJson")) else names
+        before, after = (_values(said.get(f"partitionObj{when}Json")) for when in ("Before", "After"))
+        return names if before == after else None  # a rename
     return names
 
 

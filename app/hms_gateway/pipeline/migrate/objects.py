@@ -48,17 +48,8 @@ class Difference:
     target: str
 
 
-@dataclass(frozen=True, slots=True)
-class Undeclared:
-    """What a target cannot hold is declared: fields by kind that are not compared, each with the reason."""
-
-    fields: Mapping[str, Mapping[str, str]]
-
-    def of(self, kind: str) -> Mapping[str, str]:
-        return self.fields.get(kind, {})
-
-
-# A Thrift metastore sets them when an object is made.
+# What a target cannot hold is declared: fields by kind that are not compared, each with the reason. A metastore that is
+# called over Thrift sets times when an object is made.
 THRIFT_TARGET: Final[Mapping[str, Mapping[str, str]]] = {
     "database": {"createTime": "the target sets it", "managedLocationUri": "2.3 has none"},
     "table": {"createTime": "the target sets it", "ownerType": "2.3 has none", "creationMetadata": "2.3 has none"},
@@ -116,8 +107,8 @@ def digest(objects: Mapping[str, Plain]) -> str:
 def differences(kind: str, name: str, source: Plain | None, target: Plain | None) -> Iterator[Difference]:
     """Field by field. An object that one side does not have differs as a whole."""
     if source is None or target is None:
-        there, missing = "there", ""
-        yield Difference(kind, name, "", there if source is not None else missing, there if target is not None else missing)
+        here, there = ("" if side is None else "there" for side in (source, target))
+        yield Difference(kind, name, "", here, there)
         return
     left, right = dict(_flat("", source)), dict(_flat("", target))
     for path in sorted(left.keys() | right.keys()):
@@ -126,7 +117,7 @@ def differences(kind: str, name: str, source: Plain | None, target: Plain | None
 
 
 def of_chunk(kind: str, source: Mapping[str, Plain], target: Mapping[str, Plain]) -> Iterator[Difference]:
-    """Of all objects of a chunk by name, in the order of their names; nothing is looked at where digests are the same."""
+    """Of all objects of a chunk, in the order of their names; nothing is looked at where digests are the same."""
     if digest(source) == digest(target):
         return
     for name in sorted(source.keys() | target.keys()):

@@ -6,6 +6,12 @@ from typing import Any, Final, Protocol
 
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.structs import (
+    AddCheckConstraintRequest,
+    AddDefaultConstraintRequest,
+    AddForeignKeyRequest,
+    AddNotNullConstraintRequest,
+    AddPrimaryKeyRequest,
+    AddUniqueConstraintRequest,
     CheckConstraintsRequest,
     ColumnStatisticsObj,
     Database,
@@ -36,6 +42,13 @@ PARTITIONS_A_CALL: Final = 1_000
 STATISTICS_A_CALL: Final = 500
 _SHORT_MAX: Final = 2**15 - 1
 CATALOG: Final = "hive"
+_GRANTED_ON: Final = (
+    HiveObjectType.GLOBAL,
+    HiveObjectType.DATABASE,
+    HiveObjectType.TABLE,
+    HiveObjectType.PARTITION,
+    HiveObjectType.COLUMN,
+)
 BUILT_IN_ROLES: Final = frozenset(("admin", "public"))
 
 
@@ -48,14 +61,14 @@ class Caller(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ConstraintKind:
-    """How constraints of a kind are read, and in which argument and field they are added."""
+    """How constraints of a kind are read and added; `field` is that of the answer, `name` that of a constraint."""
 
     field: str
     method: str
     request: Callable[[str, str], Struct]
     name: str
     adding: str
-    adding_field: str
+    adds: Callable[[Sequence[Any]], Struct]
 
 
 CONSTRAINTS: Final = (
@@ -65,7 +78,7 @@ CONSTRAINTS: Final = (
         lambda db, table: PrimaryKeysRequest(db_name=db, tbl_name=table),
         "pk_name",
         "add_primary_key",
-        "primaryKeyCols",
+        lambda listed: AddPrimaryKeyRequest(primaryKeyCols=list(listed)),
     ),
     ConstraintKind(
         "uniqueConstraints",
@@ -73,7 +86,7 @@ CONSTRAINTS: Final = (
         lambda db, table: UniqueConstraintsRequest(CATALOG, db, table),
         "uk_name",
         "add_unique_constraint",
-        "uniqueConstraintCols",
+        lambda listed: AddUniqueConstraintRequest(uniqueConstraintCols=list(listed)),
     ),
     ConstraintKind(
         "notNullConstraints",
@@ -81,7 +94,7 @@ CONSTRAINTS: Final = (
         lambda db, table: NotNullConstraintsRequest(CATALOG, db, table),
         "nn_name",
         "add_not_null_constraint",
-        "notNullConstraintCols",
+        lambda listed: AddNotNullConstraintRequest(notNullConstraintCols=list(listed)),
     ),
     ConstraintKind(
         "defaultConstraints",
@@ -89,7 +102,7 @@ CONSTRAINTS: Final = (
         lambda db, table: DefaultConstraintsRequest(CATALOG, db, table),
         "dc_name",
         "add_default_constraint",
-        "defaultConstraintCols",
+        lambda listed: AddDefaultConstraintRequest(defaultConstraintCols=list(listed)),
     ),
     ConstraintKind(
         "checkConstraints",
@@ -97,7 +110,7 @@ CONSTRAINTS: Final = (
         lambda db, table: CheckConstraintsRequest(CATALOG, db, table),
         "dc_name",
         "add_check_constraint",
-        "checkConstraintCols",
+        lambda listed: AddCheckConstraintRequest(checkConstraintCols=list(listed)),
     ),
     # Last: the keys that they refer to have to be there.
     ConstraintKind(
@@ -106,7 +119,7 @@ CONSTRAINTS: Final = (
         lambda db, table: ForeignKeysRequest(foreign_db_name=db, foreign_tbl_name=table),
         "fk_name",
         "add_foreign_key",
-        "foreignKeyCols",
+        lambda listed: AddForeignKeyRequest(foreignKeyCols=list(listed)),
     ),
 )
 
@@ -172,7 +185,8 @@ class Reader:
         return found
 
     def partition_statistics(self, table: Table, names: Sequence[str]) -> dict[str, list[ColumnStatisticsObj]]:
-        columns, found = columns_of(table), {}
+        columns = columns_of(table)
+        found: dict[str, list[ColumnStatisticsObj]] = {}
         if not columns or is_view(table):
             return {}
         for first in range(0, len(names), STATISTICS_A_CALL):
@@ -185,7 +199,7 @@ class Reader:
 
     def constraints(self, database: str, table: str) -> dict[str, list[Struct]]:
         """By the field of `CONSTRAINTS`."""
-        found = {}
+        found: dict[str, list[Struct]] = {}
         for kind in CONSTRAINTS:
             answer = self._known(kind.method, kind.request(database, table))
             listed = [] if answer is None else getattr(answer, kind.field) or []
@@ -214,9 +228,8 @@ class Reader:
 
     def grants(self) -> Iterator[HiveObjectPrivilege]:
         """Everything that is granted on anything."""
-        for kind in HiveObjectType:
-            if kind is not HiveObjectType.DATACONNECTOR if hasattr(HiveObjectType, "DATACONNECTOR") else True:
-                yield from self._known("list_privileges", None, None, HiveObjectRef(objectType=kind)) or ()
+        for kind in _GRANTED_ON:
+            yield from self._known("list_privileges", None, None, HiveObjectRef(objectType=kind)) or ()
 
     def transactions_seen(self) -> int:
         """The highest transaction id that was given."""
@@ -231,8 +244,10 @@ class Reader:
         answer = self._known("get_valid_write_ids", GetValidWriteIdsRequest(fullTableNames=[f"{database}.{table}"]))
         if answer is None:
             seen = self._known("get_open_txns")
-            return None if seen is None or not seen.txn_high_water_mark else WriteIds(
-                seen.txn_high_water_mark, tuple(sorted(seen.open_txns or ()))
+            return (
+                None
+                if seen is None or not seen.txn_high_water_mark
+                else WriteIds(seen.txn_high_water_mark, tuple(sorted(seen.open_txns or ())))
             )
         for one in answer.tblValidWriteIds or ():
             if one.writeIdHighWaterMark:

@@ -1,0 +1,457 @@
+"""The job `migrate`: a catalog goes from one metastore to another, in bulk first, then what has changed meanwhile."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import pyarrow
+import pyarrow.parquet
+
+from hms_gateway.metastore.vocabulary.names import DEFAULT_DATABASE
+from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.errors import EventsExpired
+from hms_gateway.pipeline.jobs.batches import Batch, Counts, Outcome, Refusal
+from hms_gateway.pipeline.jobs.calling import PatientClient
+from hms_gateway.pipeline.jobs.failures import CallsRefused, UsageRefused
+from hms_gateway.pipeline.jobs.options import JobOptions
+from hms_gateway.pipeline.jobs.progress import Progress
+from hms_gateway.pipeline.jobs.results import JobResult
+from hms_gateway.pipeline.jobs.run import Run
+from hms_gateway.pipeline.jobs.stored import Stored
+from hms_gateway.pipeline.migrate.events import Changes
+from hms_gateway.pipeline.migrate.objects import GATEWAY_TARGET, THRIFT_TARGET, Difference
+from hms_gateway.pipeline.migrate.reading import Reader
+from hms_gateway.pipeline.migrate.shared_objects import BEFORE_TABLES, KINDS, SharedObjects, objects
+from hms_gateway.pipeline.migrate.tables import (
+    CONFLICT,
+    Compare,
+    CopyPartitions,
+    CopyTables,
+    Refresh,
+    Sides,
+    WriteIdsOf,
+    difference_rows,
+)
+from hms_gateway.pipeline.migrate.writing import REFUSALS, RecordingClient, Writer, now
+from hms_gateway.pipeline.source.fetching import events
+from hms_gateway.structs import MetaException, SeedTxnIdRequest, ThriftException
+from hms_gateway.wire import ApplicationError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CONFLICTS: Final = ("skip", "replace", "fail")
+VERIFICATIONS: Final = ("full", "none")
+ALL_KINDS: Final = ("databases", "partitions", "statistics", "constraints", "functions", "roles", "grants")
+TABLES_A_BATCH: Final = 20
+_ROUNDS_MAX: Final = 10_000
+_REPAIRS_MAX: Final = 3
+_SHOWN_MAX: Final = 50
+
+_TABLES: Final = pyarrow.schema(
+    [("database", pyarrow.string()), ("table", pyarrow.string()), ("existed", pyarrow.bool_())]
+)
+_REFRESHED: Final = pyarrow.schema(
+    [("database", pyarrow.string()), ("table", pyarrow.string()), ("names", pyarrow.list_(pyarrow.string()))]
+)
+_NAMED: Final = pyarrow.schema([("kind", pyarrow.string()), ("name", pyarrow.string())])
+_POSITION: Final = pyarrow.schema([("event", pyarrow.int64()), ("recorded_at", pyarrow.int64())])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigrateArguments:
+    """What `migrate` is given besides the options of every job; its target is their connection.
+
+    source       where the catalog comes from
+    on_conflict  an object that was in the target before and differs: skip it, replace it, or fail
+    verify       full: both sides are read and compared when all is done; none: they are not
+    once         look at the source's notification log once, instead of until nothing is left
+    kinds        which of ALL_KINDS come along; tables always do
+    """
+
+    source: Connection
+    on_conflict: str = "skip"
+    verify: str = "full"
+    once: bool = False
+    kinds: tuple[str, ...] = ALL_KINDS
+
+
+@dataclass(frozen=True, slots=True)
+class _Noted:
+    """What a resume has to repeat, as `run.json` has it: without secrets."""
+
+    source: str
+    on_conflict: str
+    verify: str
+    once: bool
+    kinds: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MigrateResult(JobResult):
+    """`findings` counts the objects that differ.
+
+    differences  the first of them, field by field; all are in `differences.parquet` of the folder
+    refusals     the first of what was refused, with the reason
+    declared     fields that the target cannot hold, which were not compared
+    rollback     the file with the calls that take everything back that was not in the target before
+    """
+
+    differences: Sequence[Difference] = ()
+    refusals: Sequence[Refusal] = ()
+    declared: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    rollback: str = ""
+
+
+def migrate(
+    options: JobOptions,
+    arguments: MigrateArguments,
+    *,
+    spark: "SparkSession | None" = None,
+    progress: Progress | None = None,
+) -> MigrateResult:
+    """Bring the catalog of `arguments.source` into the metastore of the options. Raises JobFailed."""
+    _check(options, arguments)
+    _check_target(options)
+    noted = _Noted(
+        arguments.source.url, arguments.on_conflict, arguments.verify, arguments.once, tuple(arguments.kinds)
+    )
+    with Run.begin("migrate", options, noted, spark=spark, progress=progress) as run:
+        return _Migration(run, options, arguments).run_all()
+
+
+def _check(options: JobOptions, arguments: MigrateArguments) -> None:
+    if arguments.on_conflict not in CONFLICTS:
+        raise UsageRefused(f"--on-conflict {arguments.on_conflict!r} is not one of {', '.join(CONFLICTS)}")
+    if arguments.verify not in VERIFICATIONS:
+        raise UsageRefused(f"--verify {arguments.verify!r} is not one of {', '.join(VERIFICATIONS)}")
+    unknown = [kind for kind in arguments.kinds if kind not in ALL_KINDS]
+    if unknown:
+        raise UsageRefused(f"kind {unknown[0]!r} is not one of {', '.join(ALL_KINDS)}")
+    if options.where:
+        raise UsageRefused("--where is not for migrate", "--only chooses tables, with all their partitions")
+    if arguments.source.url == options.connection.url:
+        raise UsageRefused(f"source and target are both {arguments.source.url}")
+
+
+def _check_target(options: JobOptions) -> None:
+    """A gateway has to let the user record what the source knows. Raises CallsRefused, GatewayAway."""
+    if options.connection.is_thrift:
+        return
+    with RecordingClient(options.connection, 0) as client:
+        try:
+            client.call("get_all_databases")
+        except MetaException as refused:
+            hint = "name the user in the setting administrators of the gateway, or give another one with --user"
+            raise CallsRefused(refused.message or "the target refuses recorded calls", hint) from refused
+
+
+@dataclass
+class _Migration:
+    run: Run
+    options: JobOptions
+    arguments: MigrateArguments
+    refused: dict[str, Refusal] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def run_all(self) -> MigrateResult:
+        with self.sides_at(0).reading() as client:
+            position = self._position(0, Reader(client))
+        self.sides = self.sides_at(position["recorded_at"])
+        with self.sides.reading() as source, self.sides.writing(self.run.client()) as target:
+            self.source, self.target = Reader(source), Reader(target)
+            self.before = self._before()
+            plan = self._plan()
+            if self.options.dry_run:
+                return self._planned(plan)
+            self._hold()
+            return self._all(plan, position["event"])
+
+    def sides_at(self, recorded_at: int) -> Sides:
+        is_gateway = not self.options.connection.is_thrift
+        return Sides(
+            self.arguments.source,
+            is_gateway,
+            self.arguments.on_conflict,
+            frozenset(self.arguments.kinds),
+            recorded_at,
+            self.options.patience_seconds,
+            GATEWAY_TARGET if is_gateway else THRIFT_TARGET,
+        )
+
+    def _all(self, plan: Stored, event: int) -> MigrateResult:
+        shared = self._shared()
+        shared.bring_in_line(BEFORE_TABLES)
+        self._step(plan, CopyTables(self.sides), "copy tables", "batches of tables")
+        chunks = self._from_results("partitions", ("copy tables",), "chunk")
+        self._step(chunks, CopyPartitions(self.sides), "copy partitions", "batches of partitions")
+        again = [_refreshed(row) for row in self._results("copy tables") if row["what"] == "again"]
+        shared.bring_in_line(BEFORE_TABLES)
+        rounds = self._follow(event, again)
+        shared.bring_in_line(KINDS)
+        differences = self._verify(shared, rounds) if self.arguments.verify == "full" else []
+        self._write_ids(rounds)
+        for one in shared.refused.values():
+            self.refused[one.item] = one
+        for what, number in shared.counts.items():
+            self._count(what, number)
+        return self._finish(plan, differences)
+
+    # What is there before anything is done.
+
+    def _position(self, number: int, source: Reader) -> dict[str, int]:
+        """Where in the source's log a round begins, 0 where there is none; noted before anything is read."""
+
+        def rows() -> list[dict[str, int]]:
+            return [{"event": _newest_event(source), "recorded_at": now()}]
+
+        stored = self.run.store(f"position-{number}", rows, schema=_POSITION)
+        return next(iter(stored))
+
+    def _before(self) -> dict[str, frozenset[str]]:
+        def rows() -> Iterator[dict[str, str]]:
+            for kind in KINDS:
+                for name in objects(self.target, kind, self.options):
+                    yield {"kind": kind, "name": name}
+            for database in self.target.client.call("get_all_databases"):
+                for table in self.target.table_names(database):
+                    yield {"kind": "table", "name": f"{database}.{table}"}
+
+        found: dict[str, set[str]] = {}
+        for row in self.run.store("before", rows, schema=_NAMED):
+            found.setdefault(row["kind"], set()).add(row["name"])
+        return {kind: frozenset(names) for kind, names in found.items()}
+
+    def _tables(self) -> Iterator[dict[str, Any]]:
+        there = self.before.get("table", frozenset())
+        for database in sorted(self.source.client.call("get_all_databases")):
+            if self.options.wants_database(database):
+                for table in sorted(self.source.table_names(database)):
+                    if self.options.wants(database, table):
+                        yield {"database": database, "table": table, "existed": f"{database}.{table}" in there}
+
+    def _plan(self) -> Stored:
+        return self.run.store(
+            "tables", self._tables, schema=_TABLES, rows_a_batch=TABLES_A_BATCH, together=("database",)
+        )
+
+    def _planned(self, plan: Stored) -> MigrateResult:
+        rows = list(plan)
+        counts = {
+            "databases": len({row["database"] for row in rows}),
+            "tables": len(rows),
+            "tables that are in the target": sum(row["existed"] for row in rows),
+        }
+        return self.run.finish(MigrateResult, counts=counts, declared=self.sides.declared)
+
+    def _hold(self) -> None:
+        """The databases, since new tables come into them; a metastore called over Thrift has no leases."""
+        if not self.sides.is_gateway:
+            return
+        names = {
+            f"{name}.*" for name in self.source.client.call("get_all_databases") if self.options.wants_database(name)
+        }
+        self.run.hold(sorted(names))
+        client = self.target.client
+        assert isinstance(client, PatientClient)
+        client.close()
+        client.lease_id = self.run.lease_id
+
+    def _shared(self) -> SharedObjects:
+        is_empty = not any(name.startswith(f"{DEFAULT_DATABASE}.") for name in self.before.get("table", ()))
+        return SharedObjects(
+            self.options,
+            self.sides,
+            self.source,
+            self.target,
+            Writer(self.target.client, self.sides.is_gateway),
+            self.before,
+            is_empty,
+        )
+
+    # What the source's log says has changed.
+
+    def _follow(self, event: int, again: Sequence[Mapping[str, Any]]) -> int:
+        """Rounds until the log says nothing new; how many there were. A resumed run goes on where it was."""
+        for number in range(_ROUNDS_MAX):
+            plan, is_last = self.run.stored(f"refresh-{number}"), False
+            newest = self._position(number + 1, self.source)["event"]
+            if plan is None:
+                changes = self._changes(event, newest)
+                plan = self._store_tables(f"refresh-{number}", [*again, *self._changed(changes)])
+                is_last = not changes or self.arguments.once
+            self._shared().bring_in_line(("database",))
+            self._step(plan, Refresh(self.sides), f"refresh {number}", "batches of tables")
+            event, again = newest, ()
+            if is_last:
+                return number + 1
+        return _ROUNDS_MAX
+
+    def _changes(self, after: int, newest: int) -> Changes:
+        changes = Changes()
+        try:
+            changes.note(events(self.source.client, after, newest))  # type: ignore[arg-type]
+        except EventsExpired:
+            self._count("times that events had expired")
+        self._count("events", max(0, newest - after))
+        return changes
+
+    def _store_tables(self, name: str, rows: Sequence[Mapping[str, Any]]) -> Stored:
+        return self.run.store(name, rows, schema=_REFRESHED, rows_a_batch=TABLES_A_BATCH)
+
+    def _changed(self, changes: Changes) -> Iterator[dict[str, Any]]:
+        skipped = self._skipped()
+        for (database, table), names in sorted(changes.tables.items()):
+            if self.options.wants(database, table) and f"{database}.{table}" not in skipped:
+                yield {"database": database, "table": table, "names": None if names is None else sorted(names)}
+
+    def _skipped(self) -> set[str]:
+        """Tables of which something was in the target before, differs, and was to stay."""
+        names = {"copy tables", "copy partitions"}
+        refused = (one for name in names for one in self.run.refusals(name))
+        return {one.item.partition("/")[0] for one in refused if one.reason.startswith(CONFLICT)}
+
+    # Both sides compared.
+
+    def _verify(self, shared: SharedObjects, rounds: int) -> list[Difference]:
+        """Differences that are left. Tables that differ are brought up to date first: not all changes have events."""
+        plan = self._store_tables(f"compare-{rounds}-0", list(self._tables_now()))
+        found = self._compared(plan, f"compare {rounds} 0")
+        skipped = self._skipped()
+        for number in range(1, _REPAIRS_MAX + 1):
+            rows = [_row_of(name) for name in sorted({_table_of(one.object) for one in found} - skipped)]
+            if not rows or self.arguments.once:
+                break
+            plan = self._store_tables(f"compare-{rounds}-{number}", rows)
+            self._step(plan, Refresh(self.sides), f"repair {rounds} {number}", "batches of tables")
+            kept = [one for one in found if _table_of(one.object) in skipped]
+            found = [*kept, *self._compared(plan, f"compare {rounds} {number}")]
+        return [*found, *shared.differences()]
+
+    def _tables_now(self) -> Iterator[dict[str, Any]]:
+        """Those of the source, and what the run has brought that the source does not have any more."""
+        names = {(row["database"], row["table"]) for row in self._tables()}
+        before = self.before.get("table", frozenset())
+        for database in self.target.client.call("get_all_databases"):
+            if any(database == of for of, _ in names) or database not in self.before.get("database", frozenset()):
+                for table in self.target.table_names(database):
+                    if f"{database}.{table}" not in before and self.options.wants(database, table):
+                        names.add((database, table))
+        for database, table in sorted(names):
+            yield {"database": database, "table": table, "names": None}
+
+    def _compared(self, plan: Stored, name: str) -> list[Difference]:
+        self._step(plan, Compare(self.sides), name, "batches of tables")
+        return [Difference(**row) for row in self._results(name)]
+
+    def _write_ids(self, rounds: int) -> None:
+        """Of ACID tables: last, when everything that was written to them is known."""
+        names = ("copy tables", *(f"refresh {number}" for number in range(rounds)))
+        plan = self._from_results(f"acid-{rounds}", names, "acid")
+        if not plan.rows:
+            return
+        self._seed_transactions()
+        self._step(plan, WriteIdsOf(self.sides), f"write ids {rounds}", "batches of tables")
+
+    def _seed_transactions(self) -> None:
+        """Files of Hive 2 are named by transactions, so that their ids must not be given again."""
+        newest = self.source.transactions_seen()
+        if not self.sides.is_gateway or newest <= self.target.transactions_seen():
+            return
+        try:
+            self.target.client.call("seed_txn_id", SeedTxnIdRequest(seedTxnId=newest))
+            self._count("transaction ids seeded", 1)
+        except REFUSALS as refused:
+            self._refuse("transactions", refused)
+
+    # Steps and what they leave.
+
+    def _step(self, plan: Stored, step: Callable[[PatientClient, Batch], Outcome], name: str, unit: str) -> Counts:
+        counts = self.run.batches(plan, step, name=name, unit=unit)
+        for what, number in counts.counts.items():
+            if what != "differences":
+                self._count(what, number)
+        for one in self.run.refusals(name):
+            self.refused[one.item] = one
+        return counts
+
+    def _results(self, name: str) -> Iterator[dict[str, Any]]:
+        folder = self.run.path(f"result/{name}")
+        for file in sorted(self.run.state.names(folder)):
+            with self.run.state.input(f"{folder}/{file}") as opened:
+                yield from pyarrow.parquet.read_table(opened).to_pylist()
+
+    def _from_results(self, stored: str, names: Sequence[str], what: str) -> Stored:
+        def rows() -> Iterator[dict[str, Any]]:
+            for name in names:
+                for row in self._results(name):
+                    if row["what"] == what:
+                        yield {key: row[key] for key in (*_TABLES.names, "names")}
+
+        schema = pyarrow.schema([*_TABLES, ("names", pyarrow.list_(pyarrow.string()))])
+        return self.run.store(stored, rows, schema=schema, rows_a_batch=4)
+
+    def _finish(self, plan: Stored, differences: Sequence[Difference]) -> MigrateResult:
+        table = difference_rows(differences)
+        if table is not None:
+            with self.run.state.output(self.run.path("differences.parquet")) as file:
+                pyarrow.parquet.write_table(table, file)
+        rollback = self.run.path("rollback.jsonl")
+        self.run.state.write(rollback, b"".join(self._taking_back(plan)))
+        return self.run.finish(
+            MigrateResult,
+            counts=self.counts,
+            findings=len({(one.kind, one.object) for one in differences}),
+            refused=len(self.refused),
+            differences=tuple(differences[:_SHOWN_MAX]),
+            refusals=tuple(list(self.refused.values())[:_SHOWN_MAX]),
+            declared=self.sides.declared,
+            rollback=self.run.state.path(rollback),
+        )
+
+    def _taking_back(self, plan: Stored) -> Iterator[bytes]:
+        """Calls that drop what was not there before, without data; the last made first."""
+        known = self.before
+        for kind in ("function", "role"):
+            for name in sorted(objects(self.target, kind, self.options).keys() - known.get(kind, frozenset())):
+                arguments = name.split(".", 1) if kind == "function" else [name]
+                yield _line(f"drop_{kind}", *arguments)
+        for row in plan:
+            if not row["existed"]:
+                yield _line("drop_table", row["database"], row["table"], False)
+        for name in sorted(objects(self.target, "database", self.options).keys() - known.get("database", frozenset())):
+            yield _line("drop_database", name, False, True)
+
+    def _count(self, what: str, number: int = 1) -> None:
+        self.counts[what] = self.counts.get(what, 0) + number
+
+    def _refuse(self, item: str, why: ThriftException) -> None:
+        text = getattr(why, "message", None) or "no message"
+        self.refused[item] = Refusal(item, f"{type(why).__name__}: {text}")
+
+
+def _newest_event(source: Reader) -> int:
+    try:
+        newest: int = source.client.call("get_current_notificationEventId").eventId or 0
+    except ApplicationError:
+        return 0
+    return newest
+
+
+def _refreshed(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {"database": row["database"], "table": row["table"], "names": None}
+
+
+def _table_of(name: str) -> str:
+    """`db.table/partition column` and the like."""
+    return name.partition("/")[0].partition(" ")[0]
+
+
+def _row_of(name: str) -> dict[str, Any]:
+    database, _, table = name.partition(".")
+    return {"database": database, "table": table, "names": None}
+
+
+def _line(method: str, *arguments: Any) -> bytes:
+    return msgspec.json.encode({"method": method, "arguments": list(arguments)}) + b"\n"

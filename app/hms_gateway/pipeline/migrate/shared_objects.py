@@ -1,0 +1,253 @@
+"""Databases, functions, roles and grants: few enough to be brought in line by the driver."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from hms_gateway.metastore.vocabulary.names import DEFAULT_DATABASE
+from hms_gateway.pipeline.jobs.batches import Refusal
+from hms_gateway.pipeline.jobs.options import JobOptions
+from hms_gateway.pipeline.migrate.objects import Difference, Plain, of_chunk
+from hms_gateway.pipeline.migrate.reading import BUILT_IN_ROLES, Reader
+from hms_gateway.pipeline.migrate.tables import Sides
+from hms_gateway.pipeline.migrate.writing import REFUSALS, Writer
+from hms_gateway.structs import (
+    Database,
+    Function,
+    HiveObjectPrivilege,
+    HiveObjectType,
+    PrincipalType,
+    RolePrincipalGrant,
+    Struct,
+)
+
+# In an order in which each kind finds what it refers to; grants are on tables, and come after these.
+BEFORE_TABLES: Final = ("database", "role", "role grant")
+AFTER_TABLES: Final = ("function", "grant")
+KINDS: Final = (*BEFORE_TABLES, *AFTER_TABLES)
+# The option that turns a kind on.
+_OPTION_OF: Final = {
+    "database": "databases",
+    "role": "roles",
+    "role grant": "roles",
+    "function": "functions",
+    "grant": "grants",
+}
+
+
+@dataclass
+class SharedObjects:
+    """Both sides of them. `before` has, by kind, what was in the target when the run began."""
+
+    options: JobOptions
+    sides: Sides
+    source: Reader
+    target: Reader
+    writer: Writer
+    before: Mapping[str, frozenset[str]]
+    empty_default: bool = False
+    counts: dict[str, int] = field(default_factory=dict)
+    refused: dict[str, Refusal] = field(default_factory=dict)
+
+    def bring_in_line(self, kinds: Iterable[str]) -> None:
+        """Make those of the target what the source has; what others have made there stays."""
+        for kind in kinds:
+            if self.sides.wants(_OPTION_OF[kind]):
+                self._bring(kind, self._read(self.source, kind), self._read(self.target, kind))
+
+    def differences(self) -> Iterator[Difference]:
+        """What differs of the source's objects, field by field."""
+        for kind in KINDS:
+            if self.sides.wants(_OPTION_OF[kind]):
+                here, there = self._read(self.source, kind), self._read(self.target, kind)
+                wanted = {name: one for name, one in there.items() if name in here or name not in self._known(kind)}
+                self.counts[f"compared {kind}s"] = len(here)
+                yield from of_chunk(kind, *(self._all_compared(kind, side) for side in (here, wanted)))
+
+    def _all_compared(self, kind: str, found: Mapping[str, Any]) -> dict[str, Plain]:
+        return {name: self._compared(kind, name, one) for name, one in found.items()}
+
+    def _bring(self, kind: str, here: Mapping[str, Any], there: Mapping[str, Any]) -> None:
+        known, changes = self._known(kind), _CHANGES[kind]
+        for name in there.keys() - here.keys() - known:
+            self._do(kind, name, "dropped", changes.drop, there[name])
+        missing = {name: wanted for name, wanted in here.items() if name not in there}
+        if not self._grant_at_once(kind, list(missing.values())):
+            for name, wanted in missing.items():
+                self._do(kind, name, "", changes.create, wanted)
+        for name, wanted in here.items():
+            found = there.get(name)
+            if found is None:
+                continue
+            if self._differ(kind, name, wanted, found) and (name not in known or self._replaces(kind, name)):
+                self._do(kind, name, "replaced", changes.replace, wanted)
+
+    def _grant_at_once(self, kind: str, missing: Sequence[Any]) -> bool:
+        """Many grants in a call; when one is refused, all are tried alone."""
+        if kind != "grant" or not missing:
+            return False
+        try:
+            self.writer.grant(missing)
+        except REFUSALS:
+            return False
+        self.counts["grants"] = self.counts.get("grants", 0) + len(missing)
+        return True
+
+    def _do(self, kind: str, name: str, done: str, change: Callable[[Writer, Any], None], value: Any) -> None:
+        try:
+            change(self.writer, value)
+        except REFUSALS as refused:
+            text = getattr(refused, "message", None) or "no message"
+            self.refused[f"{kind} {name}"] = Refusal(f"{kind} {name}", f"{type(refused).__name__}: {text}")
+            return
+        self.refused.pop(f"{kind} {name}", None)
+        counted = f"{done} {kind}s".strip()
+        self.counts[counted] = self.counts.get(counted, 0) + 1
+
+    def _replaces(self, kind: str, name: str) -> bool:
+        if self.sides.on_conflict == "replace" or (name == DEFAULT_DATABASE and self.empty_default):
+            return True
+        item = f"{kind} {name}"
+        self.refused[item] = Refusal(item, self.sides.conflict(item))
+        return False
+
+    def _differ(self, kind: str, name: str, one: Struct, other: Struct) -> bool:
+        return self._compared(kind, name, one) != self._compared(kind, name, other)
+
+    def _known(self, kind: str) -> frozenset[str]:
+        return self.before.get(kind, frozenset())
+
+    def _compared(self, kind: str, name: str, value: Struct) -> Plain:
+        compared = dict(self.sides.compared(kind, value))
+        if kind == "database" and name == DEFAULT_DATABASE and not self.sides.is_gateway:
+            # alter_database of 2.3 changes neither, and every metastore has this database.
+            compared = {key: each for key, each in compared.items() if key not in ("locationUri", "description")}
+        if kind == "function":
+            compared["functionName"] = str(compared.get("functionName", "")).lower()
+        if kind == "role" and not compared.get("createTime"):
+            compared.pop("ownerName", None)
+        return compared
+
+    def _read(self, reader: Reader, kind: str) -> dict[str, Any]:
+        return objects(reader, kind, self.options)
+
+
+def objects(reader: Reader, kind: str, options: JobOptions) -> dict[str, Any]:
+    """The objects of a kind by name that the options let through."""
+    found: Iterable[Any] = _READ[kind](reader)
+    return {_NAMES[kind](one): one for one in found if _WANTED[kind](one, options)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    create: Callable[[Writer, Any], None]
+    replace: Callable[[Writer, Any], None]
+    drop: Callable[[Writer, Any], None]
+
+
+def _replace_function(writer: Writer, function: Function) -> None:
+    writer.drop_function(function.dbName or "", function.functionName or "")
+    writer.create_function(function)
+
+
+def _replace_role_grant(writer: Writer, grant: RolePrincipalGrant) -> None:
+    writer.revoke_role(grant)
+    writer.grant_role(grant)
+
+
+def _replace_grant(writer: Writer, grant: HiveObjectPrivilege) -> None:
+    writer.revoke([grant])
+    writer.grant([grant])
+
+
+def _keep_role(writer: Writer, role: Any) -> None:
+    """A role that is there keeps its members; its owner and time of creation cannot be changed by any call."""
+
+
+_CHANGES: Final = {
+    "database": _Change(
+        Writer.create_database, Writer.alter_database, lambda writer, one: writer.drop_database(one.name or "")
+    ),
+    "role": _Change(Writer.create_role, _keep_role, lambda writer, one: writer.drop_role(one.roleName or "")),
+    "role grant": _Change(Writer.grant_role, _replace_role_grant, Writer.revoke_role),
+    "function": _Change(
+        Writer.create_function,
+        _replace_function,
+        lambda writer, one: writer.drop_function(one.dbName or "", one.functionName or ""),
+    ),
+    "grant": _Change(lambda writer, one: writer.grant([one]), _replace_grant, lambda writer, one: writer.revoke([one])),
+}
+
+
+def _database_name(database: Database) -> str:
+    return (database.name or "").lower()
+
+
+def _function_name(function: Function) -> str:
+    return f"{function.dbName}.{(function.functionName or '').lower()}"
+
+
+def _role_grant_name(grant: RolePrincipalGrant) -> str:
+    return f"{grant.roleName} to {_principal(grant.principalType, grant.principalName)}"
+
+
+def _grant_name(grant: HiveObjectPrivilege) -> str:
+    on, info = grant.hiveObject, grant.grantInfo
+    assert on is not None
+    assert info is not None
+    values = ",".join(on.partValues or ())
+    place = "/".join(filter(None, (on.dbName, on.objectName, values, on.columnName)))
+    kind = HiveObjectType(on.objectType or 1).name.lower()
+    who = _principal(grant.principalType, grant.principalName)
+    by = _principal(info.grantorType, info.grantor)
+    return f"{(info.privilege or '').upper()} on {kind} {place} to {who} by {by}"
+
+
+def _principal(kind: int | None, name: str | None) -> str:
+    return f"{PrincipalType(kind or 1).name.lower()} {name}"
+
+
+def _wants_database(database: Database, options: JobOptions) -> bool:
+    return options.wants_database(database.name or "")
+
+
+def _wants_function(function: Function, options: JobOptions) -> bool:
+    return options.wants_database(function.dbName or "")
+
+
+def _wants_grant(grant: HiveObjectPrivilege, options: JobOptions) -> bool:
+    on = grant.hiveObject
+    if on is None or on.objectType == HiveObjectType.GLOBAL:
+        return not options.only and not (
+            grant.principalType == PrincipalType.ROLE and grant.principalName in BUILT_IN_ROLES
+        )
+    if not on.objectName or on.objectType == HiveObjectType.DATABASE:
+        return options.wants_database(on.dbName or on.objectName or "")
+    return options.wants(on.dbName or "", on.objectName)
+
+
+def _wants(one: Any, options: JobOptions) -> bool:
+    return True
+
+
+_READ: Final[Mapping[str, Callable[[Reader], Iterable[Any]]]] = {
+    "database": Reader.databases,
+    "role": Reader.roles,
+    "role grant": Reader.role_grants,
+    "function": Reader.functions,
+    "grant": Reader.grants,
+}
+_NAMES: Final[Mapping[str, Callable[[Any], str]]] = {
+    "database": _database_name,
+    "role": lambda role: role.roleName or "",
+    "role grant": _role_grant_name,
+    "function": _function_name,
+    "grant": _grant_name,
+}
+_WANTED: Final[Mapping[str, Callable[[Any, JobOptions], bool]]] = {
+    "database": _wants_database,
+    "role": _wants,
+    "role grant": _wants,
+    "function": _wants_function,
+    "grant": _wants_grant,
+}

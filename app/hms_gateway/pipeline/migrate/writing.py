@@ -1,0 +1,287 @@
+"""Writes objects into a metastore as another one knows them."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from hms_gateway.pipeline.jobs.calling import PatientClient
+from hms_gateway.pipeline.migrate.reading import (
+    CONSTRAINTS,
+    PARTITIONS_A_CALL,
+    Caller,
+    WriteIds,
+    columns_of,
+    is_view,
+)
+from hms_gateway.structs import (
+    AddPartitionsRequest,
+    AlreadyExistsException,
+    ColumnStatistics,
+    ColumnStatisticsDesc,
+    ColumnStatisticsObj,
+    Database,
+    DropConstraintRequest,
+    DropPartitionsRequest,
+    EnvironmentContext,
+    Function,
+    HiveObjectPrivilege,
+    InvalidObjectException,
+    InvalidOperationException,
+    MetaException,
+    NoSuchObjectException,
+    Partition,
+    PrivilegeBag,
+    ReplTblWriteIdStateRequest,
+    RequestPartsSpec,
+    Role,
+    RolePrincipalGrant,
+    SetPartitionsStatsRequest,
+    Struct,
+    Table,
+)
+
+RECORDED_HEADER: Final = "x-hms-recorded-at"
+REFUSALS: Final = (
+    AlreadyExistsException,
+    InvalidObjectException,
+    InvalidOperationException,
+    MetaException,
+    NoSuchObjectException,
+)
+_DO_NOT_UPDATE: Final = "DO_NOT_UPDATE_STATS"
+# So that a message stays far below what a gateway decodes, whatever the tables are like.
+_COLUMNS_A_CALL: Final = 100_000
+_GRANTS_A_CALL: Final = 500
+
+
+@dataclass
+class RecordingClient(PatientClient):
+    """A patient client whose calls record what another metastore knows; `recorded_at` is for what has no time."""
+
+    recorded_at: int = 0
+
+    @classmethod
+    def like(cls, client: PatientClient, recorded_at: int) -> "RecordingClient":
+        """With the connection, keys and lease of a client."""
+        made = cls(client.connection, client.patience_seconds, lease_id=client.lease_id, recorded_at=recorded_at)
+        return made.begin(client.scope)
+
+    def _headers(self) -> dict[str, str]:
+        return super()._headers() | {RECORDED_HEADER: str(self.recorded_at)}
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Writes to one metastore; `is_gateway` when it takes what is recorded as it is."""
+
+    client: Caller
+    is_gateway: bool
+
+    def create_database(self, database: Database) -> None:
+        """One that is there is left as it is."""
+        with_them = msgspec.structs.replace(database, privileges=None, catalogName=None)
+        try:
+            self.client.call("create_database", with_them)
+        except AlreadyExistsException:
+            return
+
+    def alter_database(self, database: Database) -> None:
+        self.client.call("alter_database", database.name, msgspec.structs.replace(database, privileges=None))
+
+    def drop_database(self, name: str) -> None:
+        self.client.call("drop_database", name, False, True)
+
+    def create_table(self, table: Table) -> None:
+        """One that is there is left as it is."""
+        try:
+            self.client.call("create_table", self._quiet(_sent(table)))
+        except AlreadyExistsException:
+            return
+
+    def replace_table(self, table: Table) -> None:
+        """Make the table what another one is; with partitions only as far as their keys stay the same."""
+        context = EnvironmentContext(properties={_DO_NOT_UPDATE: "true"})
+        sent = _sent(table)
+        self.client.call("alter_table_with_environment_context", sent.dbName, sent.tableName, sent, context)
+
+    def drop_table(self, database: str, name: str) -> None:
+        """Without its data. One that is gone is fine."""
+        try:
+            self.client.call("drop_table", database, name, False)
+        except NoSuchObjectException:
+            return
+
+    def add_partitions(self, table: Table, partitions: Sequence[Partition]) -> None:
+        """Those that are there are left as they are."""
+        for some in _cut(partitions, _partitions_a_call(table)):
+            request = AddPartitionsRequest(
+                dbName=table.dbName,
+                tblName=table.tableName,
+                parts=[_sent_partition(one, table) for one in some],
+                ifNotExists=True,
+                needResult=False,
+            )
+            self.client.call("add_partitions_req", request)
+
+    def alter_partitions(self, table: Table, partitions: Sequence[Partition]) -> None:
+        context = EnvironmentContext(properties={_DO_NOT_UPDATE: "true"})
+        for some in _cut(partitions, _partitions_a_call(table)):
+            sent = [_sent_partition(one, table) for one in some]
+            self.client.call("alter_partitions_with_environment_context", table.dbName, table.tableName, sent, context)
+
+    def drop_partitions(self, table: Table, names: Sequence[str]) -> None:
+        """Without their data. Those that are gone are fine."""
+        for some in _cut(names, PARTITIONS_A_CALL):
+            request = DropPartitionsRequest(
+                dbName=table.dbName,
+                tblName=table.tableName,
+                parts=RequestPartsSpec(names=list(some)),
+                deleteData=False,
+                ifExists=True,
+                needResult=False,
+            )
+            self.client.call("drop_partitions_req", request)
+
+    def put_table_statistics(self, table: Table, found: Sequence[ColumnStatisticsObj]) -> None:
+        if found:
+            self.client.call("update_table_column_statistics", _statistics(table, None, found))
+
+    def put_partition_statistics(self, table: Table, found: Mapping[str, Sequence[ColumnStatisticsObj]]) -> None:
+        named = [_statistics(table, name, each) for name, each in found.items() if each]
+        for some in _cut(named, _partitions_a_call(table)):
+            request = SetPartitionsStatsRequest(colStats=list(some), needMerge=False)
+            self.client.call("set_aggr_stats_for", request)
+
+    def delete_statistics(self, table: Table, partition: str | None, column: str) -> None:
+        """Those that are gone are fine."""
+        try:
+            if partition is None:
+                self.client.call("delete_table_column_statistics", table.dbName, table.tableName, column)
+            else:
+                self.client.call("delete_partition_column_statistics", table.dbName, table.tableName, partition, column)
+        except NoSuchObjectException:
+            return
+
+    def put_constraints(self, database: str, table: str, wanted: Mapping[str, Sequence[Struct]]) -> None:
+        """Constraints by the fields of `CONSTRAINTS`."""
+        for kind in CONSTRAINTS:
+            if listed := wanted.get(kind.field):
+                self.client.call(kind.adding, kind.adds(listed))
+
+    def drop_constraint(self, database: str, table: str, name: str) -> None:
+        request = DropConstraintRequest(dbname=database, tablename=table, constraintname=name)
+        try:
+            self.client.call("drop_constraint", request)
+        except NoSuchObjectException:
+            return
+
+    def create_function(self, function: Function) -> None:
+        """One that is there is left as it is."""
+        try:
+            self.client.call("create_function", function)
+        except AlreadyExistsException:
+            return
+
+    def drop_function(self, database: str, name: str) -> None:
+        try:
+            self.client.call("drop_function", database, name)
+        except NoSuchObjectException:
+            return
+
+    def create_role(self, role: Role) -> None:
+        self.client.call("create_role", role)
+
+    def drop_role(self, name: str) -> None:
+        self.client.call("drop_role", name)
+
+    def grant_role(self, grant: RolePrincipalGrant) -> None:
+        """A call of its own for each time: `grant_role` has no argument for it."""
+        client = self.client
+        if isinstance(client, RecordingClient):
+            then = RecordingClient(client.connection, client.patience_seconds, lease_id=client.lease_id)
+            then.recorded_at = grant.grantTime or 0
+            with then:
+                self._grant_role(then, grant)
+        else:
+            self._grant_role(client, grant)
+
+    def _grant_role(self, client: Caller, grant: RolePrincipalGrant) -> None:
+        client.call(
+            "grant_role",
+            grant.roleName,
+            grant.principalName,
+            grant.principalType,
+            grant.grantorName,
+            grant.grantorPrincipalType,
+            bool(grant.grantOption),
+        )
+
+    def revoke_role(self, grant: RolePrincipalGrant) -> None:
+        self.client.call("revoke_role", grant.roleName, grant.principalName, grant.principalType)
+
+    def grant(self, grants: Sequence[HiveObjectPrivilege]) -> None:
+        for some in _cut(grants, _GRANTS_A_CALL):
+            self.client.call("grant_privileges", PrivilegeBag(privileges=list(some)))
+
+    def revoke(self, grants: Sequence[HiveObjectPrivilege]) -> None:
+        for some in _cut(grants, _GRANTS_A_CALL):
+            self.client.call("revoke_privileges", PrivilegeBag(privileges=list(some)))
+
+    def put_write_ids(self, database: str, table: str, ids: WriteIds) -> None:
+        """A table that has given write ids keeps them."""
+        request = ReplTblWriteIdStateRequest(
+            validWriteIdlist=ids.text(database, table),
+            user="migrate",
+            hostName="migrate",
+            dbName=database,
+            tableName=table,
+        )
+        self.client.call("repl_tbl_writeid_state", request)
+
+    def _quiet(self, table: Table) -> Table:
+        """For a metastore that counts files: what it counts is what the other one has counted."""
+        if self.is_gateway or table.partitionKeys or is_view(table):
+            return table
+        return msgspec.structs.replace(table, parameters={**(table.parameters or {}), _DO_NOT_UPDATE: "true"})
+
+
+def now() -> int:
+    return int(time.time())
+
+
+def _sent(table: Table) -> Table:
+    return msgspec.structs.replace(
+        table, privileges=None, catName=None, id=None, writeId=None, colStats=None, accessType=None, txnId=None
+    )
+
+
+def _sent_partition(partition: Partition, table: Table) -> Partition:
+    """As the table is named, since the names have to be the same."""
+    return msgspec.structs.replace(
+        partition,
+        dbName=table.dbName,
+        tableName=table.tableName,
+        privileges=None,
+        catName=None,
+        writeId=None,
+        colStats=None,
+    )
+
+
+def _statistics(table: Table, partition: str | None, found: Sequence[ColumnStatisticsObj]) -> ColumnStatistics:
+    described = ColumnStatisticsDesc(
+        isTblLevel=partition is None, dbName=table.dbName, tableName=table.tableName, partName=partition
+    )
+    return ColumnStatistics(statsDesc=described, statsObj=list(found))
+
+
+def _partitions_a_call(table: Table) -> int:
+    return max(1, min(PARTITIONS_A_CALL, _COLUMNS_A_CALL // (len(columns_of(table)) + 1)))
+
+
+def _cut(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    for first in range(0, len(items), size):
+        yield items[first : first + size]
