@@ -41,9 +41,9 @@ class Connection:
     timeout_seconds: float = 600.0
 
     @classmethod
-    def of(cls, options: Mapping[str, str]) -> "Connection":
+    def of(cls, options: Mapping[str, str], environment: Mapping[str, str] = os.environ) -> "Connection":
         """From options with lower-case names and the environment. Raises OptionError."""
-        found = {name: options.get(name) or os.environ.get(VARIABLES.get(name, ""), "") for name in CONNECTION_OPTIONS}
+        found = {name: options.get(name) or environment.get(VARIABLES.get(name, ""), "") for name in CONNECTION_OPTIONS}
         if not found["url"]:
             raise OptionError("option url is missing; give https://host:port/path of a gateway or thrift://host:port")
         scheme = urlsplit(found["url"]).scheme

@@ -13,6 +13,7 @@ COMMANDS: Final = {
     "apply": "hms_gateway.cli.pipeline.apply_command",
     "snapshot": "hms_gateway.cli.pipeline.snapshot_command",
     "diff": "hms_gateway.cli.pipeline.diff_command",
+    "migrate": "hms_gateway.cli.pipeline.migrate_command",
     "runs": "hms_gateway.cli.pipeline.runs_command",
 }
 

@@ -1,0 +1,149 @@
+"""`hms-gateway pipeline migrate`: the catalog of another metastore, brought into this one."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from hms_gateway.cli.calls.target_options import FILE
+from hms_gateway.cli.pipeline.job_options import Job, with_job_options
+from hms_gateway.cli.terminal.output import fail
+
+if TYPE_CHECKING:
+    from hms_gateway.pipeline.connection import Connection
+    from hms_gateway.pipeline.migrate.job import MigrateResult
+
+PASSWORD_VARIABLE: Final = "HMS_GATEWAY_SOURCE_PASSWORD"
+_EXAMPLES = """\b
+Examples:
+  hms-gateway pipeline migrate --source thrift://old-metastore:9083 --dry-run
+  hms-gateway pipeline migrate --source thrift://old-metastore:9083
+  hms-gateway pipeline migrate --source thrift://old-metastore:9083 --resume RUN
+  hms-gateway pipeline migrate --source https://old:30443/gateway/default/hmshttpthrift/api/hms --source-user hive
+"""
+_KINDS: Final = ("databases", "partitions", "statistics", "constraints", "functions", "roles", "grants")
+
+
+@click.command("migrate", epilog=_EXAMPLES)
+@click.option("--source", required=True, metavar="URL", help="Metastore to read: thrift://HOST:PORT or https://…")
+@click.option("--source-user", default="", metavar="NAME", help="User to read as.")
+@click.option(
+    "--source-password-file",
+    type=FILE,
+    metavar="FILE",
+    help=f"File whose first line is the source's password, instead of {PASSWORD_VARIABLE}.",
+)
+@click.option("--source-negotiate", is_flag=True, help="Log in at the source with a Kerberos ticket.")
+@click.option("--source-insecure", is_flag=True, help="Accept any certificate of the source.")
+@click.option("--source-cacert", type=FILE, metavar="FILE", help="PEM certificate of the source to trust.")
+@click.option("--source-framed", is_flag=True, help="The source has Thrift's framed transport.")
+@click.option(
+    "--on-conflict",
+    type=click.Choice(["skip", "replace", "fail"]),
+    default="skip",
+    show_default=True,
+    help="What to do with an object that was in the target before and differs.",
+)
+@click.option(
+    "--verify",
+    type=click.Choice(["full", "none"]),
+    default="full",
+    show_default=True,
+    help="Whether both sides are read and compared field by field at the end.",
+)
+@click.option("--once", is_flag=True, help="Look for changes of the source once, not until there are none.")
+@click.option(
+    "--without", multiple=True, type=click.Choice(_KINDS), help="A kind of objects that stays behind; repeatable."
+)
+@with_job_options
+def command(
+    job: Job,
+    source: str,
+    source_user: str,
+    source_password_file: Path | None,
+    source_negotiate: bool,
+    source_insecure: bool,
+    source_cacert: Path | None,
+    source_framed: bool,
+    on_conflict: str,
+    verify: str,
+    once: bool,
+    without: tuple[str, ...],
+) -> None:
+    """Bring the catalog of another metastore into the one of --url, and what changes there meanwhile.
+
+    Tables stay where they are: no directory is made, moved or deleted. The user has to be one of the target's
+    administrators. With --resume a run that has ended goes on with what has changed since.
+    """
+    from hms_gateway.pipeline.migrate.job import MigrateArguments, migrate
+
+    arguments = MigrateArguments(
+        source=_source(
+            url=source,
+            user=source_user,
+            password_file=source_password_file,
+            negotiate=source_negotiate,
+            insecure=source_insecure,
+            cacert=source_cacert,
+            framed=source_framed,
+        ),
+        on_conflict=on_conflict,
+        verify=verify,
+        once=once,
+        kinds=tuple(kind for kind in _KINDS if kind not in without),
+    )
+    job.run(migrate, arguments, _show)
+
+
+def _source(
+    *,
+    url: str,
+    user: str,
+    password_file: Path | None,
+    negotiate: bool,
+    insecure: bool,
+    cacert: Path | None,
+    framed: bool,
+) -> "Connection":
+    from hms_gateway.cli.calls import calling
+    from hms_gateway.cli.terminal.output import first_line
+    from hms_gateway.pipeline.connection import Connection
+    from hms_gateway.pipeline.errors import OptionError
+
+    password = os.environ.get(PASSWORD_VARIABLE, "")
+    if password_file is not None:
+        password = first_line("password file", password_file)
+    given = {
+        "url": url,
+        "user": calling.find_ticket(url) if negotiate else user,
+        "password": password,
+        "auth": "kerberos" if negotiate else "password",
+        "verify": "false" if insecure else "true",
+        "framed": "true" if framed else "false",
+        "cafile": "" if cacert is None else str(cacert),
+    }
+    if not url.startswith("thrift:") and not negotiate and not (user and password):
+        fail(
+            "the source needs a user and a password",
+            f"give --source-user, and {PASSWORD_VARIABLE} or --source-password-file",
+        )
+    try:
+        return Connection.of(given, {})
+    except OptionError as error:
+        fail(f"--source: {error}")
+
+
+def _show(result: "MigrateResult") -> None:
+    print(f"run {result.run}: {result.status} in {result.seconds:.1f} s")
+    for what, number in result.counts.items():
+        print(f"  {number:>10,} {what}")
+    for refusal in result.refusals:
+        print(f"refused: {refusal.item}: {refusal.reason}")
+    for one in result.differences:
+        place = f"{one.kind} {one.object}" + (f", {one.field}" if one.field else "")
+        print(f"differs: {place}: {one.source!r} in the source, {one.target!r} in the target")
+    for kind, fields in result.declared.items():
+        print(f"not compared: {kind}: {', '.join(f'{name} ({why})' for name, why in fields.items())}")
+    if result.rollback:
+        print(f"what takes it back: {result.rollback}")

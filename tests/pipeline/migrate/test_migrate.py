@@ -1,0 +1,402 @@
+"""A catalog of every kind of object goes from the real metastore to a gateway, and back, and differs in nothing."""
+
+import contextlib
+import dataclasses
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+import pytest
+
+pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
+pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
+
+from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.jobs.failures import CallsRefused, GatewayAway, JobFailed, UsageRefused
+from hms_gateway.pipeline.jobs.options import JobOptions
+from hms_gateway.pipeline.migrate import tables
+from hms_gateway.pipeline.migrate.job import MigrateArguments, migrate
+from hms_gateway.structs import (
+    Database,
+    GetPrincipalsInRoleRequest,
+    GetValidWriteIdsRequest,
+    HiveObjectRef,
+    HiveObjectType,
+    NoSuchObjectException,
+    PrincipalType,
+    PrivilegeBag,
+)
+from tests.bridge.bridge_process import connected
+from tests.oracle.peer import PeerUnavailable, RealMetastore
+from tests.pipeline.content import Metastore, add_partitions, fill, make_table
+from tests.pipeline.migrate.content import fill_rest
+from tests.support.server import PASSWORD, GatewayServer, free_port
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+
+@dataclasses.dataclass
+class Side:
+    """A metastore, and its Thrift port."""
+
+    metastore: Metastore
+    port: int
+    folder: Path
+
+    @property
+    def connection(self) -> Connection:
+        return Connection.of(self.metastore.options, {})
+
+    def dump(self) -> dict[str, Any]:
+        with connected(self) as client:
+            return dump(client)
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    """The real metastore with everything in it."""
+    peer = RealMetastore(Path(tmp_path_factory.mktemp("migrate-real")))
+    try:
+        peer.start()
+    except PeerUnavailable as reason:
+        pytest.skip(str(reason))
+    try:
+        side = Side(Metastore({"url": f"thrift://127.0.0.1:{peer.port}"}), peer.port, peer.folder)
+        fill(side.metastore)
+        with side.metastore.client() as client:
+            fill_rest(client, str(peer.folder))
+        yield side
+    finally:
+        peer.stop()
+
+
+@pytest.fixture
+def target(tmp_path):
+    """An empty gateway that manages directories."""
+    port = free_port()
+    with GatewayServer(tmp_path / "var", settings={"thrift_port": port}) as server:
+        options = {"url": server.url, "user": server.user, "password": server.password}
+        metastore = Metastore({**options, "cafile": str(server.data_dir / "certificate.pem")}, server)
+        yield Side(metastore, port, tmp_path / "var")
+
+
+@pytest.fixture
+def options(target, tmp_path):
+    return JobOptions(connection=target.connection, state=str(tmp_path / "state"), patience_seconds=20)
+
+
+def from_(source: Side, **given: Any) -> MigrateArguments:
+    return MigrateArguments(source=source.connection, **given)
+
+
+def dump(client: Any) -> dict[str, Any]:
+    """Everything that a metastore tells of its catalog, by Apache Thrift."""
+    found: dict[str, Any] = {}
+    for database in client.get_all_databases():
+        found[database] = client.get_database(database)
+        for name in client.get_all_tables(database):
+            place = f"{database}.{name}"
+            found[place] = table = client.get_table(database, name)
+            columns = [column.name for column in table.sd.cols]
+            for column in columns if table.tableType != "VIRTUAL_VIEW" else ():
+                found[f"{place} {column}"] = statistics(client.get_table_column_statistics, database, name, column)
+            for part in client.get_partition_names(database, name, -1) if table.partitionKeys else ():
+                (found[f"{place}/{part}"],) = client.get_partitions_by_names(database, name, [part])
+                for column in columns:
+                    ask = client.get_partition_column_statistics
+                    found[f"{place}/{part} {column}"] = statistics(ask, database, name, part, column)
+    for function in client.get_all_functions().functions or ():
+        found[f"function {function.functionName}"] = function
+    for role in client.get_role_names():
+        for grant in client.get_principals_in_role(GetPrincipalsInRoleRequest(role)).principalGrants:
+            found[f"{role} to {grant.principalName}"] = without_time(grant) if role == "admin" else grant
+    for kind in list(HiveObjectType)[:5]:
+        for grant in client.list_privileges(None, None, HiveObjectRef(objectType=kind)):
+            if grant.principalName != "admin":
+                found[f"{grant.hiveObject} {grant.grantInfo.privilege} {grant.principalName}"] = grant
+    found["roles of ann"] = client.list_roles("ann", PrincipalType.USER)
+    return {name: bare(msgspec.to_builtins(value)) for name, value in found.items() if value is not None}
+
+
+def without_time(grant: Any) -> Any:
+    return msgspec.structs.replace(grant, grantTime=None)
+
+
+def statistics(ask: Any, *arguments: str) -> Any:
+    """Without when they were made, which no call can set."""
+    try:
+        found = ask(*arguments)
+    except NoSuchObjectException:
+        return None
+    return None if found is None else found.statsObj
+
+
+def bare(value: Any) -> Any:
+    """Without what is unset or empty: metastores differ in that."""
+    if isinstance(value, dict):
+        kept = {key: bare(each) for key, each in value.items() if key != "privileges"}
+        return {key: each for key, each in kept.items() if each not in (None, {}, [], 0, False)}
+    return [bare(each) for each in value] if isinstance(value, list) else value
+
+
+def differing(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: (one.get(name), other.get(name))
+        for name in sorted(one.keys() | other.keys())
+        if one.get(name) != other.get(name)
+    }
+
+
+def directories(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_dir()}
+
+
+def test_a_catalog_arrives_whole_and_what_changes_later_too(spark, source, target, options):
+    before = directories(target.folder)
+    planned = migrate(dataclasses.replace(options, dry_run=True), from_(source), spark=spark)
+    assert (planned.status, planned.counts["tables"]) == ("planned", 9)
+    again = dataclasses.replace(options, resume=planned.run)
+    result = migrate(again, from_(source), spark=spark)
+    assert (result.status, result.refusals, result.differences) == ("done", (), ())
+    assert result.counts["compared partitions"] == 18
+    assert differing(source.dump(), target.dump()) == {}
+    assert write_ids(target) == (3, [2])
+
+    with source.metastore.client() as client:
+        change(client)
+    result = migrate(again, from_(source), spark=spark)
+    assert (result.refusals, result.differences) == ((), ())
+    assert differing(source.dump(), target.dump()) == {}
+    assert directories(target.folder) == before
+    with target.metastore.client() as client:
+        assert client.call("list_lease", []) == []
+        calls = [msgspec.json.decode(line) for line in Path(result.rollback).read_bytes().splitlines()]
+        for call in calls:
+            client.call(call["method"], *call["arguments"])
+        assert client.call("get_all_databases") == ["default"]
+        assert client.call("get_all_functions").functions == []
+
+
+def change(client: Any) -> None:
+    """Changes of all kinds, with an event and without."""
+    client.call("drop_table", "stock", "items", False)
+    make_table(client, "stock", "later", ("k", "string"))
+    add_partitions(client, "stock", "later", [["1"], ["2"]])
+    renamed = client.call("get_table", "sales", "customers")
+    renamed.tableName, renamed.parameters = "clients", {**renamed.parameters, "was": "customers"}
+    client.call("alter_table", "sales", "customers", renamed)
+    client.call("drop_partition_by_name", "sales", "orders", "ds=2024-01-01/hr=1", False)
+    one = client.call("get_partition", "sales", "orders", ["2024-01-02", "2"])
+    one.parameters = {**one.parameters, "changed": "yes"}
+    client.call("alter_partition", "sales", "orders", one)
+    client.call("rename_partition", "sales", "orders", ["2024-01-03", "2"], moved(client))
+    client.call("create_database", Database(name="new", description="later"))
+    make_table(client, "new", "one")
+    client.call("drop_function", "sales", "twice")
+    client.call("alter_database", "everything", Database(name="everything", parameters={"b": "2"}, ownerName="ann"))
+    client.call("delete_table_column_statistics", "sales", "clients", "id")
+    client.call("delete_partition_column_statistics", "sales", "days", "d=2024-01-01", "id")
+    client.call("revoke_role", "readers", "ann", PrincipalType.USER)
+    grants = client.call("list_privileges", "reporter", PrincipalType.USER, HiveObjectRef(HiveObjectType.TABLE))
+    client.call("revoke_privileges", PrivilegeBag(grants))
+
+
+def moved(client: Any) -> Any:
+    one = client.call("get_partition", "sales", "orders", ["2024-01-03", "2"])
+    one.values = ["2024-01-03", "20"]
+    return one
+
+
+def write_ids(side: Side) -> tuple[int, list[int]]:
+    with side.metastore.client() as client:
+        found = client.call("get_valid_write_ids", GetValidWriteIdsRequest(fullTableNames=["everything.rows"]))
+    (one,) = found.tblValidWriteIds
+    return one.writeIdHighWaterMark, sorted(one.invalidWriteIds)
+
+
+@pytest.fixture
+def small(gateway):
+    """A gateway as a source, which is quick to read."""
+    return Side(gateway, 0, gateway.server.data_dir)
+
+
+def test_conflicts_are_skipped_replaced_or_end_the_run(spark, small, target, options):
+    with target.metastore.client() as client:
+        client.call("create_database", Database(name="sales"))
+        make_table(client, "sales", "customers", ("other", "string"))
+        make_table(client, "sales", "days", ("d", "date"))
+        add_partitions(client, "sales", "days", [["2024-01-01"], ["2030-01-01"]])
+    only = dataclasses.replace(options, only=("sales.*",))
+    with pytest.raises(JobFailed, match="database sales: it is in the target and differs from the source"):
+        migrate(only, from_(small, on_conflict="fail"), spark=spark)
+    skipped = migrate(only, from_(small), spark=spark)
+    assert {"database sales", "sales.customers", "sales.days"} <= {one.item for one in skipped.refusals}
+    assert skipped.exit_status == 1
+    assert {one.object for one in skipped.differences} >= {"sales", "sales.customers"}
+    replaced = migrate(only, from_(small, on_conflict="replace"), spark=spark)
+    assert (replaced.refusals, replaced.differences) == ((), ())
+    with target.metastore.client() as client:
+        assert client.call("get_partition_names", "sales", "customers", -1) == []
+        assert len(client.call("get_partition_names", "sales", "days", -1)) == 3
+
+
+def test_users_who_may_not_record_are_refused_before_anything_is_done(spark, small, target, options, tmp_path):
+    wrong = dataclasses.replace(options.connection, password="wrong")
+    with pytest.raises(CallsRefused, match="401"):
+        migrate(dataclasses.replace(options, connection=wrong), from_(small), spark=spark)
+    source = dataclasses.replace(small.connection, password="wrong")
+    with pytest.raises(CallsRefused, match="401"):
+        migrate(options, MigrateArguments(source=source), spark=spark)
+    with target.metastore.client() as client:
+        assert client.call("get_all_databases") == ["default"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"on_conflict": "ask"}, "--on-conflict 'ask' is not one of skip, replace, fail"),
+        ({"verify": "half"}, "--verify 'half' is not one of full, none"),
+        ({"kinds": ("views",)}, "kind 'views' is not one of"),
+    ],
+)
+def test_arguments_that_do_not_fit(small, options, changes, text):
+    with pytest.raises(UsageRefused, match=text):
+        migrate(options, from_(small, **changes))
+    with pytest.raises(UsageRefused, match="source and target are both"):
+        migrate(dataclasses.replace(options, connection=small.connection), from_(small))
+
+
+def test_a_source_that_is_away_in_the_middle_ends_the_run_which_is_resumed(spark, small, target, options, tmp_path):
+    address = urlsplit(small.connection.url)
+    with Forwarding(address.port) as way:
+        url = address._replace(netloc=f"127.0.0.1:{way.port}").geturl()
+        given = MigrateArguments(source=dataclasses.replace(small.connection, url=url, is_verified=False))
+        impatient = dataclasses.replace(options, patience_seconds=1)
+        way.close_after(3)
+        with pytest.raises(GatewayAway, match="was away for"):
+            migrate(impatient, given, spark=spark)
+        way.open()
+        (run,) = [path.name for path in (tmp_path / "state").iterdir()]
+        result = migrate(dataclasses.replace(impatient, resume=run), given, spark=spark)
+    assert (result.refusals, result.differences, result.exit_status) == ((), (), 0)
+    assert result.counts["compared partitions"] == 15
+
+
+def test_a_killed_run_is_resumed(spark, small, target, options, tmp_path):
+    """Driver and executors die at once; what they have done is not done again, and nothing is missing."""
+    state = tmp_path / "state"
+    command = [str(Path(sys.executable).with_name("hms-gateway")), "pipeline", "migrate", "--state", str(state)]
+    command += ["--url", target.connection.url, "--user", "admin", "--insecure", "--master", "local[1]"]
+    command += ["--source", small.connection.url, "--source-user", "admin", "--source-insecure"]
+    passwords = {"HMS_GATEWAY_PASSWORD": PASSWORD, "HMS_GATEWAY_SOURCE_PASSWORD": PASSWORD}
+    child = subprocess.Popen(command, env={**os.environ, **passwords}, start_new_session=True)
+    try:
+        poll(lambda: any(state.glob("*/done/copy tables/*")) or child.poll() is not None)
+        assert child.poll() is None
+    finally:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+    (run,) = [path.name for path in state.iterdir()]
+    source = dataclasses.replace(small.connection, ca_text="", is_verified=False)
+    result = migrate(dataclasses.replace(options, resume=run), MigrateArguments(source=source), spark=spark)
+    assert (result.refusals, result.differences, result.counts["compared tables"]) == ((), (), 4)
+
+
+def test_large_tables_go_in_chunks(spark, small, target, options, monkeypatch):
+    monkeypatch.setattr(tables, "SMALL_PARTITIONS_MAX", 5)
+    monkeypatch.setattr(tables, "PARTITIONS_A_CALL", 4)
+    result = migrate(dataclasses.replace(options, only=("sales.orders",)), from_(small), spark=spark)
+    assert (result.refusals, result.differences) == ((), ())
+    assert result.counts["compared partitions"] == 12
+
+
+def test_back_to_a_real_metastore(spark, source, target, options, tmp_path, tmp_path_factory):
+    there = migrate(options, from_(source), spark=spark)
+    assert there.exit_status == 0
+    with RealMetastore(Path(tmp_path_factory.mktemp("migrate-back"))) as peer:
+        back = Side(Metastore({"url": f"thrift://127.0.0.1:{peer.port}"}), peer.port, peer.folder)
+        given = dataclasses.replace(options, connection=back.connection)
+        result = migrate(given, MigrateArguments(source=target.connection), spark=spark)
+        assert [one.item for one in result.refusals] == ["everything.rows"]
+        assert result.differences == ()
+        left = differing(target.dump(), back.dump())
+    assert {name for name, (one, other) in left.items() if without_times(one) != without_times(other)} == {"default"}
+
+
+def without_times(value: Any) -> Any:
+    """Without what a 2.3 sets by itself, as the result declares."""
+    if isinstance(value, dict):
+        return {key: without_times(each) for key, each in value.items() if key not in ("createTime", "grantTime")}
+    return [without_times(each) for each in value] if isinstance(value, list) else value
+
+
+class Forwarding:
+    """A TCP port that leads to another one, until it is closed."""
+
+    def __init__(self, port: int) -> None:
+        self._target, self.port = port, free_port()
+        self._left = 10**9
+        self._sockets: list[socket.socket] = []
+
+    def __enter__(self) -> "Forwarding":
+        self.open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def open(self) -> None:
+        self._left = 10**9
+        self._listening = socket.create_server(("127.0.0.1", self.port))
+        threading.Thread(target=self._accept, args=(self._listening,), daemon=True).start()
+
+    def close_after(self, connections: int) -> None:
+        self._left = connections
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._listening.shutdown(socket.SHUT_RDWR)
+        for each in (self._listening, *self._sockets):
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+        self._sockets.clear()
+
+    def _accept(self, listening: socket.socket) -> None:
+        while True:
+            try:
+                accepted, _ = listening.accept()
+            except OSError:
+                return
+            self._left -= 1
+            if self._left < 0:
+                accepted.close()
+                self.close()
+                return
+            other = socket.create_connection(("127.0.0.1", self._target))
+            self._sockets += [accepted, other]
+            for one, two in ((accepted, other), (other, accepted)):
+                threading.Thread(target=self._copy, args=(one, two), daemon=True).start()
+
+    def _copy(self, one: socket.socket, two: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := one.recv(65_536):
+                two.sendall(data)
+        for each in (one, two):
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+
+def poll(condition: Any, seconds_max: float = 120) -> None:
+    ended = time.monotonic() + seconds_max
+    while not condition():
+        assert time.monotonic() < ended
+        time.sleep(0.05)
