@@ -19,23 +19,17 @@ from hms_gateway.pipeline.jobs.progress import Progress
 from hms_gateway.pipeline.jobs.results import JobResult
 from hms_gateway.pipeline.jobs.run import Run
 from hms_gateway.pipeline.jobs.stored import Stored
+from hms_gateway.pipeline.migrate.comparing import Compare, difference_rows
+from hms_gateway.pipeline.migrate.copying import CopyPartitions, CopyTables
 from hms_gateway.pipeline.migrate.events import Changes
 from hms_gateway.pipeline.migrate.objects import GATEWAY_TARGET, THRIFT_TARGET, Difference
 from hms_gateway.pipeline.migrate.reading import Reader
-from hms_gateway.pipeline.migrate.shared_objects import BEFORE_TABLES, KINDS, SharedObjects, objects
-from hms_gateway.pipeline.migrate.tables import (
-    CONFLICT,
-    Compare,
-    CopyPartitions,
-    CopyTables,
-    Refresh,
-    Sides,
-    WriteIdsOf,
-    difference_rows,
-)
-from hms_gateway.pipeline.migrate.writing import REFUSALS, RecordingClient, Writer, now
+from hms_gateway.pipeline.migrate.refreshing import Refresh, WriteIdsOf
+from hms_gateway.pipeline.migrate.shared_objects import BEFORE_TABLES, KINDS, SharedObjects
+from hms_gateway.pipeline.migrate.sides import CONFLICT, Sides
+from hms_gateway.pipeline.migrate.writing import REFUSALS, RecordingClient, Writer, now, reason
 from hms_gateway.pipeline.source.fetching import events
-from hms_gateway.structs import MetaException, SeedTxnIdRequest, ThriftException
+from hms_gateway.structs import MetaException, SeedTxnIdRequest
 from hms_gateway.wire import ApplicationError
 
 if TYPE_CHECKING:
@@ -55,7 +49,7 @@ _TABLES: Final = pyarrow.schema(
 _REFRESHED: Final = pyarrow.schema(
     [("database", pyarrow.string()), ("table", pyarrow.string()), ("names", pyarrow.list_(pyarrow.string()))]
 )
-_NAMED: Final = pyarrow.schema([("kind", pyarrow.string()), ("name", pyarrow.string())])
+_NAMED: Final = pyarrow.schema([("database", pyarrow.string()), ("table", pyarrow.string())])
 _POSITION: Final = pyarrow.schema([("event", pyarrow.int64()), ("recorded_at", pyarrow.int64())])
 
 
@@ -161,7 +155,9 @@ class _Migration:
         self.sides = self.sides_at(position["recorded_at"])
         with self.sides.reading() as source, self.sides.writing(self.run.client()) as target:
             self.source, self.target = Reader(source), Reader(target)
-            self.before = self._before()
+            self.made = self._read_made()
+            before = self.run.store("before", self._there, schema=_NAMED)
+            self.before = frozenset((row["database"], row["table"]) for row in before)
             plan = self._plan()
             if self.options.dry_run:
                 return self._planned(plan)
@@ -196,7 +192,7 @@ class _Migration:
             self.refused[one.item] = one
         for what, number in shared.counts.items():
             self._count(what, number)
-        return self._finish(plan, differences)
+        return self._finish(differences)
 
     # What is there before anything is done.
 
@@ -209,27 +205,26 @@ class _Migration:
         stored = self.run.store(f"position-{number}", rows, schema=_POSITION)
         return next(iter(stored))
 
-    def _before(self) -> dict[str, frozenset[str]]:
-        def rows() -> Iterator[dict[str, str]]:
-            for kind in KINDS:
-                for name in objects(self.target, kind, self.options):
-                    yield {"kind": kind, "name": name}
-            for database in self.target.client.call("get_all_databases"):
-                for table in self.target.table_names(database):
-                    yield {"kind": "table", "name": f"{database}.{table}"}
+    def _read_made(self) -> dict[str, set[str]]:
+        """What the run has brought besides tables, by kind; only that may it drop or replace unasked."""
+        found = self.run.state.read_json(self.run.path("brought.json")) or {}
+        return {kind: set(names) for kind, names in found.items()}
 
-        found: dict[str, set[str]] = {}
-        for row in self.run.store("before", rows, schema=_NAMED):
-            found.setdefault(row["kind"], set()).add(row["name"])
-        return {kind: frozenset(names) for kind, names in found.items()}
+    def _note_made(self, made: Mapping[str, set[str]]) -> None:
+        self.run.state.write_json(self.run.path("brought.json"), {kind: sorted(names) for kind, names in made.items()})
+
+    def _there(self) -> Iterator[dict[str, str]]:
+        """The tables of the target when the run began."""
+        for database in self.target.client.call("get_all_databases"):
+            for table in self.target.table_names(database):
+                yield {"database": database, "table": table}
 
     def _tables(self) -> Iterator[dict[str, Any]]:
-        there = self.before.get("table", frozenset())
         for database in sorted(self.source.client.call("get_all_databases")):
             if self.options.wants_database(database):
                 for table in sorted(self.source.table_names(database)):
                     if self.options.wants(database, table):
-                        yield {"database": database, "table": table, "existed": f"{database}.{table}" in there}
+                        yield {"database": database, "table": table, "existed": (database, table) in self.before}
 
     def _plan(self) -> Stored:
         return self.run.store(
@@ -259,14 +254,15 @@ class _Migration:
         client.lease_id = self.run.lease_id
 
     def _shared(self) -> SharedObjects:
-        is_empty = not any(name.startswith(f"{DEFAULT_DATABASE}.") for name in self.before.get("table", ()))
+        is_empty = not any(database == DEFAULT_DATABASE for database, _ in self.before)
         return SharedObjects(
             self.options,
             self.sides,
             self.source,
             self.target,
             Writer(self.target.client, self.sides.is_gateway),
-            self.before,
+            self.made,
+            self._note_made,
             is_empty,
         )
 
@@ -282,7 +278,7 @@ class _Migration:
                 plan = self._store_tables(f"refresh-{number}", [*again, *self._changed(changes)])
                 is_last = not changes or self.arguments.once
             self._shared().bring_in_line(("database",))
-            self._step(plan, Refresh(self.sides), f"refresh {number}", "batches of tables")
+            self._step(plan, Refresh(self.sides, self.before), f"refresh {number}", "batches of tables")
             event, again = newest, ()
             if is_last:
                 return number + 1
@@ -324,7 +320,7 @@ class _Migration:
             if not rows or self.arguments.once:
                 break
             plan = self._store_tables(f"compare-{rounds}-{number}", rows)
-            self._step(plan, Refresh(self.sides), f"repair {rounds} {number}", "batches of tables")
+            self._step(plan, Refresh(self.sides, self.before), f"repair {rounds} {number}", "batches of tables")
             kept = [one for one in found if _table_of(one.object) in skipped]
             found = [*kept, *self._compared(plan, f"compare {rounds} {number}")]
         return [*found, *shared.differences()]
@@ -332,14 +328,17 @@ class _Migration:
     def _tables_now(self) -> Iterator[dict[str, Any]]:
         """Those of the source, and what the run has brought that the source does not have any more."""
         names = {(row["database"], row["table"]) for row in self._tables()}
-        before = self.before.get("table", frozenset())
-        for database in self.target.client.call("get_all_databases"):
-            if any(database == of for of, _ in names) or database not in self.before.get("database", frozenset()):
-                for table in self.target.table_names(database):
-                    if f"{database}.{table}" not in before and self.options.wants(database, table):
-                        names.add((database, table))
-        for database, table in sorted(names):
+        for database, table in sorted(names.union(self._brought())):
             yield {"database": database, "table": table, "names": None}
+
+    def _brought(self) -> list[tuple[str, str]]:
+        """Tables of the target that this run has made: what others make there meanwhile is theirs."""
+        handled: set[tuple[str, str]] = set()
+        for name in self.run.state.names(self.run.path("plan")):
+            stored = self.run.stored(name) if name.startswith(("tables", "refresh-", "compare-")) else None
+            handled.update((row["database"], row["table"]) for row in stored or ())
+        there = {(row["database"], row["table"]) for row in self._there()}
+        return sorted((handled & there) - self.before)
 
     def _compared(self, plan: Stored, name: str) -> list[Difference]:
         self._step(plan, Compare(self.sides), name, "batches of tables")
@@ -363,7 +362,7 @@ class _Migration:
             self.target.client.call("seed_txn_id", SeedTxnIdRequest(seedTxnId=newest))
             self._count("transaction ids seeded", 1)
         except REFUSALS as refused:
-            self._refuse("transactions", refused)
+            self.refused["transactions"] = Refusal("transactions", reason(refused))
 
     # Steps and what they leave.
 
@@ -392,13 +391,13 @@ class _Migration:
         schema = pyarrow.schema([*_TABLES, ("names", pyarrow.list_(pyarrow.string()))])
         return self.run.store(stored, rows, schema=schema, rows_a_batch=4)
 
-    def _finish(self, plan: Stored, differences: Sequence[Difference]) -> MigrateResult:
+    def _finish(self, differences: Sequence[Difference]) -> MigrateResult:
         table = difference_rows(differences)
         if table is not None:
             with self.run.state.output(self.run.path("differences.parquet")) as file:
                 pyarrow.parquet.write_table(table, file)
         rollback = self.run.path("rollback.jsonl")
-        self.run.state.write(rollback, b"".join(self._taking_back(plan)))
+        self.run.state.write(rollback, b"".join(self._taking_back()))
         return self.run.finish(
             MigrateResult,
             counts=self.counts,
@@ -410,25 +409,19 @@ class _Migration:
             rollback=self.run.state.path(rollback),
         )
 
-    def _taking_back(self, plan: Stored) -> Iterator[bytes]:
+    def _taking_back(self) -> Iterator[bytes]:
         """Calls that drop what was not there before, without data; the last made first."""
-        known = self.before
-        for kind in ("function", "role"):
-            for name in sorted(objects(self.target, kind, self.options).keys() - known.get(kind, frozenset())):
-                arguments = name.split(".", 1) if kind == "function" else [name]
-                yield _line(f"drop_{kind}", *arguments)
-        for row in plan:
-            if not row["existed"]:
-                yield _line("drop_table", row["database"], row["table"], False)
-        for name in sorted(objects(self.target, "database", self.options).keys() - known.get("database", frozenset())):
+        for name in sorted(self.made.get("function", ())):
+            yield _line("drop_function", *name.split(".", 1))
+        for name in sorted(self.made.get("role", ())):
+            yield _line("drop_role", name)
+        for database, table in self._brought():
+            yield _line("drop_table", database, table, False)
+        for name in sorted(self.made.get("database", ())):
             yield _line("drop_database", name, False, True)
 
     def _count(self, what: str, number: int = 1) -> None:
         self.counts[what] = self.counts.get(what, 0) + number
-
-    def _refuse(self, item: str, why: ThriftException) -> None:
-        text = getattr(why, "message", None) or "no message"
-        self.refused[item] = Refusal(item, f"{type(why).__name__}: {text}")
 
 
 def _newest_event(source: Reader) -> int:

@@ -137,4 +137,5 @@ def _flat(path: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _shown(value: Any) -> str:
-    return "" if value is None else value if isinstance(value, str) else _encode(value).decode()
+    """An empty text in quotation marks, what is unset without."""
+    return "" if value is None else value if value and isinstance(value, str) else _encode(value).decode()

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+import msgspec
+
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.structs import (
     AddCheckConstraintRequest,
@@ -39,6 +41,8 @@ from hms_gateway.structs import (
 from hms_gateway.wire import ApplicationError, ApplicationErrorType
 
 PARTITIONS_A_CALL: Final = 1_000
+# Tables with more partitions are copied in chunks, by other tasks.
+SMALL_PARTITIONS_MAX: Final = 1_000
 STATISTICS_A_CALL: Final = 500
 _SHORT_MAX: Final = 2**15 - 1
 CATALOG: Final = "hive"
@@ -277,6 +281,27 @@ class WriteIds:
     def text(self, database: str, table: str) -> str:
         """As a ValidWriterWriteIdList has it: all that do not count are aborted ones."""
         return f"{database}.{table}:{self.highest}:{2**63 - 1}::{','.join(map(str, self.invalid))}"
+
+
+def partitions_of(reader: Reader, table: Table) -> tuple[Mapping[str, Partition] | None, Sequence[Sequence[str]]]:
+    """All of a table, or None and their names in chunks where there are many."""
+    if not table.partitionKeys:
+        return {}, ()
+    found = reader.partitions_up_to(table, SMALL_PARTITIONS_MAX)
+    if found is not None:
+        return named_partitions(table, found), ()
+    names = reader.partition_names(table)
+    return None, [names[first : first + PARTITIONS_A_CALL] for first in range(0, len(names), PARTITIONS_A_CALL)]
+
+
+def constraints_by_name(found: Mapping[str, Sequence[Struct]]) -> dict[str, Struct]:
+    named = {}
+    for kind in CONSTRAINTS:
+        for one in found.get(kind.field, ()):
+            said = msgspec.to_builtins(one)
+            columns = [str(said.get(name)) for name in ("column_name", "fkcolumn_name", "key_seq") if said.get(name)]
+            named[f"{kind.field} {said.get(kind.name)} {' '.join(columns)}"] = one
+    return named
 
 
 def named_partitions(table: Table, partitions: Sequence[Partition]) -> dict[str, Partition]:

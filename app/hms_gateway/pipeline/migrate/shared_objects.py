@@ -9,8 +9,8 @@ from hms_gateway.pipeline.jobs.batches import Refusal
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.migrate.objects import Difference, Plain, of_chunk
 from hms_gateway.pipeline.migrate.reading import BUILT_IN_ROLES, Reader
-from hms_gateway.pipeline.migrate.tables import Sides
-from hms_gateway.pipeline.migrate.writing import REFUSALS, Writer
+from hms_gateway.pipeline.migrate.sides import Sides
+from hms_gateway.pipeline.migrate.writing import REFUSALS, Writer, reason
 from hms_gateway.structs import (
     Database,
     Function,
@@ -37,14 +37,15 @@ _OPTION_OF: Final = {
 
 @dataclass
 class SharedObjects:
-    """Both sides of them. `before` has, by kind, what was in the target when the run began."""
+    """Both sides of them. `made` has, by kind, what the run has brought, and `note` is called before that grows."""
 
     options: JobOptions
     sides: Sides
     source: Reader
     target: Reader
     writer: Writer
-    before: Mapping[str, frozenset[str]]
+    made: dict[str, set[str]]
+    note: Callable[[dict[str, set[str]]], None]
     empty_default: bool = False
     counts: dict[str, int] = field(default_factory=dict)
     refused: dict[str, Refusal] = field(default_factory=dict)
@@ -60,7 +61,7 @@ class SharedObjects:
         for kind in KINDS:
             if self.sides.wants(_OPTION_OF[kind]):
                 here, there = self._read(self.source, kind), self._read(self.target, kind)
-                wanted = {name: one for name, one in there.items() if name in here or name not in self._known(kind)}
+                wanted = {name: one for name, one in there.items() if name in here or name in self._made(kind)}
                 self.counts[f"compared {kind}s"] = len(here)
                 yield from of_chunk(kind, *(self._all_compared(kind, side) for side in (here, wanted)))
 
@@ -68,10 +69,13 @@ class SharedObjects:
         return {name: self._compared(kind, name, one) for name, one in found.items()}
 
     def _bring(self, kind: str, here: Mapping[str, Any], there: Mapping[str, Any]) -> None:
-        known, changes = self._known(kind), _CHANGES[kind]
-        for name in there.keys() - here.keys() - known:
+        changes = _CHANGES[kind]
+        for name in self._made(kind) & (there.keys() - here.keys()):
             self._do(kind, name, "dropped", changes.drop, there[name])
         missing = {name: wanted for name, wanted in here.items() if name not in there}
+        if missing:
+            self._made(kind).update(missing)
+            self.note(self.made)
         if not self._grant_at_once(kind, list(missing.values())):
             for name, wanted in missing.items():
                 self._do(kind, name, "", changes.create, wanted)
@@ -79,7 +83,7 @@ class SharedObjects:
             found = there.get(name)
             if found is None:
                 continue
-            if self._differ(kind, name, wanted, found) and (name not in known or self._replaces(kind, name)):
+            if self._differ(kind, name, wanted, found) and self._replaces(kind, name):
                 self._do(kind, name, "replaced", changes.replace, wanted)
 
     def _grant_at_once(self, kind: str, missing: Sequence[Any]) -> bool:
@@ -97,15 +101,16 @@ class SharedObjects:
         try:
             change(self.writer, value)
         except REFUSALS as refused:
-            text = getattr(refused, "message", None) or "no message"
-            self.refused[f"{kind} {name}"] = Refusal(f"{kind} {name}", f"{type(refused).__name__}: {text}")
+            self.refused[f"{kind} {name}"] = Refusal(f"{kind} {name}", reason(refused))
             return
         self.refused.pop(f"{kind} {name}", None)
         counted = f"{done} {kind}s".strip()
         self.counts[counted] = self.counts.get(counted, 0) + 1
 
     def _replaces(self, kind: str, name: str) -> bool:
-        if self.sides.on_conflict == "replace" or (name == DEFAULT_DATABASE and self.empty_default):
+        if name in self._made(kind) or self.sides.on_conflict == "replace":
+            return True
+        if kind == "database" and name == DEFAULT_DATABASE and self.empty_default:
             return True
         item = f"{kind} {name}"
         self.refused[item] = Refusal(item, self.sides.conflict(item))
@@ -114,8 +119,8 @@ class SharedObjects:
     def _differ(self, kind: str, name: str, one: Struct, other: Struct) -> bool:
         return self._compared(kind, name, one) != self._compared(kind, name, other)
 
-    def _known(self, kind: str) -> frozenset[str]:
-        return self.before.get(kind, frozenset())
+    def _made(self, kind: str) -> set[str]:
+        return self.made.setdefault(kind, set())
 
     def _compared(self, kind: str, name: str, value: Struct) -> Plain:
         compared = dict(self.sides.compared(kind, value))

@@ -42,9 +42,12 @@ from hms_gateway.structs import (
     Struct,
     Table,
 )
+from hms_gateway.wire import ApplicationError
 
 RECORDED_HEADER: Final = "x-hms-recorded-at"
+# One object is refused, and others may not be. Hive's metastore has internal errors for some of them.
 REFUSALS: Final = (
+    ApplicationError,
     AlreadyExistsException,
     InvalidObjectException,
     InvalidOperationException,
@@ -246,6 +249,12 @@ class Writer:
         if self.is_gateway or table.partitionKeys or is_view(table):
             return table
         return msgspec.structs.replace(table, parameters={**(table.parameters or {}), _DO_NOT_UPDATE: "true"})
+
+
+def reason(refused: Exception) -> str:
+    """Why, in a line."""
+    said = getattr(refused, "message", None) or str(refused) or "no message"
+    return f"{type(refused).__name__}: {said}"
 
 
 def now() -> int:

@@ -1,0 +1,74 @@
+"""What the notification log says has to be read again."""
+
+import base64
+import gzip
+import json
+
+import pytest
+
+from hms_gateway.pipeline.migrate.events import Changes, partition_names
+from hms_gateway.structs import NotificationEvent
+
+
+def event(kind, table="t", database="d", **message):
+    return NotificationEvent(eventType=kind, dbName=database, tableName=table, message=json.dumps(message))
+
+
+def changes(*events):
+    found = Changes()
+    found.note(events)
+    return found
+
+
+def test_tables_are_touched_as_a_whole():
+    found = changes(event("CREATE_TABLE"), event("DROP_TABLE", "U"), event("ADD_PRIMARYKEY", "v"))
+    assert found.tables == {("d", "t"): None, ("d", "u"): None, ("d", "v"): None}
+
+
+def test_a_rename_touches_both_names():
+    before = json.dumps({"1": {"str": "Old"}, "2": {"str": "d"}})
+    assert set(changes(event("ALTER_TABLE", "new", tableObjBeforeJson=before)).tables) == {("d", "new"), ("d", "old")}
+
+
+def test_partitions_are_touched_by_name():
+    found = changes(
+        event("ADD_PARTITION", partitions=[{"ds": "1", "k": "a/b"}, {"ds": "2", "k": "c"}]),
+        event("DROP_PARTITION", partitions=[{"ds": "3", "k": "c"}]),
+        event("ALTER_PARTITION", keyValues={"ds": "4", "k": "d"}),
+        event("INSERT", partKeyVals={"ds": "5", "k": "e"}),
+        event("UPDATE_PARTITION_COLUMN_STAT", partName="ds=6/k=f"),
+    )
+    assert found.tables == {("d", "t"): {"ds=1/k=a%2Fb", "ds=2/k=c", "ds=3/k=c", "ds=4/k=d", "ds=5/k=e", "ds=6/k=f"}}
+
+
+@pytest.mark.parametrize("message", [{}, {"partitions": []}, {"partitions": ["x"]}, {"partitions": [{}]}])
+def test_a_message_that_names_none_touches_the_table(message):
+    assert changes(event("ADD_PARTITION", **message)).tables == {("d", "t"): None}
+
+
+@pytest.mark.parametrize("text", ["", "no JSON", "[1]", "[" * 100_000])
+def test_what_cannot_be_read_touches_the_table(text):
+    unreadable = NotificationEvent(eventType="ALTER_PARTITION", dbName="d", tableName="t", message=text)
+    assert changes(unreadable).tables == {("d", "t"): None}
+
+
+def test_the_table_stays_touched_as_a_whole():
+    found = changes(event("ALTER_TABLE"), event("ADD_PARTITION", partitions=[{"ds": "1"}]))
+    assert found.tables == {("d", "t"): None}
+
+
+def test_a_renamed_partition_touches_the_table():
+    objects = {f"partitionObj{when}Json": json.dumps({"1": {"lst": ["str", 1, when]}}) for when in ("Before", "After")}
+    assert partition_names("ALTER_PARTITION", json.dumps({"keyValues": {"ds": "1"}, **objects})) is None
+    same = dict.fromkeys(objects, json.dumps({"1": {"lst": ["str", 1, "x"]}}))
+    assert partition_names("ALTER_PARTITION", json.dumps({"keyValues": {"ds": "1"}, **same})) == ["ds=1"]
+
+
+def test_messages_of_hive_4_are_compressed():
+    packed = base64.b64encode(gzip.compress(json.dumps({"partitions": [{"ds": "1"}]}).encode())).decode()
+    assert partition_names("ADD_PARTITION", packed) == ["ds=1"]
+
+
+def test_everything_without_a_table_is_of_its_database():
+    found = changes(event("CREATE_DATABASE", None), event("DROP_FUNCTION", None, "e"), event("OPEN_TXN", None, None))
+    assert (found.databases, bool(found), bool(changes())) == ({"d", "e"}, True, False)
