@@ -1,53 +1,74 @@
-"""The program of docs/moving.md, as printed, between two gateways."""
+"""The commands of docs/moving.md, as printed, between two gateways of which one is called over Thrift."""
 
+import os
 import re
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import msgspec
 import pytest
 
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.structs import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
+from tests.spark.spark_session import why_not
+from tests.support.readme import ROOT, prepare
 from tests.support.server import GatewayServer, free_port
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = re.compile(r"```python\n(.*?)```", re.DOTALL)
-# For a machine with much else to do; nothing waits for it when all is well.
-SECONDS_MAX = 120
-PARTITIONS = 1001
+COMMAND = re.compile(r"^ +(hms-gateway pipeline migrate .*)$", re.MULTILINE)
+OLD = "thrift://old-metastore.example.org:9083"
+SECONDS_MAX = 400
+PARTITIONS = 1_001
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
-def test_what_another_metastore_knows_is_copied_and_copied_again(tmp_path):
-    if shutil.which("thrift") is None:
-        pytest.skip("no Thrift compiler (command `thrift`, package thrift-compiler)")
-    subprocess.run(["thrift", "-r", "--gen", "py", ROOT / "schema" / "hive_metastore.thrift"], cwd=tmp_path, check=True)
-    (program,) = PROGRAM.findall((ROOT / "docs" / "moving.md").read_text(encoding="utf-8"))
-    (tmp_path / "move.py").write_text(program, encoding="utf-8")
-    ports = [free_port(), free_port()]
-    ignoring = {"HMS_GATEWAY_FILE_SYSTEMS": '{"file": "ignore"}'}
+def test_a_catalog_is_planned_copied_and_brought_up_to_date(tmp_path):
+    if reason := why_not():
+        pytest.skip(reason)
+    pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
+    port = free_port()
     servers = [
-        GatewayServer(tmp_path / "old", settings={"thrift_port": ports[0]}),
-        GatewayServer(tmp_path / "new", settings={"thrift_port": ports[1]}, environment=ignoring),
+        GatewayServer(tmp_path / "old", settings={"thrift_port": port}),
+        GatewayServer(tmp_path / "new", settings={"warehouse_dir": f"file:{tmp_path}/other"}),
     ]
     with servers[0], servers[1], asking(servers[0]) as old, asking(servers[1]) as new:
         fill(old)
-        command = [sys.executable, "move.py", *(f"127.0.0.1:{port}" for port in ports)]
-        for _ in range(2):
-            ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS_MAX)
-            assert ran.stderr == ""
-            assert ran.stdout.splitlines() == [
-                f"sales.orders: {PARTITIONS} of {PARTITIONS} partitions",
-                "left out, see below: sales.rows",
-            ]
+        folder = prepare(tmp_path, servers[1])
+        planned, copied, later = COMMAND.findall((ROOT / "docs" / "moving.md").read_text(encoding="utf-8"))
+        assert "planned" in ran(planned, folder, servers[1], port)
+        assert new.call("get_all_databases") == ["default"]
+        said = ran(copied, folder, servers[1], port)
+        assert f"{PARTITIONS:,} partitions" in said
+        old.call("drop_partition_by_name", "sales", "orders", "ds=a%2Fb 7", True)
+        (run,) = re.findall(r"^run (\S+): done", said, re.MULTILINE)
+        ran(later.replace("RUN", run), folder, servers[1], port)
+        for name in ("orders", "rows"):
+            assert new.call("get_table", "sales", name) == old.call("get_table", "sales", name)
         assert new.call("get_database", "sales") == old.call("get_database", "sales")
-        assert new.call("get_table", "sales", "orders").sd == old.call("get_table", "sales", "orders").sd
-        copied, known = (side.call("get_partition", "sales", "orders", ["a/b 7"]) for side in (new, old))
-        assert (copied.sd, copied.parameters["p"]) == (known.sd, "1")
+        found = [side.call("get_partitions", "sales", "orders", -1) for side in (old, new)]
+        assert len(found[0]) == PARTITIONS - 1
+        assert found[0] == found[1]
+
+
+def ran(command: str, folder, server: GatewayServer, port: int) -> str:
+    variables = {
+        "HMS_GATEWAY_URL": server.url,
+        "HMS_GATEWAY_PASSWORD": server.password,
+        "PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}",
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    done = subprocess.run(
+        command.replace(OLD, f"thrift://127.0.0.1:{port}"),
+        shell=True,
+        cwd=folder,
+        env={**os.environ, **variables},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS_MAX,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr[-3_000:]
+    return done.stdout
 
 
 def asking(server: GatewayServer) -> MetastoreClient:

@@ -1,7 +1,7 @@
 """The step that reads tables from both sides and compares them field by field."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import pyarrow
@@ -16,6 +16,8 @@ from hms_gateway.pipeline.migrate.reading import (
     partitions_of,
 )
 from hms_gateway.pipeline.migrate.sides import Sides
+from hms_gateway.pipeline.migrate.table_work import TableWork, tables_of
+from hms_gateway.pipeline.migrate.writing import REFUSALS
 from hms_gateway.structs import Partition, Struct, Table
 
 DIFFERENCE_SCHEMA: Final = pyarrow.schema(
@@ -30,15 +32,18 @@ class Compare:
     sides: Sides
 
     def __call__(self, client: PatientClient, batch: Batch) -> Outcome:
-        found: list[Difference] = []
-        counts: dict[str, int] = {}
+        work, found, rows = TableWork(self.sides), list[Difference](), batch.rows()
         with self.sides.reading() as source, self.sides.writing(client) as target:
-            for row in batch.rows():
-                compared = Compared(self.sides, Reader(source), Reader(target), row["database"], row["table"])
-                found += compared.differences()
-                for kind, count in compared.counts.items():
-                    counts[kind] = counts.get(kind, 0) + count
-        return Outcome(counts={**counts, "differences": len(found)}, rows=difference_rows(found))
+            readers = Reader(source), Reader(target)
+            tables = [tables_of(reader, rows) for reader in readers]
+            for row in rows:
+                name = row["database"], row["table"]
+                compared = Compared(self.sides, *readers, ".".join(name), work)
+                try:
+                    found += compared.differences(*(side.get(name) for side in tables))
+                except REFUSALS as refused:
+                    work.refuse(".".join(name), refused)
+        return Outcome({**work.counts, "differences": len(found)}, work.refused, difference_rows(found))
 
 
 @dataclass
@@ -48,20 +53,24 @@ class Compared:
     sides: Sides
     source: Reader
     target: Reader
-    database: str
-    table: str
-    counts: dict[str, int] = field(default_factory=dict)
+    name: str
+    work: TableWork
 
-    def differences(self) -> Iterator[Difference]:
-        tables = [reader.tables(self.database, [self.table]).get(self.table.lower()) for reader in self._readers]
-        yield from self._of("table", *[{} if one is None else {self._name(): one} for one in tables])
-        left, right = tables
+    def differences(self, left: Table | Exception | None, right: Table | Exception | None) -> Iterator[Difference]:
+        """Raises what a side refuses."""
+        for table in (left, right):
+            if isinstance(table, Exception):
+                raise table
+        assert not isinstance(left, Exception)
+        assert not isinstance(right, Exception)
+        yield from self._of("table", *({} if one is None else {self.name: one} for one in (left, right)))
         if left is None or right is None:
             return
         if self.sides.wants("statistics"):
             yield from self._of_statistics(None, left, right)
         if self.sides.wants("constraints"):
-            found = [constraints_by_name(reader.constraints(self.database, self.table)) for reader in self._readers]
+            place = left.dbName or "", left.tableName or ""
+            found = [constraints_by_name(reader.constraints(*place)) for reader in self._readers]
             yield from self._of("constraint", *found)
         if self.sides.wants("partitions") and left.partitionKeys:
             yield from self._of_partitions(left, right)
@@ -69,9 +78,6 @@ class Compared:
     @property
     def _readers(self) -> tuple[Reader, Reader]:
         return self.source, self.target
-
-    def _name(self) -> str:
-        return f"{self.database}.{self.table}"
 
     def _of_partitions(self, left: Table, right: Table) -> Iterator[Difference]:
         here, there = partitions_of(self.source, left), partitions_of(self.target, right)
@@ -87,7 +93,7 @@ class Compared:
     def _of_chunk(
         self, left: Table, right: Table, here: Mapping[str, Partition], there: Mapping[str, Partition]
     ) -> Iterator[Difference]:
-        sides = [{f"{self._name()}/{name}": one for name, one in side.items()} for side in (here, there)]
+        sides = [{f"{self.name}/{name}": one for name, one in side.items()} for side in (here, there)]
         yield from self._of("partition", *sides)
         if self.sides.wants("statistics"):
             yield from self._of_statistics(sorted(here.keys() & there.keys()), left, right)
@@ -96,16 +102,15 @@ class Compared:
         sides = []
         for reader, table in zip(self._readers, (left, right), strict=True):
             if names is None:
-                found = {f"{self._name()} {one.colName}": one for one in reader.table_statistics(table)}
+                found = {f"{self.name} {one.colName}": one for one in reader.table_statistics(table)}
             else:
                 of_all = reader.partition_statistics(table, names)
-                found = {f"{self._name()}/{name} {one.colName}": one for name in of_all for one in of_all[name]}
+                found = {f"{self.name}/{name} {one.colName}": one for name in of_all for one in of_all[name]}
             sides.append(found)
         yield from self._of("statistics", *sides)
 
     def _of(self, kind: str, here: Mapping[str, Struct], there: Mapping[str, Struct]) -> Iterator[Difference]:
-        counted = f"compared {kind}" if kind.endswith("s") else f"compared {kind}s"
-        self.counts[counted] = self.counts.get(counted, 0) + len(here)
+        self.work.count(f"compared {kind}" if kind.endswith("s") else f"compared {kind}s", len(here))
         compared = self.sides.compared
         yield from of_chunk(
             kind,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hms_gateway.pipeline.jobs.batches import Batch, Outcome
+from hms_gateway.pipeline.jobs.batches import Batch, Outcome, Refusal
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.migrate.ahead import ahead
 from hms_gateway.pipeline.migrate.reading import (
@@ -12,8 +12,8 @@ from hms_gateway.pipeline.migrate.reading import (
     partitions_of,
 )
 from hms_gateway.pipeline.migrate.sides import Sides
-from hms_gateway.pipeline.migrate.table_work import Loaded, TableWork
-from hms_gateway.pipeline.migrate.writing import Writer
+from hms_gateway.pipeline.migrate.table_work import Loaded, TableWork, tables_of
+from hms_gateway.pipeline.migrate.writing import REFUSALS, Writer, reason
 from hms_gateway.structs import ColumnStatisticsObj, Partition, Table
 
 
@@ -27,15 +27,26 @@ class CopyTables:
         work = TableWork(self.sides)
         rows = batch.rows()
         with self.sides.reading() as source, self.sides.writing(client) as target:
+            writer, reader = Writer(target, self.sides.is_gateway), Reader(target)
             for loaded in ahead(lambda: self._load(Reader(source), rows)):
-                work.copy(Writer(target, self.sides.is_gateway), Reader(target), loaded)
+                if isinstance(loaded, Refusal):
+                    work.refused.append(loaded)
+                else:
+                    work.copy(writer, reader, loaded)
         return work.outcome()
 
-    def _load(self, reader: Reader, rows: Sequence[Mapping[str, Any]]) -> Iterator[Loaded]:
-        database = rows[0]["database"]
-        existed = {row["table"].lower(): row["existed"] for row in rows}
-        for name, table in reader.tables(database, [row["table"] for row in rows]).items():
-            yield self._loaded(reader, table, existed.get(name, False))
+    def _load(self, reader: Reader, rows: Sequence[Mapping[str, Any]]) -> Iterator[Loaded | Refusal]:
+        """A table that the source cannot read is refused, and does not end the others."""
+        tables = tables_of(reader, rows)
+        for row in rows:
+            table = tables.get((row["database"], row["table"]))
+            if isinstance(table, Table):
+                try:
+                    yield self._loaded(reader, table, row["existed"])
+                except REFUSALS as refused:
+                    yield Refusal(f"{row['database']}.{row['table']}", reason(refused))
+            elif table is not None:
+                yield Refusal(f"{row['database']}.{row['table']}", reason(table))
 
     def _loaded(self, reader: Reader, table: Table, existed: bool) -> Loaded:
         wants = self.sides.wants
@@ -63,7 +74,10 @@ class CopyPartitions:
         with self.sides.reading() as source, self.sides.writing(client) as target:
             writer, reader = Writer(target, self.sides.is_gateway), Reader(target)
             for table, partitions, statistics in ahead(lambda: self._load(Reader(source), rows)):
-                work.put_partitions(writer, reader, table, partitions, statistics)
+                try:
+                    work.put_partitions(writer, reader, table, partitions, statistics)
+                except REFUSALS as refused:
+                    work.refuse(f"{table.dbName}.{table.tableName}", refused)
         return work.outcome()
 
     def _load(

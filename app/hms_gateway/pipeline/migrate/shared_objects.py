@@ -73,8 +73,9 @@ class SharedObjects:
         for name in self._made(kind) & (there.keys() - here.keys()):
             self._do(kind, name, "dropped", changes.drop, there[name])
         missing = {name: wanted for name, wanted in here.items() if name not in there}
-        if missing:
-            self._made(kind).update(missing)
+        made = (self._made(kind) & here.keys()) | missing.keys()
+        if made != self._made(kind):
+            self.made[kind] = made
             self.note(self.made)
         if not self._grant_at_once(kind, list(missing.values())):
             for name, wanted in missing.items():

@@ -242,3 +242,28 @@ def _keys(table: Table) -> list[str | None]:
 
 def _plain_list(found: Sequence[Struct]) -> list[Plain]:
     return [plain(one) for one in found]
+
+
+def tables_of(reader: Reader, rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], Table | Exception]:
+    """Tables by database and name, read together; where that is refused one by one, with what each is refused for."""
+    by_database: dict[str, list[str]] = {}
+    for row in rows:
+        by_database.setdefault(row["database"], []).append(row["table"])
+    found: dict[tuple[str, str], Table | Exception] = {}
+    for database, names in by_database.items():
+        try:
+            tables: Mapping[str, Table | Exception] = reader.tables(database, names)
+        except REFUSALS:
+            tables = _one_by_one(reader, database, names)
+        found.update({(database, name): tables[name.lower()] for name in names if name.lower() in tables})
+    return found
+
+
+def _one_by_one(reader: Reader, database: str, names: Sequence[str]) -> dict[str, Table | Exception]:
+    found: dict[str, Table | Exception] = {}
+    for name in names:
+        try:
+            found.update(reader.tables(database, [name]))
+        except REFUSALS as refused:
+            found[name.lower()] = refused
+    return found
