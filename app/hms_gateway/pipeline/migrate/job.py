@@ -148,6 +148,7 @@ class _Migration:
     arguments: MigrateArguments
     refused: dict[str, Refusal] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
+    held: list[str] = field(default_factory=list)
 
     def run_all(self) -> MigrateResult:
         with self.sides_at(0).reading() as client:
@@ -177,7 +178,7 @@ class _Migration:
         )
 
     def _all(self, plan: Stored, event: int) -> MigrateResult:
-        shared = self._shared()
+        self.shared = shared = self._shared()
         shared.bring_in_line(BEFORE_TABLES)
         self._step(plan, CopyTables(self.sides), "copy tables", "batches of tables")
         chunks = self._from_results("partitions", ("copy tables",), "chunk")
@@ -186,7 +187,7 @@ class _Migration:
         shared.bring_in_line(BEFORE_TABLES)
         rounds = self._follow(event, again)
         shared.bring_in_line(KINDS)
-        differences = self._verify(shared, rounds) if self.arguments.verify == "full" else []
+        differences = self._verify(rounds) if self.arguments.verify == "full" else []
         self._write_ids(rounds)
         for one in shared.refused.values():
             self.refused[one.item] = one
@@ -244,10 +245,12 @@ class _Migration:
         """The databases, since new tables come into them; a metastore called over Thrift has no leases."""
         if not self.sides.is_gateway:
             return
-        names = {
-            f"{name}.*" for name in self.source.client.call("get_all_databases") if self.options.wants_database(name)
-        }
-        self.run.hold(sorted(names))
+        names = sorted(filter(self.options.wants_database, self.source.client.call("get_all_databases")))
+        if names == self.held:
+            return
+        self.run.release()
+        self.run.hold([f"{name}.*" for name in names])
+        self.held = names
         client = self.target.client
         assert isinstance(client, PatientClient)
         client.close()
@@ -277,7 +280,8 @@ class _Migration:
                 changes = self._changes(event, newest)
                 plan = self._store_tables(f"refresh-{number}", [*again, *self._changed(changes)])
                 is_last = not changes or self.arguments.once
-            self._shared().bring_in_line(("database",))
+            self._hold()
+            self.shared.bring_in_line(("database",))
             self._step(plan, Refresh(self.sides, self.before), f"refresh {number}", "batches of tables")
             event, again = newest, ()
             if is_last:
@@ -310,9 +314,10 @@ class _Migration:
 
     # Both sides compared.
 
-    def _verify(self, shared: SharedObjects, rounds: int) -> list[Difference]:
+    def _verify(self, rounds: int) -> list[Difference]:
         """Differences that are left. Tables that differ are brought up to date first: not all changes have events."""
         plan = self._store_tables(f"compare-{rounds}-0", list(self._tables_now()))
+        compared = {f"{row['database']}.{row['table']}" for row in plan}
         found = self._compared(plan, f"compare {rounds} 0")
         skipped = self._skipped()
         for number in range(1, _REPAIRS_MAX + 1):
@@ -323,7 +328,14 @@ class _Migration:
             self._step(plan, Refresh(self.sides, self.before), f"repair {rounds} {number}", "batches of tables")
             kept = [one for one in found if _table_of(one.object) in skipped]
             found = [*kept, *self._compared(plan, f"compare {rounds} {number}")]
-        return [*found, *shared.differences()]
+        self._forgive(compared - {_table_of(one.object) for one in found})
+        return [*found, *self.shared.differences()]
+
+    def _forgive(self, equal: set[str]) -> None:
+        """What was refused at first, and has come since."""
+        for item, refusal in list(self.refused.items()):
+            if _table_of(item) in equal and not refusal.reason.startswith(CONFLICT):
+                del self.refused[item]
 
     def _tables_now(self) -> Iterator[dict[str, Any]]:
         """Those of the source, and what the run has brought that the source does not have any more."""
