@@ -9,6 +9,7 @@ import pytest
 
 from hms_gateway.handlers.partition_changes import PartitionChanges
 from hms_gateway.handlers.partitions import Partitions
+from hms_gateway.metastore.partitions.projections import ProjectedPartitions, Projection
 from hms_gateway.rpc.binding import bind
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.runtime.limits import Limits
@@ -25,9 +26,11 @@ from hms_gateway.structs import (
     GetProjectionsSpec,
     MetaException,
     NoSuchObjectException,
+    Partition,
     PartitionFilterMode,
     PartitionsByExprRequest,
     PartitionsRequest,
+    PartitionsResponse,
     PartitionValuesRequest,
     ThriftException,
 )
@@ -192,6 +195,25 @@ def test_requests_that_leave_parts_out(handlers: Partitions) -> None:
     (chunk,) = found.struct_chunks()
     assert [(one.sd.cols, one.parameters) for one in chunk] == [(None, {"k": "v"})] * 3
     found.close()
+
+
+def test_a_list_without_columns_is_that_list_with_each_partition_reduced(handlers: Partitions) -> None:
+    request = PartitionsRequest(dbName="shop", tblName="sales", skipColumnSchemaForPartition=True)
+    for read in (lambda found: [one for chunk in found.struct_chunks() for one in chunk], as_structs_of_tjson):
+        found: Any = handlers.get_partitions_req(NEW, request).partitions
+        assert not isinstance(found, ProjectedPartitions), "it makes an object of every partition"
+        whole: Any = handlers.get_partitions(NEW, "shop", "sales", -1)
+        reduced = [Projection(skips_columns=True).apply(one) for chunk in whole.struct_chunks() for one in chunk]
+        assert [one.sd.cols for one in reduced] == [None] * 3
+        assert read(found) == reduced
+
+
+def as_structs_of_tjson(found: Any) -> list[Partition]:
+    codec = make_codecs(Limits()).tjson
+    text = b"".join((b'["rec",%d,' % len(found), b",".join(found.tjson_chunks()), b"]"))
+    result: Any = codec.decode(PartitionsResponse, b'{"1":{"lst":%b}}' % text)
+    partitions: list[Partition] = result.partitions
+    return partitions
 
 
 def test_projected_specs(handlers: Partitions) -> None:

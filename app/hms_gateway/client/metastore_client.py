@@ -18,8 +18,9 @@ from hms_gateway.wire import (
     MessageType,
     ProtocolError,
     TApplicationException,
-    make_codecs,
 )
+from hms_gateway.wire.tjson_codec import TJsonCodec
+from hms_gateway.wire.tjson_shapes import Fields
 
 # Called with the bytes received so far and the whole number of bytes, None when the server does not send it.
 Progress = Callable[[int, int | None], None]
@@ -101,7 +102,7 @@ class MetastoreClient:
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         self._url = url
-        self._codec = make_codecs(limits or Limits()).tjson
+        self._codec = TJsonCodec(limits or Limits())
         self._methods = methods
         self._seqids = itertools.count(1)
         self._denied_hint = "" if isinstance(auth, httpx.Auth) else _DENIED_HINT
@@ -131,11 +132,13 @@ class MetastoreClient:
         *arguments: Any,
         on_progress: Progress | None = None,
         idempotency_key: str | None = None,
+        fields: Fields | None = None,
         **named: Any,
     ) -> Any:
         """Call a method with arguments in IDL order or by IDL name; returns its value, None when it is void.
 
         A gateway does a call that it gets again with the same `idempotency_key` once, and repeats its answer.
+        Of the structs that `fields` names only those fields are read, which takes less time; others may be unset.
         Raises the declared exception as the class of `structs`, ApplicationError when the server refuses the call
         as such (an unknown method, for instance), ClientError without an answer, TypeError for an unknown method
         or argument name.
@@ -148,7 +151,7 @@ class MetastoreClient:
         answer = self._post(body, headers, on_progress or _ignore)
         if method.oneway:
             return None
-        return self._value(method, self._read_message(answer, name))
+        return self._value(method, self._read_message(answer, name), fields)
 
     def _encode(self, method: Method, arguments: Struct, seqid: int) -> bytes:
         kind = MessageType.ONEWAY if method.oneway else MessageType.CALL
@@ -206,12 +209,15 @@ class MetastoreClient:
             raise NotAMetastore(f"{self._url} answers {message.name} to a call of {name}")
         return message
 
-    def _value(self, method: Method, message: Message) -> Any:
+    def _value(self, method: Method, message: Message, fields: Fields | None) -> Any:
         """Sample replies carry another seqid than their requests, so it is not compared (protocol §3.1.5)."""
         try:
             if message.type is MessageType.EXCEPTION:
                 raise self._application_error(message)
-            result = self._codec.decode(method.result, message.payload)
+            if fields is None:
+                result = self._codec.decode(method.result, message.payload)
+            else:
+                result = self._codec.decode_narrow(method.result, message.payload, fields)
         except ProtocolError as error:
             raise NotAMetastore(f"{self._url}: the answer to {method.name} is not readable: {error}") from error
         return value_of(method, result)

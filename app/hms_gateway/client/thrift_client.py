@@ -19,6 +19,7 @@ from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import METHODS, Method, Struct
 from hms_gateway.wire import MessageType, ProtocolError, TApplicationException
 from hms_gateway.wire.binary import BinaryStream
+from hms_gateway.wire.tjson_shapes import Fields
 
 _BUFFER_BYTES = 64 * 1024
 
@@ -62,8 +63,8 @@ class ThriftClient:
     def close(self) -> None:
         self._transport.close()
 
-    def call(self, name: str, /, *arguments: Any, **named: Any) -> Any:
-        """As `MetastoreClient.call`."""
+    def call(self, name: str, /, *arguments: Any, fields: Fields | None = None, **named: Any) -> Any:
+        """As `MetastoreClient.call`; every field is read."""
         method = method_of(METHODS, name)
         try:
             self._send(method, arguments_of(method, arguments, named))

@@ -46,7 +46,7 @@ from hms_gateway.wire.chunks import Chunks, close_all
 from hms_gateway.wire.errors import ApplicationErrorType, LimitExceeded, ProtocolError
 from hms_gateway.wire.message import Message, MessageType
 from hms_gateway.wire.tjson_scan import scan_struct
-from hms_gateway.wire.tjson_shapes import STREAM_MARK, Mismatch, Shape, shape_of_struct
+from hms_gateway.wire.tjson_shapes import STREAM_MARK, Fields, Mismatch, Shape, narrow_shape, shape_of_struct
 
 # What the parser and the generated readers raise when a text is not of the plain form.
 # What is made of a brace, on the average of structs with a few fields, and what more of an empty struct.
@@ -114,6 +114,16 @@ class TJsonCodec:
                 except NOT_PLAIN:
                     pass
         return scan_struct(struct_class, payload, self._limits)
+
+    def decode_narrow(self, struct_class: Any, payload: bytes, fields: Fields) -> Any:
+        """As `decode`; of the structs that `fields` names only those fields are sure to be read."""
+        shape = narrow_shape(struct_class, fields)
+        if self._is_within_limits(shape, payload):
+            try:
+                return shape.read(shape.parse(payload))
+            except NOT_PLAIN:
+                pass
+        return self.decode(struct_class, payload)
 
     def decoded_bytes(self, struct_class: Any, payload: bytes, bytes_max: int) -> int:
         """As `Codec.decoded_bytes`; by the braces, of which a struct and each of its fields have one."""

@@ -8,7 +8,7 @@ of generated functions between mirror and struct. The generated source does no l
 
 import binascii
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Annotated, Any
 
@@ -24,6 +24,10 @@ STREAM_MARK = b"\0"
 _REPEATED_STRUCT = "FieldSchema"
 _REPEATED_BYTES_MAX = 16 * 1024
 _REPEATED_LISTS_MAX = 256
+
+
+# By struct's name the fields that are read; structs that are not named are read whole.
+Fields = tuple[tuple[str, frozenset[str]], ...]
 
 
 class Mismatch(Exception):
@@ -65,10 +69,17 @@ def shape_of_type(type: Type) -> Shape:
     return shape
 
 
+@lru_cache(64)
+def narrow_shape(struct_class: Any, fields: Fields) -> Shape:
+    """A shape for reading that skips other fields of the named structs and leaves them unset, whatever they are."""
+    return _Compiler(dict(fields)).struct(struct_class)
+
+
 class _Compiler:
     """Makes mirrors and functions; all generated functions share one namespace and call each other through it."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept: Mapping[str, frozenset[str]] | None = None) -> None:
+        self._kept = kept or {}
         self._namespace: dict[str, Any] = {
             "Mismatch": Mismatch,
             "INTEGERS": {int},
@@ -114,20 +125,25 @@ class _Compiler:
             return self._names[struct_class]
         definition = struct_class.definition
         name = self._names[struct_class] = f"{definition.name}_{len(self._names)}"
-        fields = sorted(definition.fields, key=lambda field: field.id)
+        kept = self._kept.get(definition.name)
+        fields = sorted(
+            (field for field in definition.fields if kept is None or field.name in kept), key=lambda field: field.id
+        )
         for field in fields:
             for struct_name in _structs_in(field.type):
                 self._struct(STRUCTS[struct_name])
         parsed = {field.name: field for field in fields if _is_parsed(definition.name, field.type)}
         boxes = {field.name: self._box(field.type, parsed=field.name in parsed) for field in fields}
-        self._mirrors[struct_class] = self._mirror(name, fields, boxes, parsed)
+        self._mirrors[struct_class] = self._mirror(name, fields, boxes, parsed, is_narrow=kept is not None)
         self._depths[struct_class] = 1 + max((1 + self._depth(field.type) for field in parsed.values()), default=0)
         self._namespace[f"Struct_{name}"] = struct_class
-        self._define(f"read_{name}", self._struct_reader(name, struct_class, parsed))
+        self._define(f"read_{name}", self._struct_reader(name, struct_class, fields, parsed))
         self._define(f"write_{name}", self._struct_writer(name, fields, boxes))
         return name
 
-    def _mirror(self, name: str, fields: list[Field], boxes: dict[str, str], parsed: Iterable[str]) -> Any:
+    def _mirror(
+        self, name: str, fields: list[Field], boxes: dict[str, str], parsed: Iterable[str], *, is_narrow: bool
+    ) -> Any:
         mirror = msgspec.defstruct(
             f"Mirror_{name}",
             [
@@ -136,7 +152,7 @@ class _Compiler:
             ],
             rename={_attribute(field): str(field.id) for field in fields},
             omit_defaults=True,
-            forbid_unknown_fields=True,
+            forbid_unknown_fields=not is_narrow,
             gc=False,
         )
         self._namespace[f"Mirror_{name}"] = mirror
@@ -163,13 +179,13 @@ class _Compiler:
             return msgspec.Raw
         return self._annotation(type) | None
 
-    def _struct_reader(self, name: str, struct_class: Any, parsed: dict[str, Field]) -> str:
+    def _struct_reader(self, name: str, struct_class: Any, fields: list[Field], parsed: dict[str, Field]) -> str:
         keyword = issubclass(struct_class, ThriftException)
         values = [
             f"{f'{field.name}=' if keyword else ''}{self._read_field(field) if field.name in parsed else 'None'}"
             for field in struct_class.definition.fields
         ]
-        required = [field for field in struct_class.definition.fields if field.requiredness is Requiredness.REQUIRED]
+        required = [field for field in fields if field.requiredness is Requiredness.REQUIRED]
         source = f"def read_{name}(t):\n    s = Struct_{name}({', '.join(values)})\n"
         if not values:
             source += f"    if t.__class__ is not Mirror_{name}: raise Mismatch\n"

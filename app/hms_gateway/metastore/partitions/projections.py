@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeVar, cast
+from typing import Final, Protocol, TypeVar, cast, runtime_checkable
 
 from hms_gateway.metastore.vocabulary.patterns import Pattern, parse_sql_like
 from hms_gateway.structs import EncodedList, GetProjectionsSpec, Partition, Struct
@@ -47,6 +47,10 @@ class Projection:
     def keeps_everything(self) -> bool:
         return not (self.fields or self.include or self.exclude or self.skips_columns)
 
+    @property
+    def only_skips_columns(self) -> bool:
+        return self.skips_columns and not (self.fields or self.include or self.exclude)
+
     def apply(self, partition: Partition) -> Partition:
         """A copy of `partition` with only what is asked for."""
         kept = _only(partition, self._tree) if self.fields else copy.copy(partition)
@@ -61,6 +65,13 @@ class Projection:
         if self._included is not None and not self._included.matches(key):
             return False
         return self._excluded is None or not self._excluded.matches(key)
+
+
+@runtime_checkable
+class ColumnSkipping(Protocol):
+    """An EncodedList of partitions that can leave out the columns by itself, without making objects of them."""
+
+    def without_columns(self) -> EncodedList: ...
 
 
 class ProjectedPartitions:

@@ -8,7 +8,7 @@ import msgspec
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.partitions.drops import named_values
 from hms_gateway.metastore.partitions.expressions import matching_expression
-from hms_gateway.metastore.partitions.projections import ProjectedPartitions, Projection
+from hms_gateway.metastore.partitions.projections import ColumnSkipping, ProjectedPartitions, Projection
 from hms_gateway.metastore.partitions.specs import grouped_specs, is_grouping, list_spec
 from hms_gateway.metastore.ports.store import Selection, Snapshot, Store, StoredTable
 from hms_gateway.metastore.selection.partitions import java_list, matching_filter, matching_partial, values_name
@@ -221,6 +221,8 @@ class PartitionReads:
     def _projected(self, partitions: PartitionList, projection: Projection) -> PartitionList:
         if projection.keeps_everything or isinstance(partitions, list):
             return partitions
+        if projection.only_skips_columns and isinstance(partitions, ColumnSkipping):
+            return partitions.without_columns()
         return ProjectedPartitions(partitions, projection, self._to_tjson)
 
     def _check_request_limit(

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from itertools import islice
+from functools import lru_cache, partial
+from itertools import accumulate, chain, islice
 from typing import Any, Final, NamedTuple
 
 import pyarrow
@@ -44,7 +45,9 @@ KEY_TYPES: Final[Mapping[str, DataType]] = {
     "bigint": LONG,
     "date": DateType(),
 }
-_BITS: Final = {ByteType(): 7, ShortType(): 15, INT: 31, LONG: 63}
+_BITS: Final[Mapping[Any, int]] = {ByteType: 7, ShortType: 15, IntegerType: 31, LongType: 63}
+# Values of a key that are remembered: most repeat.
+_VALUES_REMEMBERED: Final = 4_096
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,20}")
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
@@ -76,8 +79,13 @@ def key_value(type: DataType, text: str) -> Any:
         return _date(text)
     if not _INTEGER.fullmatch(text):
         return None
-    number = int(text)
-    return number if -(1 << _BITS[type]) <= number < 1 << _BITS[type] else None
+    number, bits = int(text), _BITS[type.__class__]
+    return number if -(1 << bits) <= number < 1 << bits else None
+
+
+def key_reader(type: DataType) -> Callable[[str], Any]:
+    """`key_value` of a type."""
+    return lru_cache(_VALUES_REMEMBERED)(partial(key_value, type))
 
 
 def _date(text: str) -> date | None:
@@ -121,10 +129,24 @@ def batches(found: Iterable[Any], schema: StructType, columns: Mapping[str, Colu
     gets = [columns[field.name].get for field in schema]
     remaining = iter(found)
     while rows := list(islice(remaining, BATCH_ROWS)):
-        arrays = [
-            pyarrow.array([get(row) for row in rows], type=field.type) for get, field in zip(gets, arrow, strict=True)
-        ]
+        arrays = [_array([get(row) for row in rows], field.type) for get, field in zip(gets, arrow, strict=True)]
         yield pyarrow.RecordBatch.from_arrays(arrays, schema=arrow)
+
+
+def _array(values: list[Any], type: Any) -> pyarrow.Array:
+    """Structs come as tuples, maps as dictionaries; built column by column, which takes a third of the time."""
+    if pyarrow.types.is_struct(type):
+        columns = zip(*values, strict=True)
+        parts = [pyarrow.array(column, type=field.type) for column, field in zip(columns, type, strict=True)]
+        return pyarrow.StructArray.from_arrays(parts, fields=list(type))
+    if not pyarrow.types.is_map(type):
+        return pyarrow.array(values, type=type)
+    maps = [value or {} for value in values]
+    offsets = pyarrow.array([0, *accumulate(map(len, maps))], pyarrow.int32())
+    keys = pyarrow.array(list(chain.from_iterable(maps)), type.key_type)
+    items = pyarrow.array([item for each in maps for item in each.values()], type.item_type)
+    unset = pyarrow.array([value is None for value in values])
+    return pyarrow.MapArray.from_arrays(offsets, keys, items, type=type, mask=unset)
 
 
 def microseconds(seconds: int | None) -> int | None:
@@ -134,8 +156,3 @@ def microseconds(seconds: int | None) -> int | None:
 
 def from_milliseconds(milliseconds: int | None) -> int | None:
     return milliseconds * 1_000 if milliseconds else None
-
-
-def pairs(mapping: Mapping[str, str] | None) -> list[tuple[str, str]] | None:
-    """A map as Arrow takes it."""
-    return None if mapping is None else list(mapping.items())

@@ -5,24 +5,27 @@ from typing import Any, Final
 
 from pyspark.sql.datasource import InputPartition
 
-from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.pipeline.connection import Client
 from hms_gateway.pipeline.errors import EventsExpired
 from hms_gateway.pipeline.source.columns import BATCH_ROWS
 from hms_gateway.pipeline.source.conditions import Condition
-from hms_gateway.pipeline.source.objects import NAME_COLUMNS, ColumnRow, PartitionRow, StatisticsRow
+from hms_gateway.pipeline.source.objects import NAME_COLUMNS, ColumnRow, PartitionRow, StatisticsRow, partition_fields
 from hms_gateway.pipeline.source.planning import Events, PartitionNames, Tables, cut, partition_names
 from hms_gateway.structs import (
     FieldSchema,
+    GetPartitionsByNamesRequest,
     HiveObjectRef,
     HiveObjectType,
     NotificationEvent,
     NotificationEventRequest,
+    Partition,
     PartitionsStatsRequest,
     ShowLocksRequest,
     Table,
     TableStatsRequest,
 )
+from hms_gateway.wire import ApplicationError, ApplicationErrorType
+from hms_gateway.wire.tjson_shapes import Fields
 
 _TABLES_A_CALL: Final = 100
 _STATISTICS_A_CALL: Final = 200
@@ -33,13 +36,13 @@ def rows(client: Client, object_name: str, part: InputPartition, wanted: Iterabl
     if isinstance(part, Events):
         return events(client, part.after, part.last)
     if isinstance(part, PartitionNames):
-        return _of_names(client, object_name, part, frozenset(wanted) <= NAME_COLUMNS)
+        return _of_names(client, part, frozenset(wanted))
     if isinstance(part, Tables):
-        return _of_tables(client, object_name, part, frozenset(wanted) <= NAME_COLUMNS)
+        return _of_tables(client, object_name, part, frozenset(wanted))
     return iter(_WHOLE[object_name](client))
 
 
-def _of_tables(client: Client, object_name: str, part: Tables, names_suffice: bool) -> Iterator[Any]:
+def _of_tables(client: Client, object_name: str, part: Tables, wanted: frozenset[str]) -> Iterator[Any]:
     if object_name == "databases":
         for name in part.names:
             yield client.call("get_database", name)
@@ -51,7 +54,7 @@ def _of_tables(client: Client, object_name: str, part: Tables, names_suffice: bo
             elif object_name == "columns":
                 yield from _columns(table)
             elif object_name == "partitions":
-                yield from _partitions(client, table, names_suffice)
+                yield from _partitions(client, table, wanted)
             else:
                 yield from _statistics(client, table)
 
@@ -63,29 +66,50 @@ def _columns(table: Table) -> Iterator[ColumnRow]:
         yield ColumnRow(table, field, position, position >= len(fields))
 
 
-def _partitions(client: Client, table: Table, names_suffice: bool) -> Iterator[PartitionRow]:
+def _partitions(client: Client, table: Table, wanted: frozenset[str]) -> Iterator[PartitionRow]:
     if not table.partitionKeys:
         return iter(())
     names = partition_names(client, table, ())
-    return _named(client, table.dbName or "", table.tableName or "", table.partitionKeys, names, names_suffice)
+    return _named(client, table.dbName or "", table.tableName or "", table.partitionKeys, names, wanted)
 
 
-def _of_names(client: Client, object_name: str, part: PartitionNames, names_suffice: bool) -> Iterator[Any]:
-    keys = [] if names_suffice else client.call("get_table", part.database, part.table).partitionKeys
-    return _named(client, part.database, part.table, keys, part.names(), names_suffice)
+def _of_names(client: Client, part: PartitionNames, wanted: frozenset[str]) -> Iterator[PartitionRow]:
+    keys = [] if wanted <= NAME_COLUMNS else client.call("get_table", part.database, part.table).partitionKeys
+    return _named(client, part.database, part.table, keys, part.names(), wanted)
 
 
 def _named(
-    client: Client, database: str, table: str, keys: Sequence[FieldSchema], names: Sequence[str], names_suffice: bool
+    client: Client, database: str, table: str, keys: Sequence[FieldSchema], names: Sequence[str], wanted: frozenset[str]
 ) -> Iterator[PartitionRow]:
     """One that was dropped meanwhile is left out, unless its name is all that is wanted."""
-    if names_suffice:
-        yield from (PartitionRow(database, table, name) for name in names)
+    if wanted <= NAME_COLUMNS:
+        yield from (PartitionRow(database, table, name=name) for name in names)
         return
-    key_names = [key.name or "" for key in keys]
+    key_names, fields = [key.name or "" for key in keys], partition_fields(wanted)
+    skips_columns = True
     for part in cut(names, BATCH_ROWS):
-        for partition in client.call("get_partitions_by_names", database, table, list(part)):
-            yield PartitionRow(database, table, make_name(key_names, partition.values), partition)
+        found = _without_columns(client, database, table, part, fields) if skips_columns else None
+        if found is None:
+            skips_columns = False
+            found = client.call("get_partitions_by_names", database, table, list(part), fields=fields)
+        for partition in found:
+            yield PartitionRow(database, table, partition=partition, key_names=key_names)
+
+
+def _without_columns(
+    client: Client, database: str, table: str, names: Sequence[str], fields: Fields
+) -> list[Partition] | None:
+    """Partitions without their columns, which are most of a reply; None where the metastore is too old for it."""
+    request = GetPartitionsByNamesRequest(
+        db_name=database, tbl_name=table, names=list(names), skipColumnSchemaForPartition=True
+    )
+    try:
+        found: list[Partition] = client.call("get_partitions_by_names_req", request, fields=fields).partitions
+    except ApplicationError as refused:
+        if refused.type is not ApplicationErrorType.UNKNOWN_METHOD:
+            raise
+        return None
+    return found
 
 
 def _statistics(client: Client, table: Table) -> Iterator[StatisticsRow]:

@@ -1,13 +1,13 @@
 """What can be read: the objects of a metastore and their columns."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from pyspark.sql.types import ArrayType, StructType
 
-from hms_gateway.metastore.vocabulary.partition_names import name_to_values
+from hms_gateway.metastore.vocabulary.partition_names import make_name, name_to_values
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.source.columns import (
     FIELDS,
@@ -21,9 +21,8 @@ from hms_gateway.pipeline.source.columns import (
     TIME,
     Column,
     from_milliseconds,
-    key_value,
+    key_reader,
     microseconds,
-    pairs,
 )
 from hms_gateway.structs import ENUMS, ColumnStatisticsObj, FieldSchema, Partition, StorageDescriptor, Table
 
@@ -38,13 +37,38 @@ class ColumnRow(NamedTuple):
     is_partition_key: bool
 
 
-class PartitionRow(NamedTuple):
-    """`partition` is None where the name is enough."""
+class PartitionRow:
+    """A partition of a table: its name, where that is enough, or what the metastore keeps of it."""
 
-    database: str
-    table: str
-    name: str
-    partition: Partition | None = None
+    __slots__ = ("_key_names", "_name", "database", "partition", "table")
+
+    def __init__(
+        self,
+        database: str,
+        table: str,
+        *,
+        name: str = "",
+        partition: Partition | None = None,
+        key_names: Sequence[str] = (),
+    ) -> None:
+        """With `name`, or with `partition` and the names of the table's keys."""
+        self.database = database
+        self.table = table
+        self.partition = partition
+        self._name = name
+        self._key_names = key_names
+
+    @property
+    def name(self) -> str:
+        if self.partition is None:
+            return self._name
+        return make_name(self._key_names, self.partition.values or ())
+
+    @property
+    def values(self) -> list[str]:
+        """An empty value is that of the default partition, which only the name says."""
+        found = None if self.partition is None else self.partition.values
+        return found if found and all(found) else name_to_values(self.name)
 
 
 class StatisticsRow(NamedTuple):
@@ -108,7 +132,7 @@ _STORAGE: Final = {
     "input_format": Column(TEXT, lambda row: _storage(row).inputFormat),
     "output_format": Column(TEXT, lambda row: _storage(row).outputFormat),
     "serde": Column(TEXT, lambda row: row.sd and row.sd.serdeInfo and row.sd.serdeInfo.serializationLib),
-    "parameters": Column(PARAMETERS, lambda row: pairs(row.parameters)),
+    "parameters": Column(PARAMETERS, lambda row: row.parameters),
     "create_time": Column(TIME, lambda row: microseconds(row.createTime)),
     "last_access_time": Column(TIME, lambda row: microseconds(row.lastAccessTime)),
 }
@@ -118,7 +142,7 @@ COLUMNS: Final[Mapping[str, Mapping[str, Column]]] = {
         "database": Column(TEXT, lambda row: row.name),
         "description": Column(TEXT, lambda row: row.description),
         "location": Column(TEXT, lambda row: row.locationUri),
-        "parameters": Column(PARAMETERS, lambda row: pairs(row.parameters)),
+        "parameters": Column(PARAMETERS, lambda row: row.parameters),
         "owner": Column(TEXT, lambda row: row.ownerName),
         "owner_type": Column(TEXT, lambda row: _enum("PrincipalType", row.ownerType)),
         "create_time": Column(TIME, lambda row: microseconds(row.createTime)),
@@ -146,7 +170,7 @@ COLUMNS: Final[Mapping[str, Mapping[str, Column]]] = {
         "database": Column(TEXT, lambda row: row.database),
         "table": Column(TEXT, lambda row: row.table),
         "name": Column(TEXT, lambda row: row.name),
-        "values": Column(TEXTS, lambda row: name_to_values(row.name)),
+        "values": Column(TEXTS, lambda row: row.values),
         **{name: Column(column.type, _of_partition(column.get)) for name, column in _STORAGE.items()},
     },
     "statistics": {
@@ -225,6 +249,27 @@ OBJECTS: Final = tuple(COLUMNS)
 NAME_COLUMNS: Final = frozenset(("database", "table", "name", "values", "key"))
 
 
+# Of the objects in a reply, which fields a column of partitions needs; the values are always read.
+_PARTITION_FIELDS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+    "location": (("Partition", "sd"), ("StorageDescriptor", "location")),
+    "input_format": (("Partition", "sd"), ("StorageDescriptor", "inputFormat")),
+    "output_format": (("Partition", "sd"), ("StorageDescriptor", "outputFormat")),
+    "serde": (("Partition", "sd"), ("StorageDescriptor", "serdeInfo"), ("SerDeInfo", "serializationLib")),
+    "parameters": (("Partition", "parameters"),),
+    "create_time": (("Partition", "createTime"),),
+    "last_access_time": (("Partition", "lastAccessTime"),),
+}
+
+
+def partition_fields(columns: Iterable[str]) -> tuple[tuple[str, frozenset[str]], ...]:
+    """What of a partition has to be read out of a reply for these columns."""
+    kept: dict[str, set[str]] = {"Partition": {"values"}, "StorageDescriptor": set(), "SerDeInfo": set()}
+    for column in columns:
+        for struct, field in _PARTITION_FIELDS.get(column, ()):
+            kept[struct].add(field)
+    return tuple((struct, frozenset(fields)) for struct, fields in kept.items())
+
+
 def columns_of(object_name: str, keys: StructType | None = None) -> Mapping[str, Column]:
     """The columns of an object, with `key` where it is the partitions of one table. Raises OptionError."""
     if object_name not in COLUMNS:
@@ -236,10 +281,9 @@ def columns_of(object_name: str, keys: StructType | None = None) -> Mapping[str,
 
 
 def _key_getter(keys: StructType) -> Any:
-    types = [(position, field.name, field.dataType) for position, field in enumerate(keys)]
+    readers = [key_reader(field.dataType) for field in keys]
 
-    def get(row: PartitionRow) -> dict[str, Any]:
-        values = name_to_values(row.name)
-        return {name: key_value(type, values[position]) for position, name, type in types}
+    def get(row: PartitionRow) -> tuple[Any, ...]:
+        return tuple([read(value) for read, value in zip(readers, row.values, strict=True)])
 
     return get

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, Self, TypeVar
 
 import msgspec
 from sqlalchemy import Connection
@@ -148,6 +148,12 @@ class PartitionList(_LeasedRows):
         self._table = table
         self._load_descriptors = load_descriptors
         self._known: set[int | None] = {None}
+
+    def without_columns(self) -> Self:
+        """This list, without the columns of the storage descriptors: in TJSON that is less work than with them."""
+        load = self._load_descriptors
+        self._load_descriptors = lambda ids: [descriptor.without_columns() for descriptor in load(ids)]
+        return self
 
     def tjson_chunks(self) -> Iterator[bytes]:
         encoder = TjsonRows(self._table)

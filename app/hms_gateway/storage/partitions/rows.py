@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 import msgspec
@@ -36,6 +37,9 @@ class Descriptor(msgspec.Struct, frozen=True):
     descriptor_id: int
     content: DescriptorContent
     base_location: str | None
+
+    def without_columns(self) -> "Descriptor":
+        return msgspec.structs.replace(self, content=replace(self.content, columns=None))
 
 
 def placement(location: str | None, table_location: str | None, name: str) -> tuple[str | None, str | None]:
