@@ -173,7 +173,7 @@ def test_the_plan_and_the_access_log_show_that_the_metastore_filters(spark, gate
             break
     called = methods_called(gateway.server, since)
     assert "get_partition_values" in called
-    assert "get_partitions_by_names" in called
+    assert "get_partitions_by_names_req" in called
     assert "get_partition_names" not in called
 
 
@@ -181,7 +181,7 @@ def test_names_suffice_for_columns_that_follow_from_them(spark, gateway):
     since = len(gateway.server.log_text())
     frame = gateway.read(spark, "partitions", table="sales.orders", columns="key").groupBy("key.ds").count()
     assert dict(map(tuple, frame.collect()))["2024-01-01"] == len(HOURS)
-    assert "get_partitions_by_names" not in methods_called(gateway.server, since)
+    assert not [name for name in methods_called(gateway.server, since) if name.startswith("get_partitions_by_names")]
 
 
 def test_the_password_is_in_no_plan(spark, gateway):
