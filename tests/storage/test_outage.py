@@ -6,13 +6,15 @@ from typing import Any, TypeAlias
 
 import psycopg
 import pytest
-from sqlalchemy import create_engine
+from sqlalchemy import Connection, create_engine
 from sqlalchemy.exc import OperationalError
 
 from hms_gateway.metastore.ports.store import Event, OutcomeUnknown, StoreError, StoreUnavailable, Transaction
 from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import SqlStore, migrate, open_store
+from hms_gateway.storage.dialects import dialect_of, postgres_pipeline
+from hms_gateway.storage.dialects.statements import ConnectionLost
 from hms_gateway.storage.writing.thread_writer import Batch
 from tests.support.private_mariadb import DURABLE, PrivateMariadb
 from tests.support.private_postgres import PrivatePostgres
@@ -83,17 +85,27 @@ def test_a_connection_cut_inside_a_unit_of_work_runs_it_again(store: SqlStore, d
 def test_a_connection_cut_while_committing_leaves_the_outcome_unknown(
     store: SqlStore, database_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commit = Batch._commit
+    """On PostgreSQL the commit is part of a message, which is answered after it is done."""
+    commit, awaited = Connection.commit, postgres_pipeline._awaited
 
-    def cut_then_commit(batch: Batch, connection: Any) -> None:
+    def cut_then_commit(connection: Connection) -> None:
         cut_connections(database_server)
-        commit(batch, connection)
+        commit(connection)
+
+    def answer_is_lost(pipeline: postgres_pipeline.PostgresPipeline) -> Any:
+        answers = awaited(pipeline)
+        if pipeline.is_in_transaction:
+            return answers
+        raise ConnectionLost
 
     with monkeypatch.context() as patched:
-        patched.setattr(Batch, "_commit", cut_then_commit)
+        if dialect_of(store._writing).has_pipeline:
+            patched.setattr(postgres_pipeline, "_awaited", answer_is_lost)
+        else:
+            patched.setattr(Connection, "commit", cut_then_commit)
         with pytest.raises(OutcomeUnknown, match="while committing"):
             store.write(append)
-    assert store.write(append) == 1
+    assert store.write(append) == store.version()
 
 
 @pytest.mark.postgres

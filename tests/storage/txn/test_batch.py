@@ -14,11 +14,11 @@ from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
 from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.storage.dialects import parse_url, writing_engine
+from hms_gateway.storage.dialects.statements import Statement
 from hms_gateway.storage.migrations.revisions import migrate_engine
 from hms_gateway.storage.schema.catalog import METADATA
 from hms_gateway.storage.schema.txn import COMPLETED_COMPONENTS, LOCKS, TXNS, WRITE_SETS
 from hms_gateway.storage.txn.batch import Reading
-from hms_gateway.storage.txn.batch_statements import Statement
 from hms_gateway.storage.txn.txns import SqlTxnReads
 from hms_gateway.storage.writing.jobs import Failure, Job, Success
 from hms_gateway.storage.writing.thread_writer import Batch

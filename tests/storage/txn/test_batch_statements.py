@@ -9,10 +9,11 @@ import pytest
 from sqlalchemy import Connection, Engine, insert, text
 
 from hms_gateway.storage.dialects import dialect_of, parse_url, postgres, sqlite, writing_engine
+from hms_gateway.storage.dialects.postgres_pipeline import compiled
+from hms_gateway.storage.dialects.statements import Statement
 from hms_gateway.storage.migrations.revisions import migrate_engine
 from hms_gateway.storage.schema.txn import LOCKS
 from hms_gateway.storage.txn.batch_statements import BatchStatements
-from hms_gateway.storage.writing.postgres_pipeline import compiled
 
 IDS = list(range(10))
 NUMBERS = ("txn_id", "strength", "last_heartbeat_ms")
@@ -93,7 +94,7 @@ def test_a_plan_made_for_a_small_table_is_not_kept_when_it_grows(
         before = _read_whole(engine)
         for _ in range(batches):
             with engine.begin() as connection:
-                connection.execute(delete, {"ids": IDS})
+                postgres.DIALECT.run_together(connection, [Statement(delete, {"ids": IDS})])
         return _read_whole(engine) - before
 
     with engine.begin() as connection:

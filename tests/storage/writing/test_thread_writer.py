@@ -12,10 +12,10 @@ from sqlalchemy import Engine, select, text
 from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreFailure
 from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.storage.dialects import parse_url, writing_engine
+from hms_gateway.storage.dialects.statements import Statement
 from hms_gateway.storage.migrations.revisions import migrate_engine
 from hms_gateway.storage.schema.txn import TXNS
 from hms_gateway.storage.txn.batch import Reading
-from hms_gateway.storage.txn.batch_statements import Statement
 from hms_gateway.storage.writing import thread_writer
 from hms_gateway.storage.writing.jobs import Job
 from hms_gateway.storage.writing.thread_writer import ThreadWriter
@@ -83,11 +83,11 @@ def test_a_batch_that_may_have_been_committed_is_not_repeated(
 
     commit = thread_writer.Batch._commit
 
-    def commits(batch: Any, connection: Any) -> None:
+    def commits(batch: Any, changed: Any) -> None:
         runs.append(len(batch._jobs))
         if len(batch._jobs) > 1:
             raise OutcomeUnknown("the connection to the database was lost while committing")
-        commit(batch, connection)
+        commit(batch, changed)
 
     monkeypatch.setattr(thread_writer.Batch, "_commit", commits)
     for outcome in in_one_batch(writer, [TxnWork(opens, opens=True)] * 2):

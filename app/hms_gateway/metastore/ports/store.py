@@ -5,7 +5,7 @@ Primitives below, semantics above: nothing here knows Hive's error texts, and no
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -386,6 +386,23 @@ class Transaction(Snapshot, Protocol):
     def insert_pending_move(self, table_id: TableId, source: str, target: str) -> int: ...
 
     def delete_pending_move(self, move_id: int) -> None: ...
+
+
+class CatalogWork(msgspec.Struct, Generic[T], frozen=True):
+    """A unit of work that a store may run together with others, and what it will ask for, as far as is known.
+
+    That is read ahead for all of them. Whatever else `work` asks for it gets all the same.
+
+    tables      by database and name, whether they exist or not; and their databases
+    new_tables  so many tables it makes
+    """
+
+    work: Callable[[Transaction], T]
+    tables: Sequence[tuple[str, str]] = ()
+    new_tables: int = 0
+
+    def __call__(self, transaction: Transaction) -> T:
+        return self.work(transaction)
 
 
 class Store(Protocol):

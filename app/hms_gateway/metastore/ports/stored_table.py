@@ -7,12 +7,13 @@ from hms_gateway.structs import Table
 
 
 class StoredTable(msgspec.Struct, frozen=True):
-    """A table as get_table returns it, its ids, and the exact number of its partitions."""
+    """A table as get_table returns it, its ids, the exact number of its partitions, and whether it has indexes."""
 
     table_id: TableId
     database_id: DatabaseId
     table: Table
     partition_count: int
+    has_indexes: bool
 
     @property
     def key_names(self) -> list[str]:

@@ -24,6 +24,11 @@ class TableName:
     def __str__(self) -> str:
         return display_name(self.db_name, self.tbl_name)
 
+    @property
+    def foreseen(self) -> list[tuple[str, str]]:
+        """What `load` will ask for; nothing for a name that cannot be one."""
+        return [(normalize(self.db_name), normalize(self.tbl_name))] if self.db_name and self.tbl_name else []
+
     def load(self, snapshot: Snapshot) -> StoredTable:
         """The table. Raises NoSuchObjectException `db.t table not found`, MetaException when a name was left out."""
         db_name = normalize(required(self.db_name, "database name"))

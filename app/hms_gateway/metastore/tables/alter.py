@@ -27,6 +27,7 @@ from hms_gateway.metastore.checks.table_shape import (
 from hms_gateway.metastore.directories.moves import DirectoryMoves, MoveTakenBack
 from hms_gateway.metastore.directories.warehouse import Warehouse
 from hms_gateway.metastore.ports.store import (
+    CatalogWork,
     DatabaseId,
     DuplicateKey,
     FileSystem,
@@ -180,7 +181,7 @@ class AlterTableService:
             done = self._do_files(plan, request)
             try:
                 with unstorable_as_meta():
-                    self._store.write(partial(self._apply, request, done))
+                    self._store.write(CatalogWork(partial(self._apply, request, done), name.foreseen))
             except OutcomeUnknown:
                 if not self._has_committed(done):
                     raise

@@ -21,6 +21,7 @@ from hms_gateway.metastore.directories.warehouse import Warehouse
 from hms_gateway.metastore.filters.grammar import FilterError
 from hms_gateway.metastore.filters.table_filter import parse_table_filter
 from hms_gateway.metastore.ports.store import (
+    CatalogWork,
     DuplicateKey,
     FileSystem,
     OutcomeUnknown,
@@ -116,7 +117,8 @@ class TableService:
 
         def complete(tx: Transaction, table_id: TableId) -> None:
             self._constraints.add(tx, with_table(constraints, new))
-            tx.grants.insert(list(creation_grants(given.privileges, table_id, self._clock.seconds())))
+            if given.privileges is not None:
+                tx.grants.insert(list(creation_grants(given.privileges, table_id, self._clock.seconds())))
             if given.creationMetadata is not None:
                 note_sources(tx, table_id, given.creationMetadata)
             if on_insert is not None:
@@ -162,7 +164,8 @@ class TableService:
         Data goes after the commit, when asked for and when the table owns it (semantics §2.6). Without a
         trash, purging makes no difference.
         """
-        self.delete_directories(self._store.write(lambda tx: self._drop(tx, name, delete_data=delete_data)))
+        work = CatalogWork(lambda tx: self._drop(tx, name, delete_data=delete_data), name.foreseen)
+        self.delete_directories(self._store.write(work))
 
     def remove(self, tx: Transaction, found: StoredTable, *, delete_data: bool) -> list[str]:
         """Take a table, which may be an index table, out of the catalog; the directories to delete after the commit."""
@@ -333,7 +336,7 @@ class TableService:
 
         try:
             with unstorable_as_meta():
-                self._store.write(work)
+                self._store.write(CatalogWork(work, [(table.dbName or "", table.tableName or "")], new_tables=1))
         except DuplicateKey as error:
             raise _taken(given) from error
 
@@ -358,7 +361,7 @@ class TableService:
             )
         locations = [
             location
-            for index in tx.indexes.of_table(found.table_id)
+            for index in (tx.indexes.of_table(found.table_id) if found.has_indexes else ())
             for location in remove_index(tx, index, self, self._events, delete_data=True)
         ]
         return [*locations, *self.remove(tx, found, delete_data=delete_data)]

@@ -1,11 +1,14 @@
 """Databases as rows."""
 
-from typing import Any
+from collections import namedtuple
+from collections.abc import Sequence
+from typing import Any, Final
 
-from sqlalchemy import Row, bindparam, delete, insert, select, update
+from sqlalchemy import bindparam, delete, insert, select, update
 
 from hms_gateway.metastore.ports.store import DatabaseId, DuplicateKey, StoredDatabase
 from hms_gateway.metastore.vocabulary.patterns import Pattern
+from hms_gateway.storage.dialects.statements import Statement
 from hms_gateway.storage.schema.catalog import DATABASES, FUNCTIONS, OF_TABLES, TABLES
 from hms_gateway.storage.sql.filter_sql import matches_pattern
 from hms_gateway.storage.sql.fragments import DATABASE_EXTRA, decode_extra, decode_map, encode_extra, encode_map
@@ -14,15 +17,17 @@ from hms_gateway.storage.sql.texts import check_name, check_text, is_storable
 from hms_gateway.storage.txn.names import TxnNames
 from hms_gateway.structs import Database
 
-_BY_NAME = select(DATABASES).where(DATABASES.c.name == bindparam("db_name"))
+DATABASE_BY_NAME: Final = select(DATABASES).where(DATABASES.c.name == bindparam("db_name"))
+
+_DatabaseRow: Final = namedtuple("_DatabaseRow", DATABASES.c.keys())  # type: ignore[misc]
 
 
 class DatabaseReads(Repository):
     def database(self, name: str) -> StoredDatabase | None:
         if not is_storable(name):
             return None
-        row = self._connection.execute(_BY_NAME, {"db_name": name}).first()
-        return None if row is None else StoredDatabase(DatabaseId(row.database_id), _database(row))
+        rows = self._dialect.run_together(self._connection, [Statement(DATABASE_BY_NAME, {"db_name": name})])[0]
+        return stored_database(rows[0]) if rows else None
 
     def database_names(self, pattern: Pattern | None = None) -> list[str]:
         statement = select(DATABASES.c.name).order_by(DATABASES.c.name)
@@ -71,7 +76,9 @@ def _row(database: Database) -> dict[str, object]:
     }
 
 
-def _database(row: Row[Any]) -> Database:
+def stored_database(values: Sequence[Any]) -> StoredDatabase:
+    """From a row of DATABASES."""
+    row: Any = _DatabaseRow._make(values)
     database = decode_extra(Database, row.extra)
     database.name = row.name
     database.description = row.description
@@ -80,4 +87,4 @@ def _database(row: Row[Any]) -> Database:
     database.ownerName = row.owner_name
     database.ownerType = row.owner_type
     database.createTime = row.create_time
-    return database
+    return StoredDatabase(DatabaseId(row.database_id), database)

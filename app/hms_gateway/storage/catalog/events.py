@@ -7,7 +7,6 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, select
 
 from hms_gateway.metastore.ports.store import Event, EventId, EventSelection, PendingMove, StoredEvent, TableId
-from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.schema.catalog import CATALOG, NOTIFICATIONS, PENDING_MOVES
 from hms_gateway.storage.sql.filter_sql import is_among
 from hms_gateway.storage.sql.repository import Repository
@@ -83,59 +82,14 @@ class EventReads(Repository):
 
 
 class EventWrites(EventReads):
-    """Events are collected and written at the end of the unit of work, whose ids no other one can take meanwhile."""
-
-    def __init__(self, connection: Connection, last_event_id: EventId, clock: Clock) -> None:
-        super().__init__(connection)
-        self.last_event_id = last_event_id
-        self._clock = clock
-        self._unwritten: list[dict[str, object]] = []
-
-    def append_event(self, event: Event) -> EventId:
-        old_db, old_table = event.renamed_from or (None, None)
-        for text in (event.event_type, event.db_name, event.table_name, event.message):
-            check_text("notification event", text)
-        self.last_event_id = EventId(self.last_event_id + 1)
-        self._unwritten.append(
-            {
-                "event_id": self.last_event_id,
-                "event_time": self._clock.seconds(),
-                "event_type": event.event_type,
-                "db_name": event.db_name,
-                "table_name": event.table_name,
-                "renamed_from_db": old_db,
-                "renamed_from_table": old_table,
-                **_message_columns(event.message),
-            }
-        )
-        return self.last_event_id
-
     def delete_events_before(self, seconds: int, count_max: int) -> int:
-        self.write_events()
         ids = select(NOTIFICATIONS.c.event_id).order_by(NOTIFICATIONS.c.event_id)
         first_kept = self._connection.execute(ids.where(NOTIFICATIONS.c.event_time >= seconds).limit(1)).scalar()
         first = self._connection.execute(ids.limit(1)).scalar()
         if first is None:
             return 0
-        end = min(self.last_event_id if first_kept is None else first_kept, first + count_max)
+        end = min(self.current_event_id() if first_kept is None else first_kept, first + count_max)
         return self._connection.execute(delete(NOTIFICATIONS).where(NOTIFICATIONS.c.event_id < end)).rowcount
-
-    def write_events(self) -> None:
-        """Write the collected events' rows; the catalog's version follows when the batch commits."""
-        if self._unwritten:
-            self._connection.execute(insert(NOTIFICATIONS), self._unwritten)
-            self._unwritten = []
-
-    def current_event_id(self) -> EventId:
-        return self.last_event_id
-
-    def events(self, selection: EventSelection) -> list[StoredEvent]:
-        self.write_events()
-        return super().events(selection)
-
-    def count_events(self, selection: EventSelection) -> int:
-        self.write_events()
-        return super().count_events(selection)
 
     def insert_pending_move(self, table_id: TableId, source: str, target: str) -> int:
         check_text("location", source)
@@ -145,6 +99,23 @@ class EventWrites(EventReads):
 
     def delete_pending_move(self, move_id: int) -> None:
         self._connection.execute(delete(PENDING_MOVES).where(PENDING_MOVES.c.move_id == move_id))
+
+
+def event_row(event: Event, event_id: EventId, seconds: int) -> dict[str, object]:
+    """What is stored of an event. Raises UnstorableText."""
+    old_db, old_table = event.renamed_from or (None, None)
+    for text in (event.event_type, event.db_name, event.table_name, event.message):
+        check_text("notification event", text)
+    return {
+        "event_id": event_id,
+        "event_time": seconds,
+        "event_type": event.event_type,
+        "db_name": event.db_name,
+        "table_name": event.table_name,
+        "renamed_from_db": old_db,
+        "renamed_from_table": old_table,
+        **_message_columns(event.message),
+    }
 
 
 def change_headers(connection: Connection, event_id: EventId) -> list[StoredEvent]:

@@ -1,16 +1,18 @@
 """Tables as rows: everything of the Table struct in one row."""
 
+from collections import namedtuple
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Row, Select, and_, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, Select, and_, bindparam, exists, insert, select, update
 
 from hms_gateway.metastore.filters.binding import TableFilter
 from hms_gateway.metastore.ports.store import DatabaseId, DuplicateKey, StoredTable, TableId
 from hms_gateway.metastore.vocabulary.patterns import Pattern
 from hms_gateway.metastore.vocabulary.typed_values import value_class
+from hms_gateway.storage.dialects.statements import Statement
 from hms_gateway.storage.partitions.keys import PartitionKeys
-from hms_gateway.storage.schema.catalog import DATABASES, OF_TABLES, TABLES
+from hms_gateway.storage.schema.catalog import DATABASES, TABLE_INDEXES, TABLES
 from hms_gateway.storage.sql.filter_sql import is_among, matches_pattern
 from hms_gateway.storage.sql.fragments import (
     TABLE_EXTRA,
@@ -30,11 +32,13 @@ from hms_gateway.storage.sql.texts import check_name, check_text, is_storable
 from hms_gateway.storage.txn.names import TxnNames
 from hms_gateway.structs import Table, TableMeta
 
-_ROWS = select(TABLES, DATABASES.c.name.label("db_name")).join(
+_HAS_INDEXES = exists().where(TABLE_INDEXES.c.table_id == TABLES.c.table_id).label("has_indexes")
+_ROWS = select(TABLES, DATABASES.c.name.label("db_name"), _HAS_INDEXES).join(
     DATABASES, DATABASES.c.database_id == TABLES.c.database_id
 )
+TableRow: Final = namedtuple("TableRow", _ROWS.selected_columns.keys())  # type: ignore[misc]
 # Made once: building a statement costs more than running it.
-_BY_NAME = _ROWS.where(DATABASES.c.name == bindparam("db_name"), TABLES.c.name == bindparam("tbl_name"))
+TABLE_BY_NAME: Final = _ROWS.where(DATABASES.c.name == bindparam("db_name"), TABLES.c.name == bindparam("tbl_name"))
 
 _BY_ID = _ROWS.where(TABLES.c.table_id == bindparam("the_id"))
 
@@ -43,12 +47,13 @@ class TableReads(Repository):
     def table(self, db_name: str, tbl_name: str) -> StoredTable | None:
         if not (is_storable(db_name) and is_storable(tbl_name)):
             return None
-        row = self._connection.execute(_BY_NAME, {"db_name": db_name, "tbl_name": tbl_name}).first()
-        return None if row is None else _stored_table(row)
+        names = {"db_name": db_name, "tbl_name": tbl_name}
+        rows = self._dialect.run_together(self._connection, [Statement(TABLE_BY_NAME, names)])[0]
+        return stored_table(TableRow._make(rows[0])) if rows else None
 
     def table_with_id(self, table_id: int) -> StoredTable | None:
         row = self._connection.execute(_BY_ID, {"the_id": table_id}).first()
-        return None if row is None else _stored_table(row)
+        return None if row is None else stored_table(row)
 
     def tables(self, db_name: str, tbl_names: Sequence[str] | None = None) -> list[StoredTable]:
         if not is_storable(db_name):
@@ -56,7 +61,7 @@ class TableReads(Repository):
         statement = _ROWS.where(DATABASES.c.name == db_name).order_by(TABLES.c.name)
         if tbl_names is not None:
             statement = statement.where(is_among(TABLES.c.name, tbl_names, self._dialect))
-        return [_stored_table(row) for row in self._connection.execute(statement)]
+        return [stored_table(row) for row in self._connection.execute(statement)]
 
     def table_names(
         self,
@@ -120,27 +125,22 @@ class TableReads(Repository):
 
 class TableWrites(TableReads):
     def insert_table(self, database_id: DatabaseId, table: Table) -> TableId:
-        self._check_table_name_free(database_id, table.tableName or "", except_for=None)
-        row = {**_row(table), "database_id": database_id, "partition_count": 0}
+        self.check_table_name_free(database_id, table.tableName or "", except_for=None)
+        row = {**table_values(table), "database_id": database_id, "partition_count": 0}
         return TableId(self._inserted_id(insert(TABLES).values(row)))
 
     def update_table(self, table_id: TableId, database_id: DatabaseId, table: Table) -> None:
-        self._check_table_name_free(database_id, table.tableName or "", except_for=table_id)
+        self.check_table_name_free(database_id, table.tableName or "", except_for=table_id)
         TxnNames(self._connection).rename_table(table_id, database_id, table.tableName or "")
         key_types = select(TABLES.c.partition_keys).where(TABLES.c.table_id == table_id)
-        old_classes = _key_classes(self._connection.execute(key_types).scalar())
-        row = {**_row(table), "database_id": database_id}
+        old_classes = key_classes(self._connection.execute(key_types).scalar())
+        row = {**table_values(table), "database_id": database_id}
         self._connection.execute(update(TABLES).where(TABLES.c.table_id == table_id).values(row))
-        new_classes = _key_classes(row["partition_keys"])
+        new_classes = key_classes(row["partition_keys"])
         if new_classes != old_classes:
             PartitionKeys(self._connection).rewrite(table_id, new_classes)
 
-    def delete_table(self, table_id: TableId) -> None:
-        TxnNames(self._connection).drop_table(table_id)
-        for child in (*OF_TABLES, TABLES):
-            self._connection.execute(delete(child).where(child.c.table_id == table_id))
-
-    def _check_table_name_free(self, database_id: DatabaseId, name: str, except_for: TableId | None) -> None:
+    def check_table_name_free(self, database_id: DatabaseId, name: str, except_for: TableId | None) -> None:
         check_name("table", name, self._dialect)
         statement = select(TABLES.c.table_id).where(TABLES.c.database_id == database_id, TABLES.c.name == name)
         if self._connection.execute(statement).scalar() not in (None, except_for):
@@ -151,11 +151,11 @@ def _of_databases(statement: Select[Any]) -> Select[Any]:
     return statement.select_from(TABLES.join(DATABASES, DATABASES.c.database_id == TABLES.c.database_id))
 
 
-def _key_classes(partition_keys: Any) -> list[Any]:
+def key_classes(partition_keys: Any) -> list[Any]:
     return [value_class(key.type or "") for key in decode_columns(partition_keys) or []]
 
 
-def _row(table: Table) -> dict[str, Any]:
+def table_values(table: Table) -> dict[str, Any]:
     for text in (table.owner, table.tableType, table.viewOriginalText, table.viewExpandedText):
         check_text(f"a text of table {table.dbName}.{table.tableName}:", text)
     descriptor = table.sd
@@ -181,7 +181,7 @@ def _row(table: Table) -> dict[str, Any]:
     }
 
 
-def _stored_table(row: Row[Any]) -> StoredTable:
+def stored_table(row: Any) -> StoredTable:
     table = decode_extra(Table, row.extra)
     table.tableName = row.name
     table.dbName = row.db_name
@@ -197,4 +197,6 @@ def _stored_table(row: Row[Any]) -> StoredTable:
     table.viewOriginalText = row.view_original_text
     table.viewExpandedText = row.view_expanded_text
     table.tableType = row.table_type
-    return StoredTable(TableId(row.table_id), DatabaseId(row.database_id), table, row.partition_count)
+    return StoredTable(
+        TableId(row.table_id), DatabaseId(row.database_id), table, row.partition_count, bool(row.has_indexes)
+    )

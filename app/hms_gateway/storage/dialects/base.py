@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from sqlalchemy import URL, Column, ColumnElement, Connection, Engine, Select, Table, and_, bindparam, func, insert
+from sqlalchemy.exc import DBAPIError
 
 from hms_gateway.metastore.vocabulary.patterns import Pattern
+from hms_gateway.storage.dialects.statements import ConnectionLost, Rows, Statement
 
 if TYPE_CHECKING:
     import sqlite3
@@ -95,6 +97,24 @@ class Dialect(ABC):
         """Run a statement that controls the transaction."""
         connection.exec_driver_sql(statement)
 
+    def run_together(self, connection: Connection, statements: Sequence[Statement]) -> list[Rows]:
+        """Run statements that do not need each other's rows; the rows of each. They are sent together where possible.
+
+        Raises what `errors.translated` knows.
+        """
+        answers = [connection.execute(*statement) for statement in statements]
+        return [answer.all() if answer.returns_rows else () for answer in answers]
+
+    def commit_with(self, connection: Connection, statements: Sequence[Statement]) -> None:
+        """The same with the commit behind. Raises ConnectionLost when that may have happened or not."""
+        self.run_together(connection, statements)
+        try:
+            connection.commit()
+        except DBAPIError as error:
+            if error.connection_invalidated or self.is_lost(error.orig):
+                raise ConnectionLost from error
+            raise
+
     @contextmanager
     def migrating(self, connection: Connection) -> Iterator[None]:
         """Other processes that migrate this database wait meanwhile. Raises StoreUnavailable."""
@@ -172,6 +192,13 @@ class Dialect(ABC):
         return func.instr(text, part)
 
     # Rows.
+
+    def new_ids(self, table: Table, count: int) -> Statement | None:
+        """Asks for `count` ids of new rows of `table`, which no others get; None where only an insertion gives them.
+
+        What was inserted under ids of this statement has to be stored before it is run again.
+        """
+        return None
 
     def insert_rows(self, connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
         """Insert many rows, which all have values for the same columns."""

@@ -44,11 +44,6 @@ def is_disconnect(engine: Engine, error: BaseException | None) -> bool:
     return dialect_of(engine).is_lost(error)
 
 
-def may_have_committed(engine: Engine, error: DBAPIError) -> bool:
-    """Whether a commit that ended with this error may have happened nevertheless."""
-    return is_disconnect(engine, error) or dialect_of(engine).is_lost(error.orig)
-
-
 def is_worth_another_try(engine: Engine, error: StoreError | Retryable) -> bool:
     """Whether a unit of work that changed nothing may succeed at once: on a new connection, or without the rival."""
     return isinstance(error, Retryable) or is_disconnect(engine, error.__cause__)

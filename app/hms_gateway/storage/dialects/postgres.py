@@ -13,10 +13,12 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Engine,
+    Integer,
     Select,
     Table,
     Text,
     bindparam,
+    cast,
     create_engine,
     event,
     func,
@@ -25,6 +27,7 @@ from sqlalchemy import (
     text,
     true,
 )
+from sqlalchemy.dialects.postgresql import REGCLASS
 from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.sql.selectable import TableValuedAlias
 
@@ -39,6 +42,7 @@ from hms_gateway.storage.dialects.base import (
     LongRows,
     Retryable,
 )
+from hms_gateway.storage.dialects.statements import Rows, Statement
 
 if TYPE_CHECKING:
     from hms_gateway.storage.dialects.postgres_version_watch import PostgresVersionWatch
@@ -48,6 +52,11 @@ _RETRYABLE_STATES: Final = frozenset({"40001", "40P01"})  # serialization failur
 _LOCK_TIMEOUT: Final = "55P03"
 # Connection exceptions, server starting up or shutting down, too many connections.
 _LOST_STATES: Final = ("08", "57P0", "53300")
+
+
+_SEQUENCE: Final = func.pg_get_serial_sequence(bindparam("the_table", type_=Text), bindparam("the_column", type_=Text))
+_NUMBERS: Final = func.generate_series(1, bindparam("count", type_=Integer)).table_valued("number")
+_NEW_IDS: Final = select(func.nextval(cast(_SEQUENCE, REGCLASS))).select_from(_NUMBERS)
 
 
 class PostgresDialect(Dialect):
@@ -66,7 +75,8 @@ class PostgresDialect(Dialect):
             pool_size=1,
             max_overflow=1,
             isolation_level="READ COMMITTED",
-            connect_args={"connect_timeout": CONNECT_SECONDS_MAX},
+            # psycopg forgets all prepared statements with a ROLLBACK, also those of `run_together`.
+            connect_args={"connect_timeout": CONNECT_SECONDS_MAX, "prepare_threshold": None},
         )
 
         @event.listens_for(engine, "checkout")
@@ -96,7 +106,7 @@ class PostgresDialect(Dialect):
             pool_timeout=POOL_WAIT_SECONDS_MAX,
             pool_use_lifo=True,
             isolation_level="REPEATABLE READ",
-            connect_args={"connect_timeout": CONNECT_SECONDS_MAX},
+            connect_args={"connect_timeout": CONNECT_SECONDS_MAX, "prepare_threshold": None},
         )
 
         @event.listens_for(engine, "connect")
@@ -110,6 +120,16 @@ class PostgresDialect(Dialect):
         from hms_gateway.storage.dialects.postgres_version_watch import open_watch
 
         return open_watch(engine, url)
+
+    def run_together(self, connection: Connection, statements: Sequence[Statement]) -> list[Rows]:
+        from hms_gateway.storage.dialects.postgres_pipeline import run_together
+
+        return run_together(connection, statements)
+
+    def commit_with(self, connection: Connection, statements: Sequence[Statement]) -> None:
+        from hms_gateway.storage.dialects.postgres_pipeline import commit_with
+
+        commit_with(connection, statements)
 
     @contextmanager
     def migrating(self, connection: Connection) -> Iterator[None]:
@@ -155,6 +175,10 @@ class PostgresDialect(Dialect):
 
     def position(self, text: ColumnElement[str], part: str) -> ColumnElement[int]:
         return func.strpos(text, part)
+
+    def new_ids(self, table: Table, count: int) -> Statement:
+        (key,) = table.primary_key
+        return Statement(_NEW_IDS, {"the_table": table.name, "the_column": key.name, "count": count})
 
     def insert_rows(self, connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
         # Its bulk path takes a quarter of the time of as many inserts.

@@ -15,15 +15,6 @@ from hms_gateway.storage.sql.repository import Repository
 
 
 class OutcomeWrites(Repository):
-    def refuse_second(self, key: CallKey) -> None:
-        """Raises AlreadyConcluded for a call whose change was made before."""
-        if self._connection.execute(select(OUTCOMES.c.method).where(_is(key.principal, key.text))).first() is not None:
-            raise AlreadyConcluded(key.text)
-
-    def conclude(self, key: CallKey, seconds: int, value: object) -> None:
-        """Note that the call's change, which gave `value`, is part of this unit of work."""
-        self._connection.execute(insert(OUTCOMES), outcome_row(key, seconds, value))
-
     def complete_outcome(self, key: CallKey, answer: KeptAnswer) -> None:
         """Add the encoded answer; one over KEPT_BYTES_MAX is left out."""
         if len(answer.payload) <= KEPT_BYTES_MAX:
@@ -31,7 +22,8 @@ class OutcomeWrites(Repository):
 
     def conclude_failed(self, key: CallKey, seconds: int, answer: KeptAnswer) -> None:
         """Note the answer of a call that changed nothing. Raises AlreadyConcluded."""
-        self.refuse_second(key)
+        if self._connection.execute(select(OUTCOMES.c.method).where(_is(key.principal, key.text))).first() is not None:
+            raise AlreadyConcluded(key.text)
         self._connection.execute(insert(OUTCOMES), {**outcome_row(key, seconds), **_columns(answer)})
 
     def delete_outcomes_before(self, seconds: int) -> int:

@@ -23,6 +23,7 @@ from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.dialects.database_clock import DATABASE_NOW
+from hms_gateway.storage.dialects.statements import Rows, Statement
 from hms_gateway.storage.registry.outcomes import outcome_row
 from hms_gateway.storage.schema.txn import TXNS
 from hms_gateway.storage.sql.texts import check_text, is_storable
@@ -35,8 +36,6 @@ from hms_gateway.storage.txn.batch_statements import (
     OPEN_IDS,
     OVER_PARTITION,
     TXN_OF_REFUSED_LOCK,
-    Rows,
-    Statement,
     batch_statements,
     committed_since,
 )

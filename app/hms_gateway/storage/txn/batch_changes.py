@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import Executable
 
 from hms_gateway.storage.dialects import Dialect
+from hms_gateway.storage.dialects.statements import Statement, Values
 from hms_gateway.storage.txn.batch_statements import (
     NEW_COUNTER,
     NEW_LOCK,
@@ -15,8 +16,6 @@ from hms_gateway.storage.txn.batch_statements import (
     NEW_WRITE_SET,
     SET_BLOCKER,
     SET_COUNTER,
-    Statement,
-    Values,
     batch_statements,
 )
 from hms_gateway.txn.rules.locks import LockId, TxnId

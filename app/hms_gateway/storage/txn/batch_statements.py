@@ -3,13 +3,12 @@
 Those about some rows take their ids as one parameter, `ids`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from functools import cache
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final
 
 from sqlalchemy import (
     ColumnElement,
-    Executable,
     Select,
     and_,
     bindparam,
@@ -30,17 +29,6 @@ from hms_gateway.storage.txn.locks import LOCK_ROWS
 from hms_gateway.storage.txn.state import COMPONENT_COLUMNS, WRITE_SET_COLUMNS
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.rules.transactions import State
-
-Values: TypeAlias = Mapping[str, object]
-Rows: TypeAlias = Sequence[Sequence[Any]]
-
-
-class Statement(NamedTuple):
-    """A statement and the values of its parameters. Insertions may have several rows of them."""
-
-    sql: Executable
-    values: Values | Sequence[Values]
-
 
 # Where SQLite does not see to it, this lets one writer change the catalog at a time.
 LOCK_CATALOG: Final = select(CATALOG.c.last_event_id).with_for_update()

@@ -6,8 +6,8 @@ from sqlalchemy import Connection
 
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.dialects import dialect_of
+from hms_gateway.storage.dialects.statements import Rows, Statement
 from hms_gateway.storage.txn.batch import BatchJob, Reading, TxnBatch
-from hms_gateway.storage.txn.batch_statements import Rows, Statement
 
 
 class ConnectedBatch(TxnBatch):
@@ -23,18 +23,17 @@ class ConnectedBatch(TxnBatch):
         statements = next(reading, None)
         while statements is not None:
             try:
-                statements = reading.send([self._rows(statement) for statement in statements])
+                statements = reading.send(self._rows(statements))
             except StopIteration:
                 return
 
     def write(self) -> None:
         """Write what was changed. Nothing may be run afterwards."""
-        for sql, values in self.changes():
-            self._connection.execute(sql, values)
+        self._rows(self.changes())
 
     def _load(self, *readings: Reading) -> None:
-        for reading in readings:
-            reading.learn(self._rows(reading.statement))
+        for reading, rows in zip(readings, self._rows([each.statement for each in readings]), strict=True):
+            reading.learn(rows)
 
-    def _rows(self, statement: Statement) -> Rows:
-        return self._connection.execute(statement.sql, statement.values).all()
+    def _rows(self, statements: Sequence[Statement]) -> list[Rows]:
+        return self._dialect.run_together(self._connection, statements)

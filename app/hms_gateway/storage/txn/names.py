@@ -24,8 +24,8 @@ from hms_gateway.storage.sql.repository import Repository
 _OF_PARTITIONS: Final = (TXN_COMPONENTS, COMPLETED_COMPONENTS, COMPACTIONS)
 # A table that is made again begins with its first write id.
 _WRITE_IDS: Final = (TXN_WRITE_IDS, TABLE_WRITE_IDS)
-_PURGED: Final = (*_OF_PARTITIONS, *_WRITE_IDS)
-_RENAMED: Final = (*_PURGED, WRITE_SETS, REBUILDS)
+PURGED: Final = (*_OF_PARTITIONS, *_WRITE_IDS)
+_RENAMED: Final = (*PURGED, WRITE_SETS, REBUILDS)
 
 _OLD_NAMES: Final = (
     select(DATABASES.c.name, TABLES.c.name)
@@ -40,13 +40,8 @@ class TxnNames(Repository):
 
     def drop_database(self, database_id: int) -> None:
         name = self._connection.execute(_DATABASE_NAME, {"the_database_id": database_id}).scalar()
-        for table in _PURGED:
+        for table in PURGED:
             self._connection.execute(delete(table).where(table.c.db_name == name))
-
-    def drop_table(self, table_id: int) -> None:
-        old = self._connection.execute(_OLD_NAMES, {"the_table_id": table_id}).first()
-        if old is not None:
-            self._delete(_PURGED, old[0], old[1])
 
     def drop_partitions(self, db_name: str, table_name: str, partition_names: Sequence[str]) -> None:
         for table in _OF_PARTITIONS:

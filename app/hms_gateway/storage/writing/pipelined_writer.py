@@ -23,28 +23,19 @@ from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreUnavailable
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.event_loop import call_in_loop
 from hms_gateway.storage.dialects import Dialect
+from hms_gateway.storage.dialects.statements import BEGIN, COMMIT, ConnectionLost, Rows, Statement, StatementRefused
 from hms_gateway.storage.txn.batch import BatchJob, BatchMiss, TxnBatch
-from hms_gateway.storage.txn.batch_statements import LOCK_CATALOG, Rows, Statement
+from hms_gateway.storage.txn.batch_statements import LOCK_CATALOG
 from hms_gateway.storage.writing.jobs import Failure, Job, Later, Outcome, Success, result_of
 from hms_gateway.txn.ports.txn import TxnWork
 
 BATCH_MAX: Final = 500
 CONNECT_AGAIN_SECONDS: Final = 1.0
 
-_BEGIN: Final = Statement(text("BEGIN ISOLATION LEVEL READ COMMITTED"), {})
 _FORGET_PLANS: Final = Statement(text("DISCARD PLANS"), {})
 _LOCK: Final = Statement(LOCK_CATALOG, {})
-_COMMIT: Final = Statement(text("COMMIT"), {})
 
 _log = structlog.get_logger("hms_gateway.storage")
-
-
-class ConnectionLost(Exception):
-    """What was sent last may have been done or not."""
-
-
-class StatementRefused(Exception):
-    """The database did not do a statement, nor what was sent after it, a commit included. The text is its state."""
 
 
 class Pipeline(Protocol):
@@ -258,7 +249,7 @@ class PipelinedWriter:
         """Gives what is to be sent, is sent what came back, and ends with what became of each job."""
         batched = [BatchJob(job.work, job.open_key) for job in jobs if isinstance(job.work, TxnWork)]
         batch = TxnBatch(self._dialect, self._clock, batched)
-        before = [_BEGIN, *self._forgetting_plans(), _LOCK]
+        before = [BEGIN, *self._forgetting_plans(), _LOCK]
         reading = batch.reading()
         asked = next(reading, None)
         while asked is not None:
@@ -269,7 +260,7 @@ class PipelinedWriter:
                 asked = None
             before = []
         outcomes = [self._run(batch, job) for job in batched]
-        statements = [*batch.changes(), _COMMIT]
+        statements = [*batch.changes(), COMMIT]
         self._is_committing = True
         yield statements
         return outcomes

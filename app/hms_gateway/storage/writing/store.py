@@ -27,8 +27,8 @@ from hms_gateway.storage.writing.thread_writer import ThreadWriter
 
 if TYPE_CHECKING:
     from hms_gateway.storage.dialects.mysql_version_watch import MysqlVersionWatch
+    from hms_gateway.storage.dialects.postgres_pipeline import PostgresPipeline
     from hms_gateway.storage.dialects.postgres_version_watch import PostgresVersionWatch
-    from hms_gateway.storage.writing.postgres_pipeline import PostgresPipeline
 
 T = TypeVar("T")
 
@@ -118,7 +118,7 @@ class SqlStore:
 
     def _open_pipeline(self) -> "PostgresPipeline":
         # Only here, since PostgreSQL's driver costs a tenth of the memory of a server that needs none.
-        from hms_gateway.storage.writing.postgres_pipeline import open_pipeline
+        from hms_gateway.storage.dialects.postgres_pipeline import open_pipeline
 
         return open_pipeline(self._writing, self._url)
 

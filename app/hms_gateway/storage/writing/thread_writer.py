@@ -13,23 +13,24 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any, Final, TypeVar, cast
 
-from sqlalchemy import Connection, Engine, update
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
 
-from hms_gateway.metastore.ports.store import EventId, OutcomeUnknown, StoreUnavailable
+from hms_gateway.metastore.ports.store import CatalogWork, OutcomeUnknown, StoreUnavailable
 from hms_gateway.runtime.call_keys import CallKey, current_call_key, recalled_value
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.suspension import Deliver, Done, is_recording, resumed_result, suspend
+from hms_gateway.storage.catalog.batch import CatalogBatch
 from hms_gateway.storage.dialects import dialect_of
 from hms_gateway.storage.dialects.base import Retryable
 from hms_gateway.storage.dialects.errors import (
     detail_of,
     is_disconnect,
+    is_driver_error,
     is_worth_another_try,
-    may_have_committed,
     translated,
 )
-from hms_gateway.storage.schema.catalog import CATALOG
+from hms_gateway.storage.dialects.statements import ConnectionLost, Statement
 from hms_gateway.storage.txn.batch import BatchJob
 from hms_gateway.storage.txn.batch_statements import LOCK_CATALOG
 from hms_gateway.storage.txn.connected_batch import ConnectedBatch
@@ -151,21 +152,25 @@ class Batch:
     def run(self) -> list[Outcome]:
         """What became of each job. Raises StoreError or Retryable for all of them: then nothing was changed."""
         with translated(self._engine), self._engine.connect() as connection:
-            last_event_id = before = EventId(connection.execute(LOCK_CATALOG).scalar_one())
+            batch = CatalogBatch(connection, self._clock)
+            batch.begin(Statement(LOCK_CATALOG, {}), *self._foreseen())
             outcomes: list[Outcome] = []
             while len(outcomes) < len(self._jobs):
                 together = self._alike(len(outcomes))
                 if together:
+                    batch.flush()
                     outcomes += self._run_together(connection, together)
-                    continue
-                transaction = SqlTransaction(connection, last_event_id, self._clock)
-                outcomes.append(self._run_job(self._jobs[len(outcomes)], transaction))
-                if isinstance(outcomes[-1], Success):
-                    last_event_id = transaction.last_event_id
-            if last_event_id != before:
-                connection.execute(update(CATALOG).values(last_event_id=last_event_id))
-            self._commit(connection)
+                    batch.forget_outcomes()
+                else:
+                    outcomes.append(self._run_job(self._jobs[len(outcomes)], SqlTransaction(batch)))
+            self._commit(batch)
             return outcomes
+
+    def _foreseen(self) -> tuple[list[CatalogWork[Any]], list[tuple[str, str]]]:
+        """What the jobs say they will ask for, and the keys of those that the catalog's batch concludes."""
+        works = [job.work for job in self._jobs if isinstance(job.work, CatalogWork)]
+        keys = [job.open_key for job in self._jobs if not isinstance(job.work, TxnWork)]
+        return works, [(key.principal, key.text) for key in keys if key is not None]
 
     def _alike(self, first: int) -> list[Job]:
         """The jobs from there on that are about transactions and locks only."""
@@ -183,28 +188,32 @@ class Batch:
     def _run_batched(self, batch: ConnectedBatch, job: BatchJob) -> Outcome:
         try:
             return Success(batch.run(job, self._clock.seconds()))
-        except SQLAlchemyError:
-            raise
         except BaseException as error:
+            if self._is_of_database(error):
+                raise
             return Failure(self._reason(error))
 
     def _run_job(self, job: Job, transaction: SqlTransaction) -> Outcome:
-        transaction.savepoint()
         try:
             key = job.open_key
             if key is not None:
                 transaction.refuse_second(key)
             value = job.work(transaction)
             if key is not None:
-                transaction.conclude(key, self._clock.seconds(), value)
-            transaction.write_events()
+                transaction.conclude(key, value)
         except BaseException as error:
-            if is_disconnect(self._engine, error):
+            # Without a savepoint what the database refuses is refused to all of them.
+            if is_disconnect(self._engine, error) or (
+                self._is_of_database(error) and not transaction.is_behind_savepoint
+            ):
                 raise
-            transaction.roll_back()
+            transaction.fail()
             return Failure(self._reason(error))
-        transaction.release()
+        transaction.succeed()
         return Success(value)
+
+    def _is_of_database(self, error: BaseException) -> bool:
+        return isinstance(error, SQLAlchemyError) or is_driver_error(self._engine, error)
 
     def _reason(self, error: BaseException) -> BaseException:
         """What the caller gets: its own exceptions as they are, the driver's translated. Raises Retryable."""
@@ -216,10 +225,8 @@ class Batch:
         except BaseException as reason:
             return reason
 
-    def _commit(self, connection: Connection) -> None:
+    def _commit(self, batch: CatalogBatch) -> None:
         try:
-            connection.commit()
-        except DBAPIError as error:
-            if may_have_committed(self._engine, error):
-                raise OutcomeUnknown("the connection to the database was lost while committing") from error
-            raise
+            batch.commit()
+        except ConnectionLost as error:
+            raise OutcomeUnknown("the connection to the database was lost while committing") from error

@@ -24,9 +24,8 @@ from sqlalchemy import select as select_from
 
 from hms_gateway.metastore.ports.store import StoreUnavailable
 from hms_gateway.storage.dialects import parse_url, writing_engine
-from hms_gateway.storage.txn.batch_statements import Rows, Statement
-from hms_gateway.storage.writing.pipelined_writer import ConnectionLost, StatementRefused
-from hms_gateway.storage.writing.postgres_pipeline import PostgresPipeline, open_pipeline
+from hms_gateway.storage.dialects.postgres_pipeline import PostgresPipeline, open_pipeline
+from hms_gateway.storage.dialects.statements import ConnectionLost, Rows, Statement, StatementRefused
 from tests.storage.test_outage import cut_connections
 from tests.support.private_postgres import PrivatePostgres
 

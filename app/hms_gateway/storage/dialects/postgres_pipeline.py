@@ -4,53 +4,92 @@ Below SQLAlchemy's connections and psycopg's cursors, whose share of the time is
 calls are libpq's, in its pipeline mode. Statements are made from SQLAlchemy's, and prepared when they are first used.
 """
 
+import select
 from collections.abc import Iterable, Sequence
-from functools import cache
-from typing import Any, Final, NamedTuple
+from functools import cache, cached_property
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import psycopg
 from psycopg import pq
 from psycopg.adapt import Transformer
-from sqlalchemy import URL, Engine, Executable, Insert
+from psycopg.errors import error_from_result
+from sqlalchemy import URL, Connection, Engine, Executable, Insert, text
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
+from sqlalchemy.exc import OperationalError
 
 from hms_gateway.metastore.ports.store import StoreUnavailable
 from hms_gateway.storage.dialects.base import CONNECT_SECONDS_MAX
 from hms_gateway.storage.dialects.postgres import bound_waits, is_lost_state
-from hms_gateway.storage.txn.batch_statements import Rows, Statement, Values
-from hms_gateway.storage.writing.pipelined_writer import ConnectionLost, StatementRefused
+from hms_gateway.storage.dialects.statements import (
+    COMMIT,
+    ConnectionEnded,
+    ConnectionLost,
+    Rows,
+    Statement,
+    StatementRefused,
+    Values,
+)
 
 _DIALECT: Final = PGDialect_psycopg(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
 _TEXT_FORMAT, _BINARY_FORMAT = 0, 1
 
 
+_Key: TypeAlias = tuple[Executable, tuple[str, ...]]  # a statement, and the names of its values
+
+
 class PostgresPipeline:
-    """See `pipelined_writer.Pipeline`."""
+    """See `pipelined_writer.Pipeline`. Others may use the connection between `exit` and `enter`."""
 
     def __init__(self, connection: psycopg.Connection) -> None:
-        """`connection` commits by itself and belongs to the pipeline from now on."""
         self._connection = connection
         self._pgconn = connection.pgconn
         self._loaders = Transformer(connection)
         # psycopg does not report it when the connection is lost, and then it is not watched any more.
         self._fileno = connection.fileno()
-        self._prepared: dict[tuple[Executable, tuple[str, ...]], _Prepared] = {}
+        self._prepared: dict[_Key, _Prepared] = {}
         # What was sent and is not answered yet; the answer to None, which prepares a statement, is of no interest.
         self._sent: list[_Prepared | None] = []
         self._answered: list[Rows] = []
         self._answered_count = 0
+        self._refusal: psycopg.Error | None = None
+        self._name_count = 0
         self._pgconn.nonblocking = 1
-        self._pgconn.enter_pipeline_mode()
+
+    def enter(self) -> None:
+        """Raises ConnectionLost."""
+        try:
+            self._pgconn.enter_pipeline_mode()
+        except psycopg.Error as error:
+            raise ConnectionLost from error
+
+    def exit(self) -> None:
+        self._pgconn.exit_pipeline_mode()
+
+    @cached_property
+    def begin(self) -> Statement:
+        """Begins a transaction as psycopg would, which does not do it in time here."""
+        level = psycopg.IsolationLevel(self._connection.isolation_level or psycopg.IsolationLevel.READ_COMMITTED)
+        mode = "READ ONLY" if self._connection.read_only else "READ WRITE"
+        return Statement(text(f"BEGIN ISOLATION LEVEL {level.name.replace('_', ' ')} {mode}"), {})
+
+    @property
+    def is_in_transaction(self) -> bool:
+        return self._pgconn.transaction_status != pq.TransactionStatus.IDLE
 
     def fileno(self) -> int:
         return self._fileno
 
     def send(self, statements: Iterable[Statement]) -> None:
-        self._sent, self._answered, self._answered_count = [], [], 0
+        self._sent, self._answered, self._answered_count, self._refusal = [], [], 0, None
+        # First of all of them, so that nothing is sent when one cannot be.
+        written = [
+            (key := (sql, tuple(row)), compiled(*key).parameters(row))
+            for sql, values in statements
+            for row in (values if isinstance(values, Sequence) else (values,))
+        ]
         try:
-            for sql, values in statements:
-                for row in values if isinstance(values, Sequence) else (values,):
-                    self._send_one(sql, row)
+            for key, parameters in written:
+                self._send_one(key, *parameters)
             self._pgconn.pipeline_sync()
         except psycopg.Error as error:
             raise ConnectionLost from error
@@ -70,6 +109,10 @@ class PostgresPipeline:
                     continue
                 if result.status == pq.ExecStatus.PIPELINE_SYNC:
                     self._sent = []
+                    if self._refusal is not None:
+                        # Which statements it has prepared is not known.
+                        self._prepared.clear()
+                        raise StatementRefused(self._refusal.sqlstate) from self._refusal
                     return self._answered
                 self._take(result)
         except psycopg.Error as error:
@@ -79,21 +122,26 @@ class PostgresPipeline:
     def close(self) -> None:
         self._connection.close()
 
-    def _send_one(self, sql: Executable, row: Values) -> None:
-        key = sql, tuple(row)
+    def _send_one(self, key: "_Key", parameters: list[bytes | None], formats: list[int] | None) -> None:
         prepared = self._prepared.get(key)
         if prepared is None:
-            prepared = self._prepared[key] = _Prepared(b"s%d" % len(self._prepared), compiled(*key))
+            self._name_count += 1
+            prepared = self._prepared[key] = _Prepared(b"s%d" % self._name_count, compiled(*key))
             self._pgconn.send_prepare(prepared.name, prepared.compiled.text)
             self._sent.append(None)
-        parameters, formats = prepared.compiled.parameters(row)
         self._pgconn.send_query_prepared(prepared.name, parameters, formats)
         self._sent.append(prepared)
 
     def _take(self, result: Any) -> None:
+        if self._refusal is not None:
+            return
         if result.status not in (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK):
-            state = (result.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode()
-            raise ConnectionLost(state) if not state or is_lost_state(state) else StatementRefused(state)
+            self._refusal = error_from_result(result)
+            state = self._refusal.sqlstate or ""
+            if not state or is_lost_state(state):
+                is_before_last = self._answered_count + 1 < len(self._sent)
+                raise (ConnectionEnded if is_before_last else ConnectionLost)(state) from self._refusal
+            return
         if self._sent[self._answered_count] is not None:
             self._loaders.set_pgresult(result)
             self._answered.append(self._loaders.load_rows(0, result.ntuples, list))
@@ -133,10 +181,75 @@ def open_pipeline(engine: Engine, url: URL) -> PostgresPipeline:
         bound_waits(connection)
         # Else PostgreSQL plans look-ups of one id each time: it expects lists of ten, for which they would be dearer.
         connection.execute("SET plan_cache_mode = force_generic_plan")
-        return PostgresPipeline(connection)
-    except psycopg.Error as error:
+        pipeline = PostgresPipeline(connection)
+        pipeline.enter()
+        return pipeline
+    except (psycopg.Error, ConnectionLost) as error:
         connection.close()
         raise StoreUnavailable("the database cannot be reached") from error
+
+
+def run_together(connection: Connection, statements: Sequence[Statement]) -> list[Rows]:
+    """See `Dialect.run_together`."""
+    try:
+        return _run(connection, statements)
+    except ConnectionLost as error:
+        raise _disconnect(error) from error
+
+
+def commit_with(connection: Connection, statements: Sequence[Statement]) -> None:
+    """See `Dialect.commit_with`."""
+    try:
+        _run(connection, [*statements, COMMIT])
+    except ConnectionEnded as error:
+        raise _disconnect(error) from error
+    connection.commit()  # for SQLAlchemy, which does not know it yet
+
+
+def _run(connection: Connection, statements: Sequence[Statement]) -> list[Rows]:
+    """On SQLAlchemy's own connection and in its transaction. Raises ConnectionLost, and what psycopg raises."""
+    if not statements:
+        return []
+    pipeline = _pipeline_of(connection)
+    before = [] if pipeline.is_in_transaction else [pipeline.begin]
+    try:
+        pipeline.enter()
+        pipeline.send([*before, *statements])
+        answers = _awaited(pipeline)
+        pipeline.exit()
+        return answers[len(before) :]
+    except StatementRefused as refused:
+        pipeline.exit()
+        raise (refused.__cause__ or refused) from refused
+    except ConnectionLost:
+        connection.invalidate()
+        raise
+    except BaseException:
+        pipeline.exit()
+        raise
+
+
+def _disconnect(error: Exception) -> OperationalError:
+    return OperationalError("", None, error, connection_invalidated=True)
+
+
+def _pipeline_of(connection: Connection) -> PostgresPipeline:
+    found: PostgresPipeline | None = connection.info.get("pipeline")
+    if found is None:
+        driver: Any = connection.connection.driver_connection
+        found = connection.info["pipeline"] = PostgresPipeline(driver)
+    return found
+
+
+def _awaited(pipeline: PostgresPipeline) -> list[Rows]:
+    """The answers, when they have come."""
+    waiting = select.poll()
+    is_sent = pipeline.flush()
+    while (answers := pipeline.answers()) is None:
+        waiting.register(pipeline.fileno(), select.POLLIN if is_sent else select.POLLIN | select.POLLOUT)
+        waiting.poll()
+        is_sent = is_sent or pipeline.flush()
+    return answers
 
 
 @cache

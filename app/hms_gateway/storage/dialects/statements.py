@@ -1,0 +1,33 @@
+"""Statements with the values of their parameters, several of which a database is sent together."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from sqlalchemy import Executable, text
+
+Values: TypeAlias = Mapping[str, object]
+Rows: TypeAlias = Sequence[Sequence[Any]]
+
+
+class Statement(NamedTuple):
+    """A statement and the values of its parameters. What changes rows may have several rows of them."""
+
+    sql: Executable
+    values: Values | Sequence[Values]
+
+
+# Where the beginning and the end of a transaction are sent with the rest.
+BEGIN: Final = Statement(text("BEGIN ISOLATION LEVEL READ COMMITTED"), {})
+COMMIT: Final = Statement(text("COMMIT"), {})
+
+
+class ConnectionLost(Exception):
+    """What was sent last may have been done or not."""
+
+
+class ConnectionEnded(ConnectionLost):
+    """The database said so before it did the last of what was sent."""
+
+
+class StatementRefused(Exception):
+    """The database did not do a statement, nor what was sent after it, a commit included. The text is its state."""

@@ -1,0 +1,245 @@
+"""Units of work that are run together leave behind what they leave behind one by one, in few statements."""
+
+import random
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, event, select
+from sqlalchemy.sql.base import Generative
+
+from hms_gateway.metastore.ports.store import CatalogWork, Event, StoreFailure, Transaction
+from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
+from hms_gateway.runtime.clock import ManualClock
+from hms_gateway.storage.dialects import dialect_of, parse_url, writing_engine
+from hms_gateway.storage.dialects.base import Dialect
+from hms_gateway.storage.migrations.revisions import migrate_engine
+from hms_gateway.storage.schema.catalog import CATALOG, NOTIFICATIONS, OUTCOMES, TABLES
+from hms_gateway.storage.writing.jobs import Failure, Job, Outcome, Success
+from hms_gateway.storage.writing.thread_writer import Batch
+from hms_gateway.structs import Database, FieldSchema, Table
+
+SEEDS = 12
+NAMES = "abc"
+
+
+class Refused(Exception):
+    pass
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
+    postgres = request.param == "postgres"
+    url = request.getfixturevalue("fresh_postgres_database") if postgres else f"sqlite:///{tmp_path}/one.db"
+    engine = opened(url)
+    yield engine
+    engine.dispose()
+
+
+def opened(url: str) -> Engine:
+    """An empty catalog with a database `d`."""
+    engine = writing_engine(parse_url(url))
+    migrate_engine(engine)
+    run(engine, [lambda tx: tx.insert_database(Database("d", None, "file:/d", {}))])
+    return engine
+
+
+def run(engine: Engine, works: Sequence[Any], keys: Sequence[CallKey | None] = ()) -> list[Outcome]:
+    padded = [*keys, *[None] * (len(works) - len(keys))]
+    jobs = [Job(work, Future(), key) for work, key in zip(works, padded, strict=True)]
+    return Batch(engine, ManualClock(1_000), jobs).run()
+
+
+def table(name: str, **parameters: str) -> Table:
+    return Table(
+        tableName=name, dbName="d", owner="o", createTime=1, lastAccessTime=0, retention=0, parameters=parameters,
+        partitionKeys=[FieldSchema("k", "string")], tableType="MANAGED_TABLE",
+    )  # fmt: skip
+
+
+def creates(name: str, **parameters: str) -> CatalogWork[Any]:
+    def work(tx: Transaction) -> str:
+        database = tx.database("d")
+        assert database is not None
+        if tx.table("d", name) is not None:
+            raise Refused(name)
+        tx.insert_table(database.database_id, table(name, **parameters))
+        return f"event {tx.append_event(Event('CREATE_TABLE', 'd', name, '{}'))}"
+
+    return CatalogWork(work, [("d", name)], new_tables=1)
+
+
+def drops(name: str) -> CatalogWork[Any]:
+    def work(tx: Transaction) -> str:
+        found = tx.table("d", name)
+        if found is None:
+            raise Refused(name)
+        tx.delete_table(found.table_id)
+        return f"event {tx.append_event(Event('DROP_TABLE', 'd', name, '{}'))}"
+
+    return CatalogWork(work, [("d", name)])
+
+
+def alters(name: str, value: str, *, fails: bool = False) -> CatalogWork[Any]:
+    def work(tx: Transaction) -> object:
+        found = tx.table("d", name)
+        if found is None:
+            raise Refused(name)
+        before = dict(found.table.parameters or {})
+        tx.update_table(found.table_id, found.database_id, table(name, value=value))
+        tx.append_event(Event("ALTER_TABLE", "d", name, "{}"))
+        if fails:
+            raise Refused("after all")
+        seen = tx.table("d", name)
+        assert seen is not None
+        return before, seen.table.parameters
+
+    return CatalogWork(work, [("d", name)])
+
+
+def renames(name: str, new_name: str) -> CatalogWork[Any]:
+    def work(tx: Transaction) -> object:
+        found = tx.table("d", name)
+        if found is None or tx.table("d", new_name) is not None:
+            raise Refused(name)
+        tx.update_table(found.table_id, found.database_id, table(new_name, renamed="yes"))
+        return tx.append_event(Event("ALTER_TABLE", "d", new_name, "{}"))
+
+    return CatalogWork(work, [("d", name)])
+
+
+def lists(*, fails: bool = False) -> Any:
+    """By statements of its own."""
+
+    def work(tx: Transaction) -> list[str]:
+        tx.append_event(Event("X", "d", None, "{}"))
+        names = tx.table_names("d")
+        if fails:
+            raise Refused("list")
+        return names
+
+    return work
+
+
+def random_work(source: random.Random) -> Any:
+    name = source.choice(NAMES)
+    return source.choice(
+        [
+            lambda: creates(name, made=str(source.random())),
+            lambda: creates(name),
+            lambda: drops(name),
+            lambda: alters(name, str(source.random())),
+            lambda: alters(name, "lost", fails=True),
+            lambda: renames(name, source.choice(NAMES)),
+            lambda: lists(),
+            lambda: lists(fails=True),
+        ]
+    )()
+
+
+def shown(outcomes: Sequence[Outcome]) -> list[str]:
+    return [repr(each.value) if isinstance(each, Success) else repr(each.reason) for each in outcomes]
+
+
+def rows(engine: Engine) -> list[Any]:
+    columns = [column for column in TABLES.c if column.name != "table_id"]
+    with engine.connect() as connection:
+        return [
+            connection.execute(select(*columns).order_by(TABLES.c.name)).all(),
+            connection.execute(select(NOTIFICATIONS).order_by(NOTIFICATIONS.c.event_id)).all(),
+            connection.execute(select(CATALOG)).all(),
+        ]
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_together_is_as_one_by_one(tmp_path: Path, seed: int) -> None:
+    source = random.Random(seed)
+    sides = [opened(f"sqlite:///{tmp_path / name}.db") for name in ("together", "single")]
+    for _ in range(6):
+        works = [random_work(source) for _ in range(source.randint(1, 12))]
+        together = run(sides[0], works)
+        assert shown(together) == shown([outcome for work in works for outcome in run(sides[1], [work])])
+        assert rows(sides[0]) == rows(sides[1])
+    for engine in sides:
+        engine.dispose()
+
+
+def test_of_a_batch_only_what_raises_fails(engine: Engine) -> None:
+    works = [
+        creates("a"),
+        creates("a"),
+        alters("a", "x", fails=True),
+        alters("a", "y"),
+        drops("b"),
+        drops("a"),
+        creates("a"),
+    ]
+    outcomes = run(engine, works)
+    assert [isinstance(outcome, Success) for outcome in outcomes] == [True, False, False, True, False, True, True]
+    tables, events, version = rows(engine)
+    assert [row.event_type for row in events] == ["CREATE_TABLE", "ALTER_TABLE", "DROP_TABLE", "CREATE_TABLE"]
+    assert [row.event_id for row in events] == [1, 2, 3, 4]
+    assert (len(tables), version[0].last_event_id) == (1, 4)
+
+
+def test_a_call_with_a_key_is_done_once_in_a_batch_and_after_it(engine: Engine) -> None:
+    key = CallKey("ann", "k", "create_table", b"hash", keeps_value=True)
+    first, second = run(engine, [creates("a"), creates("b")], [key, key])
+    (third,) = run(engine, [creates("c")], [key])
+    assert isinstance(first, Success)
+    for refused in (second, third):
+        assert isinstance(refused, Failure)
+        assert isinstance(refused.reason, AlreadyConcluded)
+    with engine.connect() as connection:
+        assert len(connection.execute(select(OUTCOMES)).all()) == 1
+
+
+def test_what_the_database_refuses_ends_a_batch_that_has_no_savepoint(engine: Engine) -> None:
+    def reads_nonsense(tx: Any) -> None:
+        tx._dialect.run_on_driver(tx._batch.connection, "SELECT nonsense")
+
+    with pytest.raises(StoreFailure):
+        run(engine, [creates("a"), reads_nonsense])
+    assert rows(engine)[0] == []
+
+
+def test_a_batch_is_a_message_to_read_and_one_to_write(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(engine, [creates("old"), creates("gone")])
+    messages: list[int] = []
+    kind = type(dialect_of(engine))
+    for name in ("run_together", "commit_with"):
+        monkeypatch.setattr(kind, name, counted(getattr(kind, name), messages))
+    savepoints: list[str] = []
+    monkeypatch.setattr(kind, "run_on_driver", lambda self, connection, text: savepoints.append(text))
+    event.listen(engine, "before_cursor_execute", lambda *arguments: savepoints.append(arguments[2]))
+    run(engine, [*(creates(f"t{number}") for number in range(20)), alters("old", "new"), drops("gone")])
+    # SQLite's commit runs its statements by the same method.
+    assert len(messages) == (2 if dialect_of(engine).has_pipeline else 3)
+    assert [text for text in savepoints if "SAVEPOINT" in text or "SELECT" in text] == []
+
+
+def counted(method: Any, messages: list[int]) -> Any:
+    def run_counted(self: Dialect, connection: Any, statements: Any) -> Any:
+        messages.append(len(statements))
+        return method(self, connection, statements)
+
+    return run_counted
+
+
+def test_no_statement_is_made_for_a_call(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    works = [creates("a"), alters("a", "x"), drops("a")]
+    for work in works:
+        run(engine, [work])
+    made: list[object] = []
+    generate = Generative._generate
+
+    def counting(self: Any) -> Any:
+        made.append(type(self))
+        return generate(self)
+
+    monkeypatch.setattr(Generative, "_generate", counting)
+    for work in works:
+        run(engine, [work])
+    assert made == []
