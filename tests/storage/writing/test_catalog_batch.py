@@ -10,16 +10,16 @@ import pytest
 from sqlalchemy import Engine, event, select
 from sqlalchemy.sql.base import Generative
 
-from hms_gateway.metastore.ports.store import CatalogWork, Event, StoreFailure, Transaction
+from hms_gateway.metastore.ports.store import CatalogWork, Event, NewPartition, StoreFailure, Transaction
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
 from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.storage.dialects import dialect_of, parse_url, writing_engine
 from hms_gateway.storage.dialects.base import Dialect
 from hms_gateway.storage.migrations.revisions import migrate_engine
-from hms_gateway.storage.schema.catalog import CATALOG, NOTIFICATIONS, OUTCOMES, TABLES
+from hms_gateway.storage.schema.catalog import CATALOG, DESCRIPTORS, NOTIFICATIONS, OUTCOMES, PARTITIONS, TABLES
 from hms_gateway.storage.writing.jobs import Failure, Job, Outcome, Success
 from hms_gateway.storage.writing.thread_writer import Batch
-from hms_gateway.structs import Database, FieldSchema, Table
+from hms_gateway.structs import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
 
 SEEDS = 12
 NAMES = "abc"
@@ -110,6 +110,27 @@ def renames(name: str, new_name: str) -> CatalogWork[Any]:
     return CatalogWork(work, [("d", name)])
 
 
+def adds(name: str, *values: str, serde: str = "s") -> CatalogWork[Any]:
+    """Partitions of a table as it is in the batch: `new_partitions` is about one that is known before."""
+
+    def work(tx: Transaction) -> object:
+        found = tx.table("d", name)
+        if found is None:
+            raise Refused(name)
+        tx.insert_partitions(found, [new_partition(value, serde) for value in values])
+        tx.append_event(Event("ADD_PARTITION", "d", name, "{}"))
+        seen = tx.table("d", name)
+        assert seen is not None
+        return seen.partition_count
+
+    return CatalogWork(work, [("d", name)])
+
+
+def new_partition(value: str, serde: str = "s") -> NewPartition:
+    descriptor = StorageDescriptor(location=f"file:/d/k={value}", serdeInfo=SerDeInfo(serializationLib=serde))
+    return NewPartition(f"k={value}", Partition([value], "d", "t", 1, 0, descriptor, {"a": "b"}))
+
+
 def lists(*, fails: bool = False) -> Any:
     """By statements of its own."""
 
@@ -133,6 +154,8 @@ def random_work(source: random.Random) -> Any:
             lambda: alters(name, str(source.random())),
             lambda: alters(name, "lost", fails=True),
             lambda: renames(name, source.choice(NAMES)),
+            lambda: adds(name, *source.sample("pqrstu", source.randint(1, 3)), serde=source.choice("xyz")),
+            lambda: adds(name, source.choice("pqrstu")),
             lambda: lists(),
             lambda: lists(fails=True),
         ]
@@ -145,11 +168,21 @@ def shown(outcomes: Sequence[Outcome]) -> list[str]:
 
 def rows(engine: Engine) -> list[Any]:
     columns = [column for column in TABLES.c if column.name != "table_id"]
+    partitions = select(
+        TABLES.c.name, PARTITIONS.c.part_name, PARTITIONS.c.location, PARTITIONS.c.key_0, DESCRIPTORS.c.rest
+    )
+    partitions = partitions.join(TABLES, TABLES.c.table_id == PARTITIONS.c.table_id).join(
+        DESCRIPTORS, DESCRIPTORS.c.descriptor_id == PARTITIONS.c.descriptor_id
+    )
+    counts = DESCRIPTORS.c.content_hash, DESCRIPTORS.c.base_location, DESCRIPTORS.c.partition_count
+    descriptors = select(TABLES.c.name, *counts).join(TABLES, TABLES.c.table_id == DESCRIPTORS.c.table_id)
     with engine.connect() as connection:
         return [
             connection.execute(select(*columns).order_by(TABLES.c.name)).all(),
             connection.execute(select(NOTIFICATIONS).order_by(NOTIFICATIONS.c.event_id)).all(),
             connection.execute(select(CATALOG)).all(),
+            connection.execute(partitions.order_by(TABLES.c.name, PARTITIONS.c.part_name)).all(),
+            connection.execute(descriptors.order_by(TABLES.c.name, DESCRIPTORS.c.content_hash)).all(),
         ]
 
 
@@ -178,7 +211,7 @@ def test_of_a_batch_only_what_raises_fails(engine: Engine) -> None:
     ]
     outcomes = run(engine, works)
     assert [isinstance(outcome, Success) for outcome in outcomes] == [True, False, False, True, False, True, True]
-    tables, events, version = rows(engine)
+    tables, events, version, *_ = rows(engine)
     assert [row.event_type for row in events] == ["CREATE_TABLE", "ALTER_TABLE", "DROP_TABLE", "CREATE_TABLE"]
     assert [row.event_id for row in events] == [1, 2, 3, 4]
     assert (len(tables), version[0].last_event_id) == (1, 4)
@@ -229,7 +262,7 @@ def counted(method: Any, messages: list[int]) -> Any:
 
 
 def test_no_statement_is_made_for_a_call(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    works = [creates("a"), alters("a", "x"), drops("a")]
+    works = [creates("a"), alters("a", "x"), adds("a", "1"), adds("a", "2"), drops("a")]
     for work in works:
         run(engine, [work])
     made: list[object] = []

@@ -26,6 +26,7 @@ from hms_gateway.metastore.partitions.writes import (
     write,
 )
 from hms_gateway.metastore.ports.store import (
+    CatalogWork,
     Event,
     NewPartition,
     OutcomeUnknown,
@@ -327,7 +328,8 @@ class PartitionAdditions:
                 self._on_insert(transaction, [NewPartition(one.name, one.partition) for one in planned])
             return [one.partition for one in planned]
 
-        return write(self._store, work)
+        names = [(table.table.dbName or "", table.table.tableName or "")]
+        return write(self._store, CatalogWork(work, names, new_partitions=(table, stored)))
 
     def _take_back(self, table_name: TableName, made: _Made, locations: set[str]) -> None:
         """Remove directories this call has made for nothing, unless others have stored a partition there meanwhile.

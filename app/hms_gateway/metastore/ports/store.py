@@ -393,13 +393,15 @@ class CatalogWork(msgspec.Struct, Generic[T], frozen=True):
 
     That is read ahead for all of them. Whatever else `work` asks for it gets all the same.
 
-    tables      by database and name, whether they exist or not; and their databases
-    new_tables  so many tables it makes
+    tables          by database and name, whether they exist or not; and their databases
+    new_tables      so many tables it makes
+    new_partitions  the very list that it inserts, and their table, which it finds unchanged
     """
 
     work: Callable[[Transaction], T]
     tables: Sequence[tuple[str, str]] = ()
     new_tables: int = 0
+    new_partitions: tuple[StoredTable, Sequence[NewPartition]] | None = None
 
     def __call__(self, transaction: Transaction) -> T:
         return self.work(transaction)

@@ -9,6 +9,7 @@ from sqlalchemy import Select, and_, bindparam, delete, func, insert, select, up
 
 from hms_gateway.metastore.ports.store import TableId
 from hms_gateway.storage.dialects import Dialect
+from hms_gateway.storage.dialects.statements import Statement
 from hms_gateway.storage.partitions.rows import Descriptor
 from hms_gateway.storage.schema.catalog import DESCRIPTORS
 from hms_gateway.storage.sql.filter_sql import has_id_among
@@ -26,8 +27,9 @@ _COLUMNS: Final = (
     DESCRIPTORS.c.skew_locations,
     DESCRIPTORS.c.base_location,
 )
+LAST_DESCRIPTOR: Final = select(func.max(DESCRIPTORS.c.descriptor_id))
 _BY_ID: Final = update(DESCRIPTORS).where(DESCRIPTORS.c.descriptor_id == bindparam("the_descriptor"))
-_ADD_TO_COUNT: Final = _BY_ID.values(partition_count=DESCRIPTORS.c.partition_count + bindparam("difference"))
+ADD_TO_DESCRIPTOR: Final = _BY_ID.values(partition_count=DESCRIPTORS.c.partition_count + bindparam("difference"))
 _REPLACE_COLUMNS: Final = _BY_ID.values(columns=bindparam("new_columns"), content_hash=bindparam("new_hash"))
 
 
@@ -47,9 +49,9 @@ class Descriptors(Repository):
         new = [key for key, found in ids.items() if found is None]
         if new:
             # One unit of work runs at a time, so no other one can take these ids.
-            first = (self._connection.execute(select(func.max(DESCRIPTORS.c.descriptor_id))).scalar() or 0) + 1
+            first = (self._connection.execute(LAST_DESCRIPTOR).scalar() or 0) + 1
             ids.update(zip(new, range(first, first + len(new)), strict=True))
-            self._connection.execute(insert(DESCRIPTORS), [_row(table_id, ids[key], *key) for key in new])
+            self._connection.execute(insert(DESCRIPTORS), [descriptor_row(table_id, ids[key], *key) for key in new])
         return {key: found for key, found in ids.items() if found is not None}
 
     def add_to_counts(self, table_id: TableId, differences: Mapping[int | None, int]) -> None:
@@ -61,7 +63,7 @@ class Descriptors(Repository):
         ]
         if not changes:
             return
-        self._connection.execute(_ADD_TO_COUNT, changes)
+        self._connection.execute(ADD_TO_DESCRIPTOR, changes)
         if any(difference < 0 for difference in differences.values()):
             unused = and_(DESCRIPTORS.c.table_id == table_id, DESCRIPTORS.c.partition_count == 0)
             self._connection.execute(delete(DESCRIPTORS).where(unused))
@@ -87,9 +89,14 @@ class Descriptors(Repository):
         ]
 
     def _known(self, table_id: TableId, hashes: Iterable[str]) -> dict[tuple[str, str | None], int]:
-        values = {"the_table": table_id, "hashes": self._dialect.bound_list(hashes)}
-        rows = self._connection.execute(_with_hashes(self._dialect), values)
-        return {(content_hash, base): found for content_hash, base, found in rows}
+        statement = known_descriptors(table_id, hashes, self._dialect)
+        return {(content_hash, base): found for content_hash, base, found in self._connection.execute(*statement)}
+
+
+def known_descriptors(table_id: int, hashes: Iterable[str], dialect: Dialect) -> Statement:
+    """Content hash, base and id of those of a table that have one of the hashes."""
+    values = {"the_table": table_id, "hashes": dialect.bound_list(hashes)}
+    return Statement(_with_hashes(dialect), values)
 
 
 @cache
@@ -116,7 +123,9 @@ class ContentEncoder:
         return self._content
 
 
-def _row(table_id: TableId, descriptor_id: int | None, content: DescriptorContent, base: str | None) -> dict[str, Any]:
+def descriptor_row(
+    table_id: TableId, descriptor_id: int | None, content: DescriptorContent, base: str | None
+) -> dict[str, Any]:
     return {
         "descriptor_id": descriptor_id,
         "table_id": table_id,

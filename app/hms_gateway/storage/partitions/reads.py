@@ -10,6 +10,7 @@ from hms_gateway.metastore.ports.store import PartitionId, Selection, StoredPart
 from hms_gateway.metastore.vocabulary.locations import is_under
 from hms_gateway.metastore.vocabulary.partition_names import canonical_value, escape
 from hms_gateway.metastore.vocabulary.typed_values import ValueClass, class_sort_key, value_class
+from hms_gateway.storage.dialects.statements import Statement
 from hms_gateway.storage.partitions.descriptors import Descriptors
 from hms_gateway.storage.partitions.partition_list import (
     NAMES_AT_ONCE,
@@ -87,7 +88,8 @@ class PartitionReads(Repository):
         """The name where there is such a partition."""
         if not is_storable(name):
             return []
-        return list(self._connection.execute(_ONE_NAME, {"the_table": table.table_id, "the_name": name}).scalars())
+        statement = Statement(_ONE_NAME, {"the_table": table.table_id, "the_name": name})
+        return [found for (found,) in self._dialect.run_together(self._connection, [statement])[0]]
 
     def partition_name_list(self, table: StoredTable, selection: Selection) -> list[str] | EncodedTexts:
         bounds = (table.partition_count, selection.limit)

@@ -1,7 +1,7 @@
 """Changing partitions: whole sets at a time, never a statement for each (design D6)."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 from sqlalchemy import and_, bindparam, delete, func, select, update
@@ -45,7 +45,7 @@ _UPDATE: Final = (
     .where(PARTITIONS.c.partition_id == bindparam("the_partition"))
     .values({name: bindparam(f"new_{name}") for name in _VALUE_NAMES})
 )
-_ADD_TO_COUNT: Final = (
+ADD_PARTITIONS: Final = (
     update(TABLES)
     .where(TABLES.c.table_id == bindparam("the_table"))
     .values(partition_count=TABLES.c.partition_count + bindparam("difference"))
@@ -117,19 +117,7 @@ class PartitionWrites(PartitionReads):
 
     def _rows_of(self, table: StoredTable, partitions: Sequence[tuple[str, Partition]]) -> list[Row]:
         """The rows to store, with their descriptors stored already, but not yet counted."""
-        table_location = None if table.table.sd is None else table.table.sd.location
-        classes = [value_class(key.type or "") for key in table.table.partitionKeys or []]
-        contents = ContentEncoder()
-        keys: list[DescriptorKey | None] = []
-        rows = []
-        for name, partition in partitions:
-            key, below = None, None
-            if partition.sd is not None:
-                check_text("location", partition.sd.location)
-                base, below = placement(partition.sd.location, table_location, name)
-                key = contents.encode(partition.sd), base
-            keys.append(key)
-            rows.append(_row(table.table_id, name, partition, below, classes))
+        rows, keys = encoded_rows(table, partitions)
         ids = Descriptors(self._connection).ids_of(
             table.table_id, dict.fromkeys(key for key in keys if key is not None)
         )
@@ -177,7 +165,27 @@ class PartitionWrites(PartitionReads):
             self._connection.execute(_UPDATE, changes)
 
     def _add_to_count(self, table_id: TableId, difference: int) -> None:
-        self._connection.execute(_ADD_TO_COUNT, {"the_table": table_id, "difference": difference})
+        self._connection.execute(ADD_PARTITIONS, {"the_table": table_id, "difference": difference})
+
+
+def encoded_rows(
+    table: StoredTable, partitions: Iterable[tuple[str, Partition]]
+) -> tuple[list[Row], list[DescriptorKey | None]]:
+    """The rows of partitions, given by name, without the ids of their descriptors; and these. Raises UnstorableText."""
+    table_location = None if table.table.sd is None else table.table.sd.location
+    classes = [value_class(key.type or "") for key in table.table.partitionKeys or []]
+    contents = ContentEncoder()
+    keys: list[DescriptorKey | None] = []
+    rows = []
+    for name, partition in partitions:
+        key, below = None, None
+        if partition.sd is not None:
+            check_text("location", partition.sd.location)
+            base, below = placement(partition.sd.location, table_location, name)
+            key = contents.encode(partition.sd), base
+        keys.append(key)
+        rows.append(_row(table.table_id, name, partition, below, classes))
+    return rows, keys
 
 
 def _row(table_id: TableId, name: str, partition: Partition, below: str | None, classes: Sequence[ValueClass]) -> Row:

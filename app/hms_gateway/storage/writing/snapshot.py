@@ -1,7 +1,8 @@
 """The two things units of work are handed: one consistent state to read, and a state to change."""
 
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Connection
 
@@ -11,6 +12,7 @@ from hms_gateway.metastore.ports.store import (
     Event,
     EventId,
     EventSelection,
+    NewPartition,
     PendingMove,
     StoredDatabase,
     StoredEvent,
@@ -36,6 +38,7 @@ from hms_gateway.storage.catalog.tables import (
     table_values,
 )
 from hms_gateway.storage.catalog.views import ViewRepository
+from hms_gateway.storage.partitions.descriptors import DescriptorKey, descriptor_row
 from hms_gateway.storage.partitions.marks import PartitionMarkRepository
 from hms_gateway.storage.partitions.partition_list import SharedSnapshot
 from hms_gateway.storage.partitions.reads import PartitionReads
@@ -240,6 +243,8 @@ class SqlTransaction(PartitionWrites, TableWrites, DatabaseWrites, EventWrites, 
         self._changes.tables[row.db_name, row.name] = row._replace(**values)
 
     def delete_table(self, table_id: TableId) -> None:
+        if self._changes.new_tables or self._changes.new_partitions:
+            self._write()  # before they are gone
         row = None if self.is_behind_savepoint else self._row_of(table_id)
         if row is None:
             found = self.table_with_id(table_id)
@@ -254,6 +259,36 @@ class SqlTransaction(PartitionWrites, TableWrites, DatabaseWrites, EventWrites, 
         self._changes.tables[name] = None
         if self.is_behind_savepoint:
             self._write()
+
+    def insert_partitions(self, table: StoredTable, partitions: Sequence[NewPartition]) -> None:
+        row = None if self.is_behind_savepoint else self._row_of(table.table_id)
+        prepared = None if row is None else self._batch.prepared(table, partitions)
+        if row is None or prepared is None or self._changes.new_partitions:
+            super().insert_partitions(table, partitions)
+            return
+        for key in prepared.partitions:
+            check_name("partition", key[1], self._dialect)
+            if self._batch.has_partition(key) or prepared.partitions.count(key) > 1:
+                raise DuplicateKey(key[1])
+        ids = [self._descriptor(*each) for each in zip(prepared.descriptors, prepared.keys, strict=True)]
+        self._changes.descriptor_counts.update(found for found in ids if found is not None)
+        self._changes.new_partitions = {
+            key: {**values, "descriptor_id": found}
+            for key, values, found in zip(prepared.partitions, prepared.rows, ids, strict=True)
+        }
+        count = row.partition_count + len(ids)
+        self._changes.tables[row.db_name, row.name] = row._replace(partition_count=count)
+
+    def _descriptor(self, key: tuple[int, str, str | None] | None, content: DescriptorKey | None) -> int | None:
+        """The id of a descriptor, which may be new; None for none."""
+        if key is None or content is None:
+            return None
+        known = self._changes.new_descriptors.get(key)
+        found = self._batch.descriptor(key) if known is None else known["descriptor_id"]
+        if found is None:
+            found = self._batch.next_descriptor()
+            self._changes.new_descriptors[key] = descriptor_row(TableId(key[0]), found, *content)
+        return cast(int, found)
 
     def pending_moves(self) -> list[PendingMove]:
         return super().pending_moves() if self.is_behind_savepoint else self._batch.pending_moves()
