@@ -10,6 +10,7 @@ from hms_gateway.metastore.changes.conditions import check_unchanged_since
 from hms_gateway.metastore.changes.partition_events import PartitionEvents
 from hms_gateway.metastore.checks.errors import file_errors_as_meta, required
 from hms_gateway.metastore.checks.partition_values import PartitionValues
+from hms_gateway.metastore.checks.storage_descriptors import StoredDescriptors
 from hms_gateway.metastore.directories.of_partitions import PartitionDirectories
 from hms_gateway.metastore.partitions.moves import Move, PartitionMoves
 from hms_gateway.metastore.partitions.writes import (
@@ -173,15 +174,16 @@ class PartitionChanges:
         for name, partition in wanted.items():
             if name not in stored:
                 raise texts.missing(partition.values or ())
+        descriptors = StoredDescriptors()
+        altered = [self._altered(table, stored[name], partition, descriptors) for name, partition in wanted.items()]
         return table, [
-            _Change(
-                stored[name],
-                msgspec.structs.replace(stored[name], partition=self._altered(table, stored[name], partition)),
-            )
-            for name, partition in wanted.items()
+            _Change(stored[name], msgspec.structs.replace(stored[name], partition=partition))
+            for name, partition in zip(wanted, altered, strict=True)
         ]
 
-    def _altered(self, table: StoredTable, before: StoredPartition, sent: Partition) -> Partition:
+    def _altered(
+        self, table: StoredTable, before: StoredPartition, sent: Partition, descriptors: StoredDescriptors
+    ) -> Partition:
         """The partition to be stored: what was sent, but for what the metastore itself keeps."""
         _check_owner(table, sent)
         after = copy.copy(sent)
@@ -193,7 +195,7 @@ class PartitionChanges:
             after.parameters = with_partition_ddl_time(sent.parameters or {}, self._clock.seconds())
         except ValueError as error:
             raise MetaException(str(error)) from error
-        return stored_form(table, after)
+        return stored_form(table, after, descriptors)
 
     def _descriptor(
         self, table: StoredTable, before: StorageDescriptor | None, sent: StorageDescriptor | None
@@ -265,7 +267,9 @@ class PartitionChanges:
             raise InvalidOperationException(f"Partition already exists:{table_name}.{java_list(sent.values or ())}")
         if table.table.tableType == TableType.EXTERNAL_TABLE:
             sent = _staying_at(sent, location_of(before.partition))
-        after = msgspec.structs.replace(before, name=new_name, partition=self._altered(table, before, sent))
+        after = msgspec.structs.replace(
+            before, name=new_name, partition=self._altered(table, before, sent, StoredDescriptors())
+        )
         return table, _Change(before, after)
 
     def _placed(self, table: StoredTable, change: _Change, sent: Partition) -> tuple[_Change, Move | None]:

@@ -85,7 +85,7 @@ def with_location(descriptor: StorageDescriptor, location: str | None) -> Storag
     return moved
 
 
-def stored_form(table: StoredTable, partition: Partition, descriptors: StoredDescriptors | None = None) -> Partition:
+def stored_form(table: StoredTable, partition: Partition, descriptors: StoredDescriptors) -> Partition:
     """What is stored: the table's own names, and a descriptor with every field that reads return (semantics §3.3).
 
     `descriptors` are shared by the partitions of one request.
@@ -95,5 +95,5 @@ def stored_form(table: StoredTable, partition: Partition, descriptors: StoredDes
         setattr(stored, name, None)
     stored.dbName, stored.tableName = table.table.dbName, table.table.tableName
     if partition.sd is not None:
-        stored.sd = (descriptors or StoredDescriptors()).of(partition.sd)
+        stored.sd = descriptors.of(partition.sd)
     return stored
