@@ -11,6 +11,7 @@ COMMANDS: Final = {
     "stats": "hms_gateway.cli.pipeline.stats_command",
     "audit": "hms_gateway.cli.pipeline.audit_command",
     "apply": "hms_gateway.cli.pipeline.apply_command",
+    "compact": "hms_gateway.cli.pipeline.compact_command",
     "snapshot": "hms_gateway.cli.pipeline.snapshot_command",
     "diff": "hms_gateway.cli.pipeline.diff_command",
     "migrate": "hms_gateway.cli.pipeline.migrate_command",

@@ -21,6 +21,7 @@ from hms_gateway.pipeline.storage import Storage
 from hms_gateway.structs import InvalidOperationException, MetaException, NoSuchObjectException, Partition, Table
 
 PLACES: Final = pyarrow.schema([("path", pyarrow.string())])
+OLD_PLACES: Final = pyarrow.schema([(name, pyarrow.string()) for name in ("database", "table", "name", "path")])
 _PARTITIONS_A_CALL: Final = 500
 
 
@@ -63,6 +64,17 @@ class PlacesOf:
         locations = [one.sd.location for one in found if one.sd and one.sd.location]
         paths = [path_of(location, self.storage) for location in locations]
         return pyarrow.RecordBatch.from_pydict({"path": pyarrow.array(paths, pyarrow.string())})
+
+
+@dataclass(frozen=True)
+class OldPlaces:
+    """The paths of the directories that were left; for batches of what a look has found."""
+
+    storage: Storage = field(repr=False)
+
+    def __call__(self, batch: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
+        rows = [{**row, "path": path_of(row["location"], self.storage)} for row in batch.to_pylist()]
+        yield pyarrow.RecordBatch.from_pylist(rows, OLD_PLACES)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
 from hms_gateway.pipeline.compact.bins import TARGET_BYTES
-from hms_gateway.pipeline.compact.cleaning import PLACES, CleanStep, PlacesOf, path_of
+from hms_gateway.pipeline.compact.cleaning import OLD_PLACES, PLACES, CleanStep, OldPlaces, PlacesOf
 from hms_gateway.pipeline.compact.leftovers import RemoveLeftovers
 from hms_gateway.pipeline.compact.looking import (
     CANDIDATE,
@@ -36,6 +36,10 @@ _NAMES_A_BATCH: Final = 500
 # A partition takes long, and is looked at again when its batch was not finished.
 _PARTITIONS_A_BATCH: Final = 5
 _SHOWN: Final = 100
+_NOTHING: Final = dict.fromkeys(
+    ("compacted", "unchanged", "files_before", "files_after", "bytes_before", "bytes_after", "rows"), 0
+)
+_NOTHING_CLEANED: Final = dict.fromkeys(("cleaned", "files", "bytes", "waiting"), 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +89,7 @@ def compact(
         removed = run.batches(leftovers, RemoveLeftovers(options.storage), name="leftovers")
         step = CompactStep(run.id, arguments.target_bytes, arguments.locks, options.storage)
         done = run.batches(candidates, step, name="compact", unit="batches of partitions")
-        counts = {**done.counts, "leftovers": removed["leftovers"]}
+        counts = {**_NOTHING, **done.counts, "leftovers": removed["leftovers"]}
         return run.finish(
             CompactResult, counts=counts, refused=done.refused, left_alone=alone, reasons=_reasons(run, "compact")
         )
@@ -106,7 +110,8 @@ def clean(
         run.hold(sorted({f"{batch.of[1]}.{batch.of[2]}" for batch in left.batches}))
         step = CleanStep(arguments.grace_seconds, options.storage)
         done = run.batches(_with_sharing(run, left), step, name="clean")
-        return run.finish(CompactResult, counts=done.counts, refused=done.refused, reasons=_reasons(run, "clean"))
+        counts = {**_NOTHING_CLEANED, **done.counts}
+        return run.finish(CompactResult, counts=counts, refused=done.refused, reasons=_reasons(run, "clean"))
 
 
 def _found(run: Run, where: str, target_bytes: int) -> Stored:
@@ -161,9 +166,7 @@ def _with_sharing(run: Run, left: Stored) -> Stored:
     places = run.derive(
         "places", every, PlacesOf(options.connection, options.patience_seconds, options.storage), PLACES
     )
-    storage = options.storage
-    as_path = sql.udf(lambda location: path_of(location, storage))
-    old = left.frame(run.spark).select("database", "table", "name", as_path("location").alias("path"))
+    old = run.derive("old-places", left, OldPlaces(options.storage), OLD_PLACES).frame(run.spark)
     lying = places.frame(run.spark).distinct().withColumn("shared", sql.lit(True))
     joined = old.join(lying, "path", "left").fillna(False, ["shared"])
     return run.store("to-clean", joined.orderBy("database", "table", "name"), rows_a_batch=_PARTITIONS_A_BATCH)

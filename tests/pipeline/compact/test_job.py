@@ -1,0 +1,185 @@
+"""Compacting with Spark: rows before and after, readers meanwhile, a driver that is killed, and the command."""
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
+pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
+
+from hms_gateway.pipeline.compact.job import CleanArguments, CompactArguments, clean, compact
+from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.jobs.failures import TablesHeld
+from hms_gateway.pipeline.jobs.options import JobOptions
+from hms_gateway.structs import LeaseObject, Partition
+from tests.pipeline.compact.warehouse import (
+    FILES,
+    ROWS,
+    add_partitions,
+    data_files,
+    fill,
+    leftovers,
+    make_table,
+    partitions,
+    path,
+    rows,
+)
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+ARGUMENTS = CompactArguments(target_bytes=1 << 20)
+
+
+@pytest.fixture
+def client(gateway):
+    with gateway.client() as client:
+        yield client
+
+
+def options_for(gateway, tmp_path, *only):
+    state = str(tmp_path / "state")
+    return JobOptions(connection=Connection.of(gateway.options), state=state, only=only, patience_seconds=20)
+
+
+@contextlib.contextmanager
+def filled(client, name, format="parquet", count=3):
+    table = make_table(client, name, format)
+    add_partitions(client, table, *map(str, range(count)))
+    for number, one in enumerate(partitions(client, table).values()):
+        fill(one.sd.location, format, seed=number)
+    yield table
+    client.call("drop_table", "lake", name, True)
+
+
+def spark_rows(spark, client, table):
+    """What a reader sees that asks the metastore where the partitions are."""
+    locations = [one.sd.location for one in partitions(client, table).values()]
+    return sorted(map(tuple, spark.read.parquet(*locations).collect()), key=str)
+
+
+def test_rows_by_spark_before_and_after_and_again(spark, gateway, client, tmp_path):
+    options = options_for(gateway, tmp_path, "lake.jobs_*")
+    with filled(client, "jobs_a") as table, filled(client, "jobs_b", "orc"), filled(client, "jobs_c", "text"):
+        make_table(client, "jobs_special", parameters={"storage_handler": "x.Y"})
+        before = spark_rows(spark, client, table)
+        old = partitions(client, table)
+        planned = compact(JobOptions(**{**fields(options), "dry_run": True}), ARGUMENTS, spark=spark)
+        assert (planned.counts["candidates"], planned.counts["files_before"], planned.counts["files_after"]) == (
+            9,
+            9 * FILES,
+            9,
+        )
+        assert partitions(client, table) == old
+        done = compact(JobOptions(**{**fields(options), "resume": planned.run}), ARGUMENTS, spark=spark)
+        assert (done.counts["compacted"], done.counts["files_after"], done.exit_status) == (9, 9, 0)
+        assert done.counts["rows"] == 9 * FILES * ROWS
+        assert done.left_alone == {"is kept by x.Y": 1}
+        assert spark_rows(spark, client, table) == before
+        again = compact(options, ARGUMENTS, spark=spark)
+        assert again.counts["compacted"] == 0
+        assert again.left_alone[f"was compacted by {done.run}"] == 9
+        shared = Partition(values=["other"], dbName="lake", tableName="jobs_b", sd=old["1"].sd, parameters={})
+        client.call("add_partitions", [shared])
+        cleaned = clean(options, CleanArguments(grace_seconds=0), spark=spark)
+        assert (cleaned.counts["cleaned"], cleaned.counts["files"], cleaned.refused) == (8, 8 * FILES, 1)
+        assert list(cleaned.reasons) == ["lake.jobs_a/ds=1"]
+        assert not path(old["0"].sd.location).exists()
+        assert len(data_files(old["1"].sd.location)) == FILES
+        assert spark_rows(spark, client, table) == before
+        client.call("drop_table", "lake", "jobs_special", True)
+
+
+def fields(options):
+    return {name: getattr(options, name) for name in options.__dataclass_fields__}
+
+
+def test_readers_meanwhile_never_fail_and_never_see_other_rows(spark, gateway, client, tmp_path):
+    with filled(client, "read_meanwhile", count=8) as table:
+        wanted = spark_rows(spark, client, table)
+        seen, problems, ended = [], [], threading.Event()
+
+        def read():
+            with gateway.client() as own:
+                while not ended.is_set():
+                    try:
+                        seen.append(spark_rows(spark, own, table) == wanted)
+                    except Exception as problem:
+                        problems.append(problem)
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        try:
+            done = compact(options_for(gateway, tmp_path, "lake.read_meanwhile"), ARGUMENTS, spark=spark)
+        finally:
+            ended.set()
+            reader.join()
+        assert done.counts["compacted"] == 8
+        assert problems == []
+        assert len(seen) > 1
+        assert all(seen)
+
+
+def test_a_table_that_another_holds_is_left_alone(spark, gateway, client, tmp_path):
+    with filled(client, "held", count=1) as table:
+        lease = client.call("grab_lease", [LeaseObject("lake", "held", None, "x")], 600, 0)
+        before = partitions(client, table)
+        with pytest.raises(TablesHeld, match=f"exclusive lease {lease} of admin on lake.held"):
+            compact(options_for(gateway, tmp_path, "lake.held"), ARGUMENTS, spark=spark)
+        client.call("drop_lease", lease, [])
+        assert partitions(client, table) == before
+
+
+def command(gateway, tmp_path, *words):
+    given = ["--url", gateway.server.url, "--user", gateway.server.user, "-k", "--state", str(tmp_path / "state")]
+    return subprocess.Popen(
+        [sys.executable, "-m", "hms_gateway", "pipeline", "compact", *given, "--master", "local[2]", *words],
+        env={**os.environ, "HMS_GATEWAY_PASSWORD": gateway.server.password, "SPARK_LOCAL_IP": "127.0.0.1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def test_a_driver_that_is_killed_loses_nothing_and_the_next_run_tidies_up(spark, gateway, client, tmp_path):
+    with filled(client, "killed", count=40) as table:
+        wanted = {value: rows(one.sd.location) for value, one in partitions(client, table).items()}
+        running = command(gateway, tmp_path, "--only", "lake.killed", "--conf", "spark.ui.enabled=false")
+        swaps = random.Random().randrange(1, 25)
+        while running.poll() is None and moved(client, table) < swaps:
+            time.sleep(0.01)
+        # Driver, JVM and workers.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)
+        running.communicate()
+        assert {value: rows(one.sd.location) for value, one in partitions(client, table).items()} == wanted
+        # The lease of a driver that is gone would end by itself.
+        client.call("force_drop_lease", [LeaseObject("lake", "killed", None, "x")])
+        done = compact(options_for(gateway, tmp_path, "lake.killed"), ARGUMENTS, spark=spark)
+        assert (moved(client, table), done.refused) == (40, 0)
+        after = {value: one.sd.location for value, one in partitions(client, table).items()}
+        assert {value: rows(location) for value, location in after.items()} == wanted
+        assert len(leftovers(table)) == 40
+        assert all(len(data_files(location)) == 1 for location in after.values())
+
+
+def moved(client, table):
+    return sum("/.hms-compact/" in one.sd.location for one in partitions(client, table).values())
+
+
+def test_the_command_says_what_it_did(gateway, client, tmp_path):
+    with filled(client, "said", count=2):
+        running = command(gateway, tmp_path, "--only", "lake.said", "--target-bytes", "1m")
+        out, err = running.communicate(timeout=180)
+        assert running.returncode == 0, err[-2_000:]
+        assert f"files       {2 * FILES} before, 2 after" in out
+        refused = command(gateway, tmp_path, "--target-bytes", "many")
+        assert "'many' is not a whole number" in refused.communicate(timeout=60)[1]
