@@ -24,6 +24,8 @@ from hms_gateway.structs import (
     LockLevel,
     LockRequest,
     LockType,
+    MetaException,
+    Partition,
     UnlockRequest,
 )
 from tests.pipeline.compact.warehouse import (
@@ -270,6 +272,51 @@ def test_what_a_killed_run_leaves_is_removed_by_the_next(client, connection, tab
     assert content(client, table) == content_before
     assert not [name for name in leftovers(table) if name.endswith(".json")]
     assert LEFTOVERS not in found(connection, table, "compact-3")
+
+
+def test_a_directory_that_a_partition_has_is_never_written_over(client, connection, table):
+    compact(client, connection, table)
+    for one in partitions(client, table).values():
+        one.parameters = {}
+        client.call("alter_partition", "lake", table.tableName, one)
+        fill(one.sd.location, seed=8)
+    before, content_before = partitions(client, table), content(client, table)
+    done = compact(client, connection, table)
+    assert [refused.reason.partition(" ")[0] for refused in done.refused] == ["would", "would"]
+    assert (partitions(client, table), content(client, table)) == (before, content_before)
+    assert compact(client, connection, table, "compact-2").counts["compacted"] == 2
+    assert content(client, table) == content_before
+
+
+def test_what_a_note_names_stays_where_a_partition_of_another_name_has_it(client, connection, table, monkeypatch):
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    remove = stepping.Note.remove
+    with monkeypatch.context() as patch:
+        patch.setattr(stepping.Note, "remove", lambda self: killed() if path(self.path).exists() else remove(self))
+        with pytest.raises(KeyboardInterrupt):
+            compact(client, connection, table)
+    swapped = partitions(client, table)["1"]
+    other = Partition(values=["9"], dbName="lake", tableName=table.tableName, sd=swapped.sd, parameters={})
+    client.call("add_partitions", [other])
+    client.call("drop_partition", "lake", table.tableName, ["1"], False)
+    content_before = content(client, table)
+    rest = found(connection, table, "compact-2")[LEFTOVERS]
+    removed = RemoveLeftovers({})(client, Batch("leftovers", "0", pyarrow.Table.from_pylist(rest)))
+    assert (removed.counts, content(client, table)) == ({"leftovers": 0}, content_before)
+
+
+def test_a_swap_whose_answer_was_lost_counts(client, connection, table, monkeypatch):
+    content_before, alter = content(client, table), stepping.alter
+
+    def lost(*given):
+        alter(*given)
+        raise MetaException("the outcome is not known")
+
+    monkeypatch.setattr(stepping, "alter", lost)
+    done = compact(client, connection, table)
+    assert (done.counts["compacted"], done.refused, content(client, table)) == (2, [], content_before)
 
 
 def test_a_run_that_was_killed_after_a_swap_counts_it(client, connection, table):

@@ -18,9 +18,10 @@ from hms_gateway.pipeline.jobs.batches import Batch, Outcome
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.listing import ListingProblem
 from hms_gateway.pipeline.storage import Storage
-from hms_gateway.structs import NoSuchObjectException, Table
+from hms_gateway.structs import NoSuchObjectException, Partition, Table
 
 _NOTES: Final = ".new"
+_PARTITIONS_A_CALL: Final = 500
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,15 @@ class Note:
     def file(self) -> str:
         return f"{_notes(self.base, self.run)}/{sha256(self.path.encode()).hexdigest()[:32]}.json"
 
+    @property
+    def is_there(self) -> bool:
+        """Whether a run that was killed has left the note or the directory."""
+        return self.file.rpartition("/")[2] in self.filing.names(_notes(self.base, self.run)) or bool(
+            self.filing.names(self.path)
+        )
+
     def write(self) -> None:
         """Raises OSError."""
-        self.filing.remove_file(self.file)
         with self.filing.writing(self.file) as out:
             out.write(json.dumps({"name": self.name, "path": self.path}).encode())
 
@@ -96,10 +103,10 @@ class RemoveLeftovers:
         return Outcome({"leftovers": removed})
 
     def _removed(self, client: PatientClient, table: Table, note: Note) -> int:
-        if note.filing.files.root(_location(client, table, note.name) or "/") == note.path:
-            note.remove()
-            return 0
         if not table.partitionKeys and not _is_of(table, note):
+            return 0
+        if is_used(client, table, note):
+            note.remove()
             return 0
         note.remove_all()
         return 1
@@ -132,8 +139,22 @@ def _read(filing: Filing, path: str) -> bytes:
     return content
 
 
-def _location(client: PatientClient, table: Table, name: str) -> str:
-    if not name:
-        return (table.sd.location if table.sd else None) or ""
-    found = client.call("get_partitions_by_names", table.dbName, table.tableName, [name])
-    return (found[0].sd.location if found else None) or ""
+def is_used(client: PatientClient, table: Table, note: Note) -> bool:
+    """Whether the table or any of its partitions lies in the directory of a note, under whatever name."""
+    if not table.partitionKeys:
+        return _lies(table, note)
+    names = client.call("get_partition_names", table.dbName, table.tableName, -1)
+    pieces = (names[at : at + _PARTITIONS_A_CALL] for at in range(0, len(names), _PARTITIONS_A_CALL))
+    return any(
+        _lies(one, note)
+        for piece in pieces
+        for one in client.call("get_partitions_by_names", table.dbName, table.tableName, piece)
+    )
+
+
+def _lies(one: Partition | Table, note: Note) -> bool:
+    location = (one.sd.location if one.sd else None) or ""
+    try:
+        return bool(location) and note.filing.files.root(location) == note.path
+    except OptionError:
+        return False

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from hms_gateway.metastore.vocabulary.parameters import DO_NOT_UPDATE_STATS
 from hms_gateway.pipeline.compact.bins import gain
 from hms_gateway.pipeline.compact.filing import DataFile, Filing, NotPlain, fingerprint
-from hms_gateway.pipeline.compact.leftovers import Note
+from hms_gateway.pipeline.compact.leftovers import Note, is_used
 from hms_gateway.pipeline.compact.looking import described
 from hms_gateway.pipeline.compact.places import base_of, target_of
 from hms_gateway.pipeline.compact.rewriting import Rewriting, Written
@@ -64,7 +64,11 @@ class Seen(NamedTuple):
 
     @property
     def location(self) -> str:
-        return (self.one.sd.location if self.one.sd else None) or ""
+        return _location(self.one)
+
+
+def _location(one: Partition | Table) -> str:
+    return (one.sd.location if one.sd else None) or ""
 
 
 @dataclass(frozen=True)
@@ -113,6 +117,7 @@ class CompactStep:
         if not gain(files, self.target_bytes).is_worth_it:
             return {"unchanged": 1}
         note = Note(filing, filing.files.root(base), self.run, row["name"], filing.files.root(location))
+        self._check_free(client, seen, note)
         written = self._written(note, seen, source, files, alive)
         old = Left(seen.location, fingerprint(files), time.time(), self.run)
         new = NewFiles(location, written.files, written.bytes, written.rows)
@@ -141,9 +146,16 @@ class CompactStep:
             "rows": int(parameters.get("numRows", "0")),
         }
 
+    def _check_free(self, client: PatientClient, seen: Seen, note: Note) -> None:
+        """Of what this run has left when it was killed; never where a partition lies, under whatever name."""
+        if not note.is_there:
+            return
+        if is_used(client, seen.table, note):
+            raise LeftOut(f"would get the directory {note.path}, which another partition has; begin a new run")
+        note.remove_all()
+
     def _written(self, note: Note, seen: Seen, source: str, files: list[DataFile], alive: Any) -> Written:
         """What is in the new directory, which is gone again when this raises."""
-        note.remove_all()
         note.write()
         assert seen.one.sd is not None
         format = format_of(seen.one.sd)
@@ -173,7 +185,8 @@ class CompactStep:
         try:
             self._alter(client, row, seen, swapped(seen.one, new, old))
         except (LeftOut, LeaseLost):
-            note.remove_all()
+            if not is_used(client, seen.table, note):
+                note.remove_all()
             raise
         if note.filing.data_files(source) == files:
             return
@@ -197,7 +210,10 @@ class CompactStep:
             except (InvalidOperationException, MetaException, NoSuchObjectException) as refused:
                 # The events may be about something else of the table, or too many to be compared.
                 now = look(client, row)
-                if (now.one, now.location) != (seen.one, seen.location):
+                if now.location == _location(after) != seen.location:
+                    # The call was done after all.
+                    return
+                if now.one != seen.one:
                     raise LeftOut("was changed by others while it was read; try again") from refused
                 seen, last = now, refused
         raise LeftOut(f"cannot be changed: {last.message}")

@@ -80,6 +80,16 @@ def marked(before: Described) -> Described:
     return msgspec.structs.replace(before, parameters={**(before.parameters or {}), FILES: REMOVING})
 
 
+def same_path(one: str, other: str) -> bool:
+    """`file:/a`, `file:///a` and `/a` are one."""
+    return _path(one) == _path(other)
+
+
+def _path(location: str) -> str:
+    found = location.rstrip("/")
+    return "/" + found.removeprefix("file:").lstrip("/") if found.startswith(("file:", "/")) else found
+
+
 def _of_spark(new: NewFiles) -> dict[str, int]:
     return {_SPARK_BYTES: new.bytes, _SPARK_ROWS: new.rows}
 
@@ -87,6 +97,7 @@ def _of_spark(new: NewFiles) -> dict[str, int]:
 def _moved(sd: Any, location: str) -> Any:
     """Spark's own tables have their location a second time."""
     serde = sd.serdeInfo
-    if serde is not None and (serde.parameters or {}).get("path"):
+    path = (serde.parameters or {}).get("path") if serde is not None else None
+    if path and same_path(path, sd.location):
         serde = msgspec.structs.replace(serde, parameters={**serde.parameters, "path": location})
     return msgspec.structs.replace(sd, location=location, serdeInfo=serde)

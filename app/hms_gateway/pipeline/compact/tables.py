@@ -4,6 +4,7 @@ from typing import Final
 
 from hms_gateway.metastore.vocabulary.parameters import says_true
 from hms_gateway.metastore.vocabulary.table_types import is_view
+from hms_gateway.pipeline.compact.swap import same_path
 from hms_gateway.structs import StorageDescriptor, Table
 
 PARQUET: Final = "parquet"
@@ -64,7 +65,7 @@ def unsafe(sd: StorageDescriptor | None, table: Table) -> str:
         if named := next((name for name in _UNSAFE_TEXT if name.lower() in {each.lower() for each in said}), ""):
             return f"is text with {named}, which belongs to each file"
     path = ((sd.serdeInfo.parameters if sd.serdeInfo else None) or {}).get("path")
-    if path and not table.partitionKeys and _path(path) != _path(sd.location):
+    if path and not table.partitionKeys and not same_path(path, sd.location):
         return "has another path for Spark than its location"
     return ""
 
@@ -75,8 +76,3 @@ def format_of(sd: StorageDescriptor) -> str:
 
 def _is_bucketed(sd: StorageDescriptor | None) -> bool:
     return sd is not None and ((sd.numBuckets or 0) > 0 or bool(sd.bucketCols))
-
-
-def _path(location: str) -> str:
-    """`file:/a`, `file:///a` and `/a` are one."""
-    return "/" + location.removeprefix("file:").lstrip("/") if location.startswith(("file:", "/")) else location
