@@ -13,7 +13,7 @@ UNWANTED = re.compile(
 
 
 # Files have a method of this name.
-CALL = re.compile(r"\.tell\(\)")
+CALL = re.compile(r"(?:\.|def )tell\(")
 
 
 def unwanted(paths: list[Path]) -> dict[str, str]:

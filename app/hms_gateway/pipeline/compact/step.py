@@ -1,8 +1,8 @@
 """Compacts one partition after the other, or a table without keys: read, write beside, compare, swap.
 
 The swap is one call that the metastore refuses when anything has changed the partition since it was read, or when the
-run's lease is lost. Before it and behind it the files of the old directory are looked at again: who adds files without
-telling the metastore is noticed, too.
+run's lease is lost. Before it and behind it the files of the old directory are looked at again, since files may come
+without the metastore.
 """
 
 import os
@@ -163,7 +163,7 @@ class CompactStep:
             rewriting = Rewriting(note.filing, format, source, note.path, self.run, self.target_bytes, alive)
             written = rewriting.write(files)
             if note.filing.data_files(source) != files:
-                raise LeftOut("has other files than when it was read; try again when nobody writes there")
+                raise LeftOut("has other files than when it was read; try again when no other program writes there")
         except BaseException:
             with suppress(OSError):
                 note.remove_all()
@@ -193,7 +193,9 @@ class CompactStep:
         now = look(client, row)
         if now.location != new.location:
             return
-        back = LeftOut("got other files while it was swapped, and is as it was; try again when nobody writes there")
+        back = LeftOut(
+            "got other files while it was swapped, and is as it was; try again when no other program writes there"
+        )
         try:
             self._alter(client, row, now, seen.one)
         except LeftOut as refused:
