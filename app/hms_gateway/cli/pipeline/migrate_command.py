@@ -123,7 +123,7 @@ def _source(
         "framed": "true" if framed else "false",
         "cafile": "" if cacert is None else str(cacert),
     }
-    if not url.startswith("thrift:") and not negotiate and not (user and password):
+    if url.startswith("http") and not negotiate and not (user and password):
         fail(
             "the source needs a user and a password",
             f"give --source-user, and {PASSWORD_VARIABLE} or --source-password-file",
