@@ -103,7 +103,12 @@ def main() -> None:
 
 
 def measure(source: int, folder: Path, arguments: argparse.Namespace) -> None:
-    subprocess.run(["thrift", "-r", "--gen", "py", ROOT / "schema" / "hive_metastore.thrift"], cwd=folder, check=True)
+    subprocess.run(
+        ["thrift", "-r", "--gen", "py", ROOT / "schema" / "hive_metastore.thrift"],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+    )
     (folder / "loop.py").write_text(LOOP)
     same = [
         "--verify",

@@ -97,7 +97,7 @@ def from_(source: Side, **given: Any) -> MigrateArguments:
 
 
 def dump(client: Any) -> dict[str, Any]:
-    """Everything that a metastore tells of its catalog, by Apache Thrift."""
+    """Everything that a metastore says of its catalog, to a client of Apache Thrift."""
     found: dict[str, Any] = {}
     for database in client.get_all_databases():
         found[database] = client.get_database(database)

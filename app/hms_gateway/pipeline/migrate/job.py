@@ -87,7 +87,7 @@ class MigrateResult(JobResult):
     """`findings` counts the objects that differ.
 
     differences  the first of them, field by field; all are in `differences.parquet` of the folder
-    refusals     the first of what was refused, with the reason
+    refusals     the first of what was refused, with the reason; all are in `refusals.jsonl` of the folder
     declared     fields that the target cannot hold, which were not compared
     rollback     the file with the calls that take everything back that was not in the target before
     """
@@ -408,6 +408,8 @@ class _Migration:
         if table is not None:
             with self.run.state.output(self.run.path("differences.parquet")) as file:
                 pyarrow.parquet.write_table(table, file)
+        refusals = [{"item": one.item, "reason": one.reason} for one in self.refused.values()]
+        self.run.state.write(self.run.path("refusals.jsonl"), b"".join(map(_as_line, refusals)))
         rollback = self.run.path("rollback.jsonl")
         self.run.state.write(rollback, b"".join(self._taking_back()))
         return self.run.finish(
@@ -459,4 +461,8 @@ def _row_of(name: str) -> dict[str, Any]:
 
 
 def _line(method: str, *arguments: Any) -> bytes:
-    return msgspec.json.encode({"method": method, "arguments": list(arguments)}) + b"\n"
+    return _as_line({"method": method, "arguments": list(arguments)})
+
+
+def _as_line(value: Mapping[str, Any]) -> bytes:
+    return msgspec.json.encode(value) + b"\n"
