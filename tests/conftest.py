@@ -18,7 +18,7 @@ from tests.support.private_postgres import PostgresUnavailable, PrivatePostgres
 from tests.support.shared_statements import share_statements
 
 # Rooms whose tests share something that takes seconds to start: one worker runs all of a room. They begin first.
-SHARING_ROOMS = ("comparison", "spark", "iceberg", "kerberos")
+SHARING_ROOMS = ("comparison", "spark", "pipeline", "iceberg", "kerberos")
 TERMINAL_VARIABLES = ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 # Names in a module whose tests start a gateway or a bridge, each of which takes a second.
 OUR_PROGRAMS = {"GatewayServer", "BridgeProcess"}
@@ -29,6 +29,7 @@ _database_numbers = itertools.count(1)
 
 
 def pytest_configure() -> None:
+    gc.set_threshold(*COLLECTION_THRESHOLDS)
     # Commands that came as wheels (node, npm) count as installed, also when pytest was started by its path.
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     # What the person at the terminal likes, or has set for a gateway of their own, changes no output of a test.
@@ -63,7 +64,13 @@ def pytest_collection_finish() -> None:
     """The tests themselves stay to the end: collections need not look at them."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*COLLECTION_THRESHOLDS)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than cores: a quarter of the time of the tests is waiting for other programs, timeouts and locks."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores + 1
 
 
 @pytest.hookimpl(optionalhook=True)
