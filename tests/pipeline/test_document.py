@@ -17,6 +17,7 @@ from hms_gateway.cli.application import application
 from hms_gateway.pipeline.jobs import run
 from hms_gateway.pipeline.snapshot import diff as comparison
 from hms_gateway.structs import Database
+from tests.pipeline.crawl.trees import plant
 from tests.support.readme import PORT, ROOT, prepare
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -42,6 +43,7 @@ def program():
 
 def test_the_document_runs_as_printed_and_its_logs_hold_no_password(spark, gateway):
     folder = prepare(gateway.server.data_dir.parent, gateway.server)
+    plant(folder / "lake", *(f"sales.db/visits/day=2026-01-0{day}/part-0.parquet" for day in (1, 2, 3)))
     # `spark` is only there so that what can be skipped is; this is a program of its own, found without registration.
     variables = {
         "HMS_GATEWAY_PASSWORD": gateway.server.password,
@@ -66,6 +68,7 @@ def test_the_document_runs_as_printed_and_its_logs_hold_no_password(spark, gatew
     assert re.search(r"^\| *2024-01-01\| *3\|$", ran.stdout, re.MULTILINE)
     assert re.search(r"^\| *CREATE_TABLE\| *3\|$", ran.stdout, re.MULTILINE)
     assert "{'partitions': {'added': 1}} sales.orders/ds=2024-03-01/hr=1" in ran.stdout
+    assert "'tables': 1, 'partitions': 3," in ran.stdout
     assert "INFO" in ran.stderr
     assert gateway.server.password not in ran.stdout + ran.stderr
     with gateway.client() as client:
@@ -73,6 +76,7 @@ def test_the_document_runs_as_printed_and_its_logs_hold_no_password(spark, gatew
         client.call("drop_partition_by_name", "sales", "orders", "ds=2024-02-01/hr=1", True)
         client.call("drop_partition_by_name", "sales", "orders", "ds=2024-03-01/hr=1", True)
         client.call("drop_partition_by_name", "sales", "orders", "ds=2024-02-01/hr=2", True)
+        client.call("drop_table", "sales", "visits", False)
 
 
 @pytest.mark.parametrize(("section", "statuses"), [("Compacting", [0, 0, 0]), ("Snapshots", [0, 0, 1])])

@@ -3,9 +3,16 @@
 from importlib import import_module
 from typing import Any, Final
 
-__all__ = ["HmsDataSource", "register"]
+__all__ = ["HmsDataSource", "register", "Connection", "JobOptions", "JobFailed", "JobResult"]
 
-_PLACES: Final = dict.fromkeys(__all__, "hms_gateway.pipeline.source.data_source")
+_PLACES: Final = {
+    "HmsDataSource": "hms_gateway.pipeline.source.data_source",
+    "register": "hms_gateway.pipeline.source.data_source",
+    "Connection": "hms_gateway.pipeline.connection",
+    "JobOptions": "hms_gateway.pipeline.jobs.options",
+    "JobFailed": "hms_gateway.pipeline.jobs.failures",
+    "JobResult": "hms_gateway.pipeline.jobs.results",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -92,6 +92,17 @@ def test_what_is_in_the_way_is_named_and_the_rest_done(tmp_path):
     }
 
 
+@pytest.mark.parametrize(
+    ("mark", "owner"),
+    [("_delta_log/0.json", "Delta Lake"), (".hoodie/x", "Hudi"), ("metadata/v1.metadata.json", "Iceberg")],
+)
+def test_tables_of_other_formats_are_left_alone(tmp_path, mark, owner):
+    make(tmp_path, f"t/{mark}", "t/data/ds=1/a", "t/ds=1/a", "u/ds=1/a")
+    found, refused = walk(tmp_path)
+    assert list(found) == ["u/ds=1"]
+    assert refused["t"].startswith(f"is a table of {owner}, which alone knows its files")
+
+
 def test_a_directory_that_vanishes_between_two_levels_is_named(tmp_path):
     make(tmp_path, "t/ds=1/a")
     step = Walk(str(tmp_path), {}, {f"{tmp_path}/t": 1})

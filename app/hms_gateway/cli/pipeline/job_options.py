@@ -4,13 +4,15 @@ import contextlib
 import functools
 import importlib.util
 import inspect
+import os
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from hms_gateway.cli.calls.target_options import check_words, target_options
+from hms_gateway.cli.calls.target_options import FILE, check_words, target_options
 from hms_gateway.cli.terminal.output import err, fail, find_token
 
 if TYPE_CHECKING:
@@ -50,6 +52,12 @@ _OPTIONS: Final = (
         metavar="SECONDS",
         help="How long to wait for a gateway that is away.",
     ),
+    click.option(
+        "--storage",
+        type=FILE,
+        metavar="FILE",
+        help="TOML file with a table for each scheme: options of fsspec, such as endpoint_url and key.",
+    ),
     click.option("--yes", "-y", is_flag=True, help="Do what would be refused without this word."),
     json_option,
 )
@@ -57,13 +65,24 @@ _OPTIONS: Final = (
 
 def with_job_options(command: Callable[..., None]) -> Callable[..., None]:
     """`command(job: "Job", **own options)` with the options of every job added to its own."""
+
+    @functools.wraps(command)
+    def called(make: "Callable[[], Job]", *, state: str, as_json: bool, **given: Any) -> None:
+        command(make(), **given)
+
+    return with_late_job_options(called)
+
+
+def with_late_job_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The same for `command(make: Callable[[], Job], ...)`, which may have no use for a connection."""
     own = inspect.signature(make_job).parameters
 
     @functools.wraps(command)
     def called(**given: Any) -> None:
         check_words(given)
         need_spark()
-        command(make_job(**{name: given.pop(name) for name in own}), **given)
+        words = {name: given.pop(name) for name in own}
+        command(lambda: make_job(**words), state=words["state"], as_json=words["as_json"], **given)
 
     for option in reversed(_OPTIONS):
         called = option(called)
@@ -74,13 +93,13 @@ class Job:
     """What a command hands to its job, and what it does with the result."""
 
     def __init__(self, options: "JobOptions", *, as_json: bool) -> None:
-        self.options, self._as_json = options, as_json
+        self.options, self.as_json = options, as_json
 
     def run(self, job: "Callable[..., JobResult]", arguments: Any, show: "Callable[[Any], None]") -> None:
         """Run a job; print its result with `show`, or as JSON; end with its exit status."""
         with failures():
             result = job(self.options, arguments, progress=_progress())
-        if self._as_json:
+        if self.as_json:
             print(result.as_json())
         else:
             show(result)
@@ -98,6 +117,7 @@ def make_job(
     where: str,
     calls: int,
     patience: float,
+    storage: Path | None,
     yes: bool,
     as_json: bool,
     url: str,
@@ -140,6 +160,7 @@ def make_job(
         calls=calls,
         yes=yes,
         patience_seconds=patience,
+        storage=_storage(storage),
     )
     return Job(options, as_json=as_json)
 
@@ -167,7 +188,9 @@ def connect(
     elif negotiate:
         given |= {"auth": "kerberos", "user": calling.find_ticket(url)}
     elif not url.startswith("thrift:"):
-        given["password"] = calling.find_password(user, password_file, from_stdin=password_stdin)
+        given["password"] = _submitted_password() or calling.find_password(
+            user, password_file, from_stdin=password_stdin
+        )
     if cacert is not None:
         given["cafile"] = str(cacert)
     try:
@@ -202,6 +225,27 @@ def failures() -> Iterator[None]:
         fail(f"{refused.type.name}: {refused}", "what is done stays; resume the run")
     except KeyboardInterrupt:
         fail("interrupted", "what is done stays; resume the run")
+
+
+def _submitted_password() -> str:
+    """What `spark.hms.password` of spark-submit's configuration says, which Spark redacts."""
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        return ""
+    from pyspark import SparkConf
+
+    return str(SparkConf().get("spark.hms.password", ""))
+
+
+def _storage(file: Path | None) -> dict[str, dict[str, Any]]:
+    if file is None:
+        return {}
+    try:
+        values: dict[str, dict[str, Any]] = tomllib.loads(file.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        fail(f"--storage {file} cannot be read: {error}")
+    if not all(isinstance(of, dict) for of in values.values()):
+        fail(f"--storage {file} has a line outside of a table", "a table is for a scheme, such as [s3]")
+    return values
 
 
 def _progress() -> "Progress":

@@ -1,35 +1,68 @@
-"""`hms-gateway pipeline runs`: the runs of a state folder."""
+"""`hms-gateway pipeline runs`: the runs of a state folder and of a metastore, and going on with one."""
 
 import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
 import click
 import msgspec
 
-from hms_gateway.cli.pipeline.job_options import failures, json_option, need_spark, state_option
+from hms_gateway.cli.pipeline.job_options import Job, failures, with_late_job_options
+from hms_gateway.cli.terminal.output import fail
 
 _EXAMPLES = """\b
 Examples:
   hms-gateway pipeline runs
-  hms-gateway pipeline runs --json --state s3://lake/pipeline
+  hms-gateway pipeline runs --resume crawl-20260101T020000-1a2b3c
+  hms-gateway pipeline runs --json --of-metastore
 """
 _HEADER = ("Run", "Status", "Began", "Ended", "Metastore")
 
 
 @click.command("runs", epilog=_EXAMPLES)
-@state_option
-@json_option
-def command(state: str, as_json: bool) -> None:
-    """List the runs of jobs that the state folder knows, the newest last."""
-    need_spark()
-    from hms_gateway.pipeline.jobs.records import records
+@click.option(
+    "--of-metastore", is_flag=True, help="List the runs that the metastore knows, whatever their state folder."
+)
+@with_late_job_options
+def command(make: Callable[[], Job], *, state: str, as_json: bool, of_metastore: bool) -> None:
+    """List the runs of jobs, the newest last; or go on with one (--resume), with the arguments it was begun with.
+
+    A resumed run takes --url, --only and --where from its beginning; --state has to name its folder.
+    """
+    resumed = click.get_current_context().params.get("resume")
+    if resumed:
+        _resume(make(), resumed)
+    from hms_gateway.pipeline.jobs.records import known_runs, records
     from hms_gateway.pipeline.jobs.state import State
 
     with failures():
-        found = records(State.of(state, {}))
+        found = known_runs(make().options.connection) if of_metastore else records(State.of(state, {}))
     if as_json:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n")
         return
-    rows = [
-        (each["run"], each["status"], each["began"], each.get("ended") or "", each["options"]["url"]) for each in found
-    ]
+    rows = [tuple(str(each.get(name) or "") for name in ("run", "status", "began", "ended", "url")) for each in found]
     print("\n".join(map("\t".join, [_HEADER, *rows])))
+
+
+def _resume(job: Job, run: str) -> None:
+    from hms_gateway.pipeline.jobs.records import options_of, record_of
+
+    with failures():
+        record = record_of(job.options)
+    kind = record["kind"]
+    try:
+        module = import_module(f"hms_gateway.pipeline.{kind}.job")
+        work, arguments = getattr(module, kind), getattr(module, f"{kind.capitalize()}Arguments")
+    except (ImportError, AttributeError):
+        fail(f"run {run} is of {kind}, which is not known here", f"hms-gateway pipeline {kind} --resume {run}")
+    given = msgspec.convert(record["arguments"], arguments)
+    Job(options_of(job.options, record), as_json=job.as_json).run(work, given, _show)
+
+
+def _show(result: Any) -> None:
+    print(f"run {result.run}: {result.status} in {result.seconds:.1f} s")
+    for name, number in result.counts.items():
+        print(f"{name:<20} {number:,}")
+    if result.refused:
+        print(f"{'refused':<20} {result.refused:,}, see {result.folder}/result")

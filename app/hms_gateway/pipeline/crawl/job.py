@@ -18,7 +18,7 @@ from hms_gateway.pipeline.jobs.stored import Stored
 from hms_gateway.pipeline.listing import files_of
 
 _TABLE: Final = ("database", "table")
-_PARTITIONS_A_CALL: Final = 1_000
+PARTITIONS_A_CALL: Final = 1_000
 _DIRECTORIES_A_BATCH: Final = 5_000
 _NAMES_A_BATCH: Final = 20_000
 _REFUSALS_SHOWN: Final = 100
@@ -30,16 +30,18 @@ _REFUSALS: Final = pyarrow.schema([("item", pyarrow.string()), ("reason", pyarro
 class CrawlArguments:
     """What `crawl` is given besides the options of every job.
 
-    location  where to look
-    database  for new tables that lie in no directory `name.db`
-    table     the name of the table, where `location` is one
-    prune     drop the partitions whose directory is gone
+    location           where to look
+    database           for new tables that lie in no directory `name.db`
+    table              the name of the table, where `location` is one
+    prune              drop the partitions whose directory is gone
+    partitions_a_call  how many are registered at once
     """
 
     location: str
     database: str = "default"
     table: str = ""
     prune: bool = False
+    partitions_a_call: int = PARTITIONS_A_CALL
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +98,7 @@ class _Crawl:
             directories,
             PartitionsOf(targets),
             PARTITIONS,
-            rows_a_batch=_PARTITIONS_A_CALL,
+            rows_a_batch=self._arguments.partitions_a_call,
             together=("state", *_TABLE),
             unit="batches of directories",
         )
@@ -218,7 +220,9 @@ class _Crawl:
                 new = new.join(twins.frame(spark), comparing.KEY, "left_anti")
             return comparing.ordered(new.select(*PARTITIONS.names))
 
-        return self._run.store("new", frame, rows_a_batch=_PARTITIONS_A_CALL, together=("state", *_TABLE))
+        return self._run.store(
+            "new", frame, rows_a_batch=self._arguments.partitions_a_call, together=("state", *_TABLE)
+        )
 
     def _gone(self, found: Stored, registered: Stored) -> Stored | None:
         """Registered partitions without a directory; those of which that cannot be known have a reason."""
@@ -228,12 +232,17 @@ class _Crawl:
         missing = self._run.store(
             "missing",
             lambda: comparing.ordered(comparing.missing(found.frame(spark), registered.frame(spark))),
-            rows_a_batch=_PARTITIONS_A_CALL,
+            rows_a_batch=self._arguments.partitions_a_call,
             together=_TABLE,
         )
         look = catalog.Gone(options.connection, options.patience_seconds, self._arguments.location, self._storage)
         return self._run.derive(
-            "gone", missing, look, catalog.GONE, rows_a_batch=_PARTITIONS_A_CALL, together=("reason", *_TABLE)
+            "gone",
+            missing,
+            look,
+            catalog.GONE,
+            rows_a_batch=self._arguments.partitions_a_call,
+            together=("reason", *_TABLE),
         )
 
     def _do(self, designs: Stored, new: Stored, gone: Stored | None, registered: Stored) -> None:

@@ -36,6 +36,7 @@ ROWS_A_PIECE: Final = 5_000
 LEVELS_MAX: Final = 64
 _AT_ONCE: Final = 16
 _NOTHING: Final = (0, 0, 0, 0, "")
+_OWNERS: Final = {"Delta Lake": {"_delta_log"}, "Hudi": {".hoodie"}, "Iceberg": {"metadata", "data"}}
 
 Row = tuple[Any, ...]
 
@@ -114,7 +115,14 @@ class Walk:
 
     def _above(self, files: Files, path: str) -> Iterator[Row]:
         """A directory above all tables, or the first of a table."""
-        entries = [entry for entry in files.scan(path) if not is_hidden(entry.name, is_directory=entry.is_directory)]
+        everything = list(files.scan(path))
+        owner = _owner({entry.name for entry in everything if entry.is_directory})
+        if owner:
+            yield refused(
+                "", path, f"is a table of {owner}, which alone knows its files; register it with its own tools"
+            )
+            return
+        entries = [entry for entry in everything if not is_hidden(entry.name, is_directory=entry.is_directory)]
         if any(map(_is_value, entries)):
             yield from self._values(path, "", entries)
         elif entries and not any(entry.is_directory for entry in entries):
@@ -162,6 +170,11 @@ def pieces(rows: Iterable[Row]) -> Iterator[pyarrow.RecordBatch]:
 def _piece(rows: list[Row]) -> pyarrow.RecordBatch:
     columns = zip(zip(*rows, strict=True), LEVEL, strict=True)
     return pyarrow.RecordBatch.from_arrays([pyarrow.array(values, of.type) for values, of in columns], schema=LEVEL)
+
+
+def _owner(names: set[str]) -> str:
+    """The format whose table has directories with these names, empty for one of Hive's."""
+    return next((owner for owner, marks in _OWNERS.items() if marks <= names), "")
 
 
 def _is_value(entry: Entry) -> bool:

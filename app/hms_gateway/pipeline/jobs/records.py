@@ -7,15 +7,21 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
 
+from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.failures import JobFailed, UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.jobs.state import State
+from hms_gateway.structs import PropertyGetRequest, PropertySetRequest, ThriftException
+from hms_gateway.wire import ApplicationError
 
+NAMESPACE: Final = "pipeline"
 _BEAT_SECONDS: Final = 10.0
 _BEATS_MISSED_MAX: Final = 3
 
@@ -23,7 +29,42 @@ _BEATS_MISSED_MAX: Final = 3
 def records(state: State) -> list[dict[str, Any]]:
     """The runs of a state, the oldest first. Raises StateFailed."""
     found = [state.read_json(f"{name}/run.json") for name in state.names("")]
-    return sorted((each for each in found if each is not None), key=lambda each: str(each["began"]))
+    listed = [{**each, "url": each["options"]["url"]} for each in found if each is not None]
+    return sorted(listed, key=lambda each: str(each["began"]))
+
+
+def known_runs(connection: Connection) -> list[dict[str, Any]]:
+    """The runs that a metastore knows, the oldest first. Raises JobFailed."""
+    with PatientClient(connection, 0) as client:
+        found = client.call("get_properties", PropertyGetRequest(nameSpace=NAMESPACE, mapPrefix="")).properties
+    listed = [{"run": run, "url": connection.url, **values} for run, values in found.items()]
+    return sorted(listed, key=lambda each: str(each.get("began")))
+
+
+def record_of(options: JobOptions) -> dict[str, Any]:
+    """What was noted of the run to resume. Raises UsageRefused."""
+    state = State.of(options.state, options.storage)
+    record: dict[str, Any] | None = state.read_json(f"{options.resume}/run.json")
+    if record is None:
+        text = f"run {options.resume} is not in {state.location}"
+        raise UsageRefused(text, "hms-gateway pipeline runs lists the runs")
+    return record
+
+
+def options_of(options: JobOptions, record: dict[str, Any]) -> JobOptions:
+    """The options for going on with a run: what has to be the same is taken from its beginning."""
+    begun = record["options"]
+    connection = replace(options.connection, url=begun["url"])
+    return replace(options, connection=connection, only=tuple(begun["only"]), where=begun["where"])
+
+
+def publish(connection: Connection, record: dict[str, Any], state: State) -> None:
+    """Note a run in the metastore, where others find it; a metastore that keeps no properties is fine."""
+    shown = ("kind", "status", "began", "ended")
+    values = {f"{record['run']}.{name}": str(record[name]) for name in shown if record.get(name)}
+    values[f"{record['run']}.state"] = state.location
+    with suppress(JobFailed, ThriftException, ApplicationError), PatientClient(connection, 0) as client:
+        client.call("set_properties", PropertySetRequest(nameSpace=NAMESPACE, propertyMap=values))
 
 
 def new(kind: str, options: JobOptions, arguments: Any) -> dict[str, Any]:
@@ -42,10 +83,7 @@ def new(kind: str, options: JobOptions, arguments: Any) -> dict[str, Any]:
 
 def found(state: State, kind: str, options: JobOptions, arguments: Any) -> dict[str, Any]:
     """Raises UsageRefused when the run is unknown, of another kind, or was given something else."""
-    run_id = options.resume or ""
-    record: dict[str, Any] | None = state.read_json(f"{run_id}/run.json")
-    if record is None:
-        raise UsageRefused(f"run {run_id} is not in {state.location}", "hms-gateway pipeline runs lists the runs")
+    run_id, record = options.resume or "", record_of(options)
     if record["kind"] != kind:
         raise UsageRefused(f"run {run_id} is a run of {record['kind']}, not of {kind}")
     _check_alone(state, run_id)

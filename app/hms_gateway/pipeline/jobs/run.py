@@ -78,6 +78,7 @@ class Run:
                 leasing.drop(options.connection, record["lease"])
             run_id = record["run"]
             recording.note(state, record, status="running", lease=None)
+            recording.publish(options.connection, record, state)
             stack.enter_context(recording.beating(state, run_id))
             opened = stack.enter_context(session(f"{kind} {run_id}", options.master, options.conf, spark))
             opened.sparkContext.setJobGroup(run_id, f"hms-gateway {kind}", interruptOnCancel=True)
@@ -113,6 +114,7 @@ class Run:
             if error is not None:
                 with suppress(JobFailed):
                     recording.note(self.state, self.record, status="failed", error=str(error).strip()[:2_000])
+                recording.publish(self.options.connection, self.record, self.state)
         finally:
             self._closing.close()
 
@@ -170,6 +172,8 @@ class Run:
         if (found := Stored.find(self.state, folder)) is not None:
             return found
         total = len(source.batches)
+        if not total:
+            return Stored.complete(self.state, folder, (), schema)
         with (
             self.progress.stage(name, unit, lambda: Amount(made(self.state, folder), total)),
             self._in_spark(f"{self.kind}: {name}"),
@@ -269,6 +273,7 @@ class Run:
         self.state.write(self.path("result.json"), result.as_json().encode())
         ended = {"status": result.status, "ended": recording.now(), "counts": dict(counts or {}), "error": None}
         recording.note(self.state, self.record, **ended)
+        recording.publish(self.options.connection, self.record, self.state)
         return result
 
     def _on_lost(self, reason: str) -> None:

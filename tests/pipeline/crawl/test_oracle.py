@@ -1,0 +1,55 @@
+"""Spark's own MSCK REPAIR TABLE, against the real metastore, finds the same partitions in the same tree."""
+
+import pytest
+
+pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
+pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
+
+from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.crawl.job import CrawlArguments, crawl
+from hms_gateway.pipeline.jobs.options import JobOptions
+from tests.oracle.peer import PeerUnavailable, RealMetastore
+from tests.pipeline.crawl.trees import plant
+from tests.spark.spark_session import SparkSessionProcess
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+DAYS = ["2026-01-01", "a b", "a%2Fb", "a:b", "é", "x=y", "it's", "100%", "%25", "{c}", "__HIVE_DEFAULT_PARTITION__"]
+
+
+@pytest.fixture
+def real(tmp_path):
+    """Without a notification log, whose column in Derby is too short for this many partitions."""
+    peer = RealMetastore(tmp_path / "real", notifies=False)
+    try:
+        peer.start()
+    except PeerUnavailable as reason:
+        pytest.skip(str(reason))
+    yield peer
+    peer.stop()
+
+
+def found_by_msck(real, table, folder):
+    uri = f"thrift://127.0.0.1:{real.port}"
+    with SparkSessionProcess(uri, folder / "warehouse", folder / "spark") as session:
+        session.sql(
+            "CREATE TABLE default.days (id BIGINT, note STRING) USING parquet PARTITIONED BY (ds STRING, hr INT)"
+            f" LOCATION 'file:{table}'"
+        )
+        session.sql("MSCK REPAIR TABLE default.days")
+    with Connection.of({"url": uri}).open() as client:
+        return {(tuple(one.values), one.sd.location) for one in client.call("get_partitions", "default", "days", -1)}
+
+
+def test_msck_finds_the_same_partitions(spark, gateway, real, tmp_path):
+    table = tmp_path / "lake" / "days"
+    plant(table, *(f"ds={day}/hr={hour}/f" for day in DAYS for hour in (1, 20, "__HIVE_DEFAULT_PARTITION__")))
+    plant(table, "ds=empty/hr=7/", "DS=upper/hr=8/f", "_temporary/hr=1/f", ".hidden/f", "ds=2026-01-01/_SUCCESS")
+    options = JobOptions(connection=Connection.of(gateway.options), state=str(tmp_path / "state"))
+    result = crawl(options, CrawlArguments(location=str(tmp_path / "lake")), spark=spark)
+    with gateway.client() as client:
+        ours = {(tuple(one.values), one.sd.location) for one in client.call("get_partitions", "default", "days", -1)}
+        client.call("drop_table", "default", "days", False)
+    assert result.refusals == []
+    assert ours == found_by_msck(real, table, tmp_path)
+    assert len(ours) == 3 * len(DAYS) + 2
