@@ -76,6 +76,21 @@ def test_what_the_database_refuses_one_call_fails_that_call_only(writer: ThreadW
         assert len(connection.execute(select(TXNS)).all()) == 2
 
 
+def test_whom_the_database_refuses_is_found_by_halves(writer: ThreadWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    run = thread_writer.Batch.run
+
+    def running(batch: Any) -> Any:
+        sizes.append(len(batch._jobs))
+        return run(batch)
+
+    monkeypatch.setattr(thread_writer.Batch, "run", running)
+    outcomes = in_one_batch(writer, [TxnWork(opens, opens=True)] * 15 + [TxnWork(reads_nonsense)])
+    assert [outcome.result(SECONDS_MAX) for outcome in outcomes[:15]] == [[number] for number in range(1, 16)]
+    assert isinstance(outcomes[15].exception(SECONDS_MAX), StoreFailure)
+    assert sizes == [1, 16, 8, 8, 4, 4, 2, 2, 1, 1]
+
+
 def test_a_batch_that_may_have_been_committed_is_not_repeated(
     writer: ThreadWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -130,6 +130,8 @@ class CatalogChanges:
 
     def _partitions(self) -> Iterable[Statement]:
         """Tables have columns for their first keys only: rows with the same ones go together."""
+        if not self.new_partitions:
+            return
         together: dict[tuple[str, ...], list[Values]] = {}
         for row in self.new_partitions.values():
             together.setdefault(tuple(row), []).append(row)

@@ -131,16 +131,14 @@ class ThreadWriter:
                 outcomes = [Failure(StoreUnavailable(str(error), detail_of(error)))] * len(batch)
             except BaseException as error:
                 if len(batch) > 1 and not isinstance(error, OutcomeUnknown):
-                    self._finish_one_by_one(batch)
+                    # Nothing was changed because of one of them: the others get their own outcome.
+                    half = len(batch) // 2
+                    self._finish(batch[:half])
+                    self._finish(batch[half:])
                     return
                 outcomes = [Failure(error)] * len(batch)
             deliver_outcomes(batch, outcomes)
             return
-
-    def _finish_one_by_one(self, batch: list[Job]) -> None:
-        """For a batch that changed nothing because of one of them: the others get their own outcome."""
-        for job in batch:
-            self._finish([job])
 
 
 class Batch:
