@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import select, text
+from sqlalchemy.sql.base import Generative
 
 from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
@@ -242,6 +243,28 @@ def test_changes_of_one_call_are_seen_by_the_next(tmp_path: Path) -> None:
     ]
     rows = side.rows()
     assert [len(rows[table.name]) for table in (TXNS, LOCKS, WRITE_SETS, COMPLETED_COMPONENTS)] == [2, 0, 1, 1]
+
+
+def test_no_statement_is_made_for_a_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is made for a call would also be kept as compiled, for ever."""
+    side = Database(tmp_path / "one.db", ManualClock())
+    made: list[object] = []
+    generate = Generative._generate
+
+    def counting(statement: Any) -> Any:
+        made.append(statement)
+        return generate(statement)
+
+    def write_and_commit(txn_id: int) -> None:
+        place = target("d", "t")
+        component = ComponentSpec(place, LockType.SHARED_WRITE, Write(place, Operation.UPDATE))
+        for call in (("open", 1, WHO), ("lock", LockSpec([component], WHO, TxnId(txn_id))), ("commit", txn_id)):
+            side.run([side.work(call)])
+
+    write_and_commit(1)
+    monkeypatch.setattr(Generative, "_generate", counting)
+    write_and_commit(2)
+    assert made == []
 
 
 def test_what_the_database_refuses_ends_the_batch(tmp_path: Path) -> None:

@@ -232,7 +232,7 @@ class TxnBatch:
 
     def committed_since(self, txn_id: TxnId, targets: Sequence[Target]) -> list[CommittedWrite]:
         found: list[Sequence[Any]] = []
-        self._load(Reading(Statement(committed_since(txn_id, targets, self._dialect), {}), found.extend))
+        self._load(Reading(committed_since(txn_id, targets, self._dialect), found.extend))
         new = [row.values() for rows in self._changed.write_sets.values() for row in rows]
         committed = [committed_write_of(row) for row in (*found, *new)]
         return [write for write in committed if write.commit_id >= txn_id]

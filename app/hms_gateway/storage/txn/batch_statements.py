@@ -22,9 +22,10 @@ from sqlalchemy import (
 
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.dialects.database_clock import DATABASE_NOW
+from hms_gateway.storage.dialects.statements import Statement
 from hms_gateway.storage.schema.catalog import CATALOG, OUTCOMES
 from hms_gateway.storage.schema.txn import COMPLETED_COMPONENTS, LOCKS, TXN_COMPONENTS, TXN_COUNTERS, TXNS, WRITE_SETS
-from hms_gateway.storage.sql.filter_sql import is_among
+from hms_gateway.storage.sql.texts import is_storable
 from hms_gateway.storage.txn.locks import LOCK_ROWS
 from hms_gateway.storage.txn.state import COMPONENT_COLUMNS, WRITE_SET_COLUMNS
 from hms_gateway.txn.rules.names import Target
@@ -112,11 +113,21 @@ class BatchStatements:
 batch_statements: Final = cache(BatchStatements)
 
 
-def committed_since(txn_id: int, targets: Iterable[Target], dialect: Dialect) -> Select[Any]:
+def committed_since(txn_id: int, targets: Iterable[Target], dialect: Dialect) -> Statement:
     """Rows of WRITE_SET_COLUMNS; as two lists, so some of what it finds lies in other databases' tables."""
-    targets = list(targets)
+    targets = [target for target in targets if is_storable(target.db_name) and is_storable(target.table_name or "")]
+    values = {
+        "the_txn": txn_id,
+        "db_names": dialect.bound_list({target.db_name for target in targets}),
+        "table_names": dialect.bound_list({target.table_name or "" for target in targets}),
+    }
+    return Statement(_committed_since(dialect), values)
+
+
+@cache
+def _committed_since(dialect: Dialect) -> Select[Any]:
     return select(*(WRITE_SETS.c[name] for name in WRITE_SET_COLUMNS)).where(
-        is_among(WRITE_SETS.c.db_name, {target.db_name for target in targets}, dialect),
-        is_among(WRITE_SETS.c.table_name, {target.table_name or "" for target in targets}, dialect),
-        WRITE_SETS.c.commit_id >= txn_id,
+        dialect.is_in_list(WRITE_SETS.c.db_name, "db_names"),
+        dialect.is_in_list(WRITE_SETS.c.table_name, "table_names"),
+        WRITE_SETS.c.commit_id >= bindparam("the_txn"),
     )
