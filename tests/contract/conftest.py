@@ -33,6 +33,13 @@ def contract_postgres(postgres_server: PrivatePostgres) -> str:
 
 
 @pytest.fixture(scope="session")
+def emptying_postgres(contract_postgres: str) -> Iterator[psycopg.Connection[Any]]:
+    """A connection that is kept: the server starts a process for each."""
+    with psycopg.connect(contract_postgres.replace("+psycopg", ""), autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="session")
 def contract_mariadb(mariadb_server: PrivateMariadb) -> str:
     mariadb_server.administer("CREATE DATABASE contract")
     url = mariadb_server.url("contract")
@@ -59,18 +66,27 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
             empty(cursor)
         return url
     url = request.getfixturevalue("contract_postgres")
-    tables = ", ".join(table.name for table in METADATA.sorted_tables)
-    with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
-        connection.execute(f"TRUNCATE {tables} RESTART IDENTITY")
-        connection.execute("INSERT INTO catalog VALUES (1, 0)")
+    empty_postgres(request.getfixturevalue("emptying_postgres"))
     return url
+
+
+def filled_tables() -> str:
+    """A query for the names of those that have rows. To empty all, which have none mostly, takes longer than a test."""
+    names = (table.name for table in METADATA.sorted_tables)
+    return " UNION ALL ".join(f"(SELECT '{name}' FROM {name} LIMIT 1)" for name in names)
+
+
+def empty_postgres(connection: psycopg.Connection[Any]) -> None:
+    """Delete every row, and number rows from 1 again."""
+    tables = ", ".join(name for (name,) in connection.execute(filled_tables()))  # type: ignore[arg-type]
+    connection.execute(f"TRUNCATE {tables}")
+    connection.execute("SELECT setval(oid::regclass, 1, false) FROM pg_class WHERE relkind = 'S'")
+    connection.execute("INSERT INTO catalog VALUES (1, 0)")
 
 
 def empty(cursor: Any) -> None:
     """Delete every row. TRUNCATE would make each table anew, which takes longer than most tests."""
-    tables = [table.name for table in METADATA.sorted_tables]
-    filled = " UNION ALL ".join(f"(SELECT '{name}' FROM `{name}` LIMIT 1)" for name in tables)
-    cursor.execute(filled)
+    cursor.execute(filled_tables())
     for statement in (
         "SET foreign_key_checks = 0",
         *(f"DELETE FROM `{name}`" for (name,) in cursor.fetchall()),
