@@ -16,10 +16,11 @@ from time import perf_counter
 import psycopg
 
 from benchmarks.report import print_table
+from hms_gateway.storage import migrate
 from tests.bridge.bridge_process import BridgeProcess
 from tests.oracle.peer import RealMetastore
 from tests.spark.spark_session import SparkSessionProcess
-from tests.support.server import GatewayServer, free_port, migrate
+from tests.support.server import GatewayServer, free_port
 
 TABLES = 10
 DDL_OF_A_TABLE = (
@@ -76,7 +77,7 @@ def open_sessions(stack: contextlib.ExitStack, folder: Path) -> dict[str, SparkS
     with psycopg.connect(f"{address}/postgres", autocommit=True) as connection:
         connection.execute("CREATE DATABASE gateway")
     database = f"{address.replace('postgresql', 'postgresql+psycopg', 1)}/gateway"
-    migrate(database, folder / "migrate")
+    migrate(database)
     gateway = stack.enter_context(GatewayServer(folder / "gateway", database=database))
     bridge = stack.enter_context(BridgeProcess(gateway))
     places = {

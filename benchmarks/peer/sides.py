@@ -13,9 +13,10 @@ from benchmarks.peer.caller import Address, Caller
 from benchmarks.peer.content import Sizes
 from benchmarks.peer.speech import Binary, Speech, Tjson
 from benchmarks.peer.usage import cpu_seconds, resident_bytes
+from hms_gateway.storage import migrate
 from tests.bridge.bridge_process import BridgeProcess
 from tests.oracle.peer import RealMetastore
-from tests.support.server import API_PATH, GatewayServer, basic, free_port, migrate
+from tests.support.server import API_PATH, GatewayServer, basic, free_port
 
 THEIRS: Final = "theirs"
 OURS: Final = "ours"
@@ -107,7 +108,7 @@ def running(folder: Path, sizes: Sizes, report: Callable[[str], None] = print) -
 def _gateways(folder: Path, postgres: str, database: str, sizes: Sizes) -> tuple[GatewayServer, GatewayServer]:
     with psycopg.connect(f"{postgres}/postgres", autocommit=True) as connection:
         connection.execute("CREATE DATABASE gateway")
-    migrate(database, folder / "migrate")
+    migrate(database)
     ours = GatewayServer(folder / "ours", database=database)
     on_sqlite = GatewayServer(folder / "sqlite")
     content.load_ours(database, str(ours.data_dir / "warehouse"), sizes)

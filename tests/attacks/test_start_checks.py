@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hms_gateway.storage import migrate
 from hms_gateway.storage.dialects.integrity import CHECKED_AT_START_BYTES
 from tests.gateway.serving import until
 from tests.support.server import GatewayServer
@@ -107,11 +108,9 @@ def test_all_problems_are_named_at_once_and_nothing_is_made(tmp_path):
 
 def test_folders_that_are_not_written_need_not_be_writable(tmp_path, server_database):
     """Everything lies elsewhere: such a gateway has started before and still does."""
-    from tests.support.server import migrate
-
     with GatewayServer(tmp_path / "first"):
         pass
-    migrate(server_database, tmp_path)
+    migrate(server_database)
     first = tmp_path / "first"
     settings = {
         "users_file": str(first / "users"),

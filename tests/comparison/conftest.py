@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from hms_gateway.storage import migrate
 from tests.comparison.servers import Metastore
 from tests.oracle.peer import PeerUnavailable, RealMetastore
 from tests.support.private_postgres import PrivatePostgres
-from tests.support.server import GatewayServer, migrate
+from tests.support.server import GatewayServer
 
 
 @pytest.fixture(scope="session")
@@ -33,7 +34,7 @@ def gateway_on_postgres(
     tmp_path_factory: pytest.TempPathFactory, postgres_server: PrivatePostgres
 ) -> Iterator[GatewayServer]:
     folder = tmp_path_factory.mktemp("gateway_on_postgres")
-    migrate(postgres_server.url(), folder)
+    migrate(postgres_server.url())
     with Metastore.gateway(folder, postgres_server.url()) as server:
         yield server
 

@@ -70,23 +70,23 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return url
 
 
-def filled_tables() -> str:
+def filled_tables(quote: str) -> str:
     """A query for the names of those that have rows. To empty all, which have none mostly, takes longer than a test."""
     names = (table.name for table in METADATA.sorted_tables)
-    return " UNION ALL ".join(f"(SELECT '{name}' FROM {name} LIMIT 1)" for name in names)
+    return " UNION ALL ".join(f"(SELECT '{name}' FROM {quote}{name}{quote} LIMIT 1)" for name in names)
 
 
 def empty_postgres(connection: psycopg.Connection[Any]) -> None:
     """Delete every row, and number rows from 1 again."""
-    tables = ", ".join(name for (name,) in connection.execute(filled_tables()))  # type: ignore[arg-type]
-    connection.execute(f"TRUNCATE {tables}")
+    tables = ", ".join(f'"{name}"' for (name,) in connection.execute(filled_tables('"')))  # type: ignore[arg-type]
+    connection.execute(f"TRUNCATE {tables} CASCADE")
     connection.execute("SELECT setval(oid::regclass, 1, false) FROM pg_class WHERE relkind = 'S'")
     connection.execute("INSERT INTO catalog VALUES (1, 0)")
 
 
 def empty(cursor: Any) -> None:
     """Delete every row. TRUNCATE would make each table anew, which takes longer than most tests."""
-    cursor.execute(filled_tables())
+    cursor.execute(filled_tables("`"))
     for statement in (
         "SET foreign_key_checks = 0",
         *(f"DELETE FROM `{name}`" for (name,) in cursor.fetchall()),

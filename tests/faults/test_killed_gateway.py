@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from hms_gateway.storage import migrate
 from hms_gateway.structs import (
     Database,
     FieldSchema,
@@ -23,7 +24,7 @@ from hms_gateway.structs import (
     Table,
 )
 from tests.bridge.bridge_process import ApacheClient, BridgeProcess, connected
-from tests.support.server import GatewayServer, migrate
+from tests.support.server import GatewayServer
 
 CLIENTS = 4
 KILLS = 4
@@ -41,7 +42,7 @@ PATIENCE_SECONDS = "60"
     ],
 )
 def test_every_change_is_made_once_and_answered(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    gateway = GatewayServer(tmp_path / "gateway", database=made_ready(database, tmp_path, request))
+    gateway = GatewayServer(tmp_path / "gateway", database=made_ready(database, request))
     with gateway, patient_bridge(gateway) as bridge:
         progress = Progress()
         clients = [threading.Thread(target=work, args=(bridge, number, progress)) for number in range(CLIENTS)]
@@ -60,12 +61,12 @@ def test_every_change_is_made_once_and_answered(database: str, tmp_path: Path, r
             assert client.get_open_txns().txn_high_water_mark == CLIENTS * ROUNDS
 
 
-def made_ready(database: str, folder: Path, request: pytest.FixtureRequest) -> str | None:
+def made_ready(database: str, request: pytest.FixtureRequest) -> str | None:
     """The URL of an empty database with its tables; None is the gateway's own SQLite."""
     if database == "sqlite":
         return None
     url: str = request.getfixturevalue(f"fresh_{database}_database")
-    migrate(url, folder)
+    migrate(url)
     return url
 
 

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from hms_gateway.storage import migrate
 from tests.support.private_mariadb import DURABLE, PrivateMariadb
 from tests.support.private_postgres import PrivatePostgres
-from tests.support.server import API_PATH, GatewayServer, basic, migrate
+from tests.support.server import API_PATH, GatewayServer, basic
 
 ROUNDS = 1_000
 WRITERS = 4
@@ -42,7 +43,7 @@ class Caller:
 
 @pytest.fixture
 def replicas(server_database: str, tmp_path: Path) -> Iterator[tuple[GatewayServer, GatewayServer]]:
-    migrate(server_database, tmp_path)
+    migrate(server_database)
     with ExitStack() as servers:
         first = servers.enter_context(GatewayServer(tmp_path / "first", database=server_database))
         second = servers.enter_context(GatewayServer(tmp_path / "second", database=server_database))
@@ -108,7 +109,7 @@ def test_mariadb_that_goes_away_comes_back_without_a_restart(own_mariadb: Privat
 
 
 def _survives_an_outage(database: PrivatePostgres | PrivateMariadb, url: str, folder: Path) -> None:
-    migrate(url, folder)
+    migrate(url)
     with GatewayServer(folder / "server", database=url) as server, server.connection() as connection:
         _goes_and_comes(database, server, Caller(server, connection))
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from hms_gateway.storage import migrate
 from tests.interop.private_nginx import nginx
-from tests.support.server import API_PATH, GatewayServer, basic, migrate, trusting
+from tests.support.server import API_PATH, GatewayServer, basic, trusting
 
 CLIENTS = 4
 CALLS_AFTER_MIN = 50
@@ -85,7 +86,7 @@ class Load:
 @pytest.fixture
 def replicas(fresh_postgres_database: str, tmp_path: Path) -> Iterator[list[GatewayServer]]:
     folder = tmp_path / "replicas"
-    migrate(fresh_postgres_database, folder)
+    migrate(fresh_postgres_database)
     with ExitStack() as servers:
         # One folder for both, as in docker-compose.yml: the same certificate and users.
         yield [

@@ -11,6 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from hms_gateway.storage import migrate
 from tests.linearizability.checks import check_ids, check_locks
 from tests.linearizability.history import Call, by_world
 from tests.linearizability.playing import (
@@ -24,7 +25,7 @@ from tests.linearizability.playing import (
 )
 from tests.support.private_mariadb import DURABLE, PrivateMariadb
 from tests.support.private_postgres import PrivatePostgres
-from tests.support.server import GatewayServer, migrate
+from tests.support.server import GatewayServer
 
 pytestmark = pytest.mark.slow
 
@@ -78,7 +79,7 @@ def test_a_mariadb_that_crashes_loses_no_commit(own_mariadb: PrivateMariadb, tmp
 
 def crash_and_check(server: PrivatePostgres | PrivateMariadb, url: str, folder: Path) -> None:
     """What the store calls unavailable has not happened, and what it calls unknown may have."""
-    migrate(url, folder)
+    migrate(url)
     process = start(folder, "locks", [url], "--worlds", 1, "--calls", 24)
     for crash in (1, 2):
         wait_for_journals(process, folder, crash * KILL_BYTES // 2)
@@ -89,7 +90,7 @@ def crash_and_check(server: PrivatePostgres | PrivateMariadb, url: str, folder: 
 
 def test_a_row_lock_that_is_missing_is_missed(server_database: str, tmp_path: Path) -> None:
     """Without the lock that makes units of work wait for each other there is no order that explains what was told."""
-    migrate(server_database, tmp_path)
+    migrate(server_database)
     with pytest.raises(AssertionError):
         check(play(tmp_path, "locks", [server_database], "--worlds", 3, "--without-row-lock"))
 
@@ -114,7 +115,7 @@ def test_a_gateway_that_is_killed_loses_nothing_it_answered(
     url = None
     if database != "sqlite":
         url = request.getfixturevalue(f"fresh_{database}_database")
-        migrate(url, tmp_path)
+        migrate(url)
     with GatewayServer(tmp_path / "gateway", database=url) as server:
         process = start(tmp_path, "locks", [address(server)], "--worlds", 1, "--calls", 24)
         for kill in (1, 2):
@@ -129,7 +130,7 @@ def test_a_gateway_that_is_killed_loses_nothing_it_answered(
 @contextmanager
 def two_gateways(database: str, folder: Path) -> Iterator[list[str]]:
     """The addresses of two replicas over a new database."""
-    migrate(database, folder)
+    migrate(database)
     first, second = (GatewayServer(folder / name, database=database) for name in ("first", "second"))
     with first, second:
         yield [address(first), address(second)]

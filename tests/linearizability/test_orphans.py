@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from hms_gateway.storage import migrate
 from hms_gateway.structs import TxnAbortedException
 from tests.linearizability.playing import MARIADB_WHEN_MORE_IS_ASKED, ROOT
 from tests.linearizability.services import GatewayServices
-from tests.support.server import GatewayServer, migrate
+from tests.support.server import GatewayServer
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +34,7 @@ def test_locks_of_the_dead_fall_free_in_time(database: str, tmp_path: Path, requ
     url = None
     if database != "sqlite":
         url = request.getfixturevalue(f"fresh_{database}_database")
-        migrate(url, tmp_path)
+        migrate(url)
     settings = {"txn_timeout_seconds": TIMEOUT_SECONDS}
     with GatewayServer(tmp_path / "gateway", database=url, settings=settings) as server:
         account = (server.url, server.user, server.password)

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from hms_gateway.client.metastore_client import MetastoreClient
+from hms_gateway.storage import migrate
 from hms_gateway.structs import LeaseObject
 from tests.linearizability.playing import MARIADB_WHEN_MORE_IS_ASKED, ROOT
 from tests.support.catalog import new_table
-from tests.support.server import GatewayServer, migrate, trusting
+from tests.support.server import GatewayServer, trusting
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +36,7 @@ def gateways(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[G
             yield only, only
         return
     url = request.getfixturevalue(f"fresh_{request.param}_database")
-    migrate(url, tmp_path)
+    migrate(url)
     with (
         GatewayServer(tmp_path / "first", database=url) as first,
         GatewayServer(tmp_path / "second", database=url) as other,

@@ -167,16 +167,6 @@ class GatewayServer:
         raise ServerDidNotStart(f"not ready after {START_SECONDS_MAX} s\n{self.log_text()}")
 
 
-def migrate(database: str, folder: Path) -> None:
-    """Make the tables in an empty PostgreSQL, as an operator does before the first server starts."""
-    command = [str(_command_file()), "migrate", "--database", database, "--data-dir", str(folder)]
-    finished = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=START_SECONDS_MAX
-    )
-    if finished.returncode:
-        raise ServerDidNotStart(f"migration failed\n{finished.stdout}{finished.stderr}")
-
-
 def basic(user: str, password: str) -> dict[str, str]:
     """The header of Basic authentication."""
     return {"Authorization": "Basic " + b64encode(f"{user}:{password}".encode()).decode()}
