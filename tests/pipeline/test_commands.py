@@ -14,6 +14,7 @@ pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 from hms_gateway.cli.application import application
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.pipeline.jobs import run
+from hms_gateway.structs import PartitionsStatsRequest
 from tests.pipeline.crawl.trees import plant
 from tests.support.readme import README, ROOT
 from tests.support.server import GatewayServer
@@ -68,7 +69,7 @@ def test_the_readme_goes_from_files_to_tables_with_statistics(shell, server):
     assert re.search(r"partitions registered +3$", printed, re.MULTILINE)
     names = [f"day=2026-01-0{day}" for day in (1, 2, 3)]
     with MetastoreClient(server.url, (server.user, server.password), verify=False) as client:
-        found = client.call("get_aggr_stats_for", "sales", "visits", ["id"], names)
+        found = client.call("get_aggr_stats_for", PartitionsStatsRequest("sales", "visits", ["id"], names))
     assert (found.partsFound, found.colStats[0].statsData.longStats.highValue) == (3, 1)
 
 

@@ -231,8 +231,10 @@ def _submitted_password() -> str:
     """What `spark.hms.password` of spark-submit's configuration says, which Spark redacts."""
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
         return ""
-    from pyspark import SparkConf
+    from pyspark import SparkConf, SparkContext
 
+    # Without the JVM, which spark-submit has started, the configuration is empty.
+    SparkContext._ensure_initialized()
     return str(SparkConf().get("spark.hms.password", ""))
 
 

@@ -111,6 +111,8 @@ class Run:
     ) -> None:
         try:
             self.release()
+            # A session that was given goes on without the run's name on its jobs.
+            self.spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
             if error is not None:
                 with suppress(JobFailed):
                     recording.note(self.state, self.record, status="failed", error=str(error).strip()[:2_000])

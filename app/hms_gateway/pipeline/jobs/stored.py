@@ -170,6 +170,9 @@ def derive(
     if slots:
         _check(map_in_arrow(spark.range(0, slots, 1, slots), make, _WRITTEN).collect())
     marks = [state.read_json(f"{folder}/made/{batch.id}.json") for batch in source.batches]
+    if None in marks:
+        text = f"state {state.location} does not have what executors wrote to it"
+        raise StateFailed(text, "give a --state that the driver and all executors share")
     files = [StoredFile.of(mark) for mark in marks]
     return Stored.complete(state, folder, files, schema)
 
