@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-# Files of others are in the calendar that their format says, whoever wrote them.
+# Files of others are in the calendar that their format says, by whatever program they were written.
 _PARQUET_OPTIONS: Final = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
 
 

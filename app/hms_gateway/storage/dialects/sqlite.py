@@ -150,7 +150,7 @@ class SqliteDialect(Dialect):
         return self.like(column, "".join("*" if text is None else _escaped_glob(text) for text in texts))
 
     def new_ids(self, table: Table, count: int) -> Statement:
-        # Nobody else can take them as long as this transaction writes.
+        # No other connection can take them as long as this transaction writes.
         return Statement(_NEW_IDS, {"the_table": table.name, "numbers": self.bound_list(range(1, count + 1))})
 
     def insert_rows(self, connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
