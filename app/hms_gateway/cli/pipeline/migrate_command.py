@@ -54,6 +54,11 @@ _KINDS: Final = ("databases", "partitions", "statistics", "constraints", "functi
 )
 @click.option("--once", is_flag=True, help="Look for changes of the source once, not until there are none.")
 @click.option(
+    "--last",
+    is_flag=True,
+    help="Nothing is written to the source any more: write ids of ACID tables are set, which is done once.",
+)
+@click.option(
     "--without", multiple=True, type=click.Choice(_KINDS), help="A kind of objects that stays behind; repeatable."
 )
 @with_job_options
@@ -69,6 +74,7 @@ def command(
     on_conflict: str,
     verify: str,
     once: bool,
+    last: bool,
     without: tuple[str, ...],
 ) -> None:
     """Bring the catalog of another metastore into the one of --url, and what changes there meanwhile.
@@ -91,6 +97,7 @@ def command(
         on_conflict=on_conflict,
         verify=verify,
         once=once,
+        last=last,
         kinds=tuple(kind for kind in _KINDS if kind not in without),
     )
     job.run(migrate, arguments, _show)
