@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -28,6 +28,7 @@ from hms_gateway.structs import (
     RequestPartsSpec,
     StorageDescriptor,
     Table,
+    ThriftException,
 )
 
 _NO_COUNTING: Final = EnvironmentContext(properties={DO_NOT_UPDATE_STATS: "true"})
@@ -91,7 +92,17 @@ class _Work:
                 self._count("done_before")
 
     def _count(self, name: str, number: int = 1) -> None:
-        self._counts[name] = self._counts.get(name, 0) + number
+        if number:
+            self._counts[name] = self._counts.get(name, 0) + number
+
+    def _change(self, done: str, actions: Sequence[Action], name: str, *arguments: Any) -> None:
+        """One call for several actions; what the metastore refuses is refused for all of them."""
+        try:
+            self._client.call(name, *arguments)
+        except ThriftException as refused:
+            self._refused += [Refusal(action.location, f"is refused: {refused.message}") for action in actions]
+        else:
+            self._count(done, len(actions))
 
     # Partitions without a directory ------------------------------------------------------------------------------
 
@@ -108,8 +119,7 @@ class _Work:
             ifExists=True,
             needResult=False,
         )
-        self._client.call("drop_partitions_req", request)
-        self._count("dropped", len(wanted))
+        self._change("dropped", wanted, "drop_partitions_req", request)
 
     def _is_to_drop(self, action: Action, partition: Partition | None) -> bool:
         if partition is None:
@@ -130,19 +140,19 @@ class _Work:
             return
         found, seen = self._partitions(actions), dict[str, Seen]()
         wanted = list(self._wanted(actions, lambda action: self._is_to_add(action, found, seen)))
-        parts = [part for action in wanted if (part := self._new_partition(action, table, seen[action.location]))]
+        made = [(action, self._new_partition(action, table, seen[action.location])) for action in wanted]
+        parts = [(action, part) for action, part in made if part is not None]
         if not parts:
             return
         request = AddPartitionsRequest(
             dbName=wanted[0].database,
             tblName=wanted[0].table,
-            parts=parts,
+            parts=[part for _, part in parts],
             ifNotExists=True,
             needResult=False,
             environmentContext=_NO_COUNTING,
         )
-        self._client.call("add_partitions_req", request)
-        self._count("added", len(parts))
+        self._change("added", [action for action, _ in parts], "add_partitions_req", request)
 
     def _is_to_add(self, action: Action, found: Mapping[str, Partition], seen: dict[str, Seen]) -> bool:
         there = found.get(action.partition or "")
@@ -181,10 +191,9 @@ class _Work:
         found, changed = self._partitions(parts), list[Partition]()
         wanted = list(self._wanted(parts, lambda action: self._is_to_count(action, found, changed)))
         if changed:
-            self._client.call(
-                "alter_partitions_with_environment_context", parts[0].database, parts[0].table, changed, _NO_COUNTING
-            )
-        self._count("counted", len(wanted))
+            place = (parts[0].database, parts[0].table)
+            method = "alter_partitions_with_environment_context"
+            self._change("counted", wanted, method, *place, changed, _NO_COUNTING)
 
     def _set_counts_of_table(self, action: Action) -> bool:
         table = self._table(action)
@@ -195,7 +204,11 @@ class _Work:
         if parameters == table.parameters:
             return False
         changed = msgspec.structs.replace(table, parameters=parameters)
-        self._client.call("alter_table_with_environment_context", action.database, action.table, changed, _NO_COUNTING)
+        method = "alter_table_with_environment_context"
+        try:
+            self._client.call(method, action.database, action.table, changed, _NO_COUNTING)
+        except ThriftException as refused:
+            raise _Refused(f"is refused: {refused.message}") from refused
         return True
 
     def _is_to_count(self, action: Action, found: Mapping[str, Partition], changed: list[Partition]) -> bool:
