@@ -6,21 +6,26 @@ from typing import Any, Final
 
 import msgspec
 import pyarrow
-from pyspark.sql import DataFrame, SparkSession
 
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.pipeline.audit.rules.places import PartitionRow, TableRow, partition_place, table_place
 from hms_gateway.pipeline.audit.rules.values import Key, Place, location_of
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.footers import Column
-from hms_gateway.pipeline.jobs.arrow import map_in_arrow
 from hms_gateway.pipeline.jobs.calling import PatientClient
+from hms_gateway.pipeline.jobs.run import Run
+from hms_gateway.pipeline.jobs.stored import Stored
 from hms_gateway.structs import Database, FieldSchema, NoSuchObjectException, Partition, Table
 
 _TABLES_A_CALL: Final = 200
 _PARTITIONS_A_CALL: Final = 1_000
-_NAMES: Final = "database string, table string, names array<string>"
-PLACES: Final = "location string, place binary, is_audited boolean"
+_TABLES_SCHEMA: Final = pyarrow.schema([("database", pyarrow.string()), ("table", pyarrow.string())])
+_NAMES: Final = _TABLES_SCHEMA.append(pyarrow.field("names", pyarrow.list_(pyarrow.string())))
+PLACES: Final = pyarrow.schema(
+    [("location", pyarrow.string()), ("place", pyarrow.binary()), ("is_audited", pyarrow.bool_())]
+)
+_TABLES_A_BATCH: Final = 50
+_CALLS_A_BATCH: Final = 5
 
 _encode = msgspec.msgpack.encode
 
@@ -53,18 +58,19 @@ def read_catalog(client: PatientClient, is_wanted: Callable[[str, str], bool]) -
     return Catalog(databases, tables, columns)
 
 
-def partition_places(
-    spark: SparkSession, connection: Connection, patience_seconds: float, catalog: Catalog
-) -> DataFrame:
-    """All partitions of all tables, as PLACES. Names are cut in executors, so that many read a large table."""
+def read_places(run: Run, catalog: Catalog) -> Stored:
+    """PLACES: all tables and partitions. Names are cut in executors, so that many of them read a large table."""
+    options = run.options
     tables = {name: place for name, place in catalog.tables.items() if place.is_partitioned}
-    slots = spark.sparkContext.defaultParallelism * 4
-    listed = [(place.database, place.table) for place in tables.values()]
-    frame = spark.createDataFrame(listed, "database string, table string").repartition(max(1, min(slots, len(listed))))
-    names = map_in_arrow(frame, _NameReader(connection, patience_seconds), _NAMES).repartition(slots)
-    return map_in_arrow(
-        names, _PartitionReader(connection, patience_seconds, spark.sparkContext.broadcast(tables)), PLACES
-    )
+    whole = run.store("tables", lambda: pyarrow.Table.from_batches([place_batch(iter(catalog.tables.values()))]))
+    rows = [{"database": place.database, "table": place.table} for place in tables.values()]
+    listed = run.store("partitioned", rows, rows_a_batch=_TABLES_A_BATCH, schema=_TABLES_SCHEMA)
+    of_names = _NameReader(options.connection, options.patience_seconds)
+    named = run.derive("names", listed, of_names, _NAMES, rows_a_batch=_CALLS_A_BATCH, unit="batches of tables")
+    sent = run.spark.sparkContext.broadcast(tables)
+    of_parts = _PartitionReader(options.connection, options.patience_seconds, sent)
+    parts = run.derive("partitions", named, of_parts, PLACES, unit="batches of partitions")
+    return Stored.joined([whole, parts])
 
 
 class _NameReader:
@@ -74,11 +80,10 @@ class _NameReader:
         self._connection = connection
         self._patience_seconds = patience_seconds
 
-    def __call__(self, pieces: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    def __call__(self, batch: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
         with PatientClient(self._connection, self._patience_seconds) as client:
-            for piece in pieces:
-                for row in piece.to_pylist():
-                    yield from self._names(client, row["database"], row["table"])
+            for row in batch.to_pylist():
+                yield from self._names(client, row["database"], row["table"])
 
     def _names(self, client: PatientClient, database: str, table: str) -> Iterator[pyarrow.RecordBatch]:
         try:
@@ -86,7 +91,8 @@ class _NameReader:
         except NoSuchObjectException:
             return
         while some := list(islice(names, _PARTITIONS_A_CALL)):
-            yield pyarrow.RecordBatch.from_pylist([{"database": database, "table": table, "names": some}])
+            rows = [{"database": database, "table": table, "names": some}]
+            yield pyarrow.RecordBatch.from_pylist(rows, schema=_NAMES)
 
 
 class _PartitionReader:
@@ -97,12 +103,11 @@ class _PartitionReader:
         self._patience_seconds = patience_seconds
         self._tables = tables
 
-    def __call__(self, pieces: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    def __call__(self, batch: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
         with PatientClient(self._connection, self._patience_seconds) as client:
-            for piece in pieces:
-                for row in piece.to_pylist():
-                    table = self._tables.value[f"{row['database']}.{row['table']}"]
-                    yield place_batch(self._places(client, table, row["names"]))
+            for row in batch.to_pylist():
+                table = self._tables.value[f"{row['database']}.{row['table']}"]
+                yield place_batch(self._places(client, table, row["names"]))
 
     def _places(self, client: PatientClient, table: Place, names: Sequence[str]) -> Iterator[Place]:
         try:
@@ -118,12 +123,13 @@ class _PartitionReader:
 def place_batch(places: Iterator[Place]) -> pyarrow.RecordBatch:
     """Places as PLACES."""
     found = list(places)
-    columns = {
-        "location": pyarrow.array([place.location for place in found], pyarrow.string()),
-        "place": pyarrow.array([_encode(place) for place in found], pyarrow.binary()),
-        "is_audited": pyarrow.array([place.is_audited for place in found], pyarrow.bool_()),
-    }
-    return pyarrow.RecordBatch.from_pydict(columns)
+    columns = (
+        [place.location for place in found],
+        [_encode(place) for place in found],
+        [place.is_audited for place in found],
+    )
+    arrays = [pyarrow.array(values, of.type) for values, of in zip(columns, PLACES, strict=True)]
+    return pyarrow.RecordBatch.from_arrays(arrays, schema=PLACES)
 
 
 def _tables(client: PatientClient, database: str) -> Iterator[Table]:

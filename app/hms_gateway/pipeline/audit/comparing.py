@@ -10,7 +10,7 @@ import pyarrow
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from hms_gateway.pipeline.audit.rules.areas import Areas, Group, Roots
+from hms_gateway.pipeline.audit.rules.areas import Areas, Group
 from hms_gateway.pipeline.audit.rules.contents import Sorter
 from hms_gateway.pipeline.audit.rules.finding import find
 from hms_gateway.pipeline.audit.rules.values import Area, Directory, Finding, Limits, Place, Storage
@@ -53,34 +53,72 @@ _directory = msgspec.msgpack.Decoder(Directory).decode
 
 
 def compared(
-    places: DataFrame, directories: DataFrame, areas: Any, limits: Limits, unreadable: tuple[str, ...]
+    places: DataFrame,
+    directories: DataFrame,
+    areas: Any,
+    limits: Limits,
+    unreadable: tuple[str, ...],
+    alone: DataFrame | None,
 ) -> DataFrame:
-    """FOUND: what is wrong with `places` (PLACES) and `directories` (DIRECTORIES); `areas` is a broadcast Areas."""
-    owned = map_in_arrow(places, _Grouper(areas, _PLACE), _GROUPED)
-    lying = map_in_arrow(directories, _Grouper(areas, _DIRECTORY), _GROUPED)
-    alone = owned.where("area is null").select("location").distinct()
-    rows = _with_tops(owned, alone).unionByName(_with_tops(lying, alone))
-    grouped = rows.repartition("area", "part").sortWithinPartitions("area", "part", "tag")
+    """FOUND: what is wrong with places (location, place) and directories (location, payload).
+
+    areas  a broadcast Areas
+    alone  the locations of places that lie in no area; None where there are none
+    """
+    owned = _with_tops(map_in_arrow(places, _Grouper(areas, _PLACE), _GROUPED), alone)
+    lying = _with_tops(map_in_arrow(directories, _Grouper(areas, _DIRECTORY), _GROUPED), alone)
+    grouped = owned.unionByName(lying).repartition("area", "part").sortWithinPartitions("area", "part", "tag")
     return map_in_arrow(grouped, _Comparer(areas, limits, unreadable), FOUND)
 
 
-def outermost_elsewhere(places: DataFrame, roots: Any) -> DataFrame:
-    """The locations of places that lie in none of some directories, a broadcast Roots, without those in others."""
-    alone = map_in_arrow(places.select("location", "place"), _Grouper(roots, _PLACE), _GROUPED).where("area is null")
-    tops = _with_tops(alone, alone.select("location").distinct())
-    return tops.select(f.col("area").alias("location")).distinct()
+def outermost_of(locations: DataFrame) -> DataFrame:
+    """Locations (location) without those that lie in others."""
+    tops = locations.withColumnRenamed("location", "top")
+    found = _above(locations).join(tops, f.col("above") == f.col("top")).groupBy("location")
+    # The shortest of several locations around one is the first in order.
+    return found.agg(f.min("top").alias("top")).select(f.col("top").alias("location")).distinct()
 
 
-def _with_tops(rows: DataFrame, alone: DataFrame) -> DataFrame:
-    """What lies in no area goes to the outermost partition around it; what is around no partition is left out."""
-    names = f.split("location", "/")
-    above = f.transform(f.sequence(f.lit(1), f.size(names)), lambda n: f.array_join(f.slice(names, 1, n), "/"))
-    lonely = rows.where("area is null").withColumn("above", f.explode(above))
-    tops = alone.withColumnRenamed("location", "top")
+def _with_tops(rows: DataFrame, alone: DataFrame | None) -> DataFrame:
+    """What lies in no area goes to the outermost place around it; what is around no place is left out."""
+    if alone is None:
+        return rows.where("area is not null")
+    tops = alone.distinct().withColumnRenamed("location", "top")
+    lonely = _above(rows.where("area is null"))
     found = lonely.join(tops, lonely["above"] == tops["top"]).groupBy("location", "part", "tag", "payload")
     # The shortest of several locations around one is the first in order.
     outer = found.agg(f.min("top").alias("area")).select("area", "part", "tag", "location", "payload")
     return rows.where("area is not null").unionByName(outer)
+
+
+def _above(rows: DataFrame) -> DataFrame:
+    """With a row for each directory at or above a location."""
+    names = f.split("location", "/")
+    above = f.transform(f.sequence(f.lit(1), f.size(names)), lambda n: f.array_join(f.slice(names, 1, n), "/"))
+    return rows.withColumn("above", f.explode(above))
+
+
+# Kinds of ALONE: in none of the directories that are listed; in no area.
+ELSEWHERE, LONELY = 0, 1
+ALONE: Final = pyarrow.schema([("kind", pyarrow.int8()), ("location", pyarrow.string())])
+
+
+class Alone:
+    """Places of a batch to those that lie apart; `areas` and `roots` are broadcast."""
+
+    def __init__(self, areas: Any, roots: Any) -> None:
+        self._areas = areas
+        self._roots = roots
+
+    def __call__(self, batch: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
+        areas, roots = self._areas.value, self._roots.value
+        rows = list(zip(batch.column("location").to_pylist(), batch.column("is_audited").to_pylist(), strict=True))
+        elsewhere = {location for location, is_audited in rows if is_audited and roots.group_of(location) is None}
+        lonely = {location for location, _ in rows if areas.group_of(location) is None}
+        for kind, found in ((ELSEWHERE, elsewhere), (LONELY, lonely)):
+            if found:
+                columns = [pyarrow.array([kind] * len(found), pyarrow.int8()), pyarrow.array(sorted(found))]
+                yield pyarrow.RecordBatch.from_arrays(columns, schema=ALONE)
 
 
 class _Grouper:
@@ -91,7 +129,7 @@ class _Grouper:
         self._tag = tag
 
     def __call__(self, pieces: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        areas: Areas | Roots = self._areas.value
+        areas: Areas = self._areas.value
         for piece in pieces:
             locations = piece.column("location").to_pylist()
             groups = [areas.group_of(location) or Group(None) for location in locations]

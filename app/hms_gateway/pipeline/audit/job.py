@@ -9,16 +9,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from hms_gateway.pipeline.audit.arguments import AuditArguments, AuditResult
-from hms_gateway.pipeline.audit.catalog import Catalog, partition_places, place_batch, read_catalog
+from hms_gateway.pipeline.audit.catalog import Catalog, read_catalog, read_places
 from hms_gateway.pipeline.audit.checking import CHECKED, Checker
-from hms_gateway.pipeline.audit.comparing import compared, outermost_elsewhere
+from hms_gateway.pipeline.audit.comparing import ALONE, ELSEWHERE, LONELY, Alone, compared, outermost_of
 from hms_gateway.pipeline.audit.fixing.changes import EventsMissing, changed_tables
 from hms_gateway.pipeline.audit.fixing.plan import PlanHead, action_of, write_plan
 from hms_gateway.pipeline.audit.page import page
 from hms_gateway.pipeline.audit.rules.areas import Areas, Roots, outermost
 from hms_gateway.pipeline.audit.rules.values import Kind, Limits, Severity
 from hms_gateway.pipeline.audit.summary import Summary, summary_of
-from hms_gateway.pipeline.audit.walking import TO_LIST, UNREADABLE, walk
+from hms_gateway.pipeline.audit.walking import LEVEL, TO_LIST, UNREADABLE, walk
 from hms_gateway.pipeline.footers import FOOTER_FORMATS
 from hms_gateway.pipeline.jobs.failures import StateFailed, UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
@@ -69,15 +69,19 @@ class _Audit:
 
     def run(self) -> AuditResult:
         run = self._run
-        places = run.store("places", self._places)
-        roots = run.store("roots", lambda: self._roots(places.frame(self._spark)), together=("kind",))
+        places = read_places(run, self._catalog)
+        here = outermost(self._wanted_directories())
+        sent = self._spark.sparkContext.broadcast(Roots(here))
+        alone = run.derive("alone", places, Alone(self._sent_areas, sent), ALONE, together=("kind",))
+        roots = self._roots(here, alone.where(lambda of: of[0] == ELSEWHERE))
         if run.options.dry_run:
             counts = {"tables": self._tables(), "places": places.rows, "roots": roots.rows}
             return run.finish(AuditResult, counts=counts)
         listed = walk(run, roots, self._sent_areas)
-        found = run.store("compared", lambda: self._compared(places, listed))
+        lonely = alone.where(lambda of: of[0] == LONELY)
+        found = run.store("compared", lambda: self._compared(places, listed, lonely))
         checked = self._checked(found)
-        findings = run.store("findings", lambda: self._findings(found, checked))
+        findings = run.store("findings", lambda: self._findings(found, checked), together=("severity", "kind"))
         return self._finish(found, findings, places.rows, listed.rows)
 
     def _begun(self) -> _Begun:
@@ -94,23 +98,19 @@ class _Audit:
     def _tables(self) -> int:
         return sum(table.is_audited for table in self._catalog.tables.values())
 
-    def _places(self) -> DataFrame:
-        """Tables and partitions."""
-        options = self._run.options
-        partitions = partition_places(self._spark, options.connection, options.patience_seconds, self._catalog)
-        tables = place_batch(iter(self._catalog.tables.values())).to_pylist()
-        rows = [(row["location"], row["place"], row["is_audited"]) for row in tables]
-        return partitions.unionByName(self._spark.createDataFrame(rows, partitions.schema))
-
-    def _roots(self, places: DataFrame) -> DataFrame:
+    def _roots(self, here: list[str], elsewhere: Stored) -> Stored:
         """What is listed: directories of databases and tables, and of partitions that lie elsewhere."""
-        here = outermost(self._wanted_directories())
-        known = self._spark.createDataFrame([(location,) for location in here], "location string")
-        sent = self._spark.sparkContext.broadcast(Roots(here))
-        elsewhere = outermost_elsewhere(places.where("is_audited"), sent)
-        kind = f.lit(TO_LIST).cast("tinyint").alias("kind")
-        roots = known.union(elsewhere).distinct()
-        return roots.select(kind, "location", f.lit(b"").alias("payload")).orderBy("location")
+        rows = [{"kind": TO_LIST, "location": location, "payload": b""} for location in here]
+        if not elsewhere.batches:
+            return self._run.store("roots", rows, schema=LEVEL, together=("kind",))
+
+        def frame() -> DataFrame:
+            known = self._spark.createDataFrame([(location,) for location in here], "location string")
+            tops = outermost_of(elsewhere.frame(self._spark).select("location").distinct())
+            kind = f.lit(TO_LIST).cast("tinyint").alias("kind")
+            return known.union(tops).select(kind, "location", f.lit(b"").alias("payload")).orderBy("location")
+
+        return self._run.store("roots", frame, together=("kind",))
 
     def _wanted_directories(self) -> Iterator[str]:
         """Those of databases where all of their tables are wanted, else of tables."""
@@ -121,17 +121,13 @@ class _Audit:
                 yield from locations
         yield from (table.location for table in self._catalog.tables.values() if table.is_audited)
 
-    def _compared(self, places: Stored, listed: Stored) -> DataFrame:
+    def _compared(self, places: Stored, listed: Stored, lonely: Stored) -> DataFrame:
         closed = (row["location"] for row in listed.where(lambda of: of[0] == UNREADABLE))
         unreadable = tuple(location for location in closed if self._areas.leads_to_areas(location))
         directories = listed.frame(self._spark).select("location", "payload")
-        return compared(
-            places.frame(self._spark).select("location", "place"),
-            directories,
-            self._sent_areas,
-            self._limits,
-            unreadable,
-        )
+        at = places.frame(self._spark).select("location", "place")
+        alone = lonely.frame(self._spark).select("location") if lonely.batches else None
+        return compared(at, directories, self._sent_areas, self._limits, unreadable, alone)
 
     # Footers -----------------------------------------------------------------------------------------------------
 
@@ -147,7 +143,8 @@ class _Audit:
         sent = self._spark.sparkContext.broadcast(columns)
         checker = Checker(self._run.options.storage, sent, self._arguments.all_footers)
         checked = self._run.derive("checked", contents, checker, CHECKED, unit="batches of directories")
-        self._run.store("memory", lambda: self._memory(checked, kept))
+        if kept is not None:
+            self._run.store("memory", lambda: self._memory(checked, kept))
         return checked
 
     def _contents(self, found: Stored, kept: Stored | None) -> DataFrame:
@@ -160,11 +157,9 @@ class _Audit:
         old = kept.frame(self._spark).select("location", *(f.col(name).alias(f"old_{name}") for name in _OLD))
         return of_place.join(old, "location", "left").orderBy("location")
 
-    def _memory(self, checked: Stored, kept: Stored | None) -> DataFrame:
+    def _memory(self, checked: Stored, kept: Stored) -> DataFrame:
         """What is known of footers: of this audit, and of tables that only earlier ones looked at."""
         now = checked.frame(self._spark)
-        if kept is None:
-            return now
         wanted = [name for name, table in self._catalog.tables.items() if not table.is_audited]
         others = self._spark.createDataFrame([(name,) for name in wanted], "name string")
         name = f.concat_ws(".", "database", "table")
@@ -181,7 +176,8 @@ class _Audit:
             and record["run"] != run.id
             and record["options"]["url"] == run.options.connection.url
         ]
-        found = (Stored.find(run.state, f"{name}/plan/memory") for name in reversed(before))
+        places = (f"{name}/plan/{table}" for name in reversed(before) for table in ("memory", "checked"))
+        found = (Stored.find(run.state, place) for place in places)
         return next((stored for stored in found if stored is not None), None)
 
     # Findings ----------------------------------------------------------------------------------------------------
@@ -223,7 +219,7 @@ class _Audit:
     # Results -----------------------------------------------------------------------------------------------------
 
     def _finish(self, found: Stored, findings: Stored, places: int, directories: int) -> AuditResult:
-        summary = summary_of(found.frame(self._spark), findings.frame(self._spark))
+        summary = summary_of(found.frame(self._spark), findings)
         least = self._arguments.fail_on.rank
         counted = {severity.value: summary.severities.get(severity.value, 0) for severity in Severity}
         counts = {

@@ -76,11 +76,10 @@ def _contents(summary: Summary, limits: Limits) -> Section:
             table.files,
             table.total_bytes,
             table.total_bytes / table.files if table.files else 0,
-            *(table.findings.get(severity.value, 0) for severity in Severity),
         )
         for table in summary.tables
     ]
-    names = ("table", "directories", "files", "data", "mean size", *(title.lower() for title in _TITLES.values()))
+    names = ("table", "directories", "files", "data", "mean size")
     units = (None, None, None, Unit.BYTES, Unit.BYTES)
     return Section("Files", [sizes, Table(names, rows, units, "Largest tables")] if rows else [])
 
