@@ -17,7 +17,7 @@ from tests.support.server import GatewayServer
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-SECONDS_MAX = 240
+SECONDS_MAX = 140
 SUBMIT = "--conf spark.driver.memory=768m --conf spark.sql.shuffle.partitions=1 --master local[2] pyspark-shell"
 
 
@@ -45,7 +45,7 @@ def test_the_commands_do_what_the_document_says(spark, tmp_path):
             "PYSPARK_SUBMIT_ARGS": SUBMIT,
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         }
-        audited, planned, applied = (_run(command, folder, variables) for command in printed())
+        audited, applied = (_run(command, folder, variables) for command in printed())
         with metastore.client() as client:
             names = client.call("get_partition_names", "sales", "orders", -1)
     assert audited[0] == 1
@@ -56,7 +56,6 @@ def test_the_commands_do_what_the_document_says(spark, tmp_path):
     assert "sales.orders/hr=7" in "".join(root.itertext())
     plan = [json.loads(line) for line in (folder / "var" / "plan.jsonl").read_text("utf-8").splitlines()]
     assert [(one.get("do"), one.get("partition")) for one in plan] == [(None, None), ("drop_partition", "hr=7")]
-    assert (planned[0], planned[1].partition(";")[0]) == (0, "planned: 1 drop partition")
     assert (applied[0], applied[1].strip()) == (0, "1 dropped; 0 not done")
     assert len(names) == 23
 
