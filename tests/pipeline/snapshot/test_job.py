@@ -222,3 +222,16 @@ def test_what_does_not_fit_is_refused(spark, metastore, options, tmp_path):
         snapshot(options, SnapshotArguments(path=str(tmp_path / "full")), spark=spark)
     with pytest.raises(UsageRefused, match="--where does not fit a snapshot"):
         snapshot(dataclasses.replace(options, where="ds = '1'"), SnapshotArguments(path="x"), spark=spark)
+
+
+def test_of_the_real_metastore(spark, real, tmp_path):
+    options = JobOptions(connection=Connection.of(real.options), state=str(tmp_path / "state"), patience_seconds=20)
+    result = snapshot(options, SnapshotArguments(path=str(tmp_path / "real")), spark=spark)
+    with real.client() as client:
+        assert content(tmp_path / "real") == whole(client)
+        assert result.event == client.call("get_current_notificationEventId").eventId
+    assert {kind: result.counts[kind] for kind in ("tables", "statistics", "functions")} == {
+        "tables": 4,
+        "statistics": 2,
+        "functions": 1,
+    }
