@@ -133,7 +133,8 @@ SELECT CAST(id AS bigint) id,
        DATE '1200-01-01' + CAST(id AS int) AS day,
        CAST(id / 7 AS decimal(9, 3)) small, CAST(id / 7 AS decimal(30, 10)) large,
        CAST(id AS tinyint) tiny, CAST(id / 3 AS float) f, id % 2 = 0 flag, unhex(hex(id)) raw,
-       array(id, null) list, map('k', array(named_struct('x', id))) nested, named_struct('a', CAST(null AS int), 'b', id) s
+       array(id, null) list,
+       map('k', array(named_struct('x', id))) nested, named_struct('a', CAST(null AS int), 'b', id) s
 FROM range({begin}, {begin} + 10)
 """
 
