@@ -13,7 +13,7 @@ from typing import Self
 
 from tests.support.server import free_port
 
-START_SECONDS_MAX = 120
+START_SECONDS_MAX = 80
 STOP_SECONDS_MAX = 20
 POLL_SECONDS = 0.2
 HOST = "127.0.0.1"

@@ -21,7 +21,7 @@ from tests.support.spark_cluster import SparkCluster
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 PROGRAM = Path(__file__).with_name("program.py")
-SECONDS_MAX = 240
+SECONDS_MAX = 180
 CONFIGURATION = {
     "spark.archives": "{archive}#environment",
     "spark.sql.python.filterPushdown.enabled": "true",
