@@ -2,6 +2,7 @@
 
 import math
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal as Number
 from typing import Any, Final
@@ -162,7 +163,8 @@ def spark_statistics(column: TableColumn, figures: Figures) -> dict[str, str]:
     if kind is Kind.BOOLEAN:
         found |= _spark_booleans(figures)
     elif figures.has_bounds and figures.low is not None and figures.high is not None:
-        found |= {"min": _spark_text(kind, figures.low), "max": _spark_text(kind, figures.high)}
+        with suppress(OverflowError):  # a time beyond the years 1 to 9999, which Spark's texts do not have
+            found |= {"min": _spark_text(kind, figures.low), "max": _spark_text(kind, figures.high)}
     return found | {"avgLen": size, "maxLen": size}
 
 
@@ -187,7 +189,7 @@ def _spark_text(kind: Kind, bound: Any) -> str:
             return str((_EPOCH + timedelta(days=bound)).date())
         case Kind.TIMESTAMP:
             moment = _EPOCH + timedelta(microseconds=bound // 1_000)
-            return f"{moment:%Y-%m-%d %H:%M:%S.%f}"
+            return moment.replace(tzinfo=None).isoformat(" ", "microseconds")
         case Kind.DOUBLE if math.isinf(bound):
             return "Infinity" if bound > 0 else "-Infinity"
         case Kind.DECIMAL:

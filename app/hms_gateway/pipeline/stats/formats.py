@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Final
 
+import msgspec
+
 # Files of others are in the calendar that their format says, by whatever program they were written.
-_PARQUET_OPTIONS: Final = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
+PARQUET_OPTIONS: Final = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
 
 
 def format_of(library: str) -> str:
@@ -13,21 +15,25 @@ def format_of(library: str) -> str:
     return next((each for each in ("parquet", "orc") if name.startswith(each)), "")
 
 
-def how_to_read(library: str, parameters: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """Spark's format and options for the files of a SerDe; "" where Spark has none."""
+def how_to_read(library: str) -> str:
+    """Spark's format for the files of a SerDe; "" where it has none."""
     name = library.lower().rpartition(".")[2]
-    if name.startswith("parquet"):
-        return "parquet", _PARQUET_OPTIONS
-    if name.startswith("orc"):
-        return "orc", {}
     if name == "lazysimpleserde":
-        separator = parameters.get("field.delim", parameters.get("serialization.format", "\x01"))
-        return "csv", {
-            "sep": chr(int(separator)) if separator.isdecimal() and len(separator) < 4 else separator,
-            "nullValue": parameters.get("serialization.null.format", "\\N"),
-            "quote": "\0",
-            "escape": parameters.get("escape.delim", "\0"),
-            "emptyValue": "",
-            "lineSep": "\n",
-        }
-    return ("json", {}) if name == "jsonserde" else ("", {})
+        return "text"
+    return format_of(library) or ("json" if name == "jsonserde" else "")
+
+
+class TextForm(msgspec.Struct, frozen=True):
+    """How LazySimpleSerDe writes a row as a line."""
+
+    separator: str = "\x01"
+    null: str = "\\N"
+    escape: str = ""
+
+
+def text_form(parameters: Mapping[str, str]) -> TextForm:
+    """Of the SerDe's parameters; a separator may be a character or its number."""
+    separator = parameters.get("field.delim") or parameters.get("serialization.format") or "\x01"
+    if separator.isdecimal() and len(separator) < 4:
+        separator = chr(int(separator))
+    return TextForm(separator, parameters.get("serialization.null.format", "\\N"), parameters.get("escape.delim", ""))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, DataFrameReader
 from pyspark.sql import functions as sql
 
 from hms_gateway.pipeline.footers import Figures
@@ -14,12 +14,13 @@ from hms_gateway.pipeline.jobs.failures import JobFailed
 from hms_gateway.pipeline.jobs.run import Run
 from hms_gateway.pipeline.jobs.stored import Stored, spark_schema
 from hms_gateway.pipeline.stats.files import uri_of
-from hms_gateway.pipeline.stats.formats import how_to_read
+from hms_gateway.pipeline.stats.formats import PARQUET_OPTIONS, TextForm, how_to_read, text_form
 from hms_gateway.pipeline.stats.kinds import Kind, TableColumn, base_of, kind_of, raw_bytes
 from hms_gateway.pipeline.stats.measuring import FAILED, FOUND, NEW, TO_READ
 from hms_gateway.pipeline.stats.packing import packed, unpacked
 from hms_gateway.pipeline.stats.selecting import columns_of, serde_of
 from hms_gateway.pipeline.stats.writing import PARTITIONS_A_BATCH
+from hms_gateway.structs import Table
 
 PARTITIONS_A_PASS: Final = 2_000
 # 2^12 registers: the number of distinct values is within 1.6 % in two of three cases (one standard deviation).
@@ -108,13 +109,12 @@ def _pass(run: Run, group: Sequence[Mapping[str, Any]]) -> DataFrame:
     columns = [column for column in columns_of(table) if kind_of(column.type) is not None]
     folders = [(uri_of(row["location"], folder), row["partition"]) for row in group for folder in row["folders"]]
     places = run.spark.createDataFrame(folders, "folder string, partition string")
-    read = run.spark.read.schema(_spark_schema(columns_of(table))).option("recursiveFileLookup", "true")
-    form, options = how_to_read(library, serde_of(table.sd))
     # A path is a path, whatever characters are in it.
-    data = read.options(**options, __globPaths__="false").format(form).load([row["location"] for row in group])
+    read = run.spark.read.option("recursiveFileLookup", "true").option("__globPaths__", "false")
+    data, values = _values(read, library, table, columns, [row["location"] for row in group])
     path = sql.regexp_replace(sql.col("_metadata.file_path"), "^file:/+", "file:/")
     folder = sql.regexp_replace(path, "/[^/]*$", "")
-    rows = data.select(*(sql.col(_quoted(column.name)) for column in columns), folder.alias("\0folder"))
+    rows = data.select(*values, folder.alias("\0folder"))
     of_partition = rows.join(sql.broadcast(places), rows["\0folder"] == places["folder"], "left")
     counted = of_partition.groupBy("partition").agg(
         sql.count("*").alias("counted"),
@@ -123,6 +123,31 @@ def _pass(run: Run, group: Sequence[Mapping[str, Any]]) -> DataFrame:
     distinct = {f"{place}_distinct": sql.hll_sketch_estimate(f"{place}_sketch") for place in range(len(columns))}
     pack = PackCounted(database, table_name, tuple(columns))
     return map_in_arrow(counted.withColumns(distinct), pack, spark_schema(_PASSED))
+
+
+def _values(
+    read: DataFrameReader, library: str, table: Table, columns: Sequence[TableColumn], locations: list[str]
+) -> tuple[DataFrame, list[Column]]:
+    """What Spark reads, and the columns with statistics in it. Raises JobFailed."""
+    form = how_to_read(library)
+    if form == "text":
+        written = text_form(serde_of(table.sd))
+        if written.escape:
+            raise JobFailed("text with escape.delim is not read")
+        return read.text(locations, lineSep="\n"), list(_of_lines(columns_of(table), written))
+    options = PARQUET_OPTIONS if form == "parquet" else {}
+    data = read.schema(_spark_schema(columns_of(table))).options(**options).format(form).load(locations)
+    return data, [sql.col(_quoted(column.name)) for column in columns]
+
+
+def _of_lines(columns: Sequence[TableColumn], written: TextForm) -> Iterator[Column]:
+    """Fields of a line; one that is missing or no value of its type is null, as in Hive."""
+    fields = sql.split("value", f"\\Q{written.separator}\\E", -1)
+    for place, column in enumerate(columns):
+        if kind_of(column.type) is not None:
+            field = sql.get(fields, sql.lit(place))
+            known = sql.when(field != written.null, field)
+            yield known.try_cast(_spark_type(column.type)).alias(column.name)
 
 
 def _spark_schema(columns: Sequence[TableColumn]) -> str:

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 import pyarrow
 import pyarrow.parquet
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sql
+from pyspark.sql import SparkSession
 
 from hms_gateway.pipeline.jobs.failures import UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
@@ -20,11 +20,12 @@ from hms_gateway.pipeline.stats.full import read_in_full, union_of_sketches
 from hms_gateway.pipeline.stats.measuring import FAILED, FOUND, FRESH, NAMES, NEW, TO_READ, Measurement, SelectNames
 from hms_gateway.pipeline.stats.selecting import tables
 from hms_gateway.pipeline.stats.tables import WriteTables
-from hms_gateway.pipeline.stats.totals import totals
+from hms_gateway.pipeline.stats.totals import TOTALS, of_tables
 from hms_gateway.pipeline.stats.writing import PARTITIONS_A_BATCH, WritePartitions
 
 _ROWS_SHOWN_MAX: Final = 1_000
 _TABLES_A_BATCH: Final = 20
+_COUNTED: Final = ("state", "files", "bytes", "rows", "columns", "had_rows", "had_columns")
 _OF_TABLE: Final = ("database", "table")
 _TABLES: Final = pyarrow.schema([("database", pyarrow.string()), ("table", pyarrow.string())])
 _PASSED_BY: Final = pyarrow.schema([*_TABLES, ("reason", pyarrow.string())])
@@ -111,7 +112,7 @@ class _Stats:
             found = read_in_full(self.run, found)
         self.run.hold([".".join(of) for of in dict.fromkeys(batch.of for batch in found.batches)])
         self.run.batches(found, WritePartitions(self.options.storage), name="write", unit="batches")
-        totals_of = self.run.store("totals", lambda: self._totals(found), rows_a_batch=_TABLES_A_BATCH)
+        totals_of = self.run.store("totals", lambda: self._totals(found), rows_a_batch=_TABLES_A_BATCH, schema=TOTALS)
         self.run.batches(totals_of, WriteTables(self.options.storage), name="tables", unit="batches")
         keeping.keep(self.run, found, is_part=bool(self.options.where))
         return self._finish(found, totals_of)
@@ -155,106 +156,107 @@ class _Stats:
     def _derive(self, name: str, names: Stored, measure: Measurement) -> Stored:
         return self.run.derive(name, names, measure, FOUND, rows_a_batch=PARTITIONS_A_BATCH, together=_OF_TABLE)
 
-    def _totals(self, found: Stored) -> DataFrame:
-        frame = found.frame(self.run.spark)
-        refused = sorted({each.item.partition(" ")[0] for each in self.run.refusals("write")})
-        is_changed = sql.concat_ws(".", "database", "table").isin(refused) if refused else sql.lit(False)
-        summed = totals(frame).withColumn("is_changed", is_changed)
-        if not self.arguments.is_full:
-            return summed.withColumn("distinct", sql.lit(None).cast("map<string,bigint>"))
-        return summed.join(union_of_sketches(frame), list(_OF_TABLE), "left").orderBy(*_OF_TABLE)
+    def _totals(self, found: Stored) -> Iterator[dict[str, Any]]:
+        distinct: dict[tuple[str, str], Any] = {}
+        if self.arguments.is_full:
+            of_tables_together = union_of_sketches(found.frame(self.run.spark)).collect()
+            distinct = {(row.database, row.table): list(row.distinct.items()) for row in of_tables_together}
+        return of_tables(_result_rows(self.run, "write"), distinct)
 
     def _finish(self, found: Stored, totals_of: Stored | None) -> StatsResult:
-        spark = self.run.spark
-        states = {
-            row.state: row
-            for row in found.frame(spark)
-            .groupBy("state")
-            .agg(
-                sql.count("*").alias("partitions"),
-                sql.sum("files").alias("files"),
-                sql.sum("bytes").alias("bytes"),
-                sql.sum("rows").alias("rows"),
-                sql.sum("columns").alias("columns"),
-                sql.sum(sql.col("had_rows").cast("int")).alias("had_rows"),
-                sql.sum("had_columns").alias("had_columns"),
-            )
-            .collect()
-        }
-        noted = found.frame(spark).select(sql.explode("notes").alias("note")).select("note.path", "note.reason")
-        notes = [row.asDict() for row in noted.limit(_ROWS_SHOWN_MAX).collect()]
-        note_count = noted.count() if len(notes) == _ROWS_SHOWN_MAX else len(notes)
+        states, notes, note_count = _counted(found)
         passed = self.run.stored("passed")
-        write, of_tables = self.run.counted("write"), self.run.counted("tables")
+        write, of_tables_written = self.run.counted("write"), self.run.counted("tables")
         refusals = [
             {"item": each.item, "reason": each.reason}
             for name in ("write", "tables")
             for each in self.run.refusals(name)
         ]
-        partitions = write["partitions"] + of_tables["unpartitioned"]
-        columns = write["columns"] + of_tables["columns_of_unpartitioned"]
+        partitions = write["partitions"] + of_tables_written["unpartitioned"]
+        columns = write["columns"] + of_tables_written["columns_of_unpartitioned"]
+        by_table = [] if totals_of is None else list(totals_of)
         return self.run.finish(
             StatsResult,
             counts={
-                "partitions": sum(row.partitions for row in states.values()),
-                "fresh": _count(states, FRESH, "partitions"),
-                "failed": _count(states, FAILED, "partitions"),
-                "planned": _count(states, NEW, "partitions") + _count(states, TO_READ, "partitions"),
+                "partitions": _sum(states, "partitions"),
+                "fresh": _sum(states, "partitions", FRESH),
+                "failed": _sum(states, "partitions", FAILED),
+                "planned": _sum(states, "partitions", NEW, TO_READ),
                 "written": partitions,
                 "columns_written": columns,
-                "tables_written": of_tables["tables"],
-                "files": sum(row.files or 0 for row in states.values()),
-                "bytes": sum(row.bytes or 0 for row in states.values()),
-                "rows": sum(row.rows or 0 for row in states.values()),
+                "tables_written": of_tables_written["tables"],
+                **{name: _sum(states, name) for name in ("files", "bytes", "rows")},
             },
             findings=note_count,
-            refused=write.refused + of_tables.refused,
+            refused=write.refused + of_tables_written.refused,
             coverage=_coverage(states, partitions, columns),
-            tables=[] if totals_of is None else self._by_table(totals_of),
+            tables=_largest(by_table),
             notes=notes,
-            left_out=self._left_out(),
-            passed_by=[] if passed is None else list(passed)[:_ROWS_SHOWN_MAX],
+            left_out=_left_out([*by_table, *_result_rows(self.run, "tables")]),
+            passed_by=[] if passed is None else list(islice(passed, _ROWS_SHOWN_MAX)),
             refusals=refusals[:_ROWS_SHOWN_MAX],
         )
 
-    def _by_table(self, totals_of: Stored) -> list[dict[str, Any]]:
-        shown = ("database", "table", "partitions", "known", "new", "files", "bytes", "rows", "columns", "had_columns")
-        frame = totals_of.frame(self.run.spark).select(*shown).orderBy(sql.desc("bytes"), *_OF_TABLE)
-        return [row.asDict() for row in frame.limit(_ROWS_SHOWN_MAX).collect()]
-
-    def _left_out(self) -> list[dict[str, Any]]:
-        added: dict[tuple[str, ...], int] = {}
-        for name in ("write", "tables"):
-            for row in _result_rows(self.run, name):
-                key = tuple(row[each] for each in ("database", "table", "column", "reason"))
-                added[key] = added.get(key, 0) + row["partitions"]
-        keys = sorted(added)[:_ROWS_SHOWN_MAX]
-        return [
-            dict(zip(("database", "table", "column", "reason"), key, strict=True)) | {"partitions": added[key]}
-            for key in keys
-        ]
-
 
 def _result_rows(run: Run, name: str) -> Iterator[dict[str, Any]]:
-    """The rows of the outcomes of batches."""
+    """The rows of the outcomes of batches, in their order."""
     folder = run.path(f"result/{name}")
     for file in run.state.names(folder):
         with run.state.input(f"{folder}/{file}") as opened:
             yield from pyarrow.parquet.read_table(opened).to_pylist()
 
 
-def _count(states: Mapping[str, Any], state: str, what: str) -> int:
-    return int(getattr(states[state], what) or 0) if state in states else 0
+_States = dict[str, dict[str, int]]
 
 
-def _coverage(states: Mapping[str, Any], partitions: int, columns: int) -> Coverage:
+def _counted(found: Stored) -> tuple[_States, list[dict[str, str]], int]:
+    """Sums by state, the first notes, and how many there are; a batch at a time, and of it a few columns."""
+    states: _States = {}
+    notes: list[dict[str, str]] = []
+    note_count = 0
+    for batch in found.batches:
+        with found.state.input(batch.file) as opened:
+            table = pyarrow.parquet.ParquetFile(opened).read_row_group(batch.group, columns=[*_COUNTED, "notes"])
+        for row in table.to_pylist():
+            sums = states.setdefault(row["state"], dict.fromkeys(("partitions", *_COUNTED[1:]), 0))
+            sums["partitions"] += 1
+            for name in _COUNTED[1:]:
+                sums[name] += row[name] or 0
+            note_count += len(row["notes"] or ())
+            if len(notes) < _ROWS_SHOWN_MAX:
+                notes += row["notes"] or ()
+    return states, notes[:_ROWS_SHOWN_MAX], note_count
+
+
+def _sum(states: _States, name: str, *of: str) -> int:
+    return sum(sums[name] for state, sums in states.items() if not of or state in of)
+
+
+def _largest(by_table: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    shown = ("database", "table", "partitions", "known", "new", "files", "bytes", "rows", "columns", "had_columns")
+    largest = sorted(by_table, key=lambda row: (-row["bytes"], row["database"], row["table"]))
+    return [{name: row[name] for name in shown} for row in largest[:_ROWS_SHOWN_MAX]]
+
+
+def _left_out(by_table: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Columns without statistics, by table and reason."""
+    added: dict[tuple[str, str, str, str], int] = {}
+    for row in by_table:
+        for one in row["unknown"] or ():
+            key = row["database"], row["table"], one["column"], one["reason"]
+            added[key] = added.get(key, 0) + one["partitions"]
+    names = ("database", "table", "column", "reason")
+    return [dict(zip(names, key, strict=True)) | {"partitions": added[key]} for key in sorted(added)[:_ROWS_SHOWN_MAX]]
+
+
+def _coverage(states: _States, partitions: int, columns: int) -> Coverage:
     """What was there before, and what is after the new statistics were written."""
-    stays = [row for state, row in states.items() if state != NEW]
+    stays = [state for state in states if state not in (NEW, TO_READ)]
     return Coverage(
-        partitions=sum(row.partitions for row in states.values()),
-        partitions_before=sum(row.had_rows or 0 for row in states.values()),
-        partitions_after=sum(row.had_rows or 0 for row in stays) + partitions,
-        columns=sum(row.columns or 0 for row in states.values()),
-        columns_before=sum(row.had_columns or 0 for row in states.values()),
-        columns_after=sum(row.had_columns or 0 for row in stays) + columns,
+        partitions=_sum(states, "partitions"),
+        partitions_before=_sum(states, "had_rows"),
+        partitions_after=(_sum(states, "had_rows", *stays) if stays else 0) + partitions,
+        columns=_sum(states, "columns"),
+        columns_before=_sum(states, "had_columns"),
+        columns_after=(_sum(states, "had_columns", *stays) if stays else 0) + columns,
     )

@@ -3,6 +3,7 @@
 import re
 from decimal import Decimal
 from enum import Enum
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -69,12 +70,14 @@ class OtherType(ValueError):
     """The files have a type that is not the column's; the text says so."""
 
 
+@lru_cache(maxsize=4_096)
 def base_of(column_type: str) -> str:
     """`decimal` of `decimal(9,2)`."""
     found = _BASE.match(column_type.lower())
     return found[0] if found else ""
 
 
+@lru_cache(maxsize=4_096)
 def kind_of(column_type: str) -> Kind | None:
     """None for nested types, of which Hive has no statistics."""
     return _KINDS.get(base_of(column_type))

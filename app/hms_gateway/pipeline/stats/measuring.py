@@ -170,7 +170,7 @@ class Measurement:
         has_footers = format_of(library) != ""
         if has_footers or not any(file.size for file in listed):
             found = measured(self.storage, location, listed, columns, format_of(library))
-        elif self.is_full and how_to_read(library, {})[0]:
+        elif self.is_full and how_to_read(library):
             found = Measured(None, None, {})
         else:
             reason = f"is written by {library}, which {'Spark does not read here' if self.is_full else _NO_FOOTERS}"

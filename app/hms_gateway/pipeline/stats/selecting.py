@@ -40,6 +40,8 @@ def passed_by(table: Table) -> str:
         return f"is a table of {kind}, which keeps statistics of its own"
     if parameters.get("storage_handler"):
         return "is kept by a storage handler"
+    if any(parameters.get(name, "0") != "0" for name in ("skip.header.line.count", "skip.footer.line.count")):
+        return "has lines in its files that are not rows (skip.header.line.count)"
     return "" if location_of(table.sd) else "has no location"
 
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import pyarrow
@@ -12,8 +12,8 @@ from hms_gateway.metastore.vocabulary.parameters import DO_NOT_UPDATE_STATS
 from hms_gateway.pipeline.footers import Figures
 from hms_gateway.pipeline.jobs.batches import Batch, Outcome, Refusal
 from hms_gateway.pipeline.jobs.calling import PatientClient
-from hms_gateway.pipeline.stats.column_statistics import NotKnown, column_statistics, spark_statistics
-from hms_gateway.pipeline.stats.kinds import TableColumn, kind_of
+from hms_gateway.pipeline.stats.column_statistics import NotKnown, spark_statistics
+from hms_gateway.pipeline.stats.kinds import TableColumn
 from hms_gateway.pipeline.stats.packing import unpacked
 from hms_gateway.pipeline.stats.parameters import (
     spark_amounts,
@@ -23,7 +23,16 @@ from hms_gateway.pipeline.stats.parameters import (
     without_spark,
 )
 from hms_gateway.pipeline.stats.selecting import columns_of, columns_text
-from hms_gateway.pipeline.stats.writing import CHANGED, GONE, LEFT_OUT, UNCHANGED_SINCE, amounts_of, has_changed
+from hms_gateway.pipeline.stats.totals import TOTALS, unknown_row
+from hms_gateway.pipeline.stats.writing import (
+    CHANGED,
+    GONE,
+    UNCHANGED_SINCE,
+    amounts_of,
+    has_changed,
+    is_of_others,
+    known_statistics,
+)
 from hms_gateway.pipeline.storage import Storage
 from hms_gateway.structs import (
     ColumnStatistics,
@@ -35,76 +44,69 @@ from hms_gateway.structs import (
     Table,
 )
 
+UNKNOWN_OF_TABLES: Final = pyarrow.schema([TOTALS.field(name) for name in ("database", "table", "unknown")])
 INCOMPLETE = "has partitions whose statistics are not known; those of the whole table are not written"
 
 
 @dataclass(frozen=True)
 class WriteTables:
-    """The step: rows of TOTALS; `distinct` has the distinct values of columns by union of sketches."""
+    """The step: rows of TOTALS."""
 
     storage: Storage = field(repr=False)
 
     def __call__(self, client: PatientClient, batch: Batch) -> Outcome:
-        refused, left_out = [], []
-        counts = {"tables": 0, "unpartitioned": 0, "columns_of_tables": 0, "columns_of_unpartitioned": 0}
+        counts = {"tables": 0, "unpartitioned": 0, "columns_of_unpartitioned": 0}
+        refused: list[Refusal] = []
+        unknown: list[dict[str, Any]] = []
         for row in batch.rows():
-            name = f"{row['database']}.{row['table']}"
             if not row["new"]:
                 continue
-            if row["known"] < row["partitions"] or row["is_changed"]:
-                refused.append(Refusal(name, INCOMPLETE))
-                continue
             try:
-                written, unknown = _write(client, row, self.storage)
+                written, reason = _written(client, row, self.storage, unknown)
             except NoSuchObjectException:
-                refused.append(Refusal(name, GONE))
-                continue
-            if written is None:
-                refused.append(Refusal(name, CHANGED))
+                written, reason = 0, GONE
+            if reason:
+                refused.append(Refusal(f"{row['database']}.{row['table']}", reason))
                 continue
             counts["tables"] += 1
-            counts["columns_of_tables"] += written
             if not row["is_partitioned"]:
                 counts["unpartitioned"] += 1
                 counts["columns_of_unpartitioned"] += written
-            left_out += [row_of | {"database": row["database"], "table": row["table"]} for row_of in unknown]
-        rows = pyarrow.Table.from_pylist(left_out, LEFT_OUT) if left_out else None
+        rows = pyarrow.Table.from_pylist(unknown, UNKNOWN_OF_TABLES) if unknown else None
         return Outcome(counts, refused, rows)
 
 
-def _write(client: PatientClient, row: Mapping[str, Any], storage: Storage) -> tuple[int | None, list[dict[str, Any]]]:
-    """How many columns were written, None where the table has changed; and those that are not known."""
+def _written(
+    client: PatientClient, row: Mapping[str, Any], storage: Storage, unknown: list[dict[str, Any]]
+) -> tuple[int, str]:
+    """How many columns were written, or why none. Those of a table without partitions that are not known are added."""
+    if row["known"] < row["partitions"]:
+        return 0, INCOMPLETE
     event = client.call("get_current_notificationEventId").eventId
     table = client.call("get_table", row["database"], row["table"])
     columns = columns_of(table)
     if not row["is_partitioned"] and has_changed(table, row, columns_text(columns), storage):
-        return None, []
+        return 0, CHANGED
     figures = with_distinct(unpacked(row["figures"] or b"\x80"), dict(row["distinct"] or ()))
-    statistics, unknown = [], []
-    for column in columns:
-        if kind_of(column.type) is None:
-            continue
-        try:
-            if column.name not in figures:
-                raise NotKnown("its type in the files is another one")
-            statistics.append(column_statistics(column, figures[column.name]))
-        except NotKnown as reason:
-            if not row["is_partitioned"]:
-                unknown.append({"column": column.name, "reason": str(reason), "partitions": 1})
+    reasons: dict[tuple[str, str], int] = {}
+    statistics = known_statistics(figures, columns, reasons)
+    if not row["is_partitioned"]:
+        named = {"database": row["database"], "table": row["table"]}
+        unknown += [named | {"unknown": [unknown_row(*key, 1)]} for key in reasons]
     after = _parameters(table, columns, figures, row, [one.colName or "" for one in statistics])
     context = EnvironmentContext(properties={DO_NOT_UPDATE_STATS: "true", UNCHANGED_SINCE: str(event)})
     try:
         altered = msgspec.structs.replace(table, parameters=after)
         client.call("alter_table_with_environment_context", row["database"], row["table"], altered, context)
     except InvalidOperationException as refused:
-        if (refused.message or "").startswith("Refused: event "):
-            return None, []
+        if is_of_others(refused):
+            return 0, CHANGED
         raise
     if statistics:
         description = ColumnStatisticsDesc(isTblLevel=True, dbName=row["database"], tableName=row["table"])
         given = ColumnStatistics(statsDesc=description, statsObj=statistics)
         client.call("set_aggr_stats_for", SetPartitionsStatsRequest(colStats=[given]))
-    return len(statistics), unknown
+    return len(statistics), ""
 
 
 def with_distinct(figures: Mapping[str, Figures], distinct: Mapping[str, int]) -> dict[str, Figures]:

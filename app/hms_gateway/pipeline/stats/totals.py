@@ -1,18 +1,21 @@
-"""What whole tables have: figures of all partitions together, and how many of these have statistics."""
+"""What whole tables have: figures of all partitions together, and how many of these have statistics.
 
-from collections.abc import Iterator, Mapping
+Added up batch by batch where the batch is written, and then on the driver: a few rows for each table.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
 import pyarrow
-from pyspark.sql import DataFrame
 
 from hms_gateway.pipeline.footers import Figures, joined
-from hms_gateway.pipeline.jobs.arrow import map_in_arrow
-from hms_gateway.pipeline.jobs.stored import spark_schema
 from hms_gateway.pipeline.stats.measuring import FRESH, NEW
 from hms_gateway.pipeline.stats.packing import packed, unpacked
 
+_UNKNOWN: Final = pyarrow.struct(
+    [("column", pyarrow.string()), ("reason", pyarrow.string()), ("partitions", pyarrow.int64())]
+)
 TOTALS: Final = pyarrow.schema(
     [
         ("database", pyarrow.string()),
@@ -30,29 +33,35 @@ TOTALS: Final = pyarrow.schema(
         ("fingerprint", pyarrow.string()),
         ("of", pyarrow.string()),
         ("columns", pyarrow.int64()),
-        ("had_rows", pyarrow.int64()),
         ("had_columns", pyarrow.int64()),
+        ("unknown", pyarrow.list_(_UNKNOWN)),
+        ("distinct", pyarrow.map_(pyarrow.string(), pyarrow.int64())),
     ]
 )
-_SUMS: Final = ("partitions", "new", "known", "files", "bytes", "columns", "had_rows", "had_columns")
+_SUMS: Final = ("partitions", "new", "known", "files", "bytes", "columns", "had_columns")
+_ROWS_AT_ONCE: Final = 500
 
 
-def totals(found: DataFrame) -> DataFrame:
-    """A row of TOTALS for each table, of the stored rows of FOUND; summed up where they are first."""
-    schema = spark_schema(TOTALS)
-    # What is added up twice does not need the sketches.
-    of_pieces = map_in_arrow(found.drop("sketches", "notes", "library"), summed_partitions, schema)
-    return map_in_arrow(of_pieces.orderBy("database", "table"), summed_totals, schema)
+def of_batch(rows: Iterable[Mapping[str, Any]], unknown: Mapping[tuple[str, str], int]) -> pyarrow.Table:
+    """Rows of FOUND, all of one table, as one of TOTALS; `unknown` counts columns without statistics by reason."""
+    total = _added_up(_of_partition(row) for row in rows)
+    total["unknown"] = [unknown_row(*key, number) for key, number in unknown.items()]
+    return pyarrow.Table.from_pylist([_packed(total)], TOTALS)
 
 
-def summed_partitions(pieces: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-    """Rows of FOUND as totals, those of neighbours of one table together."""
-    return _summed(_of_partition(row) for piece in pieces for row in piece.to_pylist())
+def unknown_row(column: str, reason: str, partitions: int) -> dict[str, Any]:
+    """Of the field `unknown`: a column that has no statistics in so many partitions."""
+    return {"column": column, "reason": reason, "partitions": partitions}
 
 
-def summed_totals(pieces: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-    """Totals of one table as one."""
-    return _summed(_unpacked(row) for piece in pieces for row in piece.to_pylist())
+def of_tables(rows: Iterable[Mapping[str, Any]], distinct: Mapping[tuple[str, str], Any]) -> Iterator[dict[str, Any]]:
+    """Totals of batches, those of a table behind each other, as one for each table.
+
+    `distinct` has the distinct values of columns by table, where they are known of all its partitions together.
+    """
+    for table, parts in groupby(rows, lambda row: (row["database"], row["table"])):
+        total = _added_up(dict(part) | {"figures": _figures(part)} for part in parts)
+        yield _packed(total) | {"distinct": distinct.get(table)}
 
 
 def _of_partition(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,57 +75,48 @@ def _of_partition(row: Mapping[str, Any]) -> dict[str, Any]:
         "known": int(is_known),
         "files": row["files"] or 0,
         "bytes": row["bytes"] or 0,
-        "rows": row["rows"],
+        "rows": row["rows"] if is_known else None,
         "raw": row["raw"],
-        "figures": unpacked(row["figures"]) if is_known and row["figures"] else None,
+        "figures": _figures(row) if is_known else None,
         "location": row["location"],
         "fingerprint": row["fingerprint"],
         "of": row["of"],
         "columns": row["columns"],
-        "had_rows": int(row["had_rows"]),
         "had_columns": row["had_columns"],
+        "unknown": [],
     }
 
 
-def _unpacked(row: dict[str, Any]) -> dict[str, Any]:
-    return row | {"figures": None if row["figures"] is None else unpacked(row["figures"])}
+def _figures(row: Mapping[str, Any]) -> dict[str, Figures] | None:
+    return unpacked(row["figures"]) if row["figures"] else None
 
 
-def _summed(rows: Iterator[dict[str, Any]]) -> Iterator[pyarrow.RecordBatch]:
-    for _, of_table in groupby(rows, lambda row: (row["database"], row["table"])):
-        total: dict[str, Any] | None = None
-        for some in _chunks(of_table):
-            total = _added([*([total] if total else []), *some])
-        if total is not None:
-            figures = total["figures"]
-            row = total | {"figures": None if figures is None else packed(figures)}
-            yield pyarrow.RecordBatch.from_pylist([row], TOTALS)
+def _packed(total: dict[str, Any]) -> dict[str, Any]:
+    return total | {"figures": None if total["figures"] is None else packed(total["figures"])}
 
 
-def _chunks(rows: Iterator[dict[str, Any]], size: int = 500) -> Iterator[list[dict[str, Any]]]:
-    some: list[dict[str, Any]] = []
+def _added_up(rows: Iterator[dict[str, Any]]) -> dict[str, Any]:
+    total: list[dict[str, Any]] = []
     for row in rows:
-        some.append(row)
-        if len(some) == size:
-            yield some
-            some = []
-    if some:
-        yield some
+        total.append(row)
+        if len(total) == _ROWS_AT_ONCE:
+            total = [_added(total)]
+    return _added(total)
 
 
-def _added(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    first = rows[0]
+def _added(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     added = {name: sum(row[name] for row in rows) for name in _SUMS}
     for name in ("rows", "raw"):
         values = [row[name] for row in rows]
         added[name] = None if None in values else sum(values)
-    return {**first, **added, "figures": _joined([row["figures"] for row in rows])}
+    unknown = [one for row in rows for one in row["unknown"] or ()]
+    return {**rows[0], **added, "figures": _joined([row["figures"] for row in rows]), "unknown": unknown}
 
 
-def _joined(parts: list[dict[str, Figures] | None]) -> dict[str, Figures] | None:
+def _joined(parts: Sequence[dict[str, Figures] | None]) -> dict[str, Figures] | None:
     """Of the columns that all parts have; None where one has nothing."""
-    if None in parts:
-        return None
     known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
     names = [name for name in known[0] if all(name in part for part in known)]
     return {name: joined(part[name] for part in known) for name in names}

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
-import pyarrow
 
 from hms_gateway.metastore.vocabulary.parameters import DO_NOT_UPDATE_STATS
 from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.pipeline.footers import Figures
 from hms_gateway.pipeline.jobs.batches import Batch, Outcome, Refusal
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.stats.column_statistics import NotKnown, column_statistics
@@ -19,6 +19,7 @@ from hms_gateway.pipeline.stats.measuring import NEW
 from hms_gateway.pipeline.stats.packing import unpacked
 from hms_gateway.pipeline.stats.parameters import Amounts, with_amounts
 from hms_gateway.pipeline.stats.selecting import columns_of, columns_text, fingerprint, location_of
+from hms_gateway.pipeline.stats.totals import of_batch
 from hms_gateway.pipeline.storage import Storage
 from hms_gateway.structs import (
     ColumnStatistics,
@@ -39,16 +40,7 @@ _ATTEMPTS: Final = 3
 UNCHANGED_SINCE: Final = "hms.unchanged.since"
 CHANGED: Final = "has changed since it was read; the next run takes its statistics"
 GONE: Final = "was dropped since it was read"
-
-LEFT_OUT: Final = pyarrow.schema(
-    [
-        ("database", pyarrow.string()),
-        ("table", pyarrow.string()),
-        ("column", pyarrow.string()),
-        ("reason", pyarrow.string()),
-        ("partitions", pyarrow.int64()),
-    ]
-)
+LEFT: Final = "left"
 
 
 class _Target(msgspec.Struct):
@@ -58,6 +50,15 @@ class _Target(msgspec.Struct):
     partition: Partition
     row: dict[str, Any]
     statistics: Sequence[ColumnStatisticsObj] = ()
+
+
+class _Written(msgspec.Struct, frozen=True):
+    """What became of a batch; `unknown` counts columns without statistics by name and reason."""
+
+    partitions: int = 0
+    columns: int = 0
+    refused: Sequence[Refusal] = ()
+    unknown: Mapping[tuple[str, str], int] = {}
 
 
 class _ChangedMeanwhile(Exception):
@@ -71,34 +72,40 @@ class WritePartitions:
     storage: Storage = field(repr=False)
 
     def __call__(self, client: PatientClient, batch: Batch) -> Outcome:
-        rows = {row["partition"]: row for row in batch.rows() if row["state"] == NEW and row["partition"]}
-        if not rows:
-            return Outcome()
+        found = batch.rows()
+        rows = {row["partition"]: row for row in found if row["state"] == NEW and row["partition"]}
+        written = self._written(client, rows) if rows else _Written()
+        left = {refusal.item for refusal in written.refused}
+        # What is left for the next run is not known now.
+        known = [row | {"state": LEFT} if _name(row) in left else row for row in found]
+        counts = {"partitions": written.partitions, "columns": written.columns} if written.partitions else {}
+        return Outcome(counts, written.refused, of_batch(known, written.unknown))
+
+    def _written(self, client: PatientClient, rows: dict[str, dict[str, Any]]) -> "_Written":
         first = next(iter(rows.values()))
-        database, table_name = first["database"], first["table"]
         for _ in range(_ATTEMPTS):
             try:
-                return self._write(client, database, table_name, rows)
+                return self._write(client, first["database"], first["table"], rows)
             except _ChangedMeanwhile:
                 continue
             except NoSuchObjectException:
                 break
-        return Outcome(refused=[_refused(row, CHANGED) for row in rows.values()])
+        return _Written(refused=[_refused(row, CHANGED) for row in rows.values()])
 
-    def _write(self, client: PatientClient, database: str, table_name: str, rows: dict[str, dict[str, Any]]) -> Outcome:
+    def _write(
+        self, client: PatientClient, database: str, table_name: str, rows: dict[str, dict[str, Any]]
+    ) -> "_Written":
         event = client.call("get_current_notificationEventId").eventId
         table = client.call("get_table", database, table_name)
         columns = columns_of(table)
         targets, refused = self._look_again(client, table, columns, rows)
-        if not targets:
-            return Outcome({}, refused)
-        left_out: dict[tuple[str, str], int] = {}
+        unknown: dict[tuple[str, str], int] = {}
         for target in targets:
-            target.statistics = _statistics(target.row, columns, left_out)
-        _alter(client, database, table_name, targets, event)
-        _set_statistics(client, database, table_name, targets)
-        counts = {"partitions": len(targets), "columns": sum(len(target.statistics) for target in targets)}
-        return Outcome(counts, refused, _left_out_rows(database, table_name, left_out))
+            target.statistics = known_statistics(unpacked(target.row["figures"]), columns, unknown)
+        if targets:
+            _alter(client, database, table_name, targets, event)
+            _set_statistics(client, database, table_name, targets)
+        return _Written(len(targets), sum(len(target.statistics) for target in targets), refused, unknown)
 
     def _look_again(
         self, client: PatientClient, table: Table, columns: Sequence[TableColumn], rows: dict[str, dict[str, Any]]
@@ -131,14 +138,18 @@ def has_changed(described: Table | Partition, row: Mapping[str, Any], columns: s
 
 
 def _refused(row: Mapping[str, Any], reason: str) -> Refusal:
-    return Refusal(f"{row['database']}.{row['table']} {row['partition']}".rstrip(), reason)
+    return Refusal(_name(row), reason)
 
 
-def _statistics(
-    row: Mapping[str, Any], columns: Sequence[TableColumn], left_out: dict[tuple[str, str], int]
+def _name(row: Mapping[str, Any]) -> str:
+    return f"{row['database']}.{row['table']} {row['partition']}".rstrip()
+
+
+def known_statistics(
+    figures: Mapping[str, Figures], columns: Sequence[TableColumn], unknown: dict[tuple[str, str], int]
 ) -> list[ColumnStatisticsObj]:
-    """Of the columns of which they are known; others are counted by reason."""
-    figures, found = unpacked(row["figures"]), []
+    """Of the columns of which they are known; others are counted in `unknown` by reason."""
+    found = []
     for column in columns:
         if kind_of(column.type) is None:
             continue
@@ -148,7 +159,7 @@ def _statistics(
             found.append(column_statistics(column, figures[column.name]))
         except NotKnown as reason:
             key = column.name, str(reason)
-            left_out[key] = left_out.get(key, 0) + 1
+            unknown[key] = unknown.get(key, 0) + 1
     return found
 
 
@@ -165,21 +176,17 @@ def _alter(client: PatientClient, database: str, table: str, targets: Sequence[_
         after = with_amounts(target.partition.parameters or {}, amounts_of(target.row), names, at, target.row["of"])
         altered.append(msgspec.structs.replace(target.partition, parameters=after))
     context = EnvironmentContext(properties={DO_NOT_UPDATE_STATS: "true", UNCHANGED_SINCE: str(event)})
-    with unless_changed():
+    try:
         client.call("alter_partitions_with_environment_context", database, table, altered, context)
+    except InvalidOperationException as refused:
+        if is_of_others(refused):
+            raise _ChangedMeanwhile from refused
+        raise
 
 
-class unless_changed:
-    """A context in which the gateway's refusal of `hms.unchanged.since` becomes _ChangedMeanwhile."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, InvalidOperationException) and (error.message or "").startswith(
-            ("Refused: event ", f"Refused: {UNCHANGED_SINCE}")
-        ):
-            raise _ChangedMeanwhile from error
+def is_of_others(refused: InvalidOperationException) -> bool:
+    """Whether a change was refused since another client's came between (`hms.unchanged.since`)."""
+    return (refused.message or "").startswith(("Refused: event ", f"Refused: {UNCHANGED_SINCE}"))
 
 
 def _set_statistics(client: PatientClient, database: str, table: str, targets: Sequence[_Target]) -> None:
@@ -193,11 +200,3 @@ def _set_statistics(client: PatientClient, database: str, table: str, targets: S
     ]
     if given:
         client.call("set_aggr_stats_for", SetPartitionsStatsRequest(colStats=given))
-
-
-def _left_out_rows(database: str, table: str, left_out: Mapping[tuple[str, str], int]) -> pyarrow.Table | None:
-    rows = [
-        {"database": database, "table": table, "column": column, "reason": reason, "partitions": number}
-        for (column, reason), number in left_out.items()
-    ]
-    return pyarrow.Table.from_pylist(rows, LEFT_OUT) if rows else None
