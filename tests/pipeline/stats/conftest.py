@@ -12,4 +12,6 @@ def options(gateway, tmp_path):
     from hms_gateway.pipeline.connection import Connection
     from hms_gateway.pipeline.jobs.options import JobOptions
 
-    return JobOptions(connection=Connection.of(gateway.options), state=str(tmp_path / "state"), patience_seconds=20)
+    return JobOptions(
+        connection=Connection.of(gateway.options), state=str(tmp_path / "state %20 {a,b}"), patience_seconds=20
+    )

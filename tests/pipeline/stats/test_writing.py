@@ -8,6 +8,7 @@ import pyarrow
 import pytest
 from pyarrow import orc
 
+from hms_gateway.pipeline.jobs.failures import UsageRefused
 from hms_gateway.pipeline.stats.job import StatsArguments, stats
 from hms_gateway.structs import (
     ColumnStatistics,
@@ -136,3 +137,16 @@ def test_sparks_own_properties_are_those_that_spark_writes(spark, gateway, optio
             assert {key: found[key] for key in said} == said, column
     finally:
         spark.sql("drop table planned")
+
+
+def test_a_part_of_the_partitions_does_not_change_what_the_table_has(spark, gateway, options, tmp_path):
+    with gateway.client() as client:
+        data = list(fill_partitioned(client, "parts", "orc", tmp_path, random.Random(31)))
+    first = stats(only(options, "parts", where="ds = '2024-01-01'"), StatsArguments(), spark=spark)
+    assert (first.counts["written"], first.counts["tables_written"]) == (1, 0)
+    assert set(statistics_of(gateway, "parts", data)) == {"ds=2024-01-01"}
+    assert statistics_of(gateway, "parts", None) == {}
+    every = stats(only(options, "parts"), StatsArguments(), spark=spark)
+    assert (every.counts["written"], every.counts["fresh"], every.counts["tables_written"]) == (3, 1, 1)
+    with pytest.raises(UsageRefused, match=r"--where .nosuch = 1. is not a filter of sales\.parts"):
+        stats(only(options, "parts", where="nosuch = 1"), StatsArguments(), spark=spark)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, Final, NamedTuple, Self
-from urllib.parse import quote
 
 import msgspec
 import pyarrow
@@ -107,8 +106,9 @@ class Stored:
         if not self.batches:
             return spark.createDataFrame([], schema)
         if self.state.is_local and self.is_whole:
-            files = dict.fromkeys(f"file://{quote(self.state.path(batch.file))}" for batch in self.batches)
-            return spark.read.schema(schema).parquet(*files)
+            files = dict.fromkeys(f"file://{self.state.path(batch.file)}" for batch in self.batches)
+            # Spark takes a path neither as a URI nor, with this option, as a pattern.
+            return spark.read.schema(schema).option("__globPaths__", "false").parquet(*files)
         slots = min(len(self.batches), _tasks(spark))
 
         def read(pieces: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:

@@ -113,7 +113,9 @@ class _Stats:
         self.run.hold([".".join(of) for of in dict.fromkeys(batch.of for batch in found.batches)])
         self.run.batches(found, WritePartitions(self.options.storage), name="write", unit="batches")
         totals_of = self.run.store("totals", lambda: self._totals(found), rows_a_batch=_TABLES_A_BATCH, schema=TOTALS)
-        self.run.batches(totals_of, WriteTables(self.options.storage), name="tables", unit="batches")
+        self.run.batches(
+            totals_of, WriteTables(self.options.storage, bool(self.options.where)), name="tables", unit="batches"
+        )
         keeping.keep(self.run, found, is_part=bool(self.options.where))
         return self._finish(found, totals_of)
 

@@ -50,16 +50,17 @@ INCOMPLETE = "has partitions whose statistics are not known; those of the whole 
 
 @dataclass(frozen=True)
 class WriteTables:
-    """The step: rows of TOTALS."""
+    """The step: rows of TOTALS. Where only a part of the partitions was looked at, their sums are not the table's."""
 
     storage: Storage = field(repr=False)
+    is_part: bool
 
     def __call__(self, client: PatientClient, batch: Batch) -> Outcome:
         counts = {"tables": 0, "unpartitioned": 0, "columns_of_unpartitioned": 0}
         refused: list[Refusal] = []
         unknown: list[dict[str, Any]] = []
         for row in batch.rows():
-            if not row["new"]:
+            if not row["new"] or (self.is_part and row["is_partitioned"]):
                 continue
             try:
                 written, reason = _written(client, row, self.storage, unknown)

@@ -86,10 +86,9 @@ class WritePartitions:
         for _ in range(_ATTEMPTS):
             try:
                 return self._write(client, first["database"], first["table"], rows)
-            except _ChangedMeanwhile:
+            except (_ChangedMeanwhile, NoSuchObjectException):
+                # The statistics of all are written again: those of one that was dropped in between are missing.
                 continue
-            except NoSuchObjectException:
-                break
         return _Written(refused=[_refused(row, CHANGED) for row in rows.values()])
 
     def _write(
