@@ -8,7 +8,7 @@ from importlib import import_module
 
 NAMES = ("tjson", "edge", "http", "storage", "locks", "writes", "server", "neighbours")
 # Those that want Java and PySpark run only when they are named.
-WITH_SPARK = ("pipeline", "pipeline-crawl", "pipeline-migrate")
+WITH_SPARK = ("pipeline", "pipeline-crawl", "pipeline-migrate", "pipeline-stats")
 
 
 def main() -> None:

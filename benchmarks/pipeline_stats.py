@@ -3,7 +3,7 @@
 Spark counts rows and bytes of each partition in the real metastore 2.3.10; `stats` also finds nulls, minima and maxima
 of every column, in a gateway. Both sessions are there before; each has its metastore filled and does it once.
 
-    python -m benchmarks.pipeline_stats [--size N] [--columns N] [--only ours|analyze]
+    python -m benchmarks pipeline-stats [--size N] [--columns N] [--only ours|analyze]
 
 Wants Java, PySpark and pyarrow, and for the real metastore tests/oracle/README.md.
 """
