@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from tests.oracle.peer import PeerUnavailable, RealMetastore
-from tests.pipeline.content import Metastore, fill
+from tests.pipeline.content import Metastore, fill, filled_gateway
 from tests.spark.spark_session import why_not
-from tests.support.server import GatewayServer
 
 # A task is tried again, so that repeated calls can be seen; not many threads: there are others on the machine.
 MASTER = "local[2,4]"
@@ -58,17 +57,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metastore]:
-    with GatewayServer(tmp_path_factory.mktemp("pipeline-gateway") / "var") as running:
-        metastore = Metastore(
-            {
-                "url": running.url,
-                "user": running.user,
-                "password": running.password,
-                "cafile": str(running.data_dir / "certificate.pem"),
-            },
-            running,
-        )
-        fill(metastore)
+    with filled_gateway(tmp_path_factory.mktemp("pipeline-gateway")) as metastore:
         yield metastore
 
 

@@ -1,6 +1,9 @@
 """What the tests of the data source put into a metastore."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from hms_gateway.client.metastore_client import MetastoreClient
@@ -94,6 +97,17 @@ def add_partitions(client: Client, database: str, table: str, values: list[list[
         "add_partitions_req",
         AddPartitionsRequest(dbName=database, tblName=table, parts=parts, ifNotExists=False, needResult=False),
     )
+
+
+@contextmanager
+def filled_gateway(folder: Path) -> Iterator[Metastore]:
+    """A gateway of one's own, with what `fill` puts into it."""
+    with GatewayServer(folder / "var") as running:
+        certificate = str(running.data_dir / "certificate.pem")
+        options = {"url": running.url, "user": running.user, "password": running.password, "cafile": certificate}
+        metastore = Metastore(options, running)
+        fill(metastore)
+        yield metastore
 
 
 def fill(metastore: Metastore) -> None:

@@ -25,8 +25,9 @@ from hms_gateway.pipeline.stats.writing import PARTITIONS_A_BATCH, WritePartitio
 
 _ROWS_SHOWN_MAX: Final = 1_000
 _TABLES_A_BATCH: Final = 20
-_COUNTED: Final = ("state", "files", "bytes", "rows", "columns", "had_rows", "had_columns")
 _OF_TABLE: Final = ("database", "table")
+_OF_TOTALS: Final = (*_OF_TABLE, "partitions", "known", "new", "files", "bytes", "rows", "columns", "unknown")
+_COUNTED: Final = ("state", "files", "bytes", "rows", "columns", "had_rows", "had_columns")
 _TABLES: Final = pyarrow.schema([("database", pyarrow.string()), ("table", pyarrow.string())])
 _PASSED_BY: Final = pyarrow.schema([*_TABLES, ("reason", pyarrow.string())])
 
@@ -142,18 +143,23 @@ class _Stats:
         names = self.run.derive(
             "names", wanted, select, NAMES, rows_a_batch=PARTITIONS_A_BATCH, together=_OF_TABLE, unit="tables"
         )
-        if self.arguments.is_all:
+        if not self._uses_kept(names):
             return names
-        return (
-            self.run.store(
-                "names-and-kept",
-                lambda: keeping.with_kept(self.run, names),
-                rows_a_batch=PARTITIONS_A_BATCH,
-                together=_OF_TABLE,
-            )
-            if keeping.has_any(self.run, names)
-            else names
+        return self.run.store(
+            "names-and-kept",
+            lambda: keeping.with_kept(self.run, names),
+            rows_a_batch=PARTITIONS_A_BATCH,
+            together=_OF_TABLE,
         )
+
+    def _uses_kept(self, names: Stored) -> bool:
+        """Decided once: what is made of the names must be made of the same ones when the run is resumed."""
+        file = self.run.path("uses-kept.json")
+        decided = self.run.state.read_json(file)
+        if decided is None:
+            decided = {"uses": not self.arguments.is_all and keeping.has_any(self.run, names)}
+            self.run.state.write_json(file, decided)
+        return bool(decided["uses"])
 
     def _derive(self, name: str, names: Stored, measure: Measurement) -> Stored:
         return self.run.derive(name, names, measure, FOUND, rows_a_batch=PARTITIONS_A_BATCH, together=_OF_TABLE)
@@ -176,7 +182,7 @@ class _Stats:
         ]
         partitions = write["partitions"] + of_tables_written["unpartitioned"]
         columns = write["columns"] + of_tables_written["columns_of_unpartitioned"]
-        by_table = [] if totals_of is None else list(totals_of)
+        by_table = [{name: row[name] for name in _OF_TOTALS} for row in totals_of or ()]
         return self.run.finish(
             StatsResult,
             counts={
@@ -235,9 +241,8 @@ def _sum(states: _States, name: str, *of: str) -> int:
 
 
 def _largest(by_table: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    shown = ("database", "table", "partitions", "known", "new", "files", "bytes", "rows", "columns", "had_columns")
     largest = sorted(by_table, key=lambda row: (-row["bytes"], row["database"], row["table"]))
-    return [{name: row[name] for name in shown} for row in largest[:_ROWS_SHOWN_MAX]]
+    return [{name: row[name] for name in _OF_TOTALS[:-1]} for row in largest[:_ROWS_SHOWN_MAX]]
 
 
 def _left_out(by_table: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
