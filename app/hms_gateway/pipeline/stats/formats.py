@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-# Files of others are in the calendar that their format says, by whatever program they were written.
+# Files are in the calendar that their format says, also where an old Spark would have used another one.
 PARQUET_OPTIONS: Final = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
 
 
