@@ -61,7 +61,7 @@ class SuspendedCall(NamedTuple):
 
 
 class RepeatableProcessor:
-    """Used in place of a `Processor`."""
+    """Used in place of a `Processor`. Nothing is kept of calls without a key: `processor` itself may answer them."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class RepeatableProcessor:
         the answer itself is kept afterwards.
         """
         self.suspendable = frozenset(name for name, of in facts.items() if of.suspendable)
-        self._processor = processor
+        self.processor = processor
         self._outcomes = outcomes
         self._keeping_value = frozenset(name for name, of in facts.items() if of.keeps_value)
 
@@ -86,7 +86,7 @@ class RepeatableProcessor:
         Raises KeyReused when that was another message.
         """
         if call.key is None:
-            return self._processor.process(codec, message, call)
+            return self.processor.process(codec, message, call)
         if not 0 < len(call.key) <= CALL_KEY_CHARACTERS_MAX:
             return _refusal(codec, f"the call's key must have 1 to {CALL_KEY_CHARACTERS_MAX} characters")
         key = self._key(codec, message, call, call.key)
@@ -95,7 +95,7 @@ class RepeatableProcessor:
             return self._replay(codec, message, call, key, found)
         try:
             with answering(key):
-                reply = self._processor.process(codec, message, call)
+                reply = self.processor.process(codec, message, call)
             self._keep(codec, key, reply)
         except AlreadyConcluded:
             # The same call came in twice at once; the other one has been answered in between.
@@ -118,7 +118,7 @@ class RepeatableProcessor:
             key = self._key(codec, message, call, call.key)
         try:
             with recording(), answering(key):
-                return _unless_it_failed(self._processor.process(codec, message, call), key)
+                return _unless_it_failed(self.processor.process(codec, message, call), key)
         except Suspended as suspended:
             return SuspendedCall(suspended.start, partial(self._finish, codec, message, call, key))
         except NotSuspendable:
@@ -128,7 +128,7 @@ class RepeatableProcessor:
         if isinstance(result.failure, AlreadyConcluded):
             return None
         with resuming(result), answering(key):
-            return _unless_it_failed(self._processor.process(codec, message, call), key)
+            return _unless_it_failed(self.processor.process(codec, message, call), key)
 
     def _key(self, codec: Codec, message: Message, call: Call, text: str) -> CallKey:
         # With the key, so that hashes of secrets in messages cannot be looked up.
@@ -175,7 +175,7 @@ class RepeatableProcessor:
         if found.value is not None:
             key.recalled = found.value
             with answering(key):
-                reply = self._processor.process(codec, message, call)
+                reply = self.processor.process(codec, message, call)
             if key.is_concluded:
                 return msgspec.structs.replace(reply, outcome="replayed")
         if found.answer is not None:

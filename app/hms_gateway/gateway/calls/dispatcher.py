@@ -70,7 +70,10 @@ class Dispatcher:
             suspended = self._suspending.begin(codec, message, call)
         if isinstance(suspended, Reply):
             return suspended
-        process = partial(self._processor.process, codec, message)
+        processor = self._processor
+        if self._suspending is not None and call.key is None:
+            processor = self._suspending.processor
+        process = partial(processor.process, codec, message)
         in_flight = self._runner.admit(call, process, wrap, self._waiting.releases)
         if suspended is None:
             self._runner.run(in_flight)
