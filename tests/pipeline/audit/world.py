@@ -247,6 +247,12 @@ def _others(world: World) -> None:
     _row(world, "sales.view", (), "", type="VIRTUAL_VIEW", location=None)
     hbase = "org.apache.hadoop.hive.hbase.HBaseStorageHandler"
     _row(world, "sales.hbase", (), "", parameters={"storage_handler": hbase})
+    compacted = _row(world, "sales.compacted", (KEYS[0],), "parquet")
+    place, old = f"{compacted.row.location}/.hms-compact/run-1/ds=2024-01-01", f"{compacted.row.location}/ds=2024-01-01"
+    for location in (place, old):
+        world.file(f"{location}/a", "parquet")
+    replaced = {"hms.compact.replaces": old}
+    compacted.partitions[("2024-01-01",)] = PartitionRow("ds=2024-01-01", place, INPUT_FORMATS["parquet"], replaced)
     sales = world.databases[f"{world.prefix}sales"]
     json = _row(
         world,

@@ -8,7 +8,7 @@ import msgspec
 import pyarrow
 
 from hms_gateway.metastore.vocabulary.partition_names import make_name
-from hms_gateway.pipeline.audit.rules.places import PartitionRow, TableRow, partition_place, table_place
+from hms_gateway.pipeline.audit.rules.places import PartitionRow, TableRow, partition_place, replaced_place, table_place
 from hms_gateway.pipeline.audit.rules.values import Key, Place, location_of
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.footers import Column
@@ -53,6 +53,8 @@ def read_catalog(client: PatientClient, is_wanted: Callable[[str, str], bool]) -
             place = table_place(_row(table), databases[name], is_wanted(name, table.tableName or ""))
             if place is not None:
                 tables[f"{place.database}.{place.table}"] = place
+                if (old := replaced_place(place, table.parameters or {})) is not None:
+                    tables[f"{place.database}.{place.table} before"] = old
                 if place.format in ("parquet", "orc"):
                     columns[f"{place.database}.{place.table}"] = _columns(table)
     return Catalog(databases, tables, columns)
@@ -118,6 +120,8 @@ class _PartitionReader:
             place = partition_place(_partition_row(partition, table), table)
             if place is not None:
                 yield place
+                if (old := replaced_place(place, partition.parameters or {})) is not None:
+                    yield old
 
 
 def place_batch(places: Iterator[Place]) -> pyarrow.RecordBatch:

@@ -113,7 +113,7 @@ class Alone:
     def __call__(self, batch: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
         areas, roots = self._areas.value, self._roots.value
         rows = list(zip(batch.column("location").to_pylist(), batch.column("is_audited").to_pylist(), strict=True))
-        elsewhere = {location for location, is_audited in rows if is_audited and roots.group_of(location) is None}
+        elsewhere = {location for location, is_audited in rows if is_audited and not roots.reach(location)}
         lonely = {location for location, _ in rows if areas.group_of(location) is None}
         for kind, found in ((ELSEWHERE, elsewhere), (LONELY, lonely)):
             if found:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hms_gateway.pipeline.audit.rules.areas import Areas, Group
 from hms_gateway.pipeline.audit.rules.contents import Sorter
 from hms_gateway.pipeline.audit.rules.finding import find
-from hms_gateway.pipeline.audit.rules.places import partition_place, table_place
+from hms_gateway.pipeline.audit.rules.places import partition_place, replaced_place, table_place
 from hms_gateway.pipeline.audit.rules.values import Area, below
 from tests.pipeline.audit.world import LIMITS, PLANTS, healthy, plant
 
@@ -27,7 +27,9 @@ def audited(world):
         if place is None:
             continue
         tables[name] = place
-        partitions += [partition_place(row, place) for row in table.partitions.values()]
+        for row in table.partitions.values():
+            partition = partition_place(row, place)
+            partitions += [one for one in (partition, replaced_place(partition, row.parameters)) if one is not None]
     areas = Areas(tables.values(), {name: [location] for name, location in world.databases.items()})
     directories = list(world.directories())
     unreadable = [one.location for one in directories if one.error]

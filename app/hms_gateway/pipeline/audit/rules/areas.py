@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from hms_gateway.pipeline.audit.rules.shapes import is_hidden
 from hms_gateway.pipeline.audit.rules.values import Area, Place, Storage, below
 
 
@@ -93,6 +94,12 @@ class Roots:
                 return None
             location = location.rpartition("/")[0]
         return Group(location)
+
+    def reach(self, location: str) -> bool:
+        """Whether a location is listed with one of them: what lies in hidden directories is not."""
+        root = self.group_of(location)
+        names = (below(root.area or "", location) or "").split("/") if root else []
+        return root is not None and not any(map(is_hidden, names))
 
 
 def outermost(locations: Iterable[str]) -> list[str]:

@@ -13,6 +13,8 @@ from hms_gateway.pipeline.audit.rules.values import Key, Place, Storage, locatio
 _PROVIDER: Final = "spark.sql.sources.provider"
 _PARTITION_COLUMNS: Final = "spark.sql.sources.schema.numPartCols"
 _NO_LOCATION: Final = "-__PLACEHOLDER__"
+# Job `compact` notes here which directory it has left.
+_REPLACES: Final = "hms.compact.replaces"
 _FILE_PROVIDERS: Final = {
     "hive": "",
     "parquet": "parquet",
@@ -95,6 +97,14 @@ def partition_place(row: PartitionRow, table: Place) -> Place | None:
         num_files=_count(row.parameters, "numFiles"),
         total_bytes=_count(row.parameters, "totalSize"),
     )
+
+
+def replaced_place(place: Place, parameters: Mapping[str, str]) -> Place | None:
+    """The directory that a compaction has left, and will remove: it belongs to the place, which lies elsewhere now."""
+    location = location_of(parameters.get(_REPLACES)) if _REPLACES in parameters else None
+    if location is None or location == place.location:
+        return None
+    return msgspec.structs.replace(place, location=location, storage=Storage.NONE, keys=(), is_audited=False)
 
 
 def storage_of(row: TableRow) -> Storage:
