@@ -41,7 +41,7 @@ table { border-collapse: collapse; width: 100%; font-size: 13.5px; }
 th { text-align: left; color: var(--quiet); font-weight: 600; white-space: nowrap; }
 th, td { padding: 6px 14px 6px 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 th:last-child, td:last-child { padding-right: 0; } tbody tr:last-child td { border-bottom: 0; }
-td { overflow-wrap: anywhere; }
+td { overflow-wrap: anywhere; } td:first-child { overflow-wrap: break-word; }
 .number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 .label { border: 1px solid currentColor; border-radius: 4px; padding: 0 6px; font-size: 12px; white-space: nowrap; }
 .label.plain { color: var(--quiet); } .label.good { color: var(--good); } .label.note { color: var(--note); }
