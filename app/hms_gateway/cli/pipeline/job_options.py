@@ -98,7 +98,7 @@ class Job:
     def run(self, job: "Callable[..., JobResult]", arguments: Any, show: "Callable[[Any], None]") -> None:
         """Run a job; print its result with `show`, or as JSON; end with its exit status."""
         with failures():
-            result = job(self.options, arguments, progress=_progress())
+            result = job(self.options, arguments, progress=_progress(is_quiet=self.as_json and is_submitted()))
         if self.as_json:
             print(result.as_json())
         else:
@@ -229,7 +229,7 @@ def failures() -> Iterator[None]:
 
 def _submitted_password() -> str:
     """What `spark.hms.password` of spark-submit's configuration says, which Spark redacts."""
-    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+    if not is_submitted():
         return ""
     from pyspark import SparkConf, SparkContext
 
@@ -250,9 +250,16 @@ def _storage(file: Path | None) -> dict[str, dict[str, Any]]:
     return values
 
 
-def _progress() -> "Progress":
-    from hms_gateway.pipeline.jobs.progress import Lines, Terminal
+def is_submitted() -> bool:
+    """Whether spark-submit runs this program; it joins standard error to standard output."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
 
+
+def _progress(*, is_quiet: bool) -> "Progress":
+    from hms_gateway.pipeline.jobs.progress import Lines, Progress, Terminal
+
+    if is_quiet:
+        return Progress()
     return Terminal(err) if err.is_terminal else Lines()
 
 
