@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from hms_gateway.metastore.vocabulary.parameters import says_true
-from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.metastore.vocabulary.partition_names import escape
 from hms_gateway.metastore.vocabulary.table_types import is_view
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.options import JobOptions
@@ -57,8 +57,10 @@ def partition_names(client: PatientClient, table: Table, where: str) -> list[str
         applyDistinct=False,
         filter=where,
     )
-    keys = [key.name or "" for key in table.partitionKeys or ()]
-    return [make_name(keys, row.row) for row in client.call("get_partition_values", request).partitionValues]
+    keys = [escape(key.name or "") for key in table.partitionKeys or ()]
+    found = client.call("get_partition_values", request).partitionValues
+    # A gateway gives values as they are in names, escaped.
+    return ["/".join(f"{key}={value}" for key, value in zip(keys, row.row, strict=True)) for row in found]
 
 
 def columns_of(table: Table) -> tuple[TableColumn, ...]:
