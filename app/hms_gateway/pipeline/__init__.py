@@ -1,21 +1,64 @@
-"""The metastore in Spark: the data source `hms` and the jobs (extra `spark`). PySpark is loaded by the first use."""
+"""The metastore in Spark: the data source `hms` and the jobs (extra `spark`). PySpark is loaded by the first use.
+
+A job is a function `run_crawl(options, CrawlArguments(…), spark=…)`, and so on.
+"""
 
 from importlib import import_module
 from typing import Any, Final
 
-__all__ = ["HmsDataSource", "register", "Connection", "JobOptions", "JobFailed", "JobResult"]
-
-_PLACES: Final = {
-    "HmsDataSource": "hms_gateway.pipeline.source.data_source",
-    "register": "hms_gateway.pipeline.source.data_source",
-    "Connection": "hms_gateway.pipeline.connection",
-    "JobOptions": "hms_gateway.pipeline.jobs.options",
-    "JobFailed": "hms_gateway.pipeline.jobs.failures",
-    "JobResult": "hms_gateway.pipeline.jobs.results",
+_PUBLIC: Final = {
+    "source.data_source": "HmsDataSource register",
+    "connection": "Connection",
+    "jobs.options": "JobOptions",
+    "jobs.failures": "JobFailed",
+    "jobs.results": "JobResult",
+    "crawl.job": "CrawlArguments run_crawl",
+    "stats.job": "StatsArguments run_stats",
+    "audit.arguments": "AuditArguments",
+    "audit.job": "run_audit",
+    "audit.fixing.arguments": "ApplyArguments",
+    "audit.fixing.job": "run_apply",
+    "migrate.job": "MigrateArguments run_migrate",
+    "compact.job": "CleanArguments CompactArguments run_clean run_compact",
+    "snapshot.job": "SnapshotArguments run_snapshot",
+    "snapshot.diff": "DiffArguments run_diff",
 }
+_MODULES: Final = {name: module for module, names in _PUBLIC.items() for name in names.split()}
+
+__all__ = [
+    "ApplyArguments",
+    "AuditArguments",
+    "CleanArguments",
+    "CompactArguments",
+    "Connection",
+    "CrawlArguments",
+    "DiffArguments",
+    "HmsDataSource",
+    "JobFailed",
+    "JobOptions",
+    "JobResult",
+    "MigrateArguments",
+    "SnapshotArguments",
+    "StatsArguments",
+    "register",
+    "run_apply",
+    "run_audit",
+    "run_clean",
+    "run_compact",
+    "run_crawl",
+    "run_diff",
+    "run_migrate",
+    "run_snapshot",
+    "run_stats",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
+    """A public name; the function of a job is called `run_…` here, since its room has the job's name."""
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_PLACES[name]), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name.removeprefix("run_"))
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
