@@ -51,4 +51,4 @@ def test_what_spark_writes_gives_no_finding(spark, tmp_path):
     # Spark does not count again when it overwrites a partition of a table in its own format: the finding is true.
     assert found <= {("stale_counts", "days", "ds=2024-01-02/hr=1")}
     assert result.exit_status == 0
-    assert result.counts["files"] > 20
+    assert result.counts["files"] > 15
