@@ -35,7 +35,7 @@ from hms_gateway.structs import (
 )
 from tests.bridge.bridge_process import connected
 from tests.oracle.peer import PeerUnavailable, RealMetastore
-from tests.pipeline.content import Metastore, add_partitions, fill, make_table
+from tests.pipeline.content import Metastore, add_partitions, fill, filled_gateway, make_table
 from tests.pipeline.migrate.content import fill_rest
 from tests.support.server import PASSWORD, GatewayServer, free_port
 
@@ -224,10 +224,11 @@ def write_ids(side: Side) -> tuple[int, list[int]]:
     return one.writeIdHighWaterMark, sorted(one.invalidWriteIds)
 
 
-@pytest.fixture
-def small(gateway):
-    """A gateway as a source, which is quick to read."""
-    return Side(gateway, 0, gateway.server.data_dir)
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A gateway as a source, which is quick to read. One of its own: others fill the shared one."""
+    with filled_gateway(tmp_path_factory.mktemp("migrate-source")) as gateway:
+        yield Side(gateway, 0, gateway.server.data_dir)
 
 
 def test_conflicts_are_skipped_replaced_or_end_the_run(spark, small, target, options):
