@@ -279,7 +279,13 @@ public class HttpScenarios {
         connection.setDoOutput(true);
         connection.getOutputStream().write(new byte[] {(byte) 0x80, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0});
         equal(connection.getResponseCode(), 401);
-        String wanted = String.join("; ", connection.getHeaderFields().get("WWW-Authenticate"));
+        StringBuilder challenges = new StringBuilder();
+        connection.getHeaderFields().forEach((name, values) -> {
+            if ("WWW-Authenticate".equalsIgnoreCase(name)) {
+                challenges.append(values);
+            }
+        });
+        String wanted = challenges.toString();
         contains(wanted, "Basic");
         contains(wanted, "Bearer");
         contains(new String(connection.getErrorStream().readAllBytes(), StandardCharsets.UTF_8),
