@@ -17,10 +17,8 @@ from tests.support.private_mariadb import MariadbUnavailable, PrivateMariadb
 from tests.support.private_postgres import PostgresUnavailable, PrivatePostgres
 from tests.support.shared_statements import share_statements
 
-# Rooms whose tests share something that takes seconds to start: one worker runs all of a room.
+# Rooms whose tests share something that takes seconds to start: one worker runs all of a room. They begin first.
 SHARING_ROOMS = ("comparison", "spark", "pipeline", "iceberg", "kerberos")
-# Begin first, so that no worker has a long file left when the others have nothing more.
-LONG_ROOMS = (*SHARING_ROOMS, "linearizability", "faults", "simulation")
 TERMINAL_VARIABLES = ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 # Names in a module whose tests start a gateway or a bridge, each of which takes a second.
 OUR_PROGRAMS = {"GatewayServer", "BridgeProcess"}
@@ -59,7 +57,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if module is not None and not OUR_PROGRAMS.isdisjoint(vars(module.obj)):
             item.add_marker(pytest.mark.slow)
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: _room_of(item.nodeid) not in LONG_ROOMS)
+        items.sort(key=lambda item: _shared_by(item.nodeid) not in SHARING_ROOMS)
 
 
 def pytest_collection_finish() -> None:
@@ -88,12 +86,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def _shared_by(nodeid: str) -> str:
-    room = _room_of(nodeid)
-    return room if room in SHARING_ROOMS else nodeid.partition("::")[0]
-
-
-def _room_of(nodeid: str) -> str:
-    return nodeid.split("/")[1]
+    file = nodeid.partition("::")[0]
+    room = file.split("/")[1]
+    return room if room in SHARING_ROOMS else file
 
 
 @pytest.fixture(scope="session")
