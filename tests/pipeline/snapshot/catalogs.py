@@ -73,11 +73,13 @@ def statistics(database: str, table: str, partition: str | None, low: int) -> Co
 
 def read(client: Any, works: list[working.Work]) -> tuple[list[ObjectRow], dict[tuple[str, str], set[tuple[str, str]]]]:
     """All rows of the works and of what they lead to; tables by those that they refer to."""
-    rows, children, remaining = [], {}, list(works)
+    rows: list[ObjectRow] = []
+    children: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    remaining = list(works)
 
     def more(work: working.Work) -> None:
         if work.what == working.REFERENCE:
-            children.setdefault(tuple(work.names), set()).add((work.database, work.table))
+            children.setdefault((work.names[0], work.names[1]), set()).add((work.database, work.table))
         else:
             remaining.append(work)
 
