@@ -12,6 +12,7 @@ pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
 from hms_gateway.cli.application import application
+from hms_gateway.cli.pipeline.runs_command import job_of
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.pipeline.jobs import run
 from hms_gateway.structs import PartitionsStatsRequest
@@ -79,3 +80,16 @@ def test_the_document_crawls_prunes_and_lists_its_runs(shell, server):
     assert re.search(r"partitions gone +1 \(1 dropped\)$", printed, re.MULTILINE)
     listed = shell(lines_with("pipeline runs")).splitlines()
     assert [line.split("\t")[1] for line in listed] == 2 * ["Status", "planned", "done", "done"]
+
+
+@pytest.mark.parametrize("kind", ["apply", "audit", "clean", "compact", "crawl", "migrate", "snapshot", "stats"])
+def test_what_a_run_is_resumed_with_is_found_by_its_kind(kind):
+    work, arguments = job_of(kind)
+    assert (work.__name__, arguments.__name__.lower()) == (kind, f"{kind}arguments")
+
+
+def test_a_planned_run_of_any_kind_is_resumed_by_its_name(shell, tmp_path):
+    shell(["hms-gateway pipeline compact --clean --dry-run --insecure"])
+    [run_id] = [folder.name for folder in (tmp_path / "var" / "pipeline").iterdir()]
+    assert run_id.startswith("clean-")
+    assert f"run {run_id}: done" in shell([f"hms-gateway pipeline runs --resume {run_id} --insecure"])

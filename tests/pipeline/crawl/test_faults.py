@@ -145,10 +145,10 @@ def in_this_process(spark, server, lake, state, steps, act):
 def with_killed_worker(spark, server, lake, state, steps):
     def kill():
         jvm = spark.sparkContext._gateway.proc.pid
-        workers = [process for process in below(jvm) if Path(f"/proc/{process}/comm").read_text().startswith("python")]
-        for process in workers:
-            with contextlib.suppress(OSError):
-                os.kill(process, signal.SIGKILL)
+        for process in below(jvm):
+            with contextlib.suppress(OSError):  # gone meanwhile
+                if Path(f"/proc/{process}/comm").read_text().startswith("python"):
+                    os.kill(process, signal.SIGKILL)
 
     return in_this_process(spark, server, lake, state, steps, kill)
 

@@ -6,7 +6,7 @@ import importlib.util
 import inspect
 import os
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -75,14 +75,18 @@ def with_job_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def with_late_job_options(command: Callable[..., None]) -> Callable[..., None]:
     """The same for `command(make: Callable[[], Job], ...)`, which may have no use for a connection."""
-    own = inspect.signature(make_job).parameters
+    own, of_target = (inspect.signature(maker).parameters for maker in (make_options, connect))
 
     @functools.wraps(command)
     def called(**given: Any) -> None:
         check_words(given)
         need_spark()
-        words = {name: given.pop(name) for name in own}
-        command(lambda: make_job(**words), state=words["state"], as_json=words["as_json"], **given)
+        words = {name: given.pop(name) for name in own if name != "target"}
+        target = {name: given.pop(name) for name in of_target}
+        as_json = given.pop("as_json")
+        command(
+            lambda: Job(make_options(target, **words), as_json=as_json), state=words["state"], as_json=as_json, **given
+        )
 
     for option in reversed(_OPTIONS):
         called = option(called)
@@ -106,7 +110,8 @@ class Job:
         raise click.exceptions.Exit(result.exit_status)
 
 
-def make_job(
+def make_options(
+    target: Mapping[str, Any],
     *,
     state: str,
     master: str,
@@ -119,37 +124,13 @@ def make_job(
     patience: float,
     storage: Path | None,
     yes: bool,
-    as_json: bool,
-    url: str,
-    user: str,
-    password_stdin: bool,
-    password_file: Path | None,
-    token_file: Path | None,
-    negotiate: bool,
-    insecure: bool,
-    cacert: Path | None,
-    header: tuple[str, ...],
-    timeout: float,
-) -> Job:
-    """What the words of a command say; asks for the password where nothing gives it."""
+) -> "JobOptions":
+    """What the words of a command say, those for `connect` in `target`."""
     from hms_gateway.pipeline.jobs.options import JobOptions
 
-    if header:
-        fail("--header is not for jobs", "their calls carry headers of their own")
-    settings = settings_of(conf)
-    connection = connect(
-        url=url,
-        user=user,
-        password_stdin=password_stdin,
-        password_file=password_file,
-        token_file=token_file,
-        negotiate=negotiate,
-        insecure=insecure,
-        cacert=cacert,
-        timeout=timeout,
-    )
-    options = JobOptions(
-        connection=connection,
+    settings, of_storage = settings_of(conf), _storage(storage)
+    return JobOptions(
+        connection=connect(**target),
         state=state,
         master=master,
         conf=settings,
@@ -160,9 +141,8 @@ def make_job(
         calls=calls,
         yes=yes,
         patience_seconds=patience,
-        storage=_storage(storage),
+        storage=of_storage,
     )
-    return Job(options, as_json=as_json)
 
 
 def connect(
@@ -175,13 +155,16 @@ def connect(
     negotiate: bool,
     insecure: bool,
     cacert: Path | None,
+    header: tuple[str, ...],
     timeout: float,
 ) -> "Connection":
-    """The metastore that the words of a command name."""
+    """The metastore that the words of a command name; asks for the password where nothing gives it."""
     from hms_gateway.cli.calls import calling
     from hms_gateway.pipeline.connection import Connection
     from hms_gateway.pipeline.errors import OptionError
 
+    if header:
+        fail("--header is not for jobs", "their calls carry headers of their own")
     given = {"url": url, "user": user, "timeout": str(max(1, int(timeout))), "verify": "false" if insecure else "true"}
     if token_file is not None:
         given["token"] = find_token(token_file)

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import click
@@ -52,12 +51,18 @@ def _resume(job: Job, run: str) -> None:
         record = record_of(job.options)
     kind = record["kind"]
     try:
-        module = import_module(f"hms_gateway.pipeline.{kind}.job")
-        work, arguments = getattr(module, kind), getattr(module, f"{kind.capitalize()}Arguments")
-    except (ImportError, AttributeError):
+        work, arguments = job_of(kind)
+    except AttributeError:
         fail(f"run {run} is of {kind}, which is not known here", f"hms-gateway pipeline {kind} --resume {run}")
     given = msgspec.convert(record["arguments"], arguments)
     Job(options_of(job.options, record), as_json=job.as_json).run(work, given, _show)
+
+
+def job_of(kind: str) -> tuple[Any, Any]:
+    """The function of a job and the class of its arguments. Raises AttributeError."""
+    from hms_gateway import pipeline
+
+    return getattr(pipeline, f"run_{kind}"), getattr(pipeline, f"{kind.capitalize()}Arguments")
 
 
 def _show(result: Any) -> None:

@@ -17,9 +17,10 @@ from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.options import JobOptions
+from hms_gateway.pipeline.jobs.selection import partition_names
 from hms_gateway.pipeline.listing import ListingProblem
 from hms_gateway.pipeline.storage import Storage
-from hms_gateway.structs import NoSuchObjectException, Partition, PartitionValuesRequest, Table
+from hms_gateway.structs import NoSuchObjectException, Partition, Table
 
 CANDIDATE: Final = "candidate"
 # Nothing to gain; not plain; cannot be listed; waits to be cleaned; has what a killed run has left.
@@ -66,26 +67,12 @@ class NamesOf:
                 try:
                     table = client.call("get_table", row["database"], row["table"])
                     reason = left_alone(table)
-                    names = [""] if reason or not table.partitionKeys else self._names(client, table)
+                    names = [""] if reason or not table.partitionKeys else partition_names(client, table, self.where)
                 except NoSuchObjectException:
                     continue
                 found = [{**row, "name": name, "reason": reason} for name in names]
                 if found:
                     yield pyarrow.RecordBatch.from_pylist(found, NAMES)
-
-    def _names(self, client: PatientClient, table: Table) -> list[str]:
-        if not self.where:
-            names: list[str] = client.call("get_partition_names", table.dbName, table.tableName, -1)
-            return names
-        request = PartitionValuesRequest(
-            dbName=table.dbName,
-            tblName=table.tableName,
-            partitionKeys=table.partitionKeys,
-            applyDistinct=False,
-            filter=self.where,
-        )
-        keys = [key.name or "" for key in table.partitionKeys or ()]
-        return [make_name(keys, row.row) for row in client.call("get_partition_values", request).partitionValues]
 
 
 def described(client: Any, table: Table, names: list[str]) -> Iterator[tuple[str, Partition | Table]]:

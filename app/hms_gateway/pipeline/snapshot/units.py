@@ -45,7 +45,7 @@ _PARTS: Final[Mapping[str, frozenset[str]]] = {
     DEFINITION: frozenset((DEFINITION,)),
     PARTITION: frozenset((PARTITION,)),
 }
-# Events of what is no part of a table or database, or only says that data were written.
+# Events of what is not part of a table or database, or only says that data were written.
 _WITHOUT_UNITS: Final = frozenset(
     (
         *("INSERT", "RELOAD", "OPEN_TXN", "COMMIT_TXN", "ABORT_TXN", "ALLOC_WRITE_ID", "ACID_WRITE"),

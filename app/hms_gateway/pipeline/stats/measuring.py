@@ -12,22 +12,15 @@ from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.footers import Figures, Footer, FooterProblem, joined, read_footer
 from hms_gateway.pipeline.jobs.calling import PatientClient
-from hms_gateway.pipeline.jobs.failures import UsageRefused
+from hms_gateway.pipeline.jobs.selection import partition_names
 from hms_gateway.pipeline.stats.files import File, NotListed, data_files, digest, reader
 from hms_gateway.pipeline.stats.formats import format_of, how_to_read
 from hms_gateway.pipeline.stats.kinds import OtherType, TableColumn, as_column, kind_of, missing, raw_bytes
 from hms_gateway.pipeline.stats.packing import packed
 from hms_gateway.pipeline.stats.parameters import TAKEN_OF, covered
-from hms_gateway.pipeline.stats.selecting import (
-    columns_of,
-    columns_text,
-    fingerprint,
-    library_of,
-    location_of,
-    partition_names,
-)
+from hms_gateway.pipeline.stats.selecting import columns_of, columns_text, fingerprint, library_of, location_of
 from hms_gateway.pipeline.storage import Storage
-from hms_gateway.structs import MetaException, NoSuchObjectException, Partition, Table
+from hms_gateway.structs import NoSuchObjectException, Partition, Table
 
 FOOTERS, FULL = "footers", "full"
 # What becomes of a partition.
@@ -107,11 +100,6 @@ class SelectNames:
                     names = partition_names(client, table, self.where) if table.partitionKeys else [""]
                 except NoSuchObjectException:
                     continue  # dropped meanwhile
-                except MetaException as refused:
-                    text = f"--where {self.where!r} is not a filter of {row['database']}.{row['table']}"
-                    raise UsageRefused(
-                        f"{text}: {refused.message}", "name the tables it is for with --only"
-                    ) from refused
                 for at in range(0, len(names), _NAMES_A_PIECE):
                     rows = [row | {"partition": name} for name in sorted(names[at : at + _NAMES_A_PIECE])]
                     yield pyarrow.RecordBatch.from_pylist(rows, NAMES)

@@ -4,12 +4,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from hms_gateway.metastore.vocabulary.parameters import says_true
-from hms_gateway.metastore.vocabulary.partition_names import escape
 from hms_gateway.metastore.vocabulary.table_types import is_view
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.stats.kinds import TableColumn
-from hms_gateway.structs import PartitionValuesRequest, SerDeInfo, StorageDescriptor, Table
+from hms_gateway.structs import SerDeInfo, StorageDescriptor, Table
 
 _TABLES_A_CALL: Final = 100
 # Spark keeps the location of its own tables elsewhere, where Hive would not make a directory.
@@ -43,24 +42,6 @@ def passed_by(table: Table) -> str:
     if any(parameters.get(name, "0") != "0" for name in ("skip.header.line.count", "skip.footer.line.count")):
         return "has lines in its files that are not rows (skip.header.line.count)"
     return "" if location_of(table.sd) else "has no location"
-
-
-def partition_names(client: PatientClient, table: Table, where: str) -> list[str]:
-    """The partitions that satisfy a filter (docs/filters.md); all of them without one."""
-    if not where:
-        names: list[str] = client.call("get_partition_names", table.dbName, table.tableName, -1)
-        return names
-    request = PartitionValuesRequest(
-        dbName=table.dbName,
-        tblName=table.tableName,
-        partitionKeys=table.partitionKeys,
-        applyDistinct=False,
-        filter=where,
-    )
-    keys = [escape(key.name or "") for key in table.partitionKeys or ()]
-    found = client.call("get_partition_values", request).partitionValues
-    # A gateway gives values as they are in names, escaped.
-    return ["/".join(f"{key}={value}" for key, value in zip(keys, row.row, strict=True)) for row in found]
 
 
 def columns_of(table: Table) -> tuple[TableColumn, ...]:

@@ -2,7 +2,10 @@
 
 import pytest
 
-from hms_gateway.pipeline.stats.selecting import partition_names
+pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
+
+from hms_gateway.pipeline.jobs.failures import UsageRefused
+from hms_gateway.pipeline.jobs.selection import partition_names
 
 pytestmark = pytest.mark.slow
 
@@ -16,3 +19,11 @@ def test_names_are_those_of_the_metastore_whatever_is_in_the_values(gateway, whe
         assert set(selected) <= set(every)
         wanted = client.call("get_partitions_by_filter", "sales", "orders", where, -1) if where else every
         assert len(selected) == len(client.call("get_partitions_by_names", "sales", "orders", selected)) == len(wanted)
+
+
+def test_what_is_not_a_filter_of_the_table_is_refused_with_the_option(gateway):
+    with gateway.client() as client:
+        table = client.call("get_table", "sales", "orders")
+        with pytest.raises(UsageRefused, match=r"--where 'nokey = 1' is not a filter of sales.orders") as refused:
+            partition_names(client, table, "nokey = 1")
+    assert "--only" in refused.value.hint
