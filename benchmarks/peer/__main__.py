@@ -8,6 +8,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
@@ -18,48 +19,62 @@ from benchmarks.peer.content import QUICK, Sizes
 from benchmarks.peer.loads import many_readers, mixed
 from benchmarks.peer.measuring import Operation, Pace, Steps, measured, median
 from benchmarks.peer.reads import reads
-from benchmarks.peer.results import MIB, Row, as_json, row_of
+from benchmarks.peer.results import MIB, WRITING_CLIENTS, WRITING_GOALS, Row, as_json, row_from, row_of
 from benchmarks.peer.sides import TITLES, Bench, running
 from benchmarks.peer.starts import SIDES as STARTING_SIDES
 from benchmarks.peer.starts import Starts
-from benchmarks.peer.tables import markdown
+from benchmarks.peer.tables import markdown, writing_table
 from benchmarks.peer.txns import many_held, pairs
+from benchmarks.peer.writers import writers
 from tests.oracle.peer import PeerUnavailable
 
 DOCS = Path(__file__).parents[2] / "docs"
 BEGIN, END = "<!-- what make bench-peer wrote -->", "<!-- end of it -->"
+WRITES_BEGIN = "<!-- what make bench-peer wrote about writes -->"
 CHART = "![how many times as fast as the real metastore](peer.svg)"
+FOR_WRITERS = Sizes((10,), (100,))
 QUICK_PACE = Pace(rounds=3, seconds=0.5, single_seconds=0.1, side_seconds_max=10.0)
 
 
 def main() -> None:
     options = _options()
-    sizes = QUICK if options.quick else Sizes()
+    sizes = FOR_WRITERS if options.writes else QUICK if options.quick else Sizes()
     pace = QUICK_PACE if options.quick else Pace()
-    if options.rounds:
-        pace = Pace(options.rounds, pace.seconds, pace.single_seconds, pace.side_seconds_max)
+    pace = replace(pace, rounds=options.rounds or pace.rounds, seconds=options.seconds or pace.seconds)
     begin = perf_counter()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing is left running
     with tempfile.TemporaryDirectory(prefix="hms-bench-") as folder:
         try:
-            with running(Path(folder), sizes, _say) as bench:
+            with running(Path(folder), sizes, _say, options.gateways) as bench:
                 rows, memory = _measure(bench, pace, options)
         except PeerUnavailable as error:
             sys.exit(f"the real metastore cannot run here: {error}")
     _say(f"took {perf_counter() - begin:.0f} s")
-    text = markdown(rows, memory)
-    print(text)
-    _save(options, rows, memory, text)
+    of_writers = [row for row in rows if row.operation in WRITING_GOALS]
+    if of_writers:
+        print(writing_table(of_writers))
+        _save_writers(options, of_writers)
+    if not options.writes:
+        others = [row for row in rows if row not in of_writers]
+        text = markdown(others, memory)
+        print(text)
+        _save(options, others, memory, text)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peer", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="smaller tables, fewer and shorter rounds")
     parser.add_argument("--only", action="append", default=[], metavar="TEXT", help="operations whose name has TEXT")
+    parser.add_argument("--writes", action="store_true", help="the changes by many clients only, on small tables")
     parser.add_argument("--clients", type=int, action="append", help="numbers of clients; default 1, 4, 16 and 64")
     parser.add_argument("--sides", default=",".join(TITLES), help="comma-separated, default %(default)s")
     parser.add_argument("--rounds", type=int, help="rounds that count; default 5, with --quick 3")
+    parser.add_argument("--seconds", type=float, help="what a round takes where many clients call at once")
+    parser.add_argument("--gateways", type=int, default=1, help="of ours on the database, for changes by many clients")
     parser.add_argument("--save", type=Path, help="folder for peer.json and peer.svg; a full run saves to docs/")
+    parser.add_argument(
+        "--save-writes", action="store_true", help="put changes by many clients that were measured into docs/"
+    )
     return parser.parse_args()
 
 
@@ -71,7 +86,7 @@ def _measure(bench: Bench, pace: Pace, options: argparse.Namespace) -> tuple[lis
         if options.only and not any(text in operation.name for text in options.only):
             continue
         begin = perf_counter()
-        able = [side for side in wanted_sides if operation.name != START or side.name in STARTING_SIDES]
+        able = [side for side in wanted_sides if side.name in operation.sides]
         row = row_of(operation.name, operation.clients, measured(operation, bench, pace, able, _say))
         rows.append(row)
         _say(f"{operation.name}, {operation.clients}: {_shown(row)} ({perf_counter() - begin:.1f} s)")
@@ -90,20 +105,37 @@ def _shown(row: Row) -> str:
     )
 
 
-START = "start to first answer"
-
-
 def _operations(bench: Bench, options: argparse.Namespace, starts: Starts) -> Iterator[Operation]:
     """Reads before changes, and what leaves most behind last."""
     sizes = bench.sizes
+    yield from writers(options.clients or WRITING_CLIENTS)
+    if options.writes:
+        return
     clients: Sequence[int] = options.clients or ((1, 16, 64) if options.quick else (1, 4, 16, 64))
     yield from many_readers(clients)
     yield from reads(sizes)
     yield mixed(max(clients), sizes)
     yield from pairs(clients)
     yield from Changes(sizes).operations((1, 100, 1_000) if options.quick else (1, 100, 1_000, 10_000))
-    yield Steps(START, starts.steps)
+    yield Steps("start to first answer", starts.steps, sides=STARTING_SIDES)
     yield from many_held()
+
+
+def _save_writers(options: argparse.Namespace, rows: list[Row]) -> None:
+    """Beside those that were measured before, each with its day: one row takes minutes, all of them an hour."""
+    is_whole = not (options.quick or options.writes or options.only or options.clients)
+    if not (options.save_writes or is_whole):
+        return
+    path = DOCS / "peer_writes.json"
+    saved = json.loads(path.read_text()) if path.exists() else []
+    known = {(each["operation"], each["clients"]): each for each in saved}
+    day = datetime.now(UTC).date().isoformat()
+    known |= {(row.operation, row.clients): {"day": day, **asdict(row)} for row in rows}
+    order = [(name, clients) for name in WRITING_GOALS for clients in WRITING_CLIENTS]
+    kept = [known[key] for key in order if key in known]
+    path.write_text(json.dumps(kept, indent=1) + "\n")
+    without_day = [row_from({name: value for name, value in each.items() if name != "day"}) for each in kept]
+    _write_between_marks(DOCS / "performance.md", f"\n{writing_table(without_day)}\n", WRITES_BEGIN)
 
 
 def _save(options: argparse.Namespace, rows: list[Row], memory: dict[str, dict[str, float]], text: str) -> None:
@@ -122,14 +154,14 @@ def _save(options: argparse.Namespace, rows: list[Row], memory: dict[str, dict[s
     (folder / "peer.json").write_text(json.dumps(as_json(machine, rows, memory), indent=1) + "\n")
     (folder / "peer.svg").write_text(svg(rows))
     if folder == DOCS:
-        _write_between_marks(DOCS / "performance.md", f"\n{CHART}\n\n{text}\n")
+        _write_between_marks(DOCS / "performance.md", f"\n{CHART}\n\n{text}\n", BEGIN)
 
 
-def _write_between_marks(path: Path, text: str) -> None:
-    before, mark, rest = path.read_text().partition(BEGIN)
+def _write_between_marks(path: Path, text: str, begin: str) -> None:
+    before, mark, rest = path.read_text().partition(begin)
     _, other_mark, after = rest.partition(END)
     if mark and other_mark:
-        path.write_text(f"{before}{BEGIN}\n{text}{END}{after}")
+        path.write_text(f"{before}{begin}\n{text}{END}{after}")
 
 
 def _say(text: str) -> None:

@@ -52,11 +52,17 @@ class LoadProcess:
     """Forked; `run()` may be called once. A context manager."""
 
     def __init__(
-        self, address: Address, speech: Speech, scripts: Sequence[MakeScript], seconds: float, warm_up: float
+        self,
+        addresses: Sequence[Address],
+        speech: Speech,
+        scripts: Sequence[MakeScript],
+        seconds: float,
+        warm_up: float,
     ) -> None:
+        """Clients are shared out among the addresses."""
         context = multiprocessing.get_context("fork")
         self._pipe, other = context.Pipe()
-        work = (address, speech, scripts, seconds, warm_up, other)
+        work = (addresses, speech, scripts, seconds, warm_up, other)
         self._process = context.Process(target=_serve, args=work, daemon=True)
 
     def __enter__(self) -> "LoadProcess":
@@ -83,7 +89,7 @@ class LoadProcess:
 
 
 def _serve(
-    address: Address,
+    addresses: Sequence[Address],
     speech: Speech,
     scripts: Sequence[MakeScript],
     seconds: float,
@@ -92,18 +98,24 @@ def _serve(
 ) -> None:
     gc.disable()
     try:
-        uvloop.run(_measure(address, speech, scripts, seconds, warm_up, pipe))
+        uvloop.run(_measure(addresses, speech, scripts, seconds, warm_up, pipe))
     except BaseException as error:
         pipe.send(RuntimeError(f"load generator: {error!r}"))
 
 
 async def _measure(
-    address: Address, speech: Speech, scripts: Sequence[MakeScript], seconds: float, warm_up: float, pipe: Connection
+    addresses: Sequence[Address],
+    speech: Speech,
+    scripts: Sequence[MakeScript],
+    seconds: float,
+    warm_up: float,
+    pipe: Connection,
 ) -> None:
     loop = asyncio.get_running_loop()
     measured = _Measured()
     links = []
     for number, make in enumerate(scripts):
+        address = addresses[number % len(addresses)]
         factory = _factory(speech, make(number), measured)
         links.append((await loop.create_connection(factory, "127.0.0.1", address.port, ssl=address.context()))[1])
     pipe.send("ready")

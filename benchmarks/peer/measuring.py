@@ -8,18 +8,19 @@ from typing import Protocol
 
 from benchmarks.peer.caller import Caller, Prepared
 from benchmarks.peer.load import LoadProcess, MakeScript
-from benchmarks.peer.sides import Bench, Side
+from benchmarks.peer.sides import OTHERS, Bench, Side
+from benchmarks.peer.usage import Used
 
 SINGLE_CALLS_MAX = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One side once. Latencies in seconds; `cpu_seconds` is the server's, over `units` calls (or pairs of calls)."""
+    """One side once. Latencies in seconds; `used` is over `units` calls (or pairs of calls)."""
 
     latencies: Sequence[float]
     per_second: float
-    cpu_seconds: float | None = None
+    used: Used | None = None
     units: int = 0
     generator_busy: float | None = None
 
@@ -30,6 +31,7 @@ class Pace:
 
     rounds: int = 5
     seconds: float = 0.8
+    warm_seconds: float = 5.0  # of the turn that is not counted, where many clients change things: Java compiles then
     single_seconds: float = 0.25
     side_seconds_max: float = 30.0
 
@@ -40,6 +42,11 @@ class Operation(Protocol):
 
     @property
     def clients(self) -> int: ...
+
+    @property
+    def sides(self) -> Sequence[str]:
+        """The sides that it can be measured on."""
+        ...
 
     def turns(self, bench: Bench, side: Side, pace: Pace) -> Generator[Turn]:
         """The first turn is for warming up and not counted. Is closed when enough were taken."""
@@ -59,6 +66,7 @@ class Single:
     before: Callable[[Side, Caller], Callable[[], None]] | None = None
     varied: Callable[[Caller, int], bytes] | None = None
     clients: int = 1
+    sides: Sequence[str] = OTHERS
     asked: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
 
@@ -75,7 +83,7 @@ class Single:
     ) -> Turn:
         caller.renew()
         latencies: list[float] = []
-        cpu, end = side.cpu_seconds(), perf_counter() + seconds
+        before, end = side.used(), perf_counter() + seconds
         while not latencies or (perf_counter() < end and len(latencies) < SINGLE_CALLS_MAX):
             if change is not None:
                 change()
@@ -83,7 +91,7 @@ class Single:
                 self.asked[side.data] = self.asked.get(side.data, 0) + 1
                 prepared = prepared._replace(sent=self.varied(caller, self.asked[side.data]))
             latencies.append(caller.timed(prepared))
-        used = None if change is not None else side.cpu_seconds() - cpu
+        used = None if change is not None else side.used().since(before)
         return Turn(latencies, len(latencies) / sum(latencies), used, len(latencies))
 
 
@@ -95,18 +103,22 @@ class Loaded:
     clients: int
     scripts: Callable[[Side, Caller, int], Sequence[MakeScript]]
     label: str = "call"
+    sides: Sequence[str] = OTHERS
+    is_warmed: bool = False
 
     def turns(self, bench: Bench, side: Side, pace: Pace) -> Generator[Turn]:
         with side.caller() as caller:
             made = self.scripts(side, caller, self.clients)
+            seconds = pace.warm_seconds if self.is_warmed else pace.seconds
             while True:
-                with LoadProcess(side.address, side.speech, made, pace.seconds, pace.seconds / 10) as load:
-                    cpu = side.cpu_seconds()
+                with LoadProcess(side.addresses, side.speech, made, seconds, pace.seconds / 10) as load:
+                    before = side.used()
                     seen = load.run()
-                    used = side.cpu_seconds() - cpu
+                    used = side.used().since(before)
                 latencies = seen.latencies.get(self.label, [])
                 rate = sum(map(len, seen.latencies.values())) / seen.seconds
                 yield Turn(latencies, rate, used, seen.units, seen.busy)
+                seconds = pace.seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +128,7 @@ class Steps:
     name: str
     steps: Callable[[Bench, Side, Caller], Iterator[list[float]]]
     clients: int = 1
+    sides: Sequence[str] = OTHERS
 
     def turns(self, bench: Bench, side: Side, pace: Pace) -> Generator[Turn]:
         with side.caller() as caller:

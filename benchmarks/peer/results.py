@@ -2,11 +2,23 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import reduce
 from typing import Any, Final
 
 from benchmarks.peer.loads import MIXED
 from benchmarks.peer.measuring import Turn, median, percentile
 from benchmarks.peer.sides import BRIDGE, OURS, SQLITE, THEIRS
+from benchmarks.peer.usage import Used
+from benchmarks.peer.writers import (
+    ADD_TO_MANY,
+    ADD_TO_ONE,
+    ALTER_PARTITIONS,
+    CREATE_DROP,
+    GET_ALTER,
+    ICEBERG,
+    LOCK_UNLOCK,
+    OPEN_COMMIT,
+)
 
 # Beyond this share of a core the load generator is what limits the rate.
 BUSY: Final = 0.9
@@ -23,6 +35,8 @@ class Figures:
     cpu_us: float | None
     generator_busy: float | None
     rounds: int
+    database_us: float | None = None  # of `cpu_us`
+    waits: float | None = None  # of the database server for each
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +82,24 @@ GOALS: Final = (
     Goal("lock + unlock, 64 clients, SQLite", "lock + unlock", SQLITE, 5, 64),
     Goal("start to first answer", "start to first answer", OURS, 10),
 )
+# At 1, 16 and 64 clients.
+WRITING_GOALS: Final[Mapping[str, tuple[float, float, float]]] = {
+    CREATE_DROP: (2, 4, 4),
+    ADD_TO_ONE: (2, 4, 4),
+    ADD_TO_MANY: (2, 4, 4),
+    GET_ALTER: (2, 5, 5),
+    ALTER_PARTITIONS: (5, 8, 8),
+    OPEN_COMMIT: (1.5, 5, 6),
+    LOCK_UNLOCK: (1.5, 5, 6),
+    ICEBERG: (1.5, 4, 5),
+}
+WRITING_CLIENTS: Final = (1, 16, 64)
+
+
+def writing_goal(row: "Row") -> float | None:
+    """How many times theirs the Thrift port has to be."""
+    goals = dict(zip(WRITING_CLIENTS, WRITING_GOALS.get(row.operation, ()), strict=False))
+    return goals.get(row.clients)
 
 
 def row_of(operation: str, clients: int, turns: Mapping[str, Sequence[Turn]]) -> Row:
@@ -88,15 +120,18 @@ def row_of(operation: str, clients: int, turns: Mapping[str, Sequence[Turn]]) ->
 def figures_of(turns: Sequence[Turn]) -> Figures:
     filled = [turn for turn in turns if turn.latencies]
     units = sum(turn.units for turn in filled)
-    cpu = [turn.cpu_seconds for turn in filled if turn.cpu_seconds is not None]
+    all_used = [turn.used for turn in filled if turn.used is not None]
+    used = reduce(Used.plus, all_used) if all_used and units else None
     busy = [turn.generator_busy for turn in filled if turn.generator_busy is not None]
     return Figures(
         median_ms=1000 * median([percentile(turn.latencies, 0.5) for turn in filled]),
         p99_ms=1000 * median([percentile(turn.latencies, 0.99) for turn in filled]),
         per_second=median([turn.per_second for turn in filled]),
-        cpu_us=1e6 * sum(cpu) / units if cpu and units else None,
+        cpu_us=used and 1e6 * used.cpu_seconds / units,
         generator_busy=median(busy) if busy else None,
         rounds=len(filled),
+        database_us=used and 1e6 * used.database_seconds / units,
+        waits=used and used.database_waits / units,
     )
 
 
@@ -113,6 +148,11 @@ def as_json(
 ) -> dict[str, Any]:
     goals = [{**asdict(goal), "measured": ratio} for goal, ratio in goals_of(rows)]
     return {"machine": machine, "rows": [asdict(row) for row in rows], "memory_mib": memory, "goals": goals}
+
+
+def row_from(saved: Mapping[str, Any]) -> Row:
+    """What `asdict` made of a row."""
+    return Row(**{**saved, "figures": {name: Figures(**figures) for name, figures in saved["figures"].items()}})
 
 
 def _times_faster(row: Row, theirs: Figures, mine: Figures) -> float:

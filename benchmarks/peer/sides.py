@@ -1,4 +1,4 @@
-"""The four sides, loaded and running: the real metastore, and ours over HTTPS, through the bridge, and on SQLite."""
+"""The sides, loaded and running: the real metastore, and ours by HTTPS, Thrift port and bridge, and on SQLite."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -12,7 +12,8 @@ from benchmarks.peer import content
 from benchmarks.peer.caller import Address, Caller
 from benchmarks.peer.content import Sizes
 from benchmarks.peer.speech import Binary, Speech, Tjson
-from benchmarks.peer.usage import cpu_seconds, resident_bytes
+from benchmarks.peer.usage import Used, cpu_seconds, resident_bytes, waits
+from hms_gateway.composition.main import DATABASE_FILE
 from hms_gateway.storage import migrate
 from tests.bridge.bridge_process import BridgeProcess
 from tests.oracle.peer import RealMetastore
@@ -22,23 +23,30 @@ THEIRS: Final = "theirs"
 OURS: Final = "ours"
 BRIDGE: Final = "bridge"
 SQLITE: Final = "sqlite"
+PORT: Final = "port"
+SQLITE_PORT: Final = "sqlite-port"
 TITLES: Final = {
     THEIRS: "Hive Metastore 2.3.10, binary over TCP, PostgreSQL",
     OURS: "hms-gateway, TJSON over HTTPS, PostgreSQL",
     BRIDGE: "hms-gateway through the bridge, binary over TCP, PostgreSQL",
     SQLITE: "hms-gateway, TJSON over HTTPS, SQLite",
+    PORT: "hms-gateway, binary over TCP (its Thrift port), PostgreSQL",
+    SQLITE_PORT: "hms-gateway, binary over TCP (its Thrift port), SQLite",
 }
+# Those that speak as Hive's own clients do without anything in between, and the others.
+PORTS: Final = (THEIRS, PORT, SQLITE_PORT)
+OTHERS: Final = (THEIRS, OURS, BRIDGE, SQLITE)
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
     """`servers` are the processes that answer, `databases` those of its database server; both are counted.
 
-    Sides of the same `data` see each other's changes.
+    Sides of the same `data` see each other's changes. Many clients are shared out among the `addresses`.
     """
 
     name: str
-    address: Address
+    addresses: tuple[Address, ...]
     speech: Speech
     servers: tuple[int, ...]
     databases: tuple[int, ...]
@@ -46,10 +54,10 @@ class Side:
     data: str
 
     def caller(self) -> Caller:
-        return Caller(self.address, self.speech)
+        return Caller(self.addresses[0], self.speech)
 
-    def cpu_seconds(self) -> float:
-        return cpu_seconds((*self.servers, *self.databases))
+    def used(self) -> Used:
+        return Used(cpu_seconds(self.servers), cpu_seconds(self.databases), waits(self.databases))
 
     def resident_bytes(self) -> int:
         """Without the database server, which all but SQLite share."""
@@ -71,8 +79,13 @@ class Bench:
 
 
 @contextlib.contextmanager
-def running(folder: Path, sizes: Sizes, report: Callable[[str], None] = print) -> Iterator[Bench]:
-    """Start and load everything below `folder`. Raises PeerUnavailable."""
+def running(
+    folder: Path, sizes: Sizes, report: Callable[[str], None] = print, gateway_count: int = 1
+) -> Iterator[Bench]:
+    """Start and load everything below `folder`. Raises PeerUnavailable.
+
+    With several gateways on the database clients of the Thrift port are shared out among them.
+    """
     with contextlib.ExitStack() as stack:
         folder.chmod(0o755)  # the account PostgreSQL runs as has to get through
         postgres_port = free_port()
@@ -82,38 +95,61 @@ def running(folder: Path, sizes: Sizes, report: Callable[[str], None] = print) -
         postmaster = int((theirs.folder / "pg/data/postmaster.pid").read_text().split()[0])
         postgres = f"postgresql://hive@127.0.0.1:{postgres_port}"
         their_side = Side(
-            THEIRS, Address(theirs.port, False), Binary(), (_pid(theirs),), (postmaster,), str(theirs.warehouse), THEIRS
+            THEIRS,
+            (Address(theirs.port, False),),
+            Binary(),
+            (_pid(theirs),),
+            (postmaster,),
+            str(theirs.warehouse),
+            THEIRS,
         )
         report("loading the real metastore")
         with their_side.caller() as caller:
             content.load_theirs(caller, f"{postgres}/metastore", str(theirs.warehouse), sizes)
         report("loading ours")
         database = f"{postgres.replace('postgresql', 'postgresql+psycopg', 1)}/gateway"
-        gateways = _gateways(folder, postgres, database, sizes)
-        ours, on_sqlite = (stack.enter_context(gateway) for gateway in gateways)
-        bridge = stack.enter_context(BridgeProcess(ours))
+        _load_ours(folder, postgres, database, sizes)
+        warehouse, other_warehouse = str(folder / "ours/warehouse"), str(folder / "sqlite/warehouse")
+        ours = [
+            stack.enter_context(_Gateway(folder / f"ours{number or ''}", warehouse, database))
+            for number in range(gateway_count)
+        ]
+        on_sqlite = stack.enter_context(_Gateway(folder / "sqlite", other_warehouse))
+        first, pids = ours[0], tuple(gateway.pid for gateway in ours)
+        bridge = stack.enter_context(BridgeProcess(first))
         checkpoint = _settled(postgres)
         checkpoint()
-        speech = Tjson(API_PATH, basic(ours.user, ours.password)["Authorization"])
-        warehouse, other_warehouse = (str(gateway.data_dir / "warehouse") for gateway in (ours, on_sqlite))
+        speech = Tjson(API_PATH, basic(first.user, first.password)["Authorization"])
+        by_bridge = Address(bridge.port, False)
+        ports = tuple(gateway.thrift for gateway in ours)
+        servers, databases = (on_sqlite.pid,), (postmaster,)
         sides = [
             their_side,
-            Side(OURS, Address(ours.port, True), speech, (ours.pid,), (postmaster,), warehouse, OURS),
-            Side(BRIDGE, Address(bridge.port, False), Binary(), (bridge.pid, ours.pid), (postmaster,), warehouse, OURS),
-            Side(SQLITE, Address(on_sqlite.port, True), speech, (on_sqlite.pid,), (), other_warehouse, SQLITE),
+            Side(OURS, (Address(first.port, True),), speech, pids, databases, warehouse, OURS),
+            Side(BRIDGE, (by_bridge,), Binary(), (bridge.pid, *pids), databases, warehouse, OURS),
+            Side(SQLITE, (Address(on_sqlite.port, True),), speech, servers, (), other_warehouse, SQLITE),
+            Side(PORT, ports, Binary(), pids, databases, warehouse, OURS),
+            Side(SQLITE_PORT, (on_sqlite.thrift,), Binary(), servers, (), other_warehouse, SQLITE),
         ]
-        yield Bench({side.name: side for side in sides}, sizes, folder, theirs, ours, database, postgres, checkpoint)
+        yield Bench({side.name: side for side in sides}, sizes, folder, theirs, first, database, postgres, checkpoint)
 
 
-def _gateways(folder: Path, postgres: str, database: str, sizes: Sizes) -> tuple[GatewayServer, GatewayServer]:
+class _Gateway(GatewayServer):
+    """With a Thrift port beside HTTPS."""
+
+    def __init__(self, folder: Path, warehouse: str, database: str | None = None) -> None:
+        self.thrift = Address(free_port(), False)
+        settings = {"thrift_port": self.thrift.port, "warehouse_dir": f"file:{warehouse}"}
+        super().__init__(folder, database=database, settings=settings)
+
+
+def _load_ours(folder: Path, postgres: str, database: str, sizes: Sizes) -> None:
     with psycopg.connect(f"{postgres}/postgres", autocommit=True) as connection:
         connection.execute("CREATE DATABASE gateway")
     migrate(database)
-    ours = GatewayServer(folder / "ours", database=database)
-    on_sqlite = GatewayServer(folder / "sqlite")
-    content.load_ours(database, str(ours.data_dir / "warehouse"), sizes)
-    content.load_ours(f"sqlite:///{on_sqlite.data_dir / 'metastore.db'}", str(on_sqlite.data_dir / "warehouse"), sizes)
-    return ours, on_sqlite
+    (folder / "sqlite").mkdir()
+    content.load_ours(database, str(folder / "ours/warehouse"), sizes)
+    content.load_ours(f"sqlite:///{folder / 'sqlite' / DATABASE_FILE}", str(folder / "sqlite/warehouse"), sizes)
 
 
 def _settled(postgres: str) -> Callable[[], None]:

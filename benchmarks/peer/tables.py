@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from benchmarks.peer.results import BUSY, Figures, Row, goals_of
-from benchmarks.peer.sides import BRIDGE, OURS, SQLITE, THEIRS
+from benchmarks.peer.results import BUSY, Figures, Row, goals_of, writing_goal
+from benchmarks.peer.sides import BRIDGE, OURS, PORT, SQLITE, SQLITE_PORT, THEIRS
 
 HEADINGS: Final = {THEIRS: "theirs", OURS: "ours", BRIDGE: "bridge", SQLITE: "SQLite"}
 SIDES: Final = tuple(HEADINGS)
@@ -12,6 +12,43 @@ SIDES: Final = tuple(HEADINGS)
 
 def markdown(rows: Sequence[Row], memory: Mapping[str, Mapping[str, float]]) -> str:
     return "\n".join([*_goals(rows, memory), "", *_rates(rows), "", *_latencies(rows), "", *_memory(memory)]) + "\n"
+
+
+def writing_table(rows: Sequence[Row]) -> str:
+    """Many clients that change things, each side over binary TCP."""
+    lines = [
+        *_head(
+            *("changes a second", "clients", "theirs", "ours", "ratio", "goal", "SQLite"),
+            *("CPU, µs: theirs + PostgreSQL", "ours + PostgreSQL", "waits: theirs", "ours"),
+            *("p99, ms: theirs", "ours", "load generator busy"),
+        )
+    ]
+    for row in rows:
+        theirs, ours = row.figures.get(THEIRS), row.figures.get(PORT)
+        goal, ratio = writing_goal(row), row.ratios.get(PORT)
+        both = [theirs, ours]
+        lines.append(
+            _line(
+                row.operation,
+                row.clients,
+                *map(_rate, both),
+                "" if ratio is None else _times(ratio) + (" short" if goal and ratio < goal else ""),
+                "" if goal is None else f"{goal:g} ×",
+                _rate(row.figures.get(SQLITE_PORT)),
+                *map(_cpu_of_two, both),
+                *("" if one is None or one.waits is None else f"{one.waits:.1f}" for one in both),
+                *("" if one is None else _short(one.p99_ms) for one in both),
+                " / ".join("" if one is None else f"{one.generator_busy or 0:.0%}" for one in both),
+            )
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _cpu_of_two(figures: Figures | None) -> str:
+    if figures is None or figures.cpu_us is None:
+        return ""
+    of_database = figures.database_us or 0
+    return f"{figures.cpu_us - of_database:,.0f} + {of_database:,.0f}"
 
 
 def _goals(rows: Sequence[Row], memory: Mapping[str, Mapping[str, float]]) -> Iterator[str]:

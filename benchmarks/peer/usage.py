@@ -1,13 +1,37 @@
-"""CPU time and memory of processes and their children, out of /proc."""
+"""CPU time, waits and memory of processes and their children, out of /proc."""
 
 import os
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 _TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 # Positions in /proc/PID/stat behind the name: ppid, utime, stime, cutime, cstime.
 _PARENT, _TIMES = 1, slice(11, 15)
+
+
+class Used(NamedTuple):
+    """CPU time of the servers and of their database server, and how often processes of that have waited."""
+
+    server_seconds: float = 0.0
+    database_seconds: float = 0.0
+    database_waits: int = 0
+
+    @property
+    def cpu_seconds(self) -> float:
+        return self.server_seconds + self.database_seconds
+
+    def since(self, before: "Used") -> "Used":
+        return Used(*(now - then for now, then in zip(self, before, strict=True)))
+
+    def plus(self, other: "Used") -> "Used":
+        return Used(*(one + another for one, another in zip(self, other, strict=True)))
+
+
+def waits(roots: Iterable[int]) -> int:
+    """Of the processes and of all below them that run now: about one for each message that a database answers."""
+    return sum(_voluntary_switches(pid) for pid in _with_children(roots))
 
 
 def cpu_seconds(roots: Iterable[int]) -> float:
@@ -38,6 +62,14 @@ def _stat(pid: int) -> list[str]:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return []
+
+
+def _voluntary_switches(pid: int) -> int:
+    try:
+        text = Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return next((int(line.split()[1]) for line in text.splitlines() if line.startswith("voluntary_ctxt_switches")), 0)
 
 
 def _proportional_bytes(pid: int) -> int:
