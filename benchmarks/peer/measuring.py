@@ -105,20 +105,22 @@ class Loaded:
     label: str = "call"
     sides: Sequence[str] = OTHERS
     is_warmed: bool = False
+    factor: float = 1.0  # how many times as long as others a turn takes
 
     def turns(self, bench: Bench, side: Side, pace: Pace) -> Generator[Turn]:
         with side.caller() as caller:
             made = self.scripts(side, caller, self.clients)
-            seconds = pace.warm_seconds if self.is_warmed else pace.seconds
+            always = self.factor * pace.seconds
+            seconds = pace.warm_seconds if self.is_warmed else always
             while True:
-                with LoadProcess(side.addresses, side.speech, made, seconds, pace.seconds / 10) as load:
+                with LoadProcess(side.addresses, side.speech, made, seconds, self.factor * always / 10) as load:
                     before = side.used()
                     seen = load.run()
                     used = side.used().since(before)
                 latencies = seen.latencies.get(self.label, [])
                 rate = sum(map(len, seen.latencies.values())) / seen.seconds
                 yield Turn(latencies, rate, used, seen.units, seen.busy)
-                seconds = pace.seconds
+                seconds = always
 
 
 @dataclass(frozen=True, slots=True)
