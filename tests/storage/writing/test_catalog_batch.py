@@ -10,18 +10,29 @@ import pytest
 from sqlalchemy import Engine, event, select
 from sqlalchemy.sql.base import Generative
 
-from hms_gateway.metastore.ports.store import CatalogWork, Event, NewPartition, StoreFailure, Transaction
+from hms_gateway.metastore.ports.store import (
+    CatalogWork,
+    Event,
+    NewPartition,
+    Selection,
+    StoredPartition,
+    StoredTable,
+    StoreFailure,
+    Transaction,
+)
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
 from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.storage.dialects import dialect_of, parse_url, writing_engine
 from hms_gateway.storage.dialects.base import Dialect
 from hms_gateway.storage.migrations.revisions import migrate_engine
+from hms_gateway.storage.partitions.partition_list import SharedSnapshot
 from hms_gateway.storage.schema.catalog import CATALOG, DESCRIPTORS, NOTIFICATIONS, OUTCOMES, PARTITIONS, TABLES
 from hms_gateway.storage.writing.jobs import Failure, Job, Outcome, Success
+from hms_gateway.storage.writing.snapshot import SqlSnapshot
 from hms_gateway.storage.writing.thread_writer import Batch
 from hms_gateway.structs import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
 
-SEEDS = 12
+SEEDS = 24
 NAMES = "abc"
 
 
@@ -126,6 +137,71 @@ def adds(name: str, *values: str, serde: str = "s") -> CatalogWork[Any]:
     return CatalogWork(work, [("d", name)])
 
 
+def changes(
+    name: str, *values: str, note: str, serde: str = "s", fails: bool = False, foreseen: Engine | None = None
+) -> Any:
+    """Partitions that are there; what the work says that it will ask for is as it was before the batch."""
+    names = [f"k={value}" for value in values]
+    known = None if foreseen is None else stored(foreseen, name, names)
+    after = None if known is None else [changed(one, note, serde) for one in known[1]]
+
+    def work(tx: Transaction) -> object:
+        found = tx.table("d", name)
+        if found is None:
+            raise Refused(name)
+        before = tx.partitions(found, Selection(names=names))
+        if known is not None and found.table_id == known[0].table_id and found.table == known[0].table:
+            is_foreseen = tx.are_unchanged(found, known[1]) and len(before) == len(known[1])
+        else:
+            is_foreseen = False
+        if before:
+            wanted = after if is_foreseen and after else [changed(one, note, serde) for one in before]
+            tx.update_partitions(found, wanted)
+            tx.append_event(Event("ALTER_PARTITION", "d", name, "{}"))
+        if fails:
+            raise Refused("after all")
+        seen = tx.partitions(found, Selection(names=names))
+        return [(one.name, one.partition.parameters) for one in before], [one.partition.parameters for one in seen]
+
+    if known is None or after is None:
+        return CatalogWork(work, [("d", name)])
+    return CatalogWork(work, [("d", name)], changed_partitions=(known[0], after), partitions=(known[0], names))
+
+
+def stored(engine: Engine, name: str, names: Sequence[str]) -> tuple[StoredTable, list[StoredPartition]] | None:
+    with engine.connect() as connection:
+        snapshot = SqlSnapshot(connection, SharedSnapshot(connection))
+        found = snapshot.table("d", name)
+        return None if found is None else (found, snapshot.partitions(found, Selection(names=names)))
+
+
+def changed(one: StoredPartition, note: str, serde: str) -> StoredPartition:
+    partition = new_partition(one.name[2:], serde).partition
+    partition.parameters = {"note": note}
+    return StoredPartition(one.partition_id, one.name, partition, one.as_stored)
+
+
+def removes(name: str, *values: str) -> CatalogWork[Any]:
+    def work(tx: Transaction) -> object:
+        found = tx.table("d", name)
+        if found is None:
+            raise Refused(name)
+        gone = tx.partitions(found, Selection(names=[f"k={value}" for value in values]))
+        tx.delete_partitions(found, [one.name for one in gone])
+        if source_of(gone) % 2:
+            tx.insert_partitions(found, [new_partition(one.name[2:], "again") for one in gone])
+        tx.append_event(Event("DROP_PARTITION", "d", name, "{}"))
+        seen = tx.table("d", name)
+        assert seen is not None
+        return [one.name for one in gone], seen.partition_count, tx.outside_locations(seen)
+
+    return CatalogWork(work, [("d", name)])
+
+
+def source_of(gone: Sequence[StoredPartition]) -> int:
+    return sum(map(len, (one.name for one in gone)))
+
+
 def new_partition(value: str, serde: str = "s") -> NewPartition:
     descriptor = StorageDescriptor(location=f"file:/d/k={value}", serdeInfo=SerDeInfo(serializationLib=serde))
     return NewPartition(f"k={value}", Partition([value], "d", "t", 1, 0, descriptor, {"a": "b"}))
@@ -144,8 +220,9 @@ def lists(*, fails: bool = False) -> Any:
     return work
 
 
-def random_work(source: random.Random) -> Any:
+def random_work(source: random.Random, engine: Engine) -> Any:
     name = source.choice(NAMES)
+    values = source.sample("pqrstu", source.randint(1, 4))
     return source.choice(
         [
             lambda: creates(name, made=str(source.random())),
@@ -156,6 +233,10 @@ def random_work(source: random.Random) -> Any:
             lambda: renames(name, source.choice(NAMES)),
             lambda: adds(name, *source.sample("pqrstu", source.randint(1, 3)), serde=source.choice("xyz")),
             lambda: adds(name, source.choice("pqrstu")),
+            lambda: changes(name, *values, note=str(source.random()), serde=source.choice("xyz")),
+            lambda: changes(name, *values, note=str(source.random()), serde=source.choice("xyz"), foreseen=engine),
+            lambda: changes(name, *values, note="lost", fails=True),
+            lambda: removes(name, *values),
             lambda: lists(),
             lambda: lists(fails=True),
         ]
@@ -168,9 +249,8 @@ def shown(outcomes: Sequence[Outcome]) -> list[str]:
 
 def rows(engine: Engine) -> list[Any]:
     columns = [column for column in TABLES.c if column.name != "table_id"]
-    partitions = select(
-        TABLES.c.name, PARTITIONS.c.part_name, PARTITIONS.c.location, PARTITIONS.c.key_0, DESCRIPTORS.c.rest
-    )
+    columns_of_partitions = PARTITIONS.c.part_name, PARTITIONS.c.location, PARTITIONS.c.parameters, PARTITIONS.c.key_0
+    partitions = select(TABLES.c.name, *columns_of_partitions, DESCRIPTORS.c.rest)
     partitions = partitions.join(TABLES, TABLES.c.table_id == PARTITIONS.c.table_id).join(
         DESCRIPTORS, DESCRIPTORS.c.descriptor_id == PARTITIONS.c.descriptor_id
     )
@@ -188,12 +268,13 @@ def rows(engine: Engine) -> list[Any]:
 
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_together_is_as_one_by_one(tmp_path: Path, seed: int) -> None:
-    source = random.Random(seed)
+    counts, order = random.Random(seed), [random.Random(seed) for _ in range(2)]
     sides = [opened(f"sqlite:///{tmp_path / name}.db") for name in ("together", "single")]
-    for _ in range(6):
-        works = [random_work(source) for _ in range(source.randint(1, 12))]
-        together = run(sides[0], works)
-        assert shown(together) == shown([outcome for work in works for outcome in run(sides[1], [work])])
+    for _ in range(10):
+        count = counts.randint(1, 12)
+        together = run(sides[0], [random_work(order[0], sides[0]) for _ in range(count)])
+        single = [outcome for _ in range(count) for outcome in run(sides[1], [random_work(order[1], sides[1])])]
+        assert shown(together) == shown(single)
         assert rows(sides[0]) == rows(sides[1])
     for engine in sides:
         engine.dispose()

@@ -27,6 +27,7 @@ from hms_gateway.metastore.partitions.writes import (
     write,
 )
 from hms_gateway.metastore.ports.store import (
+    CatalogWork,
     Event,
     FileSystem,
     FileSystemError,
@@ -156,11 +157,13 @@ class PartitionChanges:
             events = self._events_of(table, changes)
             names = [change.before.name for change in changes]
 
+            after = [change.after for change in changes]
+
             def work(transaction: Transaction) -> None:
                 check_unchanged_since(transaction, environment, table.table, names)
-                _apply(transaction, table, changes, events)
+                _apply(transaction, table, changes, after, events)
 
-            write(self._store, work)
+            write(self._store, CatalogWork(work, table_name.foreseen, changed_partitions=(table, after)))
 
     def _load(
         self, snapshot: Snapshot, table_name: TableName, partitions: Sequence[Partition], texts: _Texts
@@ -246,7 +249,7 @@ class PartitionChanges:
             change = self._counted_source(table, change)
         events = self._events_of(table, [change])
         try:
-            self._moves.commit(lambda transaction: _apply(transaction, table, [change], events), move)
+            self._moves.commit(lambda tx: _apply(tx, table, [change], [change.after], events), move)
         except FileSystemError as error:
             place = f"{table.table.dbName}.{table.table.tableName} {java_list(values)}"
             text = f"Unable to access old location {move.source if move else None} for partition {place}"
@@ -376,14 +379,18 @@ def _at(change: _Change, location: str) -> _Change:
     return msgspec.structs.replace(change, after=msgspec.structs.replace(change.after, partition=partition))
 
 
-def _apply(transaction: Transaction, table: StoredTable, changes: Sequence[_Change], events: Sequence[Event]) -> None:
-    """Write the changes if everything is still as it was when they were decided. Raises Conflict."""
+def _apply(
+    transaction: Transaction,
+    table: StoredTable,
+    changes: Sequence[_Change],
+    after: Sequence[StoredPartition],
+    events: Sequence[Event],
+) -> None:
+    """Write the changes, `after`, if everything is still as it was when they were decided. Raises Conflict."""
     current = require_unchanged(transaction, table)
-    names = [change.before.name for change in changes]
-    stored = {one.name: one for one in transaction.partitions(current, Selection(names=names))}
-    if any(stored.get(change.before.name) != change.before for change in changes):
+    if not transaction.are_unchanged(current, [change.before for change in changes]):
         raise Conflict
-    transaction.update_partitions(current, [change.after for change in changes])
+    transaction.update_partitions(current, after)
     _forget_lost_columns(transaction, current, changes)
     for event in events:
         transaction.append_event(event)

@@ -7,7 +7,15 @@ from hms_gateway.metastore.changes.partition_events import PartitionEvents
 from hms_gateway.metastore.directories.of_partitions import PartitionDirectories
 from hms_gateway.metastore.partitions.expressions import matching_expression
 from hms_gateway.metastore.partitions.writes import check_count, location_of, table_location, table_parameters, write
-from hms_gateway.metastore.ports.store import Selection, Store, StoredPartition, StoredTable, Transaction
+from hms_gateway.metastore.ports.store import (
+    CatalogWork,
+    Selection,
+    Snapshot,
+    Store,
+    StoredPartition,
+    StoredTable,
+    Transaction,
+)
 from hms_gateway.metastore.selection.partitions import java_list, values_name
 from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.vocabulary.parameters import says_true
@@ -37,22 +45,22 @@ class PartitionDrops:
     def drop(self, table_name: TableName, values: Sequence[str] | None, *, deletes_data: bool) -> None:
         """Drop the partition with these values. Raises NoSuchObjectException and MetaException."""
 
-        def work(transaction: Transaction) -> _Dropped:
-            table = table_name.find(transaction)
+        def load(snapshot: Snapshot) -> _Dropped:
+            table = table_name.find(snapshot)
             if table is None:
                 raise NoSuchObjectException(f"partition values={java_list(values or ())}")
-            return self._drop_one(transaction, table, values)
+            return table, [_existing(snapshot, table, values)]
 
-        self._drop(work, deletes_data=deletes_data)
+        self._drop_one(table_name, load, deletes_data=deletes_data)
 
     def drop_by_name(self, table_name: TableName, name: str | None, *, deletes_data: bool) -> None:
         """The same by the partition's name (semantics §2.13). Raises as `drop`."""
 
-        def work(transaction: Transaction) -> _Dropped:
-            table = table_name.load(transaction)
-            return self._drop_one(transaction, table, named_values(table, name))
+        def load(snapshot: Snapshot) -> _Dropped:
+            table = table_name.load(snapshot)
+            return table, [_existing(snapshot, table, named_values(table, name))]
 
-        self._drop(work, deletes_data=deletes_data)
+        self._drop_one(table_name, load, deletes_data=deletes_data)
 
     def drop_all(
         self, table_name: TableName, parts: RequestPartsSpec | None, *, ignores_missing: bool, deletes_data: bool
@@ -72,13 +80,18 @@ class PartitionDrops:
             found = _selected(transaction, table, parts, self._limits, ignores_missing=ignores_missing)
             return self._delete(transaction, table, found)
 
-        return [one.partition for one in self._drop(work, deletes_data=deletes_data)]
+        foreseen = CatalogWork(work, table_name.foreseen)
+        return [one.partition for one in self._drop(foreseen, deletes_data=deletes_data)]
 
-    def _drop_one(self, transaction: Transaction, table: StoredTable, values: Sequence[str] | None) -> _Dropped:
-        found = transaction.partition(table, values_name(table, values))
-        if found is None:
-            raise NoSuchObjectException(f"partition values={java_list(values or ())}")
-        return self._delete(transaction, table, [found])
+    def _drop_one(self, table_name: TableName, load: Callable[[Snapshot], _Dropped], *, deletes_data: bool) -> None:
+        """What can be refused is refused before it waits for its turn."""
+        table, found = self._store.read(load)
+        names = [one.name for one in found]
+
+        def work(transaction: Transaction) -> _Dropped:
+            return self._delete(transaction, *load(transaction))
+
+        self._drop(CatalogWork(work, table_name.foreseen, partitions=(table, names)), deletes_data=deletes_data)
 
     def _delete(self, transaction: Transaction, table: StoredTable, found: list[StoredPartition]) -> _Dropped:
         if found:
@@ -92,6 +105,13 @@ class PartitionDrops:
             locations = [location for one in dropped if (location := _data_location(one.partition))]
             self._directories.delete(table_location(table), locations, len(table.key_names))
         return dropped
+
+
+def _existing(snapshot: Snapshot, table: StoredTable, values: Sequence[str] | None) -> StoredPartition:
+    found = snapshot.partition(table, values_name(table, values))
+    if found is None:
+        raise NoSuchObjectException(f"partition values={java_list(values or ())}")
+    return found
 
 
 def named_values(table: StoredTable, name: str | None) -> list[str]:

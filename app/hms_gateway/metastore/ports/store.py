@@ -99,11 +99,24 @@ class StoredDatabase(msgspec.Struct, frozen=True):
 
 
 class StoredPartition(msgspec.Struct, frozen=True):
-    """A partition as get_partition returns it, its id, and its name (`ds=2024-01-01/hr=1`)."""
+    """A partition as get_partition returns it, its id, and its name (`ds=2024-01-01/hr=1`).
+
+    `as_stored` is storage's own, by which it sees whether the partition has changed since; it is not compared here.
+    """
 
     partition_id: PartitionId
     name: str
     partition: Partition
+    as_stored: object = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StoredPartition) and (self.partition_id, self.name, self.partition) == (
+            other.partition_id,
+            other.name,
+            other.partition,
+        )
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class NewPartition(msgspec.Struct, frozen=True):
@@ -368,6 +381,9 @@ class Transaction(Snapshot, Protocol):
     def insert_partitions(self, table: StoredTable, partitions: Sequence[NewPartition]) -> None:
         """Raises DuplicateKey with the name of the first that exists already."""
 
+    def are_unchanged(self, table: StoredTable, partitions: Sequence[StoredPartition]) -> bool:
+        """Whether these are stored exactly as when they were read."""
+
     def update_partitions(self, table: StoredTable, partitions: Sequence[StoredPartition]) -> None:
         """Replace what is stored under each id, name and values included. Raises DuplicateKey."""
 
@@ -393,15 +409,19 @@ class CatalogWork(msgspec.Struct, Generic[T], frozen=True):
 
     That is read ahead for all of them. Whatever else `work` asks for it gets all the same.
 
-    tables          by database and name, whether they exist or not; and their databases
-    new_tables      so many tables it makes
-    new_partitions  the very list that it inserts, and their table, which it finds unchanged
+    tables              by database and name, whether they exist or not; and their databases
+    new_tables          so many tables it makes
+    new_partitions      the very list that it inserts, and their table, which it finds unchanged
+    changed_partitions  the very list that it updates, and their table, which it finds unchanged; names stay
+    partitions          by name, whether they exist or not, and their table
     """
 
     work: Callable[[Transaction], T]
     tables: Sequence[tuple[str, str]] = ()
     new_tables: int = 0
     new_partitions: tuple[StoredTable, Sequence[NewPartition]] | None = None
+    changed_partitions: tuple[StoredTable, Sequence[StoredPartition]] | None = None
+    partitions: tuple[StoredTable, Sequence[str]] | None = None
 
     def __call__(self, transaction: Transaction) -> T:
         return self.work(transaction)

@@ -95,6 +95,12 @@ class AlterRequest(msgspec.Struct, frozen=True):
     expected_value: str | None
     is_recorded: bool = False
 
+    @property
+    def foreseen(self) -> list[tuple[str, str]]:
+        """The names of the tables that it asks for."""
+        names = [*self.name.foreseen, (self.given.dbName or "", self.given.tableName or "")]
+        return list(dict.fromkeys(names))
+
     def renames(self, old: Table) -> bool:
         return (self.given.dbName, self.given.tableName) != (old.dbName, old.tableName)
 
@@ -181,7 +187,7 @@ class AlterTableService:
             done = self._do_files(plan, request)
             try:
                 with unstorable_as_meta():
-                    self._store.write(CatalogWork(partial(self._apply, request, done), name.foreseen))
+                    self._store.write(CatalogWork(partial(self._apply, request, done), request.foreseen))
             except OutcomeUnknown:
                 if not self._has_committed(done):
                     raise
@@ -306,7 +312,7 @@ class AlterTableService:
             tx.update_table(table_id, plan.database_id, after)
         except DuplicateKey as error:
             raise _taken(after) from error
-        if plan.files.move is not None:
+        if plan.files.move is not None and plan.before.partition_count:
             # As Hive has it: statistics of partitions that moved are gone (semantics §2.7 item 7).
             tx.statistics.delete_below(table_id, plan.files.move[0])
             tx.move_partition_locations(table_id, *plan.files.move)

@@ -170,10 +170,19 @@ class Dialect(ABC):
         return rows.where(self.is_in_list(first, "firsts"), self.is_in_list(second, "seconds"))
 
     def has_name(
-        self, id: Column[int], name: Column[str], names: Sequence[str], condition: ColumnElement[bool]
+        self, id: Column[int], name: Column[str], names: str | Sequence[str], condition: ColumnElement[bool]
     ) -> ColumnElement[bool]:
-        """`condition` holds and `name` is one of several `names`; `id` is the key of the table."""
+        """`condition` holds and `name` is one of several `names`; `id` is the key of the table.
+
+        The `names` themselves, or the parameter of a statement that is made once.
+        """
+        if isinstance(names, str):
+            return and_(condition, self.is_in_list(name, names))
         return and_(condition, self.is_in_list(name, None, self.bound_list(names)))
+
+    def is_among_rows(self, column: ColumnElement[Any], rows: Select[Any]) -> ColumnElement[bool]:
+        """`column` is one of the few values that `rows`, of one column, gives; found by index."""
+        return column.in_(rows)
 
     def alternatives(self, pattern: Pattern) -> Iterable[str]:
         """The texts for `like` of which one matches where `pattern` does."""

@@ -166,12 +166,20 @@ class PostgresDialect(Dialect):
         return _looked_up(rows.where(first == each.c.first, second == each.c.second), each)
 
     def has_name(
-        self, id: Column[int], name: Column[str], names: Sequence[str], condition: ColumnElement[bool]
+        self, id: Column[int], name: Column[str], names: str | Sequence[str], condition: ColumnElement[bool]
     ) -> ColumnElement[bool]:
-        wanted = bindparam(None, self.bound_list(names), type_=ARRAY(Text))
+        array: Any = ARRAY(Text)
+        if isinstance(names, str):
+            wanted: Any = bindparam(names, type_=array)
+        else:
+            wanted = bindparam(None, self.bound_list(names), type_=array)
         each = func.unnest(wanted).table_valued("wanted").render_derived()
         ids = _looked_up(select(id).where(condition, name == each.c.wanted), each)
         return id == func.any(func.array(ids.scalar_subquery()))
+
+    def is_among_rows(self, column: ColumnElement[Any], rows: Select[Any]) -> ColumnElement[bool]:
+        # By index, also while it has no figures about the table.
+        return column == func.any(func.array(rows.distinct().scalar_subquery()))
 
     def position(self, text: ColumnElement[str], part: str) -> ColumnElement[int]:
         return func.strpos(text, part)

@@ -20,7 +20,7 @@ from hms_gateway.structs import FieldSchema, StorageDescriptor
 # Content, and the location that partitions' own ones are relative to.
 DescriptorKey: TypeAlias = tuple[DescriptorContent, str | None]
 
-_COLUMNS: Final = (
+DESCRIPTOR_COLUMNS: Final = (
     DESCRIPTORS.c.descriptor_id,
     DESCRIPTORS.c.columns,
     DESCRIPTORS.c.rest,
@@ -36,10 +36,10 @@ _REPLACE_COLUMNS: Final = _BY_ID.values(columns=bindparam("new_columns"), conten
 class Descriptors(Repository):
     def load(self, ids: Iterable[int]) -> list[Descriptor]:
         condition = has_id_among(DESCRIPTORS.c.descriptor_id, ids, self._dialect)
-        return self._found(select(*_COLUMNS).where(condition))
+        return self._found(select(*DESCRIPTOR_COLUMNS).where(condition))
 
     def of_table(self, table_id: TableId) -> list[Descriptor]:
-        return self._found(select(*_COLUMNS).where(DESCRIPTORS.c.table_id == table_id))
+        return self._found(select(*DESCRIPTOR_COLUMNS).where(DESCRIPTORS.c.table_id == table_id))
 
     def ids_of(self, table_id: TableId, wanted: Iterable[DescriptorKey]) -> dict[DescriptorKey, int]:
         """The ids of these descriptors; those that are new are stored, with no partition counted yet."""
@@ -83,10 +83,7 @@ class Descriptors(Repository):
             self._connection.execute(_REPLACE_COLUMNS, changes)
 
     def _found(self, statement: Any) -> list[Descriptor]:
-        return [
-            Descriptor(descriptor_id, DescriptorContent(*content), base)
-            for descriptor_id, *content, base in self._connection.execute(statement)
-        ]
+        return found_descriptors(self._connection.execute(statement))
 
     def _known(self, table_id: TableId, hashes: Iterable[str]) -> dict[tuple[str, str | None], int]:
         statement = known_descriptors(table_id, hashes, self._dialect)
@@ -106,6 +103,16 @@ def _with_hashes(dialect: Dialect) -> Select[Any]:
         DESCRIPTORS.c.table_id == bindparam("the_table"),
         dialect.is_in_list(DESCRIPTORS.c.content_hash, "hashes"),
     )
+
+
+def found_descriptors(rows: Iterable[Any]) -> list[Descriptor]:
+    """From rows of DESCRIPTOR_COLUMNS."""
+    return [Descriptor(descriptor_id, DescriptorContent(*content), base) for descriptor_id, *content, base in rows]
+
+
+def descriptor_of_row(row: Mapping[str, Any]) -> Descriptor:
+    """From what `descriptor_row` gives."""
+    return found_descriptors([[row[column.name] for column in DESCRIPTOR_COLUMNS]])[0]
 
 
 class ContentEncoder:

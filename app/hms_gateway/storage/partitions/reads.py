@@ -1,17 +1,19 @@
 """Partitions as rows: reading, in the order of their names."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Select, bindparam, false, func, literal, select
 
 from hms_gateway.metastore.filters.binding import BoundFilter
-from hms_gateway.metastore.ports.store import PartitionId, Selection, StoredPartition, StoredTable
+from hms_gateway.metastore.ports.store import Selection, StoredPartition, StoredTable
 from hms_gateway.metastore.vocabulary.locations import is_under
 from hms_gateway.metastore.vocabulary.partition_names import canonical_value, escape
 from hms_gateway.metastore.vocabulary.typed_values import ValueClass, class_sort_key, value_class
 from hms_gateway.storage.dialects.statements import Statement
-from hms_gateway.storage.partitions.descriptors import Descriptors
+from hms_gateway.storage.partitions.by_names import NamedRow, rows_by_names, stored_partitions
+from hms_gateway.storage.partitions.descriptors import Descriptors, found_descriptors
 from hms_gateway.storage.partitions.partition_list import (
     NAMES_AT_ONCE,
     ROWS_AT_ONCE,
@@ -20,7 +22,7 @@ from hms_gateway.storage.partitions.partition_list import (
     Rows,
     SharedSnapshot,
 )
-from hms_gateway.storage.partitions.rows import ROW_COLUMNS, StructRows
+from hms_gateway.storage.partitions.rows import ROW_COLUMNS, Descriptor
 from hms_gateway.storage.schema.catalog import DESCRIPTORS, KEY_COLUMN_COUNT, PARTITIONS, TABLES
 from hms_gateway.storage.sql.filter_access import is_equality, narrow_keys
 from hms_gateway.storage.sql.filter_sql import (
@@ -54,13 +56,17 @@ class PartitionReads(Repository):
         return found[0] if found else None
 
     def partitions(self, table: StoredTable, selection: Selection) -> list[StoredPartition]:
+        if names_only(selection):
+            return stored_partitions(table, *self._named_rows(table, selection.names or ()))
         rows = self._rows(self._selected(table, selection, PARTITIONS.c.partition_id, *ROW_COLUMNS)).fetchall()
-        builder = StructRows(table.table)
-        builder.learn(Descriptors(self._connection).load({row[2] for row in rows if row[2] is not None}))
-        built = builder.build([row[1:] for row in rows])
-        return [
-            StoredPartition(PartitionId(row[0]), row[1], partition) for row, partition in zip(rows, built, strict=True)
-        ]
+        used = Descriptors(self._connection).load({row[2] for row in rows if row[2] is not None})
+        return stored_partitions(table, rows, {one.descriptor_id: one for one in used})
+
+    def _named_rows(self, table: StoredTable, names: Sequence[str]) -> tuple[list[NamedRow], Mapping[int, Descriptor]]:
+        """In order of their names, and their descriptors."""
+        statements = rows_by_names(table.table_id, names, self._dialect)
+        rows, used = self._dialect.run_together(self._connection, statements)
+        return sorted(rows, key=itemgetter(1)), {one.descriptor_id: one for one in found_descriptors(used)}
 
     def partition_list(self, table: StoredTable, selection: Selection) -> EncodedList:
         statement = self._selected(table, selection, *ROW_COLUMNS)
@@ -80,7 +86,7 @@ class PartitionReads(Repository):
 
     def partition_names(self, table: StoredTable, selection: Selection) -> list[str]:
         names = selection.names or ()
-        if len(names) == 1 and selection == Selection(names=names):
+        if len(names) == 1 and names_only(selection):
             return self._one_name(table, names[0])
         return [row[0] for row in self._rows(self._selected(table, selection, PARTITIONS.c.part_name)).fetchall()]
 
@@ -124,7 +130,7 @@ class PartitionReads(Repository):
         bases = {
             descriptor_id: base
             for descriptor_id, base in self._connection.execute(statement)
-            if base is None or not _lies_under(table_location, base)
+            if base is None or not lies_under(table_location, base)
         }
         if not bases:
             return []
@@ -136,7 +142,7 @@ class PartitionReads(Repository):
             below if bases[descriptor_id] is None else f"{bases[descriptor_id]}{f'/{name}' if below is None else below}"
             for descriptor_id, below, name in self._rows(rows).fetchall()
         )
-        outside = (found for found in locations if found and not _lies_under(table_location, found))
+        outside = (found for found in locations if found and not lies_under(table_location, found))
         return list(dict.fromkeys(outside))
 
     def _selected(self, table: StoredTable, selection: Selection, *columns: ColumnElement[Any]) -> Select[Any]:
@@ -230,11 +236,16 @@ class PartitionReads(Repository):
         return lambda ids: [found[descriptor_id] for descriptor_id in ids]
 
 
+def names_only(selection: Selection) -> bool:
+    """Whether partitions are selected by their names alone."""
+    return selection.names is not None and selection == Selection(names=selection.names)
+
+
 def _uses_keys(selection: Selection) -> bool:
     """Whether the index of a key may find the partitions: by a filter, or by values with none before them."""
     values = selection.partial_values or [""]
     return selection.filter is not None or (values[0] is None and any(values))
 
 
-def _lies_under(table_location: str, location: str) -> bool:
+def lies_under(table_location: str, location: str) -> bool:
     return bool(table_location) and is_under(table_location, location)

@@ -15,6 +15,7 @@ from hms_gateway.metastore.ports.store import (
     TableId,
 )
 from hms_gateway.metastore.vocabulary.typed_values import ValueClass, value_class
+from hms_gateway.storage.partitions.by_names import as_stored
 from hms_gateway.storage.partitions.descriptors import ContentEncoder, DescriptorKey, Descriptors
 from hms_gateway.storage.partitions.keys import PartitionKeys, leading_keys, sort_keys
 from hms_gateway.storage.partitions.locations import PartitionLocations
@@ -37,13 +38,13 @@ from hms_gateway.structs import FieldSchema, Partition
 Row: TypeAlias = dict[str, Any]
 
 # Everything of a row that can change while the name stays.
-_VALUE_NAMES: Final = (
+VALUE_NAMES: Final = (
     "descriptor_id", "part_values", "create_time", "last_access_time", "parameters", "location", "extra"
 )  # fmt: skip
-_UPDATE: Final = (
+UPDATE_PARTITION: Final = (
     update(PARTITIONS)
     .where(PARTITIONS.c.partition_id == bindparam("the_partition"))
-    .values({name: bindparam(f"new_{name}") for name in _VALUE_NAMES})
+    .values({name: bindparam(f"new_{name}") for name in VALUE_NAMES})
 )
 ADD_PARTITIONS: Final = (
     update(TABLES)
@@ -79,6 +80,11 @@ class PartitionWrites(PartitionReads):
         difference = Counter(row["descriptor_id"] for row in rows)
         difference.subtract(descriptor_id for _, descriptor_id in old.values())
         Descriptors(self._connection).add_to_counts(table.table_id, difference)
+
+    def are_unchanged(self, table: StoredTable, partitions: Sequence[StoredPartition]) -> bool:
+        rows, descriptors = self._named_rows(table, [one.name for one in partitions])
+        stored = {row[1]: as_stored(row, descriptors) for row in rows}
+        return all(stored.get(one.name) == one.as_stored for one in partitions)
 
     def delete_partitions(self, table: StoredTable, names: Sequence[str]) -> None:
         condition = and_(*self._conditions(table, Selection(names=names)))
@@ -158,14 +164,15 @@ class PartitionWrites(PartitionReads):
 
     def _update_rows(self, rows: Sequence[Row]) -> None:
         if rows:
-            changes = [
-                {"the_partition": row["partition_id"], **{f"new_{name}": row[name] for name in _VALUE_NAMES}}
-                for row in rows
-            ]
-            self._connection.execute(_UPDATE, changes)
+            self._connection.execute(UPDATE_PARTITION, [new_values(row["partition_id"], row) for row in rows])
 
     def _add_to_count(self, table_id: TableId, difference: int) -> None:
         self._connection.execute(ADD_PARTITIONS, {"the_table": table_id, "difference": difference})
+
+
+def new_values(partition_id: int, row: Row) -> Row:
+    """For UPDATE_PARTITION."""
+    return {"the_partition": partition_id, **{f"new_{name}": row[name] for name in VALUE_NAMES}}
 
 
 def encoded_rows(

@@ -21,11 +21,11 @@ from hms_gateway.storage.schema.txn import (
 from hms_gateway.storage.sql.filter_sql import is_among
 from hms_gateway.storage.sql.repository import Repository
 
-_OF_PARTITIONS: Final = (TXN_COMPONENTS, COMPLETED_COMPONENTS, COMPACTIONS)
+OF_PARTITIONS: Final = (TXN_COMPONENTS, COMPLETED_COMPONENTS, COMPACTIONS)
 # A table that is made again begins with its first write id.
-_WRITE_IDS: Final = (TXN_WRITE_IDS, TABLE_WRITE_IDS)
-PURGED: Final = (*_OF_PARTITIONS, *_WRITE_IDS)
-_RENAMED: Final = (*PURGED, WRITE_SETS, REBUILDS)
+WRITE_IDS: Final = (TXN_WRITE_IDS, TABLE_WRITE_IDS)
+PURGED: Final = (*OF_PARTITIONS, *WRITE_IDS)
+RENAMED: Final = (*PURGED, WRITE_SETS, REBUILDS)
 
 _OLD_NAMES: Final = (
     select(DATABASES.c.name, TABLES.c.name)
@@ -44,7 +44,7 @@ class TxnNames(Repository):
             self._connection.execute(delete(table).where(table.c.db_name == name))
 
     def drop_partitions(self, db_name: str, table_name: str, partition_names: Sequence[str]) -> None:
-        for table in _OF_PARTITIONS:
+        for table in OF_PARTITIONS:
             among = is_among(table.c.partition_name, partition_names, self._dialect)
             of_table = and_(table.c.db_name == db_name, table.c.table_name == table_name)
             self._connection.execute(delete(table).where(of_table, among))
@@ -56,8 +56,8 @@ class TxnNames(Repository):
         if old is None or (old[0], old[1]) == (new_db, new_name):
             return
         # What was allocated under the new name before the table existed.
-        self._delete(_WRITE_IDS, new_db or "", new_name)
-        for table in _RENAMED:
+        self._delete(WRITE_IDS, new_db or "", new_name)
+        for table in RENAMED:
             is_old = and_(table.c.db_name == old[0], table.c.table_name == old[1])
             self._connection.execute(update(table).where(is_old).values(db_name=new_db, table_name=new_name))
 
@@ -67,7 +67,7 @@ class TxnNames(Repository):
             return
         # In two steps, or a name that is given on within the same call would be taken along.
         steps = [{old: f"\1{new}" for old, new in new_names.items()}, {f"\1{new}": new for new in new_names.values()}]
-        for table in (*_OF_PARTITIONS, WRITE_SETS):
+        for table in (*OF_PARTITIONS, WRITE_SETS):
             statement = (
                 update(table)
                 .where(

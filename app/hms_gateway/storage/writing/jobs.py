@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from hms_gateway.runtime.call_keys import CallKey
 from hms_gateway.runtime.suspension import Deliver, Done, Result
-from hms_gateway.storage.writing.snapshot import SqlTransaction
+from hms_gateway.storage.writing.transaction import SqlTransaction
 
 _log = logging.getLogger(__name__)
 

@@ -36,7 +36,7 @@ from hms_gateway.storage.txn.batch_statements import LOCK_CATALOG
 from hms_gateway.storage.txn.connected_batch import ConnectedBatch
 from hms_gateway.storage.writing.jobs import Failure, Job, Later, Outcome, Success, deliver_outcomes
 from hms_gateway.storage.writing.pipelined_writer import Pipeline, PipelinedWriter
-from hms_gateway.storage.writing.snapshot import SqlTransaction
+from hms_gateway.storage.writing.transaction import SqlTransaction
 from hms_gateway.txn.ports.txn import TxnWork
 
 T = TypeVar("T")
