@@ -12,10 +12,12 @@ import pytest
 from tests.oracle.peer import PeerUnavailable, RealMetastore
 from tests.pipeline.content import Metastore, fill, filled_gateway
 from tests.spark.spark_session import why_not
+from tests.support.readme import ROOT
 
 # A task is tried again, so that repeated calls can be seen; not many threads: there are others on the machine.
 MASTER = "local[2,4]"
 CONFIGURATION = {
+    "spark.python.daemon.module": "tests.support.warm_daemon",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
@@ -40,6 +42,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     folder = tmp_path_factory.mktemp("pipeline-spark")
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ["PYTHONPATH"] = str(ROOT)  # where Python finds the daemon
     builder = SparkSession.builder.master(MASTER).appName("pipeline").config("spark.local.dir", str(folder))
     for name, value in CONFIGURATION.items():
         builder = builder.config(name, value)
