@@ -1,5 +1,6 @@
 """A metastore in this process, random changes of its catalog, and its whole content as rows."""
 
+import json
 import random
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +37,8 @@ from tests.support.catalog import empty_database
 DATABASES = ("d1", "d2")
 TABLES = ("t1", "t2", "t3")
 CASCADE = EnvironmentContext({"CASCADE": "true"})
+# What differs between two metastores that were told the same.
+OF_THE_MOMENT = ("createTime", "transient_lastDdlTime", "grantTime", "lastAnalyzed", "hms.stats.at")
 UNCOUNTED = EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"})
 
 
@@ -99,6 +102,19 @@ def whole(client: Any, *, listed: bool = True) -> dict[tuple[str, ...], str]:
     """The catalog in a quiet moment: objects by their keys."""
     rows, _ = read(client, everything(client))
     return {row[:5]: row.object for row in rows if listed or row.kind not in LISTED}
+
+
+def timeless(objects: dict[tuple[str, ...], str], root: Path) -> dict[tuple[str, ...], Any]:
+    """Without what differs between two metastores that were told the same."""
+
+    def cleaned(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: cleaned(each) for key, each in value.items() if key not in OF_THE_MOMENT}
+        if isinstance(value, list):
+            return [cleaned(each) for each in value]
+        return value.replace(str(root), "ROOT") if isinstance(value, str) else value
+
+    return {key: cleaned(json.loads(text)) for key, text in objects.items()}
 
 
 @dataclass

@@ -1,7 +1,6 @@
 """Snapshots of a gateway whose catalog others change: each is the catalog as of its event."""
 
 import dataclasses
-import json
 import random
 import threading
 
@@ -20,14 +19,12 @@ from hms_gateway.pipeline.snapshot.job import SnapshotArguments, snapshot
 from hms_gateway.pipeline.snapshot.manifest import Manifest
 from hms_gateway.pipeline.snapshot.objects import KEYS, KINDS
 from tests.pipeline.content import Metastore
-from tests.pipeline.snapshot.catalogs import Changes, open_metastore, whole
+from tests.pipeline.snapshot.catalogs import Changes, open_metastore, timeless, whole
 from tests.support.server import GatewayServer
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 FIRST = 150
-# What differs between two metastores that were told the same.
-OF_THE_MOMENT = ("createTime", "transient_lastDdlTime", "grantTime", "lastAnalyzed")
 
 
 @pytest.fixture
@@ -51,17 +48,6 @@ def content(path):
     rows = [tuple(row[name] for name in schema.names) for row in found.to_table().to_pylist()]
     assert len({row[:5] for row in rows}) == len(rows)
     return {row[:5]: row[5] for row in rows}
-
-
-def timeless(objects, root):
-    def cleaned(value):
-        if isinstance(value, dict):
-            return {key: cleaned(each) for key, each in value.items() if key not in OF_THE_MOMENT}
-        if isinstance(value, list):
-            return [cleaned(each) for each in value]
-        return value.replace(str(root), "ROOT") if isinstance(value, str) else value
-
-    return {key: cleaned(json.loads(text)) for key, text in objects.items()}
 
 
 def replayed(folder, seed, event):

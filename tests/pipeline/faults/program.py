@@ -1,0 +1,22 @@
+"""A job as a program of its own, so that its driver can be killed; the argument is a file with a pickled Given."""
+
+import json
+import pickle
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from tests.pipeline.conftest import CONFIGURATION, MASTER
+from tests.pipeline.faults.killing import Given
+
+
+def main() -> None:
+    given: Given = pickle.loads(Path(sys.argv[1]).read_bytes())
+    options = replace(
+        given.options, master=given.options.master or MASTER, conf={**CONFIGURATION, **given.options.conf}
+    )
+    print(json.dumps(replace(given, options=options).run()))
+
+
+if __name__ == "__main__":
+    main()
