@@ -46,9 +46,9 @@ def wanted(expected):
     return Counter((one.kind, one.severity, one.name, one.location, one.fix) for one in expected)
 
 
-def planted(gateway, seed, prefix):
+def planted(gateway, seed, prefix, tables=40):
     """A world with one of each defect, as far as there is room, where the gateway manages directories."""
-    world = healthy(f"file:{gateway.server.data_dir}/warehouse/{prefix}world", Random(seed), prefix, 40)
+    world = healthy(f"file:{gateway.server.data_dir}/warehouse/{prefix}world", Random(seed), prefix, tables)
     plants = [one for one in worlds.PLANTS if one is not worlds.unreadable]
     world.random.shuffle(plants)
     return world, [one for plant in plants for one in plant(world)]

@@ -92,6 +92,8 @@ def test_what_cannot_be_taken_is_named_and_the_rest_done(spark, options, lake):
     plant(lake, "mixed/d=1/a")
     plant(lake, "mixed/d=2/a", content=b"id,note\n")
     plant(lake, "torn/a", content=b"PAR1 and no more")
+    plant(lake, "t/d=8/b", content=b"id,note\n")
+    plant(lake, "t/d=8/a")
     plant(lake, "two/t/d=1/a")
     known = registering.table_of(
         {"database": "default", "table": "known", "keys": ["d"], "types": ["int"], "format": "orc", **NO_COLUMNS},
@@ -109,11 +111,12 @@ def test_what_cannot_be_taken_is_named_and_the_rest_done(spark, options, lake):
     assert found.pop("t") == "has 1 files beside partitions; no reader of the table sees them"
     assert found.pop("csv") == "has text files, which do not say their columns; create the table, then crawl again"
     assert "has files of several formats" in found.pop("mixed")
+    assert "has files of several formats" in found.pop("t/d=8")
     assert f"{lake}/torn/a" in found.pop("torn")
     assert (found, result.new_tables) == ({}, ["default.t"])
     assert result.exit_status == 1
     listed = pyarrow.parquet.read_table(f"{result.folder}/result/refused.parquet").to_pylist()
-    assert len(listed) == result.refused == 8
+    assert len(listed) == result.refused == 9
     with options.connection.open() as client:
         client.call("drop_table", "default", "known", False)
 

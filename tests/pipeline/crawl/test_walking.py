@@ -103,6 +103,18 @@ def test_tables_of_other_formats_are_left_alone(tmp_path, mark, owner):
     assert refused["t"].startswith(f"is a table of {owner}, which alone knows its files")
 
 
+def test_a_directory_with_files_of_several_formats_is_named(tmp_path):
+    make(tmp_path, "t/ds=1/a", "t/ds=1/b", "t/ds=2/a", "t/ds=2/sub/b", "u/a", "u/b", "v/a", "v/_b")
+    for name in ("t/ds=2/sub/b", "u/b", "v/_b"):
+        (tmp_path / name).write_bytes(b"id,note\n")
+    for known in ({}, {"t": 1, "u": 0}):
+        found, refused = walk(tmp_path, known)
+        assert sorted(found) == ["t/ds=1", "v"]
+        assert set(refused) == {"t/ds=2", "u"}
+        assert "a is parquet" in refused["t/ds=2"]
+        assert "sub/b is text" in refused["t/ds=2"]
+
+
 def test_a_directory_that_vanishes_between_two_levels_is_named(tmp_path):
     make(tmp_path, "t/ds=1/a")
     step = Walk(str(tmp_path), {}, {f"{tmp_path}/t": 1})

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hms_gateway.pipeline.audit.arguments import AuditArguments
 from hms_gateway.pipeline.audit.fixing.arguments import ApplyArguments
 from hms_gateway.pipeline.audit.fixing.plan import Action, PlanHead, write_plan
 from hms_gateway.pipeline.audit.rules.values import Fix
@@ -145,7 +144,7 @@ def fill_stats(place: Place) -> tuple[Any, dict[str, Any]]:
 
 
 def fill_audit(place: Place) -> tuple[Any, dict[str, Any]]:
-    world, _ = planted(place.metastore, 1, "audit_")
+    world, _ = planted(place.metastore, 1, "audit_", 16)
     with place.metastore.client() as client:
         realize(world, client)
     return AUDIT_ARGUMENTS, {"only": ("audit_*.*",)}

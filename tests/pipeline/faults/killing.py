@@ -4,6 +4,8 @@ import contextlib
 import json
 import os
 import pickle
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -127,14 +129,19 @@ class Blow:
     def _on_disk(self, given: Given, spark: Any) -> dict[str, Any]:
         with small_disk(given.state) as ballast:
             with when(given.state, self.steps, ballast.fill, self.later_seconds):
-                try:
-                    result = given.run(spark)
-                except StateFailed as failed:
-                    assert "No space left on device" in str(failed)
-                    assert "the run can be resumed" in failed.hint
-                    result = None
+                result = _unless_full(given, spark)
             ballast.remove()
             return given.run(spark, given.run_id) if result is None else result
+
+
+def _unless_full(given: Given, spark: Any) -> dict[str, Any] | None:
+    """None where the disk became full, which was said."""
+    try:
+        return given.run(spark)
+    except StateFailed as failed:
+        said = f"{failed}; {failed.hint}"
+    assert re.search(r"state file \S+ cannot be written: No space left on device; .*the run can be resumed", said), said
+    return None
 
 
 def start(given: Given) -> subprocess.Popen[bytes]:
@@ -198,11 +205,15 @@ class DiskUnavailable(Exception):
 
 @contextlib.contextmanager
 def small_disk(folder: Path) -> Iterator[Ballast]:
-    """A file system of 64 MiB at a folder. Raises DiskUnavailable."""
+    """A file system of 64 MiB at a folder, whose files are in the folder afterwards. Raises DiskUnavailable."""
     folder.mkdir(parents=True, exist_ok=True)
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "none", folder], capture_output=True).returncode:
         raise DiskUnavailable
+    kept = folder.with_name(f"{folder.name}-kept")
     try:
         yield Ballast(folder / ".ballast")
+        shutil.copytree(folder, kept)
     finally:
         subprocess.run(["umount", "--lazy", folder], check=True)
+    folder.rmdir()
+    kept.rename(folder)

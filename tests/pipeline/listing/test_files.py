@@ -5,7 +5,7 @@ import os
 import fsspec
 import pytest
 
-from hms_gateway.pipeline.listing import Entry, ListingProblem, files_of, fold, format_of, is_hidden
+from hms_gateway.pipeline.listing import Entry, ListingProblem, files_of, fold, format_of, formats_in, is_hidden, unlike
 
 
 def write(path, content=b"x"):
@@ -50,11 +50,13 @@ def test_files_are_folded_into_one_row(folder):
     found = fold(files, root, files.scan(root))
     assert (found.files, found.bytes, found.smallest) == (3, 13, 1)
     assert (found.sample, found.sample_bytes) == ("sub/deep/b", 7)
+    make("empty", b"")
+    assert sorted(fold(files, root, files.scan(root)).names) == ["a", "c", "sub/deep/b"]
 
 
 def test_an_empty_directory_folds_to_nothing(tmp_path):
     files = files_of(str(tmp_path), {})
-    assert fold(files, str(tmp_path), files.scan(str(tmp_path))) == (0, 0, 0, 0, "", 0)
+    assert fold(files, str(tmp_path), files.scan(str(tmp_path))) == (0, 0, 0, 0, "", 0, ())
 
 
 def test_a_directory_that_is_not_there_is_named(folder):
@@ -107,6 +109,7 @@ def test_hidden_names(name, is_directory, hidden):
         (b"ORC\x11", "orc"),
         (b"Obj\x01", "avro"),
         (b"SEQ\x06", "sequence"),
+        (b"SEQ,ID\n", "text"),
         (b"\x1f\x8b\x08", "gzip"),
         (b"a,b\n1,2", "text"),
         (b"", "empty"),
@@ -114,6 +117,34 @@ def test_hidden_names(name, is_directory, hidden):
 )
 def test_a_format_is_known_by_its_beginning(head, name):
     assert format_of(head) == name
+
+
+@pytest.mark.parametrize(
+    ("beginnings", "two"),
+    [
+        ([b"PAR1", b"PAR1"], None),
+        ([b"PAR1", b"ORC", b"PAR1"], (("0", "parquet"), ("1", "orc"))),
+        ([b"a,b", b"\x1f\x8b\x08"], None),
+        ([b"a,b", b"Obj\x01"], (("0", "text"), ("1", "avro"))),
+        ([b"PAR1"], None),
+    ],
+)
+def test_files_that_no_reader_reads_together(folder, beginnings, two):
+    make, files, root = folder
+    for number, content in enumerate(beginnings):
+        make(str(number), content)
+    assert unlike(files, root, [str(number) for number in range(len(beginnings))]) == two
+
+
+def test_of_a_file_system_that_is_away_few_files_are_looked_at(folder):
+    make, files, root = folder
+    if not files.waits:
+        pytest.skip("is a disk of this machine")
+    for number in range(9):
+        make(str(number), b"ORC" if number == 8 else b"PAR1")
+    names = [str(number) for number in range(9)]
+    assert [name for name, _ in formats_in(files, root, names)] == ["0", "4", "8"]
+    assert unlike(files, root, names) == (("0", "parquet"), ("8", "orc"))
 
 
 def test_entries_are_values():

@@ -13,7 +13,7 @@ from hms_gateway.pipeline.audit.rules.shapes import is_hidden, is_leftover
 from hms_gateway.pipeline.audit.rules.values import Directory, Storage
 from hms_gateway.pipeline.jobs.run import Run
 from hms_gateway.pipeline.jobs.stored import Stored
-from hms_gateway.pipeline.listing import HEAD_BYTES, Entry, Files, ListingProblem, files_of, format_of
+from hms_gateway.pipeline.listing import Entry, Files, ListingProblem, files_of, formats_in
 from hms_gateway.pipeline.listing import is_hidden as is_hidden_file
 from hms_gateway.pipeline.storage import Storage as StorageOptions
 
@@ -24,8 +24,6 @@ _LEVELS_MAX: Final = 64
 _DIRECTORIES_A_BATCH: Final = 2_000
 _ROWS_A_PIECE: Final = 5_000
 _AT_ONCE: Final = 16
-# Where each look costs a request, so many files of a directory have to do.
-_HEADS_A_REMOTE_DIRECTORY: Final = 3
 
 Row = tuple[int, str, bytes]
 
@@ -129,24 +127,11 @@ def _children(location: str, entries: Iterable[Entry]) -> Iterator[Row]:
 
 
 def _formats(files: Files, path: str, found: Sequence[Entry]) -> dict[str, int]:
-    """Formats of all files, or of some where the file system is away."""
+    """Formats of all files that are not empty, or of some where the file system is away."""
     formats: dict[str, int] = {}
-    for entry in _some(found) if files.waits else found:
-        try:
-            name = format_of(files.read(f"{path}/{entry.name}", 0, HEAD_BYTES) if entry.bytes else b"")
-        except OSError:
-            # It is gone, or cannot be read: footers say so where it matters.
-            continue
+    for _, name in formats_in(files, path, [entry.name for entry in found if entry.bytes]):
         formats[name] = formats.get(name, 0) + 1
     return formats
-
-
-def _some(found: Sequence[Entry]) -> Sequence[Entry]:
-    """The first, the last and the one in the middle by name: files of one writer follow each other."""
-    if len(found) <= _HEADS_A_REMOTE_DIRECTORY:
-        return found
-    ordered = sorted(found)
-    return ordered[0], ordered[len(ordered) // 2], ordered[-1]
 
 
 def _unreadable(location: str, reason: str) -> Row:

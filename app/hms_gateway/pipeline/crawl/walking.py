@@ -13,7 +13,7 @@ from typing import Any, Final
 import pyarrow
 
 from hms_gateway.pipeline.crawl.keys import split_component
-from hms_gateway.pipeline.listing import Entry, Files, Folded, ListingProblem, files_of, fold, is_hidden
+from hms_gateway.pipeline.listing import Entry, Files, Folded, ListingProblem, files_of, fold, is_hidden, unlike
 from hms_gateway.pipeline.storage import Storage
 
 # Kinds of rows: a directory to list on the next level; one with data; something in the way.
@@ -82,13 +82,23 @@ class Walk:
         if keys is None:
             return
         if keys == depth:
-            yield data(root, relative, fold(files, path, files.scan(path)))
+            yield self._folded(files, root, relative, files.scan(path))
             return
         entries = list(files.scan(path)) if keys == -1 else files.scan(path)
         if keys == -1 and not any(_is_value(entry) for entry in entries):
-            yield data(root, relative, fold(files, path, entries))
+            yield self._folded(files, root, relative, entries)
             return
         yield from self._values(root, relative, entries)
+
+    def _folded(self, files: Files, root: str, relative: str, entries: Iterable[Entry]) -> Row:
+        """One with data. Files that no reader reads together would fail every query of the table."""
+        path = joined(root, relative)
+        found = fold(files, path, entries)
+        if (two := unlike(files, path, found.names)) is None:
+            return data(root, relative, found)
+        (one, its_format), (other, of_other) = two
+        reason = f"has files of several formats ({one} is {its_format} and {other} is {of_other})"
+        return refused(root, relative, f"{reason}; leave files of one format in it")
 
     def _values(self, root: str, relative: str, entries: Iterable[Entry]) -> Iterator[Row]:
         """The children of a directory between a table's and its partitions'."""
@@ -126,7 +136,7 @@ class Walk:
         if any(map(_is_value, entries)):
             yield from self._values(path, "", entries)
         elif entries and not any(entry.is_directory for entry in entries):
-            yield data(path, "", fold(files, path, entries))
+            yield self._folded(files, path, "", entries)
         else:
             yield from self._children(path, entries)
 

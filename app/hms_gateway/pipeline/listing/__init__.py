@@ -2,7 +2,7 @@
 
 from hms_gateway.pipeline.listing.files import Entry, Files, ListingProblem, files_of, is_hidden
 from hms_gateway.pipeline.listing.folding import Folded, fold
-from hms_gateway.pipeline.listing.formats import HEAD_BYTES, format_of
+from hms_gateway.pipeline.listing.formats import HEAD_BYTES, format_of, formats_in, unlike
 
 __all__ = [
     "files_of",
@@ -13,5 +13,7 @@ __all__ = [
     "Folded",
     "fold",
     "format_of",
+    "formats_in",
+    "unlike",
     "HEAD_BYTES",
 ]
