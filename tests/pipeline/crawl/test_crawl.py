@@ -121,6 +121,23 @@ def test_what_cannot_be_taken_is_named_and_the_rest_done(spark, options, lake):
         client.call("drop_table", "default", "known", False)
 
 
+def test_the_name_of_another_table_is_not_taken(spark, options, lake):
+    plant(lake, "a.db/name/d=1/f", "x/a.db/name/d=2/f", "b.db/taken/d=1/f")
+    taken = registering.table_of(
+        {"database": "b", "table": "taken", "keys": ["d"], "types": ["int"], "format": "parquet", **NO_COLUMNS},
+        f"file:{lake}-other/taken",
+    )
+    with options.connection.open() as client:
+        registering.create_database(client, "b")
+        client.call("create_table", taken)
+    result = crawl(options, CrawlArguments(location=str(lake)), spark=spark)
+    assert refusals(result, lake) == {
+        "b.db/taken": "is not registered: table b.taken exists and lies elsewhere",
+        "x/a.db/name": f"is not registered: table a.name is to be that of file:{lake}/a.db/name",
+    }
+    assert (names(options, "a", "name"), names(options, "b", "taken")) == (["d=1"], [])
+
+
 def test_what_is_gone_is_reported_and_dropped_on_request(spark, options, lake):
     plant(lake, *(f"days/n={number}/a" for number in range(50)))
     location = CrawlArguments(location=str(lake))

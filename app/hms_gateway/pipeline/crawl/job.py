@@ -162,10 +162,14 @@ class _Crawl:
         )
 
     def _new_tables(self, shapes: Stored) -> Iterator[dict[str, Any]]:
+        taken = {
+            (row["database"], row["table"]): "exists and lies elsewhere" for row in self._run.stored("names") or ()
+        }
         for root, found in sorted(tables.merged(shapes).items()):
             database, table = tables.name_of(root, self._root, self._arguments.database, self._arguments.table)
             if self._options.wants(database, table):
-                usual = found.usual()
+                usual, problem = found.usual(), taken.get((database, table), "")
+                taken.setdefault((database, table), f"is to be that of {self._files.location(root)}")
                 yield {
                     "database": database,
                     "table": table,
@@ -173,6 +177,7 @@ class _Crawl:
                     "keys": usual.keys,
                     "types": usual.types(),
                     "samples": found.samples.get(usual.keys, []),
+                    "reason": f"is not registered: table {database}.{table} {problem}" if problem else "",
                 }
 
     def _targets(self, known: list[dict[str, Any]], designs: Stored) -> dict[str, Target]:
@@ -260,7 +265,7 @@ class _Crawl:
         location, storage = self._arguments.location, self._storage
         plan = self._run.store("creations", wanted, schema=tables.DESIGNS, rows_a_batch=20)
         self._run.batches(plan, registering.CreateTables(location, storage), name="create")
-        self._run.batches(new, registering.register, name="register", unit="batches of partitions")
+        self._run.batches(new, registering.Register(location, storage), name="register", unit="batches of partitions")
         if dropping:
             self._run.batches(dropping, registering.Prune(location, storage), name="prune")
 

@@ -7,11 +7,12 @@ from typing import Any, Final
 
 import msgspec
 
-from hms_gateway.pipeline.crawl.catalog import is_gone
+from hms_gateway.metastore.vocabulary.partition_names import name_to_values
+from hms_gateway.pipeline.crawl.catalog import is_gone, is_within
 from hms_gateway.pipeline.jobs.batches import Batch, Outcome, Refusal
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.listing import Files, files_of
-from hms_gateway.pipeline.storage import Storage
+from hms_gateway.pipeline.storage import Storage, same_file_system
 from hms_gateway.structs import (
     AddPartitionsRequest,
     AlreadyExistsException,
@@ -81,7 +82,11 @@ def _other_place(client: PatientClient, files: Files, row: dict[str, Any]) -> st
     there = client.call("get_table", row["database"], row["table"]).sd.location
     if files.root(there) == row["root"]:
         return None
-    return f"is not registered: table {row['database']}.{row['table']} exists and lies at {there}"
+    return _elsewhere(row["database"], row["table"], there)
+
+
+def _elsewhere(database: str | None, table: str | None, location: str) -> str:
+    return f"is not registered: table {database}.{table} exists and lies at {location}"
 
 
 def table_of(row: dict[str, Any], location: str) -> Table:
@@ -112,31 +117,54 @@ def _fields(names: Sequence[str], types: Sequence[str]) -> list[FieldSchema]:
     return [FieldSchema(name=name, type=kind) for name, kind in zip(names, types, strict=True)]
 
 
-def register(client: PatientClient, batch: Batch) -> Outcome:
-    """Add the partitions of a batch to their table; what the metastore refuses is found by halving."""
-    rows = batch.rows()
-    database, name = rows[0]["database"], rows[0]["table"]
-    try:
-        table = client.call("get_table", database, name)
-    except NoSuchObjectException as error:
-        return Outcome(refused=[Refusal(row["location"], f"is not registered: {error.message}") for row in rows])
+@dataclass(frozen=True)
+class Register:
+    """Adds the partitions of a batch to their table; what the metastore refuses is found by halving."""
 
-    def add(some: Sequence[dict[str, Any]]) -> None:
-        request = AddPartitionsRequest(
-            dbName=database,
-            tblName=name,
-            parts=[_partition(table, row) for row in some],
-            ifNotExists=True,
-            needResult=False,
-            environmentContext=_NO_LISTING,
-        )
-        client.call("add_partitions_req", request)
+    location: str
+    storage: Storage = field(repr=False)
 
-    refused = halved(rows, add)
-    left_out = {refusal.item for refusal in refused}
-    added = [row for row in rows if row["location"] not in left_out]
-    counts = {"partitions": len(added), "files": sum(row["files"] for row in added)}
-    return Outcome({**counts, "bytes": sum(row["bytes"] for row in added)}, refused)
+    def __call__(self, client: PatientClient, batch: Batch) -> Outcome:
+        rows = batch.rows()
+        database, name = rows[0]["database"], rows[0]["table"]
+        try:
+            table = client.call("get_table", database, name)
+        except NoSuchObjectException as error:
+            return Outcome(refused=[Refusal(row["location"], f"is not registered: {error.message}") for row in rows])
+
+        def add(some: Sequence[dict[str, Any]]) -> None:
+            request = AddPartitionsRequest(
+                dbName=database,
+                tblName=name,
+                parts=[_partition(table, row) for row in some],
+                ifNotExists=True,
+                needResult=False,
+                environmentContext=_NO_LISTING,
+            )
+            client.call("add_partitions_req", request)
+
+        own, refused = self._divided(table, rows)
+        if own:
+            refused += halved(own, add)
+        left_out = {refusal.item for refusal in refused}
+        added = [row for row in own if row["location"] not in left_out]
+        counts = {"partitions": len(added), "files": sum(row["files"] for row in added)}
+        return Outcome({**counts, "bytes": sum(row["bytes"] for row in added)}, refused)
+
+    def _divided(self, table: Table, rows: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Refusal]]:
+        """What lies in the table's directory, and refusals of the rest: the name may be that of another table."""
+        there = (table.sd.location if table.sd else None) or ""
+        files = files_of(self.location, self.storage)
+        # The metastore may spell a location in another way than we do.
+        path = files.root(there) if same_file_system(there, self.location) else None
+        own, refused = [], []
+        for row in rows:
+            location = row["location"]
+            if is_within(location, there) or (path is not None and is_within(files.root(location), path)):
+                own.append(row)
+            else:
+                refused.append(Refusal(location, _elsewhere(table.dbName, table.tableName, there)))
+        return own, refused
 
 
 def _partition(table: Table, row: dict[str, Any]) -> Partition:
@@ -164,21 +192,32 @@ def halved(rows: Sequence[dict[str, Any]], do: Callable[[Sequence[dict[str, Any]
 
 @dataclass(frozen=True)
 class Prune:
-    """Drops partitions whose directory is still gone. Nothing is deleted."""
+    """Drops partitions whose directory is still gone, and that still lie there. Nothing is deleted."""
 
     location: str
     storage: Storage = field(repr=False)
 
     def __call__(self, client: PatientClient, batch: Batch) -> Outcome:
-        files = files_of(self.location, self.storage)
-        rows = [row for row in batch.rows() if is_gone(files, files.root(row["location"])) == ""]
-        if not rows:
+        files, rows = files_of(self.location, self.storage), batch.rows()
+        database, table = rows[0]["database"], rows[0]["table"]
+        try:
+            found = client.call("get_partitions_by_names", database, table, [row["name"] for row in rows])
+        except NoSuchObjectException:
+            return Outcome()
+        there = {tuple(one.values): one.sd.location for one in found}
+        gone = [
+            row
+            for row in rows
+            if there.get(tuple(name_to_values(row["name"]))) == row["location"]
+            and is_gone(files, files.root(row["location"])) == ""
+        ]
+        if not gone:
             return Outcome()
 
         def drop(some: Sequence[dict[str, Any]]) -> None:
             request = DropPartitionsRequest(
-                dbName=rows[0]["database"],
-                tblName=rows[0]["table"],
+                dbName=database,
+                tblName=table,
                 parts=RequestPartsSpec(names=[row["name"] for row in some]),
                 deleteData=False,
                 ifExists=True,
@@ -186,5 +225,5 @@ class Prune:
             )
             client.call("drop_partitions_req", request)
 
-        refused = halved(rows, drop)
-        return Outcome({"dropped": len(rows) - len(refused)}, refused)
+        refused = halved(gone, drop)
+        return Outcome({"dropped": len(gone) - len(refused)}, refused)

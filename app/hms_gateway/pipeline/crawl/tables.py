@@ -34,6 +34,7 @@ NEW_TABLES: Final = pyarrow.schema(
         ("keys", _TEXTS),
         ("types", _TEXTS),
         ("samples", _TEXTS),
+        ("reason", pyarrow.string()),
     ]
 )
 DESIGNS: Final = pyarrow.schema(
@@ -42,7 +43,6 @@ DESIGNS: Final = pyarrow.schema(
         ("format", pyarrow.string()),
         ("columns", _TEXTS),
         ("column_types", _TEXTS),
-        ("reason", pyarrow.string()),
     ]
 )
 _NOT_IN_A_NAME: Final = re.compile("[^a-z0-9_]")
@@ -149,6 +149,8 @@ class Designs:
 
 def _design(files: Files, row: Mapping[str, Any]) -> dict[str, Any]:
     nothing = {"format": "", "columns": [], "column_types": []}
+    if row["reason"]:
+        return nothing
     paths = [f"{row['root']}/{sample}" for sample in row["samples"]]
     try:
         by_path = {path: kind for path in paths if (kind := _format(files, path)) != "empty"}
