@@ -11,6 +11,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Self
 
+from benchmarks.pipeline import below
 from tests.support.server import free_port
 
 START_SECONDS_MAX = 80
@@ -80,6 +81,14 @@ class SparkCluster:
         files = [*self._folder.glob("*.log"), *self._folder.glob("worker-*/*/*/std*")]
         return "\n".join(f"{file}:\n{file.read_text(errors='replace')}" for file in files)
 
+    def executors(self) -> list[int]:
+        """The processes of executors, which are below those of workers."""
+        return [process for worker in self._processes[1:] for process in below(worker.pid) if _is_java(process)]
+
+    def unpacked(self, archive: str) -> int:
+        """How many executors there have been with an archive of this name."""
+        return sum(1 for _ in self._folder.glob(f"worker-*/*/*/{archive}"))
+
     def _start(self, log: str, host: str, name: str, *arguments: str) -> None:
         import pyspark
 
@@ -108,3 +117,10 @@ class SparkCluster:
                 pass
             sleep(POLL_SECONDS)
         raise ClusterDidNotStart(self.log_text())
+
+
+def _is_java(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/comm").read_text().strip() == "java"
+    except OSError:
+        return False

@@ -297,7 +297,7 @@ def token() -> None:
 @token.command("create")
 @click.argument("name", help="Name of the user who calls with the token.")
 @click.option("--ttl", default="90d", metavar="DURATION", help="How long it is valid: a number with s, m, h or d.")
-@click.option("--note", default="", help="What it is for; shown by `token list`.")
+@click.option("--note", default="", show_default=False, help="What it is for; shown by `token list`.")
 @config_option
 @data_dir_option
 def create_token(name: str, ttl: str, note: str, config: Path | None, data_dir: Path | None) -> None:

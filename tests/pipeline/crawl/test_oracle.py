@@ -15,6 +15,9 @@ from tests.spark.spark_session import SparkSessionProcess
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 DAYS = ["2026-01-01", "a b", "a%2Fb", "a:b", "é", "x=y", "it's", "100%", "%25", "{c}", "__HIVE_DEFAULT_PARTITION__"]
+# Every character that Hive or Hadoop may treat in its own way, as it is and escaped.
+SPECIAL = [*map(chr, range(1, 32)), *" !\"#$%&'()*+,-.:;<=>?@[\\]^_`{|}~\x7f"]
+ODD = [f"r{ord(one):03}{one}x" for one in SPECIAL] + [f"e{ord(one):03}%{ord(one):02X}x" for one in [*SPECIAL, "/"]]
 
 
 @pytest.fixture
@@ -44,6 +47,7 @@ def found_by_msck(real, table, folder):
 def test_msck_finds_the_same_partitions(spark, gateway, real, tmp_path):
     table = tmp_path / "lake" / "days"
     plant(table, *(f"ds={day}/hr={hour}/f" for day in DAYS for hour in (1, 20, "__HIVE_DEFAULT_PARTITION__")))
+    plant(table, *(f"ds={value}/hr=1/f" for value in ODD))
     plant(table, "ds=empty/hr=7/", "DS=upper/hr=8/f", "_temporary/hr=1/f", ".hidden/f", "ds=2026-01-01/_SUCCESS")
     options = JobOptions(connection=Connection.of(gateway.options), state=str(tmp_path / "state"))
     result = crawl(options, CrawlArguments(location=str(tmp_path / "lake")), spark=spark)
@@ -52,4 +56,4 @@ def test_msck_finds_the_same_partitions(spark, gateway, real, tmp_path):
         client.call("drop_table", "default", "days", False)
     assert result.refusals == []
     assert ours == found_by_msck(real, table, tmp_path)
-    assert len(ours) == 3 * len(DAYS) + 2
+    assert len(ours) == 3 * len(DAYS) + len(ODD) + 2

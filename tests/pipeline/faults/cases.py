@@ -56,7 +56,7 @@ class Place:
         return self.folder / "lake"
 
     def options(self, **changed: Any) -> JobOptions:
-        values = {"state": str(self.folder / "state"), "calls": 2, "patience_seconds": 60, "yes": True}
+        values = {"state": str(self.folder / "state"), "calls": 2, "patience_seconds": 120, "yes": True}
         return JobOptions(connection=Connection.of(self.metastore.options), **{**values, **changed})
 
 

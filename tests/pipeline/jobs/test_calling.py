@@ -53,10 +53,17 @@ def test_what_the_server_asks_for_is_waited():
 
 
 def test_patience_ends():
-    asked, _, _ = client(*[NotReached("away")] * 3, patience_seconds=0)
+    asked, _, _ = client(*[NotReached("away")] * 3, patience_seconds=1e-9)
     with pytest.raises(GatewayAway, match="https://gateway was away for 0 s: away") as caught:
         asked.call("get_table", "a", "b")
     assert "resume the run" in caught.value.hint
+
+
+def test_a_job_that_cannot_begin_has_no_run_to_resume():
+    asked, _, _ = client(NotReached("https://gateway cannot be reached"), patience_seconds=0)
+    with pytest.raises(GatewayAway, match=r"^https://gateway cannot be reached$") as caught:
+        asked.call("get_table", "a", "b")
+    assert "resume" not in caught.value.hint
 
 
 def test_a_call_that_reads_has_no_key():

@@ -42,8 +42,13 @@ _OPTIONS: Final = (
     ),
     click.option("--insecure", "-k", is_flag=True, help="Accept any certificate, as curl -k does."),
     click.option("--cacert", type=FILE, metavar="FILE", help="PEM certificate to trust, such as var/certificate.pem."),
-    click.option("--header", "-H", multiple=True, metavar="'NAME: VALUE'", help="Header to send; repeatable."),
     click.option("--timeout", type=SECONDS, default=600.0, help="Seconds to wait for the answer."),
+)
+
+
+# Calls of jobs carry headers of their own.
+_HEADER: Final = click.option(
+    "--header", "-H", multiple=True, metavar="'NAME: VALUE'", help="Header to send; repeatable."
 )
 
 
@@ -95,6 +100,11 @@ def check_words(given: Mapping[str, Any]) -> None:
 
 def target_options(command: Callable[..., None]) -> Callable[..., None]:
     """`command` with the options added whose values `target_of` takes."""
+    return login_options(_HEADER(command))
+
+
+def login_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The same without --header."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command

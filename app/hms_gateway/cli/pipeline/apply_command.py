@@ -18,7 +18,7 @@ Examples:
 """
 
 
-@click.command("apply", epilog=_EPILOG)
+@click.command("apply", short_help="Do the plan of an audit.", epilog=_EPILOG)
 @click.argument("plan")
 @with_job_options
 def command(job: Job, plan: str) -> None:

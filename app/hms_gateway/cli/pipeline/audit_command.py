@@ -24,10 +24,16 @@ _COLOURS = {"error": "red", "warning": "yellow", "note": "blue"}
 _SHOWN = 40
 
 
-@click.command("audit", epilog=_EPILOG)
-@click.option("--fix", default="", metavar="FILE", help="Write a plan of what `pipeline apply` can do about findings.")
+@click.command("audit", short_help="Find what is wrong in catalog and directories.", epilog=_EPILOG)
+@click.option(
+    "--fix",
+    default="",
+    show_default=False,
+    metavar="FILE",
+    help="Write a plan of what `pipeline apply` can do about findings.",
+)
 @click.option("--delete-orphans", is_flag=True, help="Let the plan delete directories that belong to nothing.")
-@click.option("--html", default="", metavar="FILE", help="Write a page with plots.")
+@click.option("--html", default="", show_default=False, metavar="FILE", help="Write a page with plots.")
 @click.option("--all", "all_footers", is_flag=True, help="Read all footers, not only those of changed directories.")
 @click.option("--no-footers", is_flag=True, help="Read no footers.")
 @click.option(

@@ -37,7 +37,7 @@ class Amount(click.ParamType[int]):
         return int(found[1]) * self._units[found[2]]
 
 
-@click.command("compact", epilog=_EXAMPLES)
+@click.command("compact", short_help="Make large files of small ones.", epilog=_EXAMPLES)
 @click.option(
     "--target-bytes", type=Amount("BYTES", _BYTES), default="128m", show_default=True, help="How large a file may get."
 )

@@ -18,10 +18,12 @@ Examples:
 _SHOWN = 20
 
 
-@click.command("crawl", epilog=_EXAMPLES)
+@click.command("crawl", short_help="Register the tables and partitions of a tree.", epilog=_EXAMPLES)
 @click.argument("location", help="Folder or URL below which to look.")
 @click.option("--database", default="default", metavar="NAME", help="For new tables that lie in no folder NAME.db.")
-@click.option("--table", default="", metavar="NAME", help="Name of the table, where LOCATION is one.")
+@click.option(
+    "--table", default="", show_default=False, metavar="NAME", help="Name of the table, where LOCATION is one."
+)
 @click.option("--prune", is_flag=True, help="Drop partitions whose directory is gone; above 5 % of a table with --yes.")
 @with_job_options
 def command(job: Job, location: str, database: str, table: str, prune: bool) -> None:

@@ -31,12 +31,14 @@ Examples:
 _SIGNS = {"added": ("+", "green"), "dropped": ("-", "red"), "changed": ("~", "yellow")}
 
 
-@click.command("diff", epilog=_EPILOG)
+@click.command("diff", short_help="Compare two snapshots.", epilog=_EPILOG)
 @click.argument("before")
 @click.argument("after")
 @click.option("--only", multiple=True, metavar="'DB.TABLE'", help="Tables to compare, * for any text; repeatable.")
 @click.option("--ignore", multiple=True, metavar="FIELD", help="Fields that may differ, * for any text; repeatable.")
-@click.option("--output", default="", metavar="PLACE", help="Write all differences there as Parquet.")
+@click.option(
+    "--output", default="", show_default=False, metavar="PLACE", help="Write all differences there as Parquet."
+)
 @click.option(
     "--shown", type=click.IntRange(min=0), default=1_000, show_default=True, help="How many differences to print."
 )

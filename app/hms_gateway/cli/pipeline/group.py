@@ -40,4 +40,8 @@ class LateGroup(click.Group):
 
 @click.group(cls=LateGroup, epilog=_EPILOG)
 def pipeline() -> None:
-    """Jobs over a metastore and its files, on Spark (pip install 'hms-gateway[spark]')."""
+    """Jobs over a metastore and its files, on Spark.
+
+    \b
+    They need Java 17, and PySpark: pip install 'hms-gateway[spark]'
+    """

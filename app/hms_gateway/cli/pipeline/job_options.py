@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from hms_gateway.cli.calls.target_options import FILE, check_words, target_options
+from hms_gateway.cli.calls.target_options import FILE, check_words, login_options
 from hms_gateway.cli.terminal.output import err, fail, find_token
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ state_option = click.option(
     help="Folder or fsspec URL that keeps plans and results; on a cluster one that all machines share.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON document.")
-master_option = click.option("--master", default="", metavar="URL", help="Spark's master. [default: local[*]]")
+master_option = click.option("--master", default="", show_default="local[*]", metavar="URL", help="Spark's master.")
 conf_option = click.option(
     "--conf", multiple=True, metavar="KEY=VALUE", help="Configuration of the Spark session; repeatable."
 )
@@ -43,7 +43,9 @@ _OPTIONS: Final = (
     click.option("--resume", metavar="RUN", help="Go on with a run; its arguments have to be the same."),
     click.option("--dry-run", is_flag=True, help="Make the plan and print it; --resume does it then."),
     click.option("--only", multiple=True, metavar="'DB.TABLE'", help="Tables to look at, * for any text; repeatable."),
-    click.option("--where", default="", metavar="FILTER", help="Partitions, such as \"ds >= '2026-01-01'\"."),
+    click.option(
+        "--where", default="", show_default=False, metavar="FILTER", help="Partitions, such as \"ds >= '2026-01-01'\"."
+    ),
     click.option("--calls", type=click.IntRange(1, 64), default=4, help="Changing calls at the same time."),
     click.option(
         "--patience",
@@ -90,7 +92,7 @@ def with_late_job_options(command: Callable[..., None]) -> Callable[..., None]:
 
     for option in reversed(_OPTIONS):
         called = option(called)
-    return target_options(called)
+    return login_options(called)
 
 
 class Job:
@@ -155,7 +157,6 @@ def connect(
     negotiate: bool,
     insecure: bool,
     cacert: Path | None,
-    header: tuple[str, ...],
     timeout: float,
 ) -> "Connection":
     """The metastore that the words of a command name; asks for the password where nothing gives it."""
@@ -163,8 +164,6 @@ def connect(
     from hms_gateway.pipeline.connection import Connection
     from hms_gateway.pipeline.errors import OptionError
 
-    if header:
-        fail("--header is not for jobs", "their calls carry headers of their own")
     given = {"url": url, "user": user, "timeout": str(max(1, int(timeout))), "verify": "false" if insecure else "true"}
     if token_file is not None:
         given["token"] = find_token(token_file)

@@ -25,9 +25,9 @@ Examples:
 _KINDS: Final = ("databases", "partitions", "statistics", "constraints", "functions", "roles", "grants")
 
 
-@click.command("migrate", epilog=_EXAMPLES)
+@click.command("migrate", short_help="Bring in the catalog of another metastore.", epilog=_EXAMPLES)
 @click.option("--source", required=True, metavar="URL", help="Metastore to read: thrift://HOST:PORT or https://…")
-@click.option("--source-user", default="", metavar="NAME", help="User to read as.")
+@click.option("--source-user", default="", show_default=False, metavar="NAME", help="User to read as.")
 @click.option(
     "--source-password-file",
     type=FILE,

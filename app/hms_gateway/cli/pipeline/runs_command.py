@@ -19,7 +19,7 @@ Examples:
 _HEADER = ("Run", "Status", "Began", "Ended", "Metastore")
 
 
-@click.command("runs", epilog=_EXAMPLES)
+@click.command("runs", short_help="List runs, or go on with one.", epilog=_EXAMPLES)
 @click.option(
     "--of-metastore", is_flag=True, help="List the runs that the metastore knows, whatever their state folder."
 )

@@ -18,7 +18,7 @@ Examples:
 """
 
 
-@click.command("snapshot", epilog=_EPILOG)
+@click.command("snapshot", short_help="Write the whole catalog as Parquet.", epilog=_EPILOG)
 @click.argument("path")
 @with_job_options
 def command(job: Job, path: str) -> None:

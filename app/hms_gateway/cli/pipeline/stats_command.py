@@ -25,7 +25,7 @@ Examples:
 """
 
 
-@click.command("stats", epilog=_EPILOG)
+@click.command("stats", short_help="Take statistics of tables out of their files.", epilog=_EPILOG)
 @click.option(
     "--from-footers/--full",
     "from_footers",

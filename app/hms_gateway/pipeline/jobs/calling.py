@@ -90,6 +90,8 @@ class PatientClient:
                     self.close()
                 waited = time.monotonic() - begun
                 if waited >= self.patience_seconds:
+                    if not self.patience_seconds:
+                        raise GatewayAway(str(away), "look at --url, and whether the gateway runs") from away
                     text = f"{self.connection.url} was away for {waited:.0f} s: {away}"
                     raise GatewayAway(text, "resume the run when it is back, or raise --patience") from away
                 asked = away.retry_after_seconds if isinstance(away, Busy) else 0.0

@@ -80,7 +80,11 @@ class Run:
             recording.note(state, record, status="running", lease=None)
             recording.publish(options.connection, record, state)
             stack.enter_context(recording.beating(state, run_id))
-            opened = stack.enter_context(session(f"{kind} {run_id}", options.master, options.conf, spark))
+            try:
+                opened = stack.enter_context(session(f"{kind} {run_id}", options.master, options.conf, spark))
+            except JobFailed as failed:
+                recording.note(state, record, status="failed", error=str(failed))
+                raise
             opened.sparkContext.setJobGroup(run_id, f"hms-gateway {kind}", interruptOnCancel=True)
             return cls(
                 run_id,

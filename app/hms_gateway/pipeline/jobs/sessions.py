@@ -1,6 +1,7 @@
 """The Spark session of a job, where its caller has none."""
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -43,6 +44,7 @@ def session(name: str, master: str, conf: Mapping[str, str], given: SparkSession
 
 
 def _open(name: str, master: str, conf: Mapping[str, str]) -> SparkSession:
+    _check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(f"hms-gateway {name}")
     values = {**_CONFIGURATION, **conf}
@@ -60,6 +62,15 @@ def _open(name: str, master: str, conf: Mapping[str, str]) -> SparkSession:
     except Exception as error:
         said = str(error).strip().splitlines() or [type(error).__name__]
         raise UsageRefused(f"Spark does not start: {said[0]}", "look at --master, --conf and JAVA_HOME") from error
+
+
+def _check_java() -> None:
+    """Spark would say that a gateway process has ended. Raises UsageRefused."""
+    home = os.environ.get("JAVA_HOME", "")
+    java = shutil.which(f"{home}/bin/java" if home else "java")
+    if java is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        where = f"JAVA_HOME {home} has no bin/java" if home else "Java is not on the PATH"
+        raise UsageRefused(f"Spark does not start: {where}", "install Java 17, or set JAVA_HOME to where it is")
 
 
 def _with_attempts(master: str) -> str:
