@@ -11,7 +11,42 @@ from hms_gateway.composition.main import build_metastore
 from hms_gateway.rpc import Call
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.structs import METHODS, Database, FieldSchema, Function, Partition, SerDeInfo, StorageDescriptor, Table
+from hms_gateway.structs import (
+    METHODS,
+    AddForeignKeyRequest,
+    AddPrimaryKeyRequest,
+    AllTableConstraintsRequest,
+    ColumnStatistics,
+    ColumnStatisticsData,
+    ColumnStatisticsDesc,
+    ColumnStatisticsObj,
+    Database,
+    DropConstraintRequest,
+    FieldSchema,
+    ForeignKeysRequest,
+    Function,
+    GetDatabaseRequest,
+    GetPartitionsByNamesRequest,
+    GetPartitionsPsWithAuthRequest,
+    GetTablesRequest,
+    HiveObjectPrivilege,
+    HiveObjectRef,
+    HiveObjectType,
+    LongColumnStatsData,
+    Partition,
+    PartitionsRequest,
+    PartitionsStatsRequest,
+    PrimaryKeysRequest,
+    PrincipalType,
+    PrivilegeBag,
+    PrivilegeGrantInfo,
+    SerDeInfo,
+    SQLForeignKey,
+    SQLPrimaryKey,
+    StorageDescriptor,
+    Table,
+    TableStatsRequest,
+)
 from hms_gateway.wire import MessageType
 
 pytestmark = pytest.mark.slow
@@ -19,7 +54,9 @@ pytestmark = pytest.mark.slow
 CALL = Call("alice")
 DATABASES = ("sales", "hr")
 TABLES = ("orders", "people")
-STEPS = 60
+STEPS = 100
+# How often which kind of `change` is made.
+WEIGHTS = (4, 1, 6, 1, 4, 6, 3, 3, 2, 2, 3, 3, 3, 4, 2, 2)
 
 
 @pytest.fixture(params=["sqlite", "postgres", pytest.param("mariadb", marks=pytest.mark.mariadb)])
@@ -59,16 +96,29 @@ def table(db_name, name, columns=1):
         ),
         partitionKeys=[FieldSchema("ds", "string")],
         tableType="MANAGED_TABLE",
+        parameters={"PARTITION_LEVEL_PRIVILEGE": "TRUE"} if columns == 3 else {},
     )
 
 
-def change(random_, metastore):
-    """One change, which the catalog may refuse."""
+def statistics(db_name, name, part_name, number):
+    described = ColumnStatisticsDesc(part_name is None, db_name, name, part_name)
+    data = ColumnStatisticsData(longStats=LongColumnStatsData(numNulls=number, numDVs=1))
+    return ColumnStatistics(described, [ColumnStatisticsObj("c0", "bigint", data)])
+
+
+def grant(db_name, name, value):
+    column = HiveObjectRef(HiveObjectType.PARTITION, db_name, name, [value])
+    info = PrivilegeGrantInfo("SELECT", 0, "admin", PrincipalType.USER, False)
+    return PrivilegeBag([HiveObjectPrivilege(column, "alice", PrincipalType.USER, info)])
+
+
+def change(kind, random_, metastore):
+    """One change of a kind, which the catalog may refuse."""
     db_name, other_db = random_.choice(DATABASES), random_.choice(DATABASES)
     name, other_name = random_.choice(TABLES), random_.choice(TABLES)
     value = str(random_.randrange(3))
     function = Function(name, other_db, f"class{value}")
-    match random_.choices(range(10), weights=(2, 1, 6, 1, 6, 6, 3, 3, 2, 1))[0]:
+    match kind:
         case 0:
             return call(metastore, "create_database", Database(db_name))
         case 1:
@@ -88,8 +138,23 @@ def change(random_, metastore):
             return call(metastore, "create_function", function)
         case 8:
             return call(metastore, "alter_function", db_name, name, function)
-        case _:
+        case 9:
             return call(metastore, "drop_function", db_name, name)
+        case 10:
+            return call(metastore, "update_table_column_statistics", statistics(db_name, name, None, int(value)))
+        case 11:
+            given = statistics(db_name, name, f"ds={value}", int(value))
+            return call(metastore, "update_partition_column_statistics", given)
+        case 12:
+            key = SQLPrimaryKey(db_name, name, "c0", 1, f"pk_{name}")
+            return call(metastore, "add_primary_key", AddPrimaryKeyRequest([key]))
+        case 13:
+            key = SQLForeignKey(other_db, other_name, "c0", db_name, name, "c0", 1, fk_name=f"fk_{value}")
+            return call(metastore, "add_foreign_key", AddForeignKeyRequest([key]))
+        case 14:
+            return call(metastore, "drop_constraint", DropConstraintRequest(db_name, name, f"pk_{name}"))
+        case _:
+            return call(metastore, "grant_privileges", grant(db_name, name, value))
 
 
 def reads():
@@ -97,6 +162,8 @@ def reads():
     yield "get_all_functions", ()
     for db_name in DATABASES:
         yield "get_database", (db_name,)
+        yield "get_database_req", (GetDatabaseRequest(db_name),)
+        yield "get_table_objects_by_name_req", (GetTablesRequest(db_name, list(TABLES)),)
         yield "get_all_tables", (db_name,)
         yield "get_functions", (db_name, "*")
         yield "get_tables", (db_name, "*")
@@ -107,6 +174,17 @@ def reads():
             yield "get_partitions", (db_name, name, -1)
             yield "get_partition_names", (db_name, name, -1)
             yield "get_partitions_by_filter", (db_name, name, 'ds > "0"', -1)
+            yield "get_partitions_ps_with_auth", (db_name, name, [""], -1, "alice", [])
+            by_request = GetPartitionsPsWithAuthRequest(dbName=db_name, tblName=name, userName="alice", groupNames=[])
+            yield "get_partitions_ps_with_auth_req", (by_request,)
+            yield "get_partitions_req", (PartitionsRequest(dbName=db_name, tblName=name),)
+            wanted = GetPartitionsByNamesRequest(db_name, name, ["ds=0", "ds=1"], get_col_stats=True)
+            yield "get_partitions_by_names_req", (wanted,)
+            yield "get_table_statistics_req", (TableStatsRequest(db_name, name, ["c0"]),)
+            yield "get_aggr_stats_for", (PartitionsStatsRequest(db_name, name, ["c0"], ["ds=0", "ds=1"]),)
+            yield "get_primary_keys", (PrimaryKeysRequest(db_name, name),)
+            yield "get_foreign_keys", (ForeignKeysRequest(None, None, db_name, name),)
+            yield "get_all_table_constraints", (AllTableConstraintsRequest(db_name, name),)
 
 
 async def check(cache, metastore):
@@ -138,12 +216,19 @@ def test_what_the_cache_serves_is_what_a_fresh_read_answers(tmp_path, database_u
     try:
         # One loop for all, as a server has: the cache asks a database on a connection that belongs to its loop.
         with asyncio.Runner() as runner:
+            for db_name in DATABASES:
+                call(writing, "create_database", Database(db_name))
+                call(writing, "create_table", table(db_name, TABLES[0]))
             for _ in range(STEPS):
-                outcomes.add(change(random_, random_.choice((writing, writing, reading))).outcome)
+                kind = random_.choices(range(len(WEIGHTS)), weights=WEIGHTS)[0]
+                replica_ = random_.choice((writing, writing, reading))
+                outcomes.add((kind, change(kind, random_, replica_).outcome))
                 hits += runner.run(check(cache, reading))
             cache.close()
     finally:
         writing.store.close()
         reading.store.close()
     assert hits > STEPS
-    assert {"ok", "AlreadyExistsException"} <= outcomes
+    made = {kind for kind, outcome in outcomes if outcome == "ok"}
+    assert len(made) > len(WEIGHTS) * 3 // 4, made
+    assert any(outcome == "AlreadyExistsException" for _, outcome in outcomes)

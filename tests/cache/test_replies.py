@@ -150,14 +150,6 @@ def test_methods_that_change_things_are_never_remembered():
     assert scopes_read("get_table", METHODS["get_table"].arguments("@broken", "t")) == ()
 
 
-def test_every_cacheable_method_names_fields_its_arguments_have():
-    for name, method in METHODS.items():
-        if is_cacheable(name) and name != "get_table_req":
-            values = {"names": [], "tbl_names": []}
-            fields = [values.get(field.name, "x") for field in method.definition.arguments]
-            assert scopes_read(name, method.arguments(*fields)), name
-
-
 def test_waiting_lookups_share_one_question_to_the_database():
     log = Log(asks_the_database=True)
     cache = ReplyCache(log, Limits())

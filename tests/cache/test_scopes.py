@@ -2,9 +2,23 @@
 
 import pytest
 
+from hms_gateway import structs
 from hms_gateway.cache.scopes import scopes_changed, scopes_read
+from hms_gateway.idl import StructType
+from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.metastore.ports.store import Event, EventId, StoredEvent
-from hms_gateway.structs import METHODS
+from hms_gateway.structs import (
+    METHODS,
+    ForeignKeysRequest,
+    GetDatabaseRequest,
+    GetPartitionsByNamesRequest,
+    GetTablesRequest,
+    PartitionsRequest,
+    PrimaryKeysRequest,
+    TableStatsRequest,
+)
+
+OF_T = (("table", "d", "t"),)
 
 
 @pytest.mark.parametrize("method", ["get_fields", "get_schema"])
@@ -25,3 +39,39 @@ def test_columns_depend_on_their_table_however_it_is_named(method: str, name: st
 def test_statistics_and_constraints_change_one_table(event_type: str) -> None:
     stored = StoredEvent(EventId(1), 0, Event(event_type, "D", "T", ""))
     assert scopes_changed(stored) == (("table", "d", "t"),)
+
+
+@pytest.mark.parametrize(
+    ("method", "values", "scopes"),
+    [
+        ("get_database_req", (GetDatabaseRequest("D"),), (("database", "d"),)),
+        ("get_partitions_ps_with_auth", ("D", "T", [""], -1, "alice", []), OF_T),
+        ("get_partitions_req", (PartitionsRequest(dbName="D", tblName="T"),), OF_T),
+        ("fetch_partition_names_req", (PartitionsRequest(dbName="D", tblName="T"),), OF_T),
+        ("get_partitions_by_names_req", (GetPartitionsByNamesRequest("D", "T", []),), OF_T),
+        ("get_table_statistics_req", (TableStatsRequest("D", "T", ["c"]),), OF_T),
+        ("get_primary_keys", (PrimaryKeysRequest("D", "T"),), OF_T),
+        ("get_foreign_keys", (ForeignKeysRequest(None, None, "D", "T"),), OF_T),
+        # Which tables refer to this one is not seen in the events of this one.
+        ("get_foreign_keys", (ForeignKeysRequest("D", "T", None, None),), ()),
+        ("get_table_objects_by_name_req", (GetTablesRequest("D", ["T"]),), (("database", "d"), *OF_T)),
+        # What a pattern matches changes with every table.
+        ("get_table_objects_by_name_req", (GetTablesRequest("D", tablesPattern="*"),), ()),
+        ("get_partitions_req", (None,), ()),
+    ],
+)
+def test_requests_depend_on_what_they_name(method, values, scopes) -> None:
+    assert scopes_read(method, METHODS[method].arguments(*values)) == scopes
+
+
+def test_each_cacheable_method_names_arguments_that_it_has() -> None:
+    """A wrong name would only mean that nothing is kept, which no other test sees."""
+    for method, facts in method_facts().items():
+        types = {field.name: field.type for field in METHODS[method].definition.arguments}
+        for path in facts.cached_by[1:]:
+            name, _, field_name = path.partition(".")
+            assert name in types, (method, path)
+            if field_name:
+                struct = types[name]
+                assert isinstance(struct, StructType)
+                assert hasattr(getattr(structs, struct.name)(), field_name), (method, path)

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 import hms_gateway
+from hms_gateway import structs
+from hms_gateway.idl import StructType
 from hms_gateway.idl.method_facts import changes_something, method_facts
 from hms_gateway.structs import METHODS
 
@@ -66,3 +68,20 @@ def test_these_change(name):
 
 def test_an_unknown_method_counts_as_changing():
     assert changes_something("frobnicate_table")
+
+
+def test_lists_of_write_ids_are_read_where_the_idl_has_them():
+    for name, facts in method_facts().items():
+        requests = {
+            field.name for field in METHODS[name].definition.arguments if _has_list(field.type) and facts.cached_by
+        }
+        if facts.write_ids_in == "header":
+            assert not requests, name
+        elif facts.write_ids_in:
+            assert requests == {facts.write_ids_in}, name
+        # Of statistics it says which are valid for the reader, so the answer itself depends on it.
+        assert bool(facts.write_ids_in) or not requests or "stat" in name, name
+
+
+def _has_list(type_):
+    return isinstance(type_, StructType) and hasattr(getattr(structs, type_.name)(), "validWriteIdList")

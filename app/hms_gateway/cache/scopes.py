@@ -32,7 +32,8 @@ def _of_databases() -> _Reader:
 
 
 def _of_database(field: str) -> _Reader:
-    return lambda arguments: (("database", _database(getattr(arguments, field))),)
+    name = attrgetter(field)
+    return lambda arguments: (("database", _database(name(arguments))),)
 
 
 def _of_tables(db_field: str) -> _Reader:
@@ -47,16 +48,32 @@ def _of_table(db_field: str, tbl_field: str) -> _Reader:
 
 def _of_columns(db_field: str, tbl_field: str) -> _Reader:
     """The columns may be asked for as those of `table.column` (semantics §2.5)."""
-    return lambda arguments: _table(
-        getattr(arguments, db_field), (getattr(arguments, tbl_field) or "").partition(".")[0]
-    )
+    db_name, tbl_name = attrgetter(db_field), attrgetter(tbl_field)
+    return lambda arguments: _table(db_name(arguments), (tbl_name(arguments) or "").partition(".")[0])
 
 
 def _of_named_tables(db_field: str, names_field: str) -> _Reader:
+    """Without names it is all that a pattern matches, which is not kept: any table's change may be one of them."""
+    db_of, names_of = attrgetter(db_field), attrgetter(names_field)
+
     def scopes(arguments: Any) -> Iterable[Scope]:
-        db_name = _database(getattr(arguments, db_field))
-        names = getattr(arguments, names_field) or ()
+        db_name, names = _database(db_of(arguments)), names_of(arguments)
+        if names is None:
+            return ()
         return (("database", db_name), *(("table", db_name, normalize(name)) for name in names))
+
+    return scopes
+
+
+def _of_foreign_keys(field: str) -> _Reader:
+    """Only the table that has the keys is sure to change with them, so it has to be named."""
+    request_of = attrgetter(field)
+
+    def scopes(arguments: Any) -> Iterable[Scope]:
+        request = request_of(arguments)
+        if request.foreign_tbl_name is None:
+            return ()
+        return (*_table(request.foreign_db_name, request.foreign_tbl_name),)
 
     return scopes
 
@@ -64,7 +81,8 @@ def _of_named_tables(db_field: str, names_field: str) -> _Reader:
 def _of_functions(db_field: str | None = None) -> _Reader:
     if db_field is None:
         return lambda _: (FUNCTIONS,)
-    return lambda arguments: (("functions", _database(getattr(arguments, db_field))),)
+    db_name = attrgetter(db_field)
+    return lambda arguments: (("functions", _database(db_name(arguments))),)
 
 
 # By the first word of the column "cached by". All depend on nothing but the catalog: neither on the caller, nor on the
@@ -76,6 +94,7 @@ _READERS: Mapping[str, Callable[..., _Reader]] = {
     "table": _of_table,
     "columns": _of_columns,
     "named_tables": _of_named_tables,
+    "foreign_keys": _of_foreign_keys,
     "functions": _of_functions,
 }
 

@@ -1,7 +1,7 @@
 """Methods on constraints: the IDL's methods in its order, each one call of the service."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from hms_gateway.handlers.arguments import in_catalog, is_newer, with_fields
 from hms_gateway.handlers.table_names import table_in
@@ -9,7 +9,7 @@ from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.ports.constraints import ConstraintKind
 from hms_gateway.metastore.tables.constraints import ConstraintService
 from hms_gateway.metastore.vocabulary.names import DEFAULT_CATALOG
-from hms_gateway.rpc.call import Call
+from hms_gateway.rpc.call import Call, Uncacheable
 from hms_gateway.structs import (
     AddCheckConstraintRequest,
     AddDefaultConstraintRequest,
@@ -35,6 +35,8 @@ from hms_gateway.structs import (
     UniqueConstraintsResponse,
 )
 
+T = TypeVar("T")
+
 _DATABASE_FIELDS = ("table_db", "fktable_db", "pktable_db")
 
 
@@ -52,7 +54,9 @@ class Constraints:
             keys = _in_default_catalog(keys)
         return PrimaryKeysResponse(primaryKeys=keys)
 
-    def get_foreign_keys(self, call: Call, request: ForeignKeysRequest) -> ForeignKeysResponse:
+    def get_foreign_keys(
+        self, call: Call, request: ForeignKeysRequest
+    ) -> ForeignKeysResponse | Uncacheable[ForeignKeysResponse]:
         """2.3 asks whose keys; newer callers may ask for all that refer to a table."""
         request = required(request, "request")
         newer = is_newer(call, request.foreign_db_name) or request.catName is not None
@@ -63,7 +67,8 @@ class Constraints:
             table_in(request.catName, request.parent_db_name, request.parent_tbl_name),
             table_in(request.catName, request.foreign_db_name, request.foreign_tbl_name),
         )
-        return ForeignKeysResponse(foreignKeys=_in_default_catalog(keys) if newer else keys)
+        response = ForeignKeysResponse(foreignKeys=_in_default_catalog(keys) if newer else keys)
+        return _of_two_tables(response) if keys else response
 
     def get_unique_constraints(self, call: Call, request: UniqueConstraintsRequest) -> UniqueConstraintsResponse:
         return UniqueConstraintsResponse(uniqueConstraints=self._of_kind(request, ConstraintKind.UNIQUE))
@@ -77,13 +82,16 @@ class Constraints:
     def get_check_constraints(self, call: Call, request: CheckConstraintsRequest) -> CheckConstraintsResponse:
         return CheckConstraintsResponse(checkConstraints=self._of_kind(request, ConstraintKind.CHECK))
 
-    def get_all_table_constraints(self, call: Call, request: AllTableConstraintsRequest) -> AllTableConstraintsResponse:
+    def get_all_table_constraints(
+        self, call: Call, request: AllTableConstraintsRequest
+    ) -> AllTableConstraintsResponse | Uncacheable[AllTableConstraintsResponse]:
         request = required(request, "request")
         found = self._constraints.all_of_table(table_in(request.catName, request.dbName, request.tblName))
         lists: dict[str, Any] = {
             field.name: _in_default_catalog(getattr(found, field.name)) for field in found.definition.fields
         }
-        return AllTableConstraintsResponse(allTableConstraints=SQLAllTableConstraints(**lists))
+        response = AllTableConstraintsResponse(allTableConstraints=SQLAllTableConstraints(**lists))
+        return _of_two_tables(response) if lists["foreignKeys"] else response
 
     def add_primary_key(self, call: Call, req: AddPrimaryKeyRequest) -> None:
         self._constraints.add(plain(required(req, "req").primaryKeyCols))
@@ -126,6 +134,11 @@ def _plain(column: Any) -> Any:
         if (name := getattr(column, field, None)) is not None
     }
     return with_fields(column, **names, catName=None)
+
+
+def _of_two_tables(response: T) -> Uncacheable[T]:
+    """A foreign key also names the table that it refers to, which may be renamed or dropped without it."""
+    return Uncacheable(response)
 
 
 def _in_default_catalog(columns: Sequence[Any]) -> list[Any]:

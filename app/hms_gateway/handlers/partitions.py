@@ -12,7 +12,7 @@ from hms_gateway.metastore.selection.partitions import names_of, partitions_of
 from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.statistics.column_statistics import ColumnStatisticsService
 from hms_gateway.metastore.vocabulary.partition_names import name_to_spec, name_to_values
-from hms_gateway.rpc.call import Call, Dialect
+from hms_gateway.rpc.call import Call, Dialect, Uncacheable
 from hms_gateway.structs import (
     GetPartitionNamesPsRequest,
     GetPartitionNamesPsResponse,
@@ -64,10 +64,11 @@ class Partitions:
 
     def get_partition_with_auth(
         self, call: Call, db_name: str, tbl_name: str, part_vals: list[str], user_name: str, group_names: list[str]
-    ) -> Partition:
+    ) -> Partition | Uncacheable[Partition]:
         table = table_shown(call, db_name, tbl_name)
-        found = self._authorized(table, [self._reads.get(table, part_vals)], user_name, group_names)
-        return partitions_of(found)[0]
+        found = [self._reads.get(table, part_vals)]
+        shown = self._authorized(table, found, user_name, group_names)
+        return found[0] if shown is found else Uncacheable(partitions_of(shown)[0])
 
     def get_partition_by_name(self, call: Call, db_name: str, tbl_name: str, part_name: str) -> Partition:
         return self._reads.get_by_name(table_shown(call, db_name, tbl_name), part_name)
@@ -84,9 +85,11 @@ class Partitions:
 
     def get_partitions_with_auth(
         self, call: Call, db_name: str, tbl_name: str, max_parts: int, user_name: str, group_names: list[str]
-    ) -> PartitionList:
+    ) -> PartitionList | Uncacheable[PartitionList]:
         table, limit = table_shown(call, db_name, tbl_name), _limit_of_2_3(call, max_parts)
-        return self._authorized(table, self._reads.list_all(table, limit), user_name, group_names)
+        found = self._reads.list_all(table, limit)
+        shown = self._authorized(table, found, user_name, group_names)
+        return found if shown is found else Uncacheable(shown)
 
     def get_partitions_pspec(self, call: Call, db_name: str, tbl_name: str, max_parts: int) -> list[PartitionSpec]:
         return self._reads.specs(table_shown(call, db_name, tbl_name), max_parts)
@@ -118,14 +121,15 @@ class Partitions:
         max_parts: int,
         user_name: str,
         group_names: list[str],
-    ) -> PartitionList:
+    ) -> PartitionList | Uncacheable[PartitionList]:
         table = table_shown(call, db_name, tbl_name)
         found = self._reads.list_by_partial_values(table, part_vals, max_parts)
-        return self._authorized_of_both(table, found, user_name, group_names)
+        shown = self._authorized_of_both(table, found, user_name, group_names)
+        return found if shown is found else Uncacheable(shown)
 
     def get_partitions_ps_with_auth_req(
         self, call: Call, req: GetPartitionsPsWithAuthRequest
-    ) -> GetPartitionsPsWithAuthResponse:
+    ) -> GetPartitionsPsWithAuthResponse | Uncacheable[GetPartitionsPsWithAuthResponse]:
         req = required(req, "req")
         table, limit = table_shown(call, req.dbName, req.tblName, req.catName), _limit(req.maxParts)
         projection = _projection(req)
@@ -135,8 +139,9 @@ class Partitions:
             found = self._reads.list_by_partial_values(table, req.partVals, limit, projection)
         else:
             found = self._reads.list_all(table, limit, projection)
-        found = self._authorized_of_both(table, found, req.userName, req.groupNames)
-        return GetPartitionsPsWithAuthResponse(partitions=_as_list(found))
+        shown = self._authorized_of_both(table, found, req.userName, req.groupNames)
+        response = GetPartitionsPsWithAuthResponse(partitions=_as_list(shown))
+        return response if shown is found else Uncacheable(response)
 
     def get_partition_names_ps(
         self, call: Call, db_name: str, tbl_name: str, part_vals: list[str], max_parts: int
@@ -224,6 +229,9 @@ class Partitions:
     def _authorized(
         self, table: TableName, found: PartitionList, user: str | None, groups: list[str] | None
     ) -> PartitionList:
+        """The same list where the table does not ask for privileges. Replies with them are not kept: no event says
+        that they changed.
+        """
         return found if self._privileges is None else self._privileges.with_privileges(table, found, user, groups)
 
 

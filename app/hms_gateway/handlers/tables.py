@@ -168,14 +168,18 @@ class Tables:
         tables = self._objects(database_name(dbname), tbl_names, newer=is_newer(call, dbname))
         return Uncacheable(tables) if any(map(_has_others_inside, tables)) else tables
 
-    def get_table_objects_by_name_req(self, call: Call, req: GetTablesRequest) -> GetTablesResult:
+    def get_table_objects_by_name_req(
+        self, call: Call, req: GetTablesRequest
+    ) -> GetTablesResult | Uncacheable[GetTablesResult]:
         """4.x may send a pattern instead of names; the projection it may send as well is only a permission."""
         request = required(req, "req")
         db_name, names = in_catalog(request.catName, request.dbName), request.tblNames
         if names is None and request.tablesPattern is not None:
             names = self._tables.names(db_name, request.tablesPattern)
         newer = is_newer(call, request.dbName) or request.catName is not None
-        return GetTablesResult(self._objects(db_name, names, newer=newer))
+        tables = self._objects(db_name, names, newer=newer)
+        result = GetTablesResult(tables)
+        return Uncacheable(result) if any(map(_has_others_inside, tables)) else result
 
     def get_table_names_by_filter(self, call: Call, dbname: str, filter: str, max_tables: int) -> list[str]:
         return self._tables.names_by_filter(database_name(dbname), filter, max_tables)

@@ -18,6 +18,7 @@ class MethodFacts(NamedTuple):
     suspendable   a call holds no thread while its unit of work waits
     known_to      the generations of clients that know the method, such as "3.1, 4"
     cached_by     what a reply depends on, as words for `cache.scopes`; empty when replies are not kept
+    write_ids_in  the argument that carries the reader's list of write ids, "header", or empty
     called_by     known clients that call it
     """
 
@@ -26,6 +27,7 @@ class MethodFacts(NamedTuple):
     suspendable: bool
     known_to: str
     cached_by: tuple[str, ...]
+    write_ids_in: str
     called_by: str
 
 
@@ -45,7 +47,9 @@ def _rows(text: str) -> Iterator[tuple[str, MethodFacts]]:
     lines = (line for line in text.splitlines() if line and not line.startswith("#"))
     next(lines)  # the names of the columns
     for line in lines:
-        name, kind, repetition, suspendable, known_to, cached_by, called_by = map(str.strip, line.split("|"))
+        name, kind, repetition, suspendable, known_to, cached_by, write_ids_in, called_by = map(
+            str.strip, line.split("|")
+        )
         if kind not in ("reads", "changes") or repetition not in ("", "value", "answer"):
             raise ValueError(f"schema/{TABLE}: {name} has an unknown kind or repetition; see the file's comments")
         yield (
@@ -56,6 +60,7 @@ def _rows(text: str) -> Iterator[tuple[str, MethodFacts]]:
                 suspendable == "yes",
                 _ALL_GENERATIONS if known_to == "all" else known_to,
                 tuple(cached_by.split()),
+                write_ids_in,
                 called_by,
             ),
         )
