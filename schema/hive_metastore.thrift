@@ -1763,6 +1763,8 @@ struct GetValidWriteIdsRequest {
   1: required list<string> fullTableNames,
   2: optional string validTxnList,
   3: optional i64 writeId,
+  // Of hms-gateway: whether the answer says the tables' ids.
+  100: optional bool withTableIds,
 }
 
 // fullTableName is `database.table`; bit n of abortedBits belongs to invalidWriteIds[n].
@@ -1772,6 +1774,8 @@ struct TableValidWriteIds {
   3: required list<i64> invalidWriteIds,
   4: optional i64 minOpenWriteId,
   5: required binary abortedBits,
+  // Of hms-gateway: a table that is made again under the name has another one.
+  100: optional i64 tableId,
 }
 
 struct GetValidWriteIdsResponse {

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         NotTrusted,
         TicketAuth,
     )
+    from hms_gateway.client.transaction import MetastoreTransaction
     from hms_gateway.metastore.vocabulary.partition_names import make_name
     from hms_gateway.structs import *  # noqa: F403
     from hms_gateway.txn.rules.write_ids import (
@@ -57,6 +58,7 @@ __all__ = [
     "LockHolder",
     "LocksDenied",
     "MetastoreClient",
+    "MetastoreTransaction",
     "NeededLock",
     "NotAMetastore",
     "NotAuthorized",
@@ -93,6 +95,7 @@ _PUBLIC = {
     """,
     "client.acquiring": "ConcurrencySettings LockAcquirer LockHolder LocksDenied PartitionKeys SettingError",
     "client.commands": "CommandError parse_command parse_partition",
+    "client.transaction": "MetastoreTransaction",
     "client.concurrency": "Command NeededLock in_key_order lock_components needed_locks",
     "metastore.vocabulary.partition_names": "make_name",
     "txn.rules.write_ids": """

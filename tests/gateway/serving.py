@@ -93,6 +93,7 @@ class FakeCache:
         self.known = known or {}
         self.awaitable = awaitable
         self.remembered: list[Any] = []
+        self.with_lists: frozenset[str] = frozenset()
 
     def ticket(self):
         return 42
@@ -107,7 +108,7 @@ class FakeCache:
         loop.call_soon(answer.set_result, found)
         return answer
 
-    def remember(self, key, arguments, payload, ticket):
+    def remember(self, key, arguments, payload, ticket, tagged=None):
         self.remembered.append((key, payload, ticket))
 
 

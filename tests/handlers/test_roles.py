@@ -157,15 +157,15 @@ def test_partitions_with_privileges(catalog: Catalog, privileges: Privileges) ->
     methods = Partitions(partitions(catalog), service)
     request = GetPartitionsPsWithAuthRequest(dbName="default", tblName="p", userName="anna", groupNames=[])
     lists = (
-        methods.get_partitions_with_auth(CALL, "default", "p", -1, "anna", []),
-        methods.get_partitions_ps_with_auth(CALL, "default", "p", [""], -1, "anna", []),
-        methods.get_partitions_ps_with_auth_req(CALL, request).partitions,
+        methods.get_partitions_with_auth(CALL, "default", "p", -1, "anna", []).answer,
+        methods.get_partitions_ps_with_auth(CALL, "default", "p", [""], -1, "anna", []).answer,
+        methods.get_partitions_ps_with_auth_req(CALL, request).answer.partitions,
     )
     for found in lists:
         first, second = found
         assert [one.privilege for one in first.privileges.userPrivileges["anna"]] == ["SELECT"]
         assert second.privileges.userPrivileges == {"anna": []}
-    one = methods.get_partition_with_auth(CALL, "default", "p", ["a", "1"], "anna", [])
+    one = methods.get_partition_with_auth(CALL, "default", "p", ["a", "1"], "anna", []).answer
     assert list(one.privileges.userPrivileges) == ["anna"]
     assert methods.get_partition(CALL, "default", "p", ["a", "1"]).privileges is None
     for unsaid in ((None, []), ("anna", None)):

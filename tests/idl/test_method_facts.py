@@ -20,6 +20,7 @@ CALLERS = {
     "cli/coordination/lease_commands.py",
     "cli/coordination/lock_commands.py",
     "client/acquiring.py",
+    "client/transaction.py",
     # The one method whose declared exceptions differ between the dialects.
     "rpc/dialects.py",
 }

@@ -145,6 +145,9 @@ class MemoryTxns:
 
     # Write ids.
 
+    def table_id(self, table: Target) -> int | None:
+        raise NotImplementedError
+
     def last_write_id(self, table: Target) -> int | None:
         return self.last_given.get(table)
 

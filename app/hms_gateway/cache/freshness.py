@@ -56,7 +56,8 @@ class QueriedFeed(Protocol):
 class Freshness:
     """`version` is the newest event that was applied, `apply` takes the ones after it. For the event loop's thread.
 
-    `restart` is called with the newest event where those that were applied may be lost.
+    `restart` is called with the newest event where those that were applied may be lost, and `in_doubt` as soon as they
+    may be.
     """
 
     def __init__(
@@ -65,11 +66,13 @@ class Freshness:
         version: Callable[[], EventId],
         apply: Callable[[Sequence[StoredEvent]], None],
         restart: Callable[[EventId], None],
+        in_doubt: Callable[[], None] = lambda: None,
     ) -> None:
         self._feed = feed
         self._version = version
         self._apply = apply
         self._restart = restart
+        self._in_doubt = in_doubt
         self._is_in_doubt = False
         self._watch: VersionWatch | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -79,6 +82,11 @@ class Freshness:
         self._next: list[Done] = []
         self._timer: asyncio.TimerHandle | None = None
         self._reading: asyncio.Task[None] | None = None
+
+    @property
+    def notices_losses(self) -> bool:
+        """Whether it would be known if the database lost what it has shown."""
+        return self._watch is not None or self._has_no_watch
 
     def refresh(self, done: Done) -> None:
         """Apply every event that was committed before this was called, then call `done`; never at once."""
@@ -164,7 +172,9 @@ class Freshness:
     def _drop_watch(self) -> None:
         watch, self._watch = self._watch, None
         if watch is not None and self._loop is not None:
-            self._is_in_doubt = self._is_in_doubt or not watch.sees_lasting_only
+            if not watch.sees_lasting_only:
+                self._is_in_doubt = True
+                self._in_doubt()
             self._loop.remove_reader(watch.fileno())
             watch.close()
 

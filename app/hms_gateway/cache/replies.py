@@ -3,24 +3,43 @@
 A lookup first brings the cache up to date with the newest committed event, so a reply that is served was true at some
 moment between the arrival of the request and its answer: reads stay linearizable, over every replica of a database.
 Learning the newest event costs a `PRAGMA data_version` on SQLite. On other databases it is a query (`freshness`).
+
+A reader that says which write ids it sees asks for less: an answer that is no older than those. It gets one without
+any question to the database (`reader_lists`). Events drop these replies as well, but nothing waits for them: as long
+as such readers call, the database is asked for events once a second.
 """
 
 import asyncio
+import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
+import structlog
+
 from hms_gateway.cache.freshness import Freshness, VersionWatch
+from hms_gateway.cache.reader_lists import ReaderLists, Reading, ReplyKey, Tag, TagReading
 from hms_gateway.cache.scopes import Scope, is_cacheable, scopes_changed, scopes_read
-from hms_gateway.metastore.ports.store import EventId, StoredEvent
+from hms_gateway.metastore.ports.store import EventId, Snapshot, StoredEvent
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import Struct
+from hms_gateway.txn.rules.write_ids import ValidWriteIds
+from hms_gateway.wire import Codec
 
-ReplyKey: TypeAlias = tuple[str, str, str, bytes]
-"""Codec name, dialect, method name, encoded arguments."""
+Entry: TypeAlias = tuple[bytes, tuple[Scope, ...], Tag | None]
+"""The encoded result, what it depends on, and what readers with a list go by."""
+ReadTag: TypeAlias = Callable[[Callable[[Snapshot], Tag | None]], Tag | None]
+"""Reads a tag from one consistent state, such as `Store.read`."""
 
+FOLLOW_SECONDS = 1.0
+# Calls whose lists are known already take up to this part of the cache.
+_READINGS_PART = 16
 _ENTRY_BYTES = 512  # what an entry costs besides its payload and arguments, roughly
+_ID_BYTES = 40  # an integer, and its place in a list
 _CHANGES_REMEMBERED = 10_000
+
+
+_log = structlog.get_logger("hms_gateway.cache")
 
 
 class ChangeFeed(Protocol):
@@ -45,11 +64,26 @@ class ChangeFeed(Protocol):
 class ReplyCache:
     """Used from the event loop's thread only."""
 
-    def __init__(self, feed: ChangeFeed, limits: Limits) -> None:
+    def __init__(
+        self,
+        feed: ChangeFeed,
+        limits: Limits,
+        read_tag: ReadTag | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Without `read_tag` readers' lists are not looked at."""
         self._feed = feed
+        self._read_tag = read_tag
+        self._monotonic = monotonic
+        self._lists = ReaderLists()
+        # Methods whose arguments may have a list.
+        self.with_lists = self._lists.in_requests if read_tag is not None else frozenset[str]()
+        self._readings: dict[ReplyKey, Reading] = {}
+        self._readings_bytes = 0
+        self._followed_at = float("-inf")
         self._bytes_max = limits.cache_bytes_max
         self._reply_bytes_max = limits.cached_reply_bytes_max
-        self._entries: OrderedDict[ReplyKey, tuple[bytes, tuple[Scope, ...]]] = OrderedDict()
+        self._entries: OrderedDict[ReplyKey, Entry] = OrderedDict()
         self._keys_of: dict[Scope, set[ReplyKey]] = {}
         self._bytes = 0
         self._data_version = feed.data_version()
@@ -60,14 +94,14 @@ class ReplyCache:
         self._floor = 0
         # Added to an event's id to order it after those that were applied before the database lost some.
         self._shift = 0
-        self._freshness = Freshness(feed, lambda: self._version, self._apply, self._restart)
+        self._freshness = Freshness(feed, lambda: self._version, self._apply, self._restart, self._doubt)
 
     def __len__(self) -> int:
         return len(self._entries)
 
     @property
     def size_bytes(self) -> int:
-        return self._bytes
+        return self._bytes + self._readings_bytes
 
     def ticket(self) -> int:
         """Taken before a reply is read and handed to `remember` with it."""
@@ -83,32 +117,115 @@ class ReplyCache:
             return None
         if not self._is_watched:
             return self._lookup_after_refresh(key)
-        data_version = self._feed.data_version()
-        if data_version != self._data_version:
-            self._apply(self._feed.changes_since(self._version))
-            self._data_version = data_version
+        if self._feed.data_version() != self._data_version:
+            self._look()
             return self._get(key)
         self._entries.move_to_end(key)
         return entry[0]
+
+    def reading(self, key: ReplyKey, codec: Codec, sent: str | None) -> Reading | None:
+        """The call with `key` as that of a reader with a list; None for one without.
+
+        `sent` is the list that came with the call. Raises InvalidList for one that cannot be read.
+        """
+        if self._read_tag is None:
+            return None
+        known = self._readings.get(key) if sent is None else None
+        if known is None:
+            known = self._lists.reading(key, codec, sent)
+            if known is not None and sent is None:
+                self._keep_reading(key, known)
+        return known
+
+    def lookup_for(self, reading: Reading) -> "bytes | asyncio.Future[bytes | None] | None":
+        """As `lookup`, for a reader with a list: at once and without the database when all it sees is in the reply."""
+        entry = self._entries.get(reading.key)
+        if entry is None:
+            return None
+        payload, scopes, tag = entry
+        if scopes != (reading.scope,) or (tag is not None and tag.valid is None):
+            # Not this table's list, or a table without write ids.
+            return self.lookup(reading.key)
+        if tag is None or not reading.is_covered_by(tag):
+            return None
+        self._entries.move_to_end(reading.key)
+        self._follow()
+        return payload
+
+    def tag_reading(self, reading: Reading) -> TagReading:
+        """What has to be called before the reply to such a reader is read, and handed to `remember`."""
+        assert self._read_tag is not None
+        return TagReading(self._read_tag, reading.scope)
 
     def close(self) -> None:
         """Give the connection back that watches the database."""
         self._freshness.close()
 
-    def remember(self, key: ReplyKey, arguments: Struct | None, payload: bytes, ticket: int) -> None:
+    def remember(
+        self,
+        key: ReplyKey,
+        arguments: Struct | None,
+        payload: bytes,
+        ticket: int,
+        tagged: TagReading | None = None,
+    ) -> None:
         """Keep `payload` for `key`, unless what it was read from has changed since `ticket`."""
         if arguments is None or len(payload) > self._reply_bytes_max or not is_cacheable(key[2]):
             return
         scopes = scopes_read(key[2], arguments)
         if not scopes or ticket < self._floor or any(self._changed_at.get(scope, 0) > ticket for scope in scopes):
             return
+        tag = self._tag_for(scopes, tagged)
+        known = self._entries.get(key)
+        if known is not None and known[2] is not None and (tag is None or tag.is_older_than(known[2])):
+            return
         self._forget(key)
-        self._entries[key] = (payload, scopes)
-        self._bytes += _cost(key, payload)
+        self._entries[key] = (payload, scopes, tag)
+        self._bytes += _cost(key, payload, tag)
         for scope in scopes:
             self._keys_of.setdefault(scope, set()).add(key)
-        while self._bytes > self._bytes_max:
+        while self._bytes > self._bytes_max - self._readings_bytes:
             self._forget(next(iter(self._entries)))
+
+    def _tag_for(self, scopes: tuple[Scope, ...], tagged: TagReading | None) -> Tag | None:
+        if tagged is None or tagged.tag is None or scopes != (tagged.tag.scope,):
+            return None
+        self._follow()
+        return tagged.tag if self._is_watched or self._freshness.notices_losses else None
+
+    def _keep_reading(self, key: ReplyKey, reading: Reading) -> None:
+        if self._readings_bytes > self._bytes_max // _READINGS_PART:
+            self._readings.clear()
+            self._readings_bytes = 0
+        self._readings[key] = reading
+        self._readings_bytes += 2 * len(key[3]) + _ids_bytes(reading.valid) + _ENTRY_BYTES
+
+    def _follow(self) -> None:
+        """Have the cache brought up to date soon, though nothing waits for it."""
+        now = self._monotonic()
+        if now - self._followed_at >= FOLLOW_SECONDS:
+            self._followed_at = now
+            asyncio.get_running_loop().call_soon(self._catch_up)
+
+    def _catch_up(self) -> None:
+        if not self._is_watched:
+            self._freshness.refresh(lambda error: None)
+            return
+        try:
+            self._look()
+        except Exception as error:
+            _log.warning("the log of events cannot be followed", problem=repr(error))
+
+    def _look(self) -> None:
+        data_version = self._feed.data_version()
+        if data_version != self._data_version:
+            self._apply(self._feed.changes_since(self._version))
+            self._data_version = data_version
+
+    def _doubt(self) -> None:
+        """What was read may be lost. Readers without a list wait for `_restart`; those with one must not be served."""
+        self._shift += 1
+        self._clear(self.ticket())
 
     def _get(self, key: ReplyKey) -> bytes | None:
         entry = self._entries.get(key)
@@ -167,8 +284,8 @@ class ReplyCache:
         entry = self._entries.pop(key, None)
         if entry is None:
             return
-        payload, scopes = entry
-        self._bytes -= _cost(key, payload)
+        payload, scopes, tag = entry
+        self._bytes -= _cost(key, payload, tag)
         for scope in scopes:
             keys = self._keys_of[scope]
             keys.discard(key)
@@ -176,5 +293,9 @@ class ReplyCache:
                 del self._keys_of[scope]
 
 
-def _cost(key: ReplyKey, payload: bytes) -> int:
-    return len(payload) + len(key[3]) + _ENTRY_BYTES
+def _cost(key: ReplyKey, payload: bytes, tag: Tag | None) -> int:
+    return len(payload) + len(key[3]) + _ENTRY_BYTES + (0 if tag is None else _ids_bytes(tag.valid))
+
+
+def _ids_bytes(valid: ValidWriteIds | None) -> int:
+    return 0 if valid is None else _ID_BYTES * (len(valid.ids.open_ids) + len(valid.ids.aborted_ids))

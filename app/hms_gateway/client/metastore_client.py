@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import httpx
 
+from hms_gateway.client.transaction import MetastoreTransaction
 from hms_gateway.runtime.kerberos import KerberosError, ServiceTickets
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import METHODS, Method, Struct
@@ -133,11 +134,13 @@ class MetastoreClient:
         on_progress: Progress | None = None,
         idempotency_key: str | None = None,
         fields: Fields | None = None,
+        headers: Mapping[str, str] | None = None,
         **named: Any,
     ) -> Any:
         """Call a method with arguments in IDL order or by IDL name; returns its value, None when it is void.
 
         A gateway does a call that it gets again with the same `idempotency_key` once, and repeats its answer.
+        `headers` are sent with this call only.
         Of the structs that `fields` names only those fields are read, which takes less time; others may be unset.
         Raises the declared exception as the class of `structs`, ApplicationError when the server refuses the call
         as such (an unknown method, for instance), ClientError without an answer, TypeError for an unknown method
@@ -147,11 +150,21 @@ class MetastoreClient:
         # With a key the same call has to be the same message.
         seqid = next(self._seqids) if idempotency_key is None else 1
         body = self._encode(method, arguments_of(method, arguments, named), seqid)
-        headers = {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}
-        answer = self._post(body, headers, on_progress or _ignore)
+        sent = dict(headers or {})
+        if idempotency_key is not None:
+            sent["Idempotency-Key"] = idempotency_key
+        answer = self._post(body, sent, on_progress or _ignore)
         if method.oneway:
             return None
         return self._value(method, self._read_message(answer, name), fields)
+
+    def arguments(self, name: str, positional: tuple[Any, ...], named: dict[str, Any]) -> Struct:
+        """The arguments of a call as the struct that is sent. Raises TypeError."""
+        return arguments_of(method_of(self._methods, name), positional, named)
+
+    def transaction(self) -> MetastoreTransaction:
+        """A transaction to be entered by `with`: its reads see one snapshot, it commits at the end."""
+        return MetastoreTransaction(self)
 
     def _encode(self, method: Method, arguments: Struct, seqid: int) -> bytes:
         kind = MessageType.ONEWAY if method.oneway else MessageType.CALL

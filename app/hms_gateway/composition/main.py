@@ -185,7 +185,7 @@ def build(settings: Settings) -> Gateway:
         chores.append(Chore("look at the certificate", LOOK_EVERY_SECONDS, certificate.look))
     housekeeping = Housekeeping(chores)
     port = settings.thrift_port
-    cache = ReplyCache(metastore.store, settings.limits)
+    cache = ReplyCache(metastore.store, settings.limits, metastore.store.read)
     integrity = _integrity_watch(settings, metrics)
     stops = [] if integrity is None else [integrity.stop]
     gateway = build_gateway(

@@ -134,8 +134,10 @@ class Transactions:
     def get_valid_write_ids(self, call: Call, rqst: GetValidWriteIdsRequest) -> GetValidWriteIdsResponse:
         request = required(rqst, "rqst")
         tables = [(name, _full_name(name)) for name in request.fullTableNames or ()]
-        lists = self._write_ids.valid_write_ids(tables, request.validTxnList)
-        return GetValidWriteIdsResponse([_table_write_ids(one) for one in lists])
+        lists = self._write_ids.identified_write_ids(
+            tables, request.validTxnList, identifies=bool(request.withTableIds)
+        )
+        return GetValidWriteIdsResponse([_table_write_ids(seen, table_id) for seen, table_id in lists])
 
     def allocate_table_write_ids(self, call: Call, rqst: AllocateTableWriteIdsRequest) -> AllocateTableWriteIdsResponse:
         request = required(rqst, "rqst")
@@ -192,7 +194,7 @@ def _full_name(name: str) -> Target:
     return target(database_name(db_name), table_name)
 
 
-def _table_write_ids(valid: ValidWriteIds) -> TableValidWriteIds:
+def _table_write_ids(valid: ValidWriteIds, table_id: int | None) -> TableValidWriteIds:
     exceptions = valid.ids.exceptions
     return TableValidWriteIds(
         fullTableName=valid.table,
@@ -200,4 +202,5 @@ def _table_write_ids(valid: ValidWriteIds) -> TableValidWriteIds:
         invalidWriteIds=exceptions,
         minOpenWriteId=valid.ids.oldest_open,
         abortedBits=aborted_bits(exceptions, valid.ids.aborted_ids),
+        tableId=table_id,
     )

@@ -89,6 +89,8 @@ class Processor:
         """Answer `message`. Raises Unavailable, AlreadyConcluded, Waiting; every other failure becomes a reply."""
         arguments = None
         try:
+            if call.first is not None:
+                call.first()
             bound = self._find(message, call.dialect)
             with self._memory.held(codec, bound.method, message.payload, call.holder):
                 arguments = _decoded(codec, bound.method, message.payload)

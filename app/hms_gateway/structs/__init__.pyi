@@ -2974,11 +2974,13 @@ class GetValidWriteIdsRequest(Struct):
     fullTableNames: list[str] | None
     validTxnList: str | None
     writeId: int | None
+    withTableIds: bool | None
     def __init__(
         self,
         fullTableNames: list[str] | None = None,
         validTxnList: str | None = None,
         writeId: int | None = None,
+        withTableIds: bool | None = None,
     ) -> None: ...
 
 class TableValidWriteIds(Struct):
@@ -2987,6 +2989,7 @@ class TableValidWriteIds(Struct):
     invalidWriteIds: list[int] | None
     minOpenWriteId: int | None
     abortedBits: bytes | None
+    tableId: int | None
     def __init__(
         self,
         fullTableName: str | None = None,
@@ -2994,6 +2997,7 @@ class TableValidWriteIds(Struct):
         invalidWriteIds: list[int] | None = None,
         minOpenWriteId: int | None = None,
         abortedBits: bytes | None = None,
+        tableId: int | None = None,
     ) -> None: ...
 
 class GetValidWriteIdsResponse(Struct):

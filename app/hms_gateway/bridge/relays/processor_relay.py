@@ -63,11 +63,23 @@ class Answers(Protocol):
 class Cache(Protocol):
     """Replies that are known and current, by the key (codec, dialect, method, encoded arguments)."""
 
+    @property
+    def with_lists(self) -> frozenset[str]:
+        """Methods whose arguments may say which write ids the reader sees."""
+
     def lookup(self, key: Any) -> Any: ...
+
+    def reading(self, key: Any, codec: Codec, sent: str | None) -> Any:
+        """The call as that of a reader with such a list, whose `key` is without it; None for one without."""
+
+    def lookup_for(self, reading: Any) -> Any: ...
+
+    def tag_reading(self, reading: Any) -> Callable[[], None]:
+        """What is to be called first in the thread of such a call, and handed to `remember`."""
 
     def ticket(self) -> int: ...
 
-    def remember(self, key: Any, arguments: Any, payload: bytes, ticket: int) -> None: ...
+    def remember(self, key: Any, arguments: Any, payload: bytes, ticket: int, tagged: Any = None) -> None: ...
 
 
 async def user_as_named(session: Session) -> str:
@@ -113,12 +125,18 @@ class ProcessorRelay:
         call = Message(message.name, message.type, message.seqid, message.body[message.payload_begin :])
         key = (codec.name, self._dialect, message.name, call.payload)
         known = await self._known(key, message)
+        tagged = None
+        if known is None and self._cache is not None and message.name in self._cache.with_lists:
+            reading = self._cache.reading(key, codec, None)
+            if reading is not None:
+                key, tagged = reading.key, self._cache.tag_reading(reading)
+                known = await self._found(self._cache.lookup_for, reading)
         if known is not None:
             return Reply(_enclosed(codec, message, MessageType.REPLY, known), cached=True)
         ticket = 0 if self._cache is None else self._cache.ticket()
         request_id = uuid.uuid4().hex
         try:
-            ran = await self._run(codec, call, user, session, request_id)
+            ran = await self._run(codec, call, user, session, request_id, tagged)
         except ApplicationError as error:
             body = application_exception(codec, message.name, message.seqid, error.message, error.type)
             return None if message.is_oneway else Reply(body, outcome=error.type.name, request_id=request_id)
@@ -131,7 +149,7 @@ class ProcessorRelay:
             return None
         assert isinstance(reply.payload, bytes)
         if self._cache is not None and reply.outcome == "ok" and reply.type is MessageType.REPLY:
-            self._cache.remember(key, reply.arguments, reply.payload, ticket)
+            self._cache.remember(key, reply.arguments, reply.payload, ticket, tagged)
         body = _enclosed(codec, message, reply.type, reply.payload)
         return Reply(body, outcome=reply.outcome, request_id=request_id)
 
@@ -139,10 +157,11 @@ class ProcessorRelay:
         """Threads and cache are the gateway's."""
 
     async def _known(self, key: Any, message: ThriftMessage) -> bytes | None:
-        if self._cache is None or message.is_oneway:
-            return None
+        return None if self._cache is None or message.is_oneway else await self._found(self._cache.lookup, key)
+
+    async def _found(self, find: Callable[[Any], Any], asked: Any) -> bytes | None:
         try:
-            found = self._cache.lookup(key)
+            found = find(asked)
             if found is not None and not isinstance(found, bytes):
                 found = await found
         except Exception as error:
@@ -151,7 +170,15 @@ class ProcessorRelay:
             return None
         return found if isinstance(found, bytes) else None
 
-    async def _run(self, codec: Codec, message: Message, user: str, session: Session, request_id: str) -> Ran:
+    async def _run(
+        self,
+        codec: Codec,
+        message: Message,
+        user: str,
+        session: Session,
+        request_id: str,
+        first: Callable[[], None] | None,
+    ) -> Ran:
         call = Call(
             principal=user,
             groups=session.groups,
@@ -160,6 +187,7 @@ class ProcessorRelay:
             client_address=session.address,
             deadline=asyncio.get_running_loop().time() + self._call_seconds_max,
             share_address=session.share_address,
+            first=first,
         )
         before, after = codec.envelope(message.name, MessageType.REPLY, message.seqid)
 

@@ -12,7 +12,8 @@ from hms_gateway.gateway.admission.refusals import Refused
 
 ALLOWED_METHODS = b"POST, OPTIONS"
 ALLOWED_HEADERS = (
-    b"authorization, content-type, accept, content-encoding, x-request-id, idempotency-key, x-hms-lease-id"
+    b"authorization, content-type, accept, content-encoding, x-request-id, idempotency-key, x-hms-lease-id, "
+    b"x-hms-valid-write-ids"
 )
 EXPOSED_HEADERS = b"x-request-id"
 PREFLIGHT_SECONDS = b"86400"

@@ -13,14 +13,14 @@ from functools import partial
 
 import structlog
 
-from hms_gateway.cache import ReplyCache
+from hms_gateway.cache import InvalidList, ReplyCache, ReplyKey
 from hms_gateway.gateway.admission.identity import Authenticator, HeaderList, Identity
 from hms_gateway.gateway.admission.proxies import Proxies
 from hms_gateway.gateway.admission.refusals import NOT_TRIED, ClientGone, Refused
 from hms_gateway.gateway.calls.dispatcher import Dispatcher
 from hms_gateway.gateway.calls.streaming import COMPRESSED_FROM_BYTES, StreamFailed, compress, compressed, enclosed
 from hms_gateway.gateway.calls.thread_runner import CompletedCall, InFlightCall
-from hms_gateway.gateway.http.exchange import Answer, Exchange, Pending, Response, settled
+from hms_gateway.gateway.http.exchange import WRITE_IDS_HEADER, Answer, Exchange, Pending, Response, settled
 from hms_gateway.gateway.http.failures import Failures
 from hms_gateway.gateway.http.request_body import KEPT_BYTES_MAX, unescaped
 from hms_gateway.gateway.observability.access_log import AccessLog, AccessRecord
@@ -195,13 +195,39 @@ class Endpoint:
         if self._cache is None or message.type is not _CALL or len(message.payload) > CACHED_ARGUMENTS_BYTES_MAX:
             return self._call(exchange)
         exchange.key = key = (exchange.codec.name, exchange.dialect, message.name, message.payload)
+        listed = exchange.head.headers.get(WRITE_IDS_HEADER)
+        if listed is not None:
+            return self._answer_reader(exchange, self._cache, key, listed)
         try:
             known = self._cache.lookup(key)
         except Exception as error:
             _log_unusable(error)
             known = None
-        if known is None:
-            return self._call(exchange)
+        if known is not None:
+            return self._found(exchange, known)
+        # Only the arguments themselves may still hold a list.
+        if message.name in self._cache.with_lists:
+            return self._answer_reader(exchange, self._cache, key, None)
+        return self._call(exchange)
+
+    def _answer_reader(self, exchange: Exchange, cache: ReplyCache, key: ReplyKey, listed: bytes | None) -> Answer:
+        """Answer a call that may say which write ids its reader sees."""
+        try:
+            reading = cache.reading(key, exchange.codec, None if listed is None else listed.decode("latin-1"))
+        except InvalidList as error:
+            raise Refused(400, f"x-hms-valid-write-ids: {error}") from error
+        known = None
+        try:
+            if reading is not None:
+                exchange.key, exchange.tagged = reading.key, cache.tag_reading(reading)
+                known = cache.lookup_for(reading)
+            elif listed is not None:
+                known = cache.lookup(key)
+        except Exception as error:
+            _log_unusable(error)
+        return self._call(exchange) if known is None else self._found(exchange, known)
+
+    def _found(self, exchange: Exchange, known: "bytes | asyncio.Future[bytes | None]") -> Answer:
         if isinstance(known, bytes):
             return self._known(exchange, known)
         return Pending(known, partial(self._looked_up, exchange, known))
@@ -257,7 +283,7 @@ class Endpoint:
             return Response(200, self._content_types[exchange.codec.name])
         assert isinstance(reply.payload, bytes)
         if self._cache is not None and exchange.key is not None and reply.outcome == "ok" and reply.type is _REPLY:
-            self._cache.remember(exchange.key, reply.arguments, reply.payload, ticket)
+            self._cache.remember(exchange.key, reply.arguments, reply.payload, ticket, exchange.tagged)
         return self._whole(exchange, reply.type, reply.payload)
 
     def _whole(self, exchange: Exchange, type: MessageType, payload: bytes) -> Answer:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from hms_gateway.cache import ReplyKey
+from hms_gateway.cache import ReplyKey, TagReading
 from hms_gateway.gateway.admission.identity import HeaderList, Identity, RequestHead
 from hms_gateway.gateway.calls.streaming import ReplyStream
 from hms_gateway.gateway.http.request_id import request_id_of
@@ -18,6 +18,7 @@ from hms_gateway.wire import Codec, Message
 KEY_HEADER: Final = b"idempotency-key"
 LEASE_HEADER: Final = b"x-hms-lease-id"
 RECORDED_HEADER: Final = b"x-hms-recorded-at"
+WRITE_IDS_HEADER: Final = b"x-hms-valid-write-ids"
 TEXT = b"text/plain; charset=utf-8"
 _STATUS_LINES = {status.value: b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
 
@@ -58,6 +59,8 @@ class Exchange:
     beginning = b""
     # Under which the reply may be kept in the cache.
     key: ReplyKey | None = None
+    # Of a reader that says which write ids it sees: has to be called before the reply is read.
+    tagged: TagReading | None = None
     outcome = "ok"
     cached = False
     status = 0
@@ -84,6 +87,7 @@ class Exchange:
             key=_text(headers.get(KEY_HEADER)),
             recorded_at=_text(headers.get(RECORDED_HEADER)),
             share_address=holder.address,
+            first=self.tagged,
         )
 
     def whole(self, response: Response, date: bytes) -> bytes | None:

@@ -6,6 +6,7 @@ from typing import Final
 from sqlalchemy import and_, bindparam, delete, insert, or_, select, update
 
 from hms_gateway.storage.dialects import Dialect
+from hms_gateway.storage.schema.catalog import DATABASES, TABLES
 from hms_gateway.storage.schema.txn import TABLE_WRITE_IDS, TXN_WRITE_IDS
 from hms_gateway.storage.sql.filter_sql import has_id_among
 from hms_gateway.storage.sql.repository import Repository
@@ -21,10 +22,20 @@ _THIS_TABLE: Final = and_(
     TABLE_WRITE_IDS.c.db_name == bindparam("the_db"), TABLE_WRITE_IDS.c.table_name == bindparam("the_table")
 )
 _LAST: Final = select(TABLE_WRITE_IDS.c.last_write_id).where(_THIS_TABLE)
+_TABLE_ID: Final = (
+    select(TABLES.c.table_id)
+    .join(DATABASES, DATABASES.c.database_id == TABLES.c.database_id)
+    .where(DATABASES.c.name == bindparam("the_db"), TABLES.c.name == bindparam("the_table"))
+)
 _SET_LAST: Final = update(TABLE_WRITE_IDS).where(_THIS_TABLE).values(last_write_id=bindparam("new_last"))
 
 
 class WriteIdReads(Repository):
+    def table_id(self, table: Target) -> int | None:
+        if not _is_storable(table):
+            return None
+        return self._connection.execute(_TABLE_ID, _names(table)).scalar()
+
     def last_write_id(self, table: Target) -> int | None:
         if not _is_storable(table):
             return None

@@ -77,6 +77,9 @@ class TxnReads(Protocol):
         id (semantics §5.9). Types that are keys of `shown_types` are shown as another one.
         """
 
+    def table_id(self, table: Target) -> int | None:
+        """The id of the table that has the name now."""
+
     def last_write_id(self, table: Target) -> int | None:
         """The newest write id the table has given, None before it gave any."""
 

@@ -21,6 +21,10 @@ class InvalidList(ValueError):
     """A text is not a list of transactions or write ids; the message says which."""
 
 
+class TooManyIds(InvalidList):
+    """A text names more ids than its reader takes."""
+
+
 class Validity(Enum):
     """How many ids of a range are valid."""
 
@@ -103,13 +107,14 @@ def parse_valid_txns(text: str | None) -> ValidIds:
     )
 
 
-def parse_valid_write_ids(text: str) -> ValidWriteIds:
-    """`db.tbl:hwm:minOpen:open:aborted`, with or without ranges. Raises InvalidList."""
+def parse_valid_write_ids(text: str, ids_max: int = _IDS_MAX) -> ValidWriteIds:
+    """`db.tbl:hwm:minOpen:open:aborted`, with or without ranges. Raises InvalidList, TooManyIds."""
     parts = text.strip().split(":")
     if len(parts) < 3 or len(parts) > 5:
         raise InvalidList(f"{_shown(text)} is not a list of valid write ids")
     table, high_water_mark, _, open_ids, aborted_ids = (*parts, "", "")[:5]
-    return ValidWriteIds(None if table == "null" else table, _ids(text, high_water_mark, open_ids, aborted_ids))
+    ids = _ids(text, high_water_mark, open_ids, aborted_ids, ids_max)
+    return ValidWriteIds(None if table == "null" else table, ids)
 
 
 def parse_valid_txn_write_ids(text: str) -> tuple[int, list[ValidWriteIds]]:
@@ -253,12 +258,12 @@ def _sign(is_newer: bool, is_older: bool) -> int:
     return int(is_newer) - int(is_older)
 
 
-def _ids(text: str, high_water_mark: str, open_ids: str, aborted_ids: str) -> ValidIds:
-    listed_open, listed_aborted = (tuple(sorted(_listed(text, ids))) for ids in (open_ids, aborted_ids))
+def _ids(text: str, high_water_mark: str, open_ids: str, aborted_ids: str, ids_max: int = _IDS_MAX) -> ValidIds:
+    listed_open, listed_aborted = (tuple(sorted(_listed(text, ids, ids_max))) for ids in (open_ids, aborted_ids))
     return ValidIds(_number(text, high_water_mark), listed_open, listed_aborted)
 
 
-def _listed(text: str, ids: str) -> Iterator[int]:
+def _listed(text: str, ids: str, ids_max: int) -> Iterator[int]:
     count = 0
     for part in ids.split(","):
         if not part:
@@ -266,8 +271,8 @@ def _listed(text: str, ids: str) -> Iterator[int]:
         first, dash, last = part.partition("-")
         numbers = range(_number(text, first), _number(text, last if dash else first) + 1)
         count += len(numbers)
-        if count > _IDS_MAX:
-            raise InvalidList(f"{_shown(text)} names more than {_IDS_MAX} ids")
+        if count > ids_max:
+            raise TooManyIds(f"{_shown(text)} names more than {ids_max} ids")
         yield from numbers
 
 

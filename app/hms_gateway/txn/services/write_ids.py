@@ -89,14 +89,26 @@ class WriteIdService:
 
         Without `valid_txns` the reader sees what is committed now. Raises MetaException for a text that is not a list.
         """
+        return [seen for seen, _ in self.identified_write_ids(tables, valid_txns, identifies=False)]
+
+    def identified_write_ids(
+        self, tables: Sequence[tuple[str, Target]], valid_txns: str | None, *, identifies: bool = True
+    ) -> list[tuple[ValidWriteIds, int | None]]:
+        """The same, each with the id of the table that had the name then; None for a table that was not there.
+
+        Without `identifies` no id is looked up.
+        """
         try:
             given = parse_valid_txns(valid_txns) if valid_txns and valid_txns.strip() else None
         except InvalidList as error:
             raise MetaException(str(error)) from error
 
-        def work(txns: TxnReads) -> list[ValidWriteIds]:
+        def work(txns: TxnReads) -> list[tuple[ValidWriteIds, int | None]]:
             valid = _valid_now(txns) if given is None else given
-            return [_seen(txns, name, table, valid) for name, table in tables]
+            return [
+                (_seen(txns, name, table, valid), txns.table_id(table) if identifies else None)
+                for name, table in tables
+            ]
 
         return self._store.read(lambda snapshot: work(snapshot.txns))
 
@@ -134,6 +146,11 @@ class WriteIdService:
         limit = self._settings.txns_per_call_max
         if count > limit:
             raise too_many("transactions", count, limit, "txns_per_call_max")
+
+
+def write_ids_now(txns: TxnReads, name: str, table: Target) -> ValidWriteIds:
+    """The write ids of a table that are committed; within the caller's unit of work."""
+    return _seen(txns, name, table, _valid_now(txns))
 
 
 def _aborted(txns: BatchedWrites, count: int, client: Client) -> list[TxnId]:

@@ -1,0 +1,165 @@
+"""What a call says about the write ids its reader sees, and what was committed when a reply was read.
+
+A reply is tagged with the write ids of its table that the database knew as committed just before it was read. A reader
+whose list holds no other ids may be given the reply without asking the database (semantics §6.2): all that the reader
+sees had happened when it was read. The tag is never what a reader says, because a reader counts its own open write id
+as valid, and goes on changing things under it.
+
+A name may come to mean another table, whose write ids begin anew, so list and tag also hold the id of the table.
+"""
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+import msgspec
+
+from hms_gateway.cache.scopes import Scope
+from hms_gateway.idl.method_facts import method_facts
+from hms_gateway.metastore.ports.store import EventId, Snapshot, StoreError
+from hms_gateway.metastore.vocabulary.names import normalize
+from hms_gateway.metastore.vocabulary.table_types import is_transactional
+from hms_gateway.structs import METHODS, Struct
+from hms_gateway.txn.rules.names import Target
+from hms_gateway.txn.rules.write_ids import InvalidList, TooManyIds, ValidWriteIds, covers, parse_valid_write_ids
+from hms_gateway.txn.services.write_ids import write_ids_now
+from hms_gateway.wire import Codec, ProtocolError
+
+ReplyKey: TypeAlias = tuple[str, str, str, bytes]
+"""Codec name, dialect, method name, encoded arguments."""
+
+HEADER_ONLY: Final = "header"
+# Lists are compared on the event loop. A reader with more exceptions is answered as one without a list.
+COMPARED_IDS_MAX: Final = 10_000
+
+
+class Tag(msgspec.Struct, frozen=True):
+    """What was true of a table just before a reply was read from it.
+
+    `valid` are the write ids that were committed, None for a table that is not transactional and so has none.
+    `version` is the newest event at that moment, which orders tags of different tables under one name.
+    """
+
+    scope: Scope
+    table_id: int
+    version: EventId
+    valid: ValidWriteIds | None
+
+    def is_older_than(self, other: "Tag") -> bool:
+        if self.version != other.version:
+            return self.version < other.version
+        return self.valid is not None and other.valid is not None and not covers(self.valid, other.valid)
+
+
+class Reading:
+    """A call of a reader with a list; `key` is that of the same call without it."""
+
+    __slots__ = ("_covered_by", "key", "scope", "table_id", "valid")
+
+    def __init__(self, key: ReplyKey, table_id: int, valid: ValidWriteIds) -> None:
+        db_name, _, tbl_name = (valid.table or "").partition(".")
+        self.key = key
+        self.scope: Scope = ("table", db_name, tbl_name)
+        self.table_id = table_id
+        self.valid = valid
+        self._covered_by: Tag | None = None
+
+    def is_covered_by(self, tag: Tag) -> bool:
+        """Whether all that the reader sees had happened when what has this tag was read."""
+        if tag is self._covered_by:
+            return True
+        if tag.table_id != self.table_id or tag.valid is None or not covers(tag.valid, self.valid):
+            return False
+        self._covered_by = tag
+        return True
+
+
+class ReaderLists:
+    """Finds the lists of calls: in the request where it has a place for one, else in what came with the call."""
+
+    def __init__(self) -> None:
+        self._places = {name: facts.write_ids_in for name, facts in method_facts().items() if facts.write_ids_in}
+        self.in_requests = frozenset(name for name, place in self._places.items() if place != HEADER_ONLY)
+
+    def reading(self, key: ReplyKey, codec: Codec, sent: str | None) -> Reading | None:
+        """What the call is a reading of; None without a list, or without the table's id.
+
+        `sent` is the text of the header. Raises InvalidList for one that cannot be read.
+        """
+        place = self._places.get(key[2])
+        if place is None:
+            return None
+        table_id, valid = (None, None) if sent is None else _parsed(sent)
+        found = None if place == HEADER_ONLY else _from_request(key, codec, place)
+        if found is not None:
+            arguments, text, id_in_request = found
+            valid = _list_of(text)
+            table_id = table_id if id_in_request is None else id_in_request
+            payload = codec.encode(arguments)
+            assert isinstance(payload, bytes)
+            key = (*key[:3], payload)
+        if table_id is None or valid is None or valid.table is None:
+            return None
+        return Reading(key, table_id, ValidWriteIds(normalize(valid.table), valid.ids))
+
+
+class TagReading:
+    """Reads the tag of a call's reply. Called in the thread of the call, before it reads anything else."""
+
+    def __init__(self, read: Callable[[Callable[[Snapshot], Tag | None]], Tag | None], scope: Scope) -> None:
+        self._read = read
+        self._scope = scope
+        self.tag: Tag | None = None
+
+    def __call__(self) -> None:
+        try:
+            self.tag = self._read(self._tag)
+        except StoreError:
+            # The call itself will say what is wrong with the database.
+            self.tag = None
+
+    def _tag(self, snapshot: Snapshot) -> Tag | None:
+        _, db_name, tbl_name = self._scope
+        found = snapshot.table(db_name, tbl_name)
+        if found is None:
+            return None
+        valid = None
+        if is_transactional(found.table.parameters or {}):
+            valid = write_ids_now(snapshot.txns, f"{db_name}.{tbl_name}", Target(db_name, tbl_name))
+        return Tag(self._scope, found.table_id, snapshot.current_event_id(), valid)
+
+
+def _from_request(key: ReplyKey, codec: Codec, place: str) -> tuple[Struct, str, int | None] | None:
+    """The arguments of a call without its list, the list, and the table's id; None where there is no list."""
+    try:
+        arguments = codec.decode(METHODS[key[2]].arguments, key[3])
+    except ProtocolError:
+        return None
+    request = getattr(arguments, place)
+    if request is None or not request.validWriteIdList:
+        return None
+    table_id = getattr(request, "id", None)
+    without = msgspec.structs.replace(request, validWriteIdList=None)
+    return (
+        msgspec.structs.replace(arguments, **{place: without}),
+        request.validWriteIdList,
+        None if table_id is None or table_id < 0 else table_id,
+    )
+
+
+def _parsed(sent: str) -> tuple[int | None, ValidWriteIds | None]:
+    """`db.table:…;id=17`: the list, and the table's id. Raises InvalidList."""
+    text, _, rest = sent.partition(";")
+    prefix, _, table_id = rest.strip().partition("=")
+    if rest and not (prefix == "id" and table_id.isascii() and table_id.isdigit() and len(table_id) < 19):
+        raise InvalidList(f"{rest.strip()[:80]!r} is not the id of a table; write ;id=17 behind the list")
+    try:
+        return int(table_id) if rest else None, parse_valid_write_ids(text, COMPARED_IDS_MAX)
+    except TooManyIds:
+        return None, None
+
+
+def _list_of(text: str) -> ValidWriteIds | None:
+    try:
+        return parse_valid_write_ids(text, COMPARED_IDS_MAX)
+    except InvalidList:
+        return None

@@ -1,0 +1,371 @@
+"""Readers that say which write ids they see: answered from memory, and never with less than they may see."""
+
+import asyncio
+import functools
+import inspect
+
+import pytest
+
+from hms_gateway.cache import InvalidList, ReplyCache
+from hms_gateway.composition.main import build_metastore
+from hms_gateway.metastore.ports.store import StoreUnavailable
+from hms_gateway.rpc import Call
+from hms_gateway.runtime.clock import ManualClock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.settings import Settings
+from hms_gateway.structs import (
+    METHODS,
+    AllocateTableWriteIdsRequest,
+    CommitTxnRequest,
+    FieldSchema,
+    GetTableRequest,
+    GetValidWriteIdsRequest,
+    OpenTxnRequest,
+    Partition,
+    PrimaryKeysRequest,
+    SerDeInfo,
+    StorageDescriptor,
+    Table,
+)
+from hms_gateway.txn.rules.write_ids import ValidWriteIds, ids_with_bits, valid_write_ids_text
+from hms_gateway.wire import MessageType
+
+ON = ("default", "t")
+
+
+def in_loop(test):
+    """Each test is one program on an event loop."""
+
+    @functools.wraps(test)
+    def run(**fixtures):
+        asyncio.run(test(**fixtures))
+
+    return run
+
+
+class Replica:
+    """One server's cache over a database, and how many questions it has put to that."""
+
+    def __init__(self, metastore):
+        self.metastore = metastore
+        self.questions = 0
+        self.is_away = False
+        self.clock = ManualClock()
+        self.cache = ReplyCache(self, Limits(), self.read, lambda: self.clock.milliseconds() / 1000)
+
+    def _ask(self):
+        self.questions += 1
+        if self.is_away:
+            raise StoreUnavailable("the database is away")
+        return self.metastore.store
+
+    def read(self, work):
+        return self._ask().read(work)
+
+    def data_version(self):
+        return self._ask().data_version()
+
+    def version(self):
+        return self._ask().version()
+
+    def changes_since(self, event_id):
+        return self._ask().changes_since(event_id)
+
+    def version_watch(self):
+        return None
+
+    async def get(self, method, *values, sent=None, dialect="2.3", codec="tjson"):
+        """The payload, and whether the cache had it."""
+        codec = getattr(self.metastore.codecs, codec)
+        before, after = codec.envelope(method, MessageType.CALL, 1)
+        asked = codec.read_message(before + codec.encode(METHODS[method].arguments(*values)) + after)
+        key = (codec.name, dialect, method, asked.payload)
+        reading = self.cache.reading(key, codec, sent)
+        found = self.cache.lookup(key) if reading is None else self.cache.lookup_for(reading)
+        if inspect.isawaitable(found):
+            found = await found
+        if found is not None:
+            return found, True
+        tagged = None if reading is None else self.cache.tag_reading(reading)
+        ticket = self.cache.ticket()
+        self._ask()
+        reply = self.metastore.processor.process(codec, asked, Call("alice", dialect=dialect, first=tagged))
+        self.cache.remember(key if reading is None else reading.key, reply.arguments, reply.payload, ticket, tagged)
+        return reply.payload, False
+
+
+class Writer:
+    """Calls of the metastore that change something, and what a reader is sent."""
+
+    def __init__(self, metastore):
+        self.metastore = metastore
+
+    def call(self, method, *values):
+        codec = self.metastore.codecs.tjson
+        before, after = codec.envelope(method, MessageType.CALL, 1)
+        asked = codec.read_message(before + codec.encode(METHODS[method].arguments(*values)) + after)
+        reply = self.metastore.processor.process(codec, asked, Call("alice"))
+        assert reply.outcome == "ok", reply.payload
+        return codec.decode(METHODS[method].result, reply.payload).success if METHODS[method].definition.returns else 0
+
+    def create(self, is_transactional=True):
+        sd = StorageDescriptor(
+            cols=[FieldSchema("c", "string")],
+            inputFormat="org.apache.hadoop.hive.ql.io.orc.OrcInputFormat",
+            outputFormat="org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat",
+            serdeInfo=SerDeInfo(),
+            location="",
+            numBuckets=1,
+            bucketCols=["c"],
+        )
+        self.call(
+            "create_table",
+            Table(
+                tableName="t",
+                dbName="default",
+                sd=sd,
+                partitionKeys=[FieldSchema("ds", "string")],
+                tableType="MANAGED_TABLE",
+                parameters={"transactional": "true"} if is_transactional else {},
+            ),
+        )
+
+    def begin(self):
+        """A transaction and its write id."""
+        (txn_id,) = self.call("open_txns", OpenTxnRequest(1, "alice", "here")).txn_ids
+        given = self.call("allocate_table_write_ids", AllocateTableWriteIdsRequest("default", "t", [txn_id]))
+        return txn_id, given.txnToWriteIds[0].writeId
+
+    def add(self, value):
+        self.call("add_partition", Partition([value], *ON, sd=StorageDescriptor(cols=[], serdeInfo=SerDeInfo())))
+
+    def commit(self, txn_id):
+        self.call("commit_txn", CommitTxnRequest(txn_id))
+
+    def seen(self, own=None):
+        """The list of a reader that begins now, and the table's id."""
+        request = GetValidWriteIdsRequest(["default.t"], withTableIds=True)
+        (one,) = self.call("get_valid_write_ids", request).tblValidWriteIds
+        ids = ids_with_bits(one.writeIdHighWaterMark, one.invalidWriteIds, one.abortedBits)
+        ids = ids if own is None else ids.with_own(own)
+        return valid_write_ids_text(ValidWriteIds("default.t", ids)), one.tableId
+
+    def header(self, own=None):
+        text, table_id = self.seen(own)
+        return f"{text};id={table_id}"
+
+
+@pytest.fixture
+def metastore(tmp_path):
+    settings = Settings(data_dir=tmp_path, file_systems={"file": "ignore"})
+    built = build_metastore(settings)
+    yield built
+    built.store.close()
+
+
+@pytest.fixture
+def writer(metastore):
+    found = Writer(metastore)
+    found.create()
+    return found
+
+
+@in_loop
+async def test_a_hit_asks_the_database_nothing_and_needs_none(metastore, writer):
+    replica = Replica(metastore)
+    writer.commit(writer.begin()[0])
+    header = writer.header()
+    first, was_known = await replica.get("get_partition_names", *ON, -1, sent=header)
+    assert not was_known
+    questions, replica.is_away = replica.questions, True
+    assert await replica.get("get_partition_names", *ON, -1, sent=header) == (first, True)
+    assert replica.questions == questions
+    with pytest.raises(StoreUnavailable):
+        await replica.get("get_partition_names", *ON, -1)
+
+
+@in_loop
+async def test_what_was_committed_before_the_list_was_taken_is_in_the_answer(metastore, writer):
+    replica = Replica(metastore)
+    before = writer.header()
+    assert b"ds=" not in (await replica.get("get_partition_names", *ON, -1, sent=before))[0]
+    txn_id, _ = writer.begin()
+    writer.add("1")
+    during = writer.header()
+    writer.commit(txn_id)
+    # Both see no less than they may; neither sees the transaction.
+    assert (await replica.get("get_partition_names", *ON, -1, sent=before))[1]
+    assert (await replica.get("get_partition_names", *ON, -1, sent=during))[1]
+    after = writer.header()
+    found, was_known = await replica.get("get_partition_names", *ON, -1, sent=after)
+    assert b"ds=1" in found
+    assert not was_known
+    assert await replica.get("get_partition_names", *ON, -1, sent=after) == (found, True)
+    # What is newer serves older readers, too.
+    assert await replica.get("get_partition_names", *ON, -1, sent=before) == (found, True)
+
+
+@in_loop
+async def test_a_writer_sees_its_own_changes_and_others_do_not_get_half_of_them(metastore, writer):
+    replica = Replica(metastore)
+    txn_id, own = writer.begin()
+    header = writer.header(own)
+    for value in ("1", "2"):
+        writer.add(value)
+        found, was_known = await replica.get("get_partition_names", *ON, -1, sent=header)
+        assert f"ds={value}".encode() in found
+        assert not was_known
+    # What the writer has read, with its own id as valid, was read before this.
+    writer.add("3")
+    writer.commit(txn_id)
+    assert b"ds=3" in (await replica.get("get_partition_names", *ON, -1, sent=writer.header()))[0]
+
+
+@in_loop
+async def test_lists_with_other_exceptions_are_not_mistaken_for_newer_ones(metastore, writer):
+    """Hive's order of lists takes the reader's below for the older one."""
+    replica = Replica(metastore)
+    mine, theirs = writer.begin(), writer.begin()
+    writer.commit(mine[0])
+    assert not (await replica.get("get_partition_names", *ON, -1, sent=writer.header()))[1]
+    writer.add("1")
+    header = f"default.t:{theirs[1]}:{mine[1]}:{mine[1]}:;id={writer.seen()[1]}"
+    found, was_known = await replica.get("get_partition_names", *ON, -1, sent=header)
+    assert b"ds=1" in found
+    assert not was_known
+
+
+@in_loop
+async def test_a_table_that_is_made_again_is_another_one(metastore, writer):
+    replica = Replica(metastore)
+    txn_id, _ = writer.begin()
+    writer.add("old")
+    writer.commit(txn_id)
+    assert b"old" in (await replica.get("get_partition_names", *ON, -1, sent=writer.header()))[0]
+    writer.call("drop_table", *ON, False)
+    writer.create()
+    # Its write ids begin with 1 again, which the old one's answer covers.
+    writer.commit(writer.begin()[0])
+    found, _ = await replica.get("get_partition_names", *ON, -1, sent=writer.header())
+    assert b"old" not in found
+
+
+@in_loop
+async def test_an_older_answer_does_not_replace_a_newer_one(metastore, writer):
+    replica = Replica(metastore)
+    header = writer.header()
+    reading = replica.cache.reading(("tjson", "2.3", "get_partition_names", b"asked"), None, header)
+    arguments = METHODS["get_partition_names"].arguments(*ON, -1)
+    slow, ticket = replica.cache.tag_reading(reading), replica.cache.ticket()
+    slow()
+    writer.commit(writer.begin()[0])
+    quick = replica.cache.tag_reading(reading)
+    quick()
+    replica.cache.remember(reading.key, arguments, b"newer", ticket, quick)
+    replica.cache.remember(reading.key, arguments, b"older", ticket, slow)
+    replica.cache.remember(reading.key, arguments, b"untagged", ticket)
+    assert replica.cache.lookup_for(reading) == b"newer"
+
+
+@pytest.mark.parametrize("codec", ["tjson", "binary", "compact"])
+@pytest.mark.parametrize("dialect", ["2.3", "4"])
+@in_loop
+async def test_the_list_may_be_in_the_request(metastore, writer, codec, dialect):
+    replica = Replica(metastore)
+
+    async def get(of_table=None, **fields):
+        text, table_id = writer.seen()
+        request = GetTableRequest(*ON, validWriteIdList=text, id=table_id if of_table is None else of_table)
+        return await replica.get("get_table_req", request, dialect=dialect, codec=codec)
+
+    assert [(await get())[1] for _ in range(2)] == [False, True]
+    txn_id, _ = writer.begin()
+    # Another list, of which nothing is new.
+    assert (await get())[1]
+    writer.commit(txn_id)
+    assert [(await get())[1] for _ in range(2)] == [False, True]
+    # Without the table's id it is a call as any other.
+    questions = replica.questions
+    await get(-1)
+    assert replica.questions > questions
+
+
+@in_loop
+async def test_requests_without_a_place_for_the_id_take_it_from_the_header(metastore, writer):
+    replica = Replica(metastore)
+    text, table_id = writer.seen()
+    request = PrimaryKeysRequest(*ON, validWriteIdList=text)
+    for was_known in (False, True):
+        found = await replica.get("get_primary_keys", request, sent=f"{text};id={table_id}")
+        assert found[1] is was_known
+    questions = replica.questions
+    assert (await replica.get("get_primary_keys", request, sent=f"{text};id={table_id}"))[1]
+    assert replica.questions == questions
+
+
+@in_loop
+async def test_tables_without_write_ids_are_asked_for_as_ever(tmp_path, metastore):
+    writer, replica = Writer(metastore), Replica(metastore)
+    writer.create(is_transactional=False)
+    header = writer.header()
+    for value in ("1", "2"):
+        writer.add(value)
+        assert f"ds={value}".encode() in (await replica.get("get_partition_names", *ON, -1, sent=header))[0]
+    questions = replica.questions
+    assert (await replica.get("get_partition_names", *ON, -1, sent=header))[1]
+    assert replica.questions > questions
+
+
+@in_loop
+async def test_a_list_of_another_table_does_not_count(metastore, writer):
+    replica = Replica(metastore)
+    text, table_id = writer.seen()
+    header = f"{text.replace('default.t', 'default.u')};id={table_id}"
+    await replica.get("get_partition_names", *ON, -1, sent=writer.header())
+    writer.add("1")
+    assert b"ds=1" in (await replica.get("get_partition_names", *ON, -1, sent=header))[0]
+
+
+@in_loop
+async def test_changes_without_a_write_id_are_seen_within_a_second(metastore, writer):
+    replica = Replica(metastore)
+    header = writer.header()
+    await replica.get("get_partition_names", *ON, -1, sent=header)
+    await asyncio.sleep(0)  # the event loop's next round
+    writer.add("1")
+    assert b"ds=1" not in (await replica.get("get_partition_names", *ON, -1, sent=header))[0]
+    replica.clock.advance(1)
+    await replica.get("get_partition_names", *ON, -1, sent=header)
+    await asyncio.sleep(0)  # the event loop's next round
+    assert b"ds=1" in (await replica.get("get_partition_names", *ON, -1, sent=header))[0]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    ["nonsense", "default.t:x::", "default.t:1:1::;17", "default.t:1:1::;id=", "default.t:1:1::;id=-1", ":::;id=1"],
+)
+def test_a_header_that_cannot_be_read_is_an_error(metastore, sent):
+    replica = Replica(metastore)
+    with pytest.raises(InvalidList):
+        replica.cache.reading(("tjson", "2.3", "get_table", b""), metastore.codecs.tjson, sent)
+
+
+@pytest.mark.parametrize("ids", ["1-10001", ",".join(map(str, range(1, 10_002)))])
+def test_long_lists_are_not_compared(metastore, ids):
+    replica = Replica(metastore)
+    sent = f"default.t:20000:1:{ids}:;id=1"
+    assert replica.cache.reading(("tjson", "2.3", "get_table", b""), metastore.codecs.tjson, sent) is None
+
+
+@in_loop
+async def test_lists_take_their_part_of_the_memory(metastore, writer):
+    replica = Replica(metastore)
+    replica.cache = ReplyCache(replica, Limits(cache_bytes_max=100_000), replica.read)
+    _, table_id = writer.seen()
+    sizes = []
+    for number in range(200):
+        request = GetTableRequest(*ON, validWriteIdList=f"default.t:{number}:1:1:", id=table_id)
+        await replica.get("get_table_req", request)
+        sizes.append(replica.cache.size_bytes)
+    assert max(sizes) <= 100_000
+    assert len(replica.cache) == 1

@@ -1,0 +1,157 @@
+"""Readers with lists of write ids at whole gateways: answered without the database, and while it is away."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from hms_gateway import MetastoreClient, MetastoreTransaction
+from hms_gateway.storage import migrate
+from hms_gateway.structs import FieldSchema, GetTableRequest, Partition, SerDeInfo, StorageDescriptor, Table
+from hms_gateway.txn.rules.write_ids import valid_write_ids_text
+from tests.support.private_postgres import PrivatePostgres
+from tests.support.server import GatewayServer, trusting
+
+READS = 50
+TRIES_MAX = 1_000
+TABLE = ("default", "t")
+ORC = "org.apache.hadoop.hive.ql.io.orc.Orc"
+
+
+@pytest.fixture
+def gateways(fresh_postgres_database: str, tmp_path: Path) -> Iterator[tuple[GatewayServer, GatewayServer]]:
+    migrate(fresh_postgres_database)
+    one, other = (
+        GatewayServer(
+            tmp_path / name,
+            database=fresh_postgres_database,
+            settings={"workers": 1},
+        )
+        for name in ("one", "other")
+    )
+    with one, other:
+        yield one, other
+
+
+def client(gateway: GatewayServer) -> MetastoreClient:
+    return MetastoreClient(gateway.url, (gateway.user, gateway.password), trusting())
+
+
+def create(metastore: MetastoreClient) -> None:
+    sd = StorageDescriptor(
+        cols=[FieldSchema("c", "string")],
+        inputFormat=f"{ORC}InputFormat",
+        outputFormat=f"{ORC}OutputFormat",
+        serdeInfo=SerDeInfo(),
+        location="",
+        numBuckets=1,
+        bucketCols=["c"],
+    )
+    keys = [FieldSchema("ds", "string")]
+    parameters = {"transactional": "true"}
+    table = Table(
+        tableName="t", dbName="default", sd=sd, partitionKeys=keys, tableType="MANAGED_TABLE", parameters=parameters
+    )
+    metastore.call("create_table", table)
+
+
+def add(txn: MetastoreTransaction, value: str) -> None:
+    txn.allocate("default.t")
+    txn.call("add_partition", Partition([value], *TABLE, sd=StorageDescriptor(cols=[], serdeInfo=SerDeInfo())))
+
+
+def names(txn: MetastoreTransaction) -> list[str]:
+    found: list[str] = txn.call("get_partition_names", *TABLE, -1)
+    return found
+
+
+def hits(gateway: GatewayServer) -> float:
+    answer = httpx.get(
+        f"https://127.0.0.1:{gateway.port}/metrics", verify=trusting(), auth=(gateway.user, gateway.password)
+    )
+    (line,) = (line for line in answer.text.splitlines() if line.startswith("hms_gateway_cache_hits_total "))
+    return float(line.split()[1])
+
+
+def settle(gateway: GatewayServer, txn: MetastoreTransaction) -> None:
+    """Read until the answer comes out of the cache: a gateway first begins to follow the log."""
+    for _ in range(TRIES_MAX):
+        before = hits(gateway)
+        names(txn)
+        if hits(gateway) > before:
+            return
+    raise AssertionError("no answer came out of the cache")
+
+
+def test_the_scenario_of_two_transactions_over_two_gateways(gateways: tuple[GatewayServer, GatewayServer]) -> None:
+    one, other = gateways
+    with client(one) as writer, client(other) as reader:
+        create(writer)
+        with reader.transaction() as early:
+            assert names(early) == []
+            with writer.transaction() as changing:
+                add(changing, "1")
+                # A writer sees its own change at once, also where it asks the other server.
+                assert names(changing) == ["ds=1"]
+                with reader.transaction() as during:
+                    names(during)
+            # It was committed at the first server; who begins now sees it at the second.
+            with reader.transaction() as late:
+                assert names(late) == ["ds=1"]
+                assert names(late) == ["ds=1"]
+            names(early)
+
+
+def test_hits_put_no_statement_and_go_on_while_the_database_is_away(
+    gateways: tuple[GatewayServer, GatewayServer], postgres_server: PrivatePostgres
+) -> None:
+    one, _ = gateways
+    with client(one) as metastore:
+        create(metastore)
+        txn = metastore.transaction().__enter__()
+        add(txn, "1")
+        txn.commit()
+        reading = metastore.transaction().__enter__()
+        settle(one, reading)
+        postgres_server.stop()
+        try:
+            for _ in range(READS):
+                assert names(reading) == ["ds=1"]
+            request = httpx.post(
+                one.url,
+                content=b'[1,"get_partition_names",1,1,{"1":{"str":"default"},"2":{"str":"t"},"3":{"i16":-1}}]',
+                auth=(one.user, one.password),
+                verify=trusting(),
+            )
+            assert request.status_code == 503
+            assert "retry-after" in request.headers
+        finally:
+            postgres_server.start()
+        assert names(reading) == ["ds=1"]
+
+
+def test_a_request_of_hive_4_carries_its_list(gateways: tuple[GatewayServer, GatewayServer]) -> None:
+    one, _ = gateways
+    with client(one) as metastore:
+        create(metastore)
+        with metastore.transaction() as txn:
+            (seen,) = txn.valid_write_ids("default.t")
+            known = metastore.call("get_table", "@hive#default", "t")
+            request = GetTableRequest(*TABLE, validWriteIdList=valid_write_ids_text(seen), id=known.id)
+            for _ in range(3):
+                assert metastore.call("get_table_req", request).table.tableName == "t"
+
+
+@pytest.mark.parametrize("sent", ["nonsense", "default.t:1:1::;17"])
+def test_a_header_that_cannot_be_read_is_400(gateways: tuple[GatewayServer, GatewayServer], sent: str) -> None:
+    one, _ = gateways
+    answer = httpx.post(
+        one.url,
+        content=b'[1,"get_table",1,1,{"1":{"str":"default"},"2":{"str":"t"}}]',
+        headers={"x-hms-valid-write-ids": sent},
+        auth=(one.user, one.password),
+        verify=trusting(),
+    )
+    assert answer.status_code == 400
+    assert "x-hms-valid-write-ids" in answer.text
