@@ -17,7 +17,6 @@ from hms_gateway.structs import (
     METHODS,
     AllocateTableWriteIdsRequest,
     CommitTxnRequest,
-    FieldSchema,
     GetTableRequest,
     GetValidWriteIdsRequest,
     OpenTxnRequest,
@@ -25,10 +24,10 @@ from hms_gateway.structs import (
     PrimaryKeysRequest,
     SerDeInfo,
     StorageDescriptor,
-    Table,
 )
 from hms_gateway.txn.rules.write_ids import ValidWriteIds, ids_with_bits, valid_write_ids_text
 from hms_gateway.wire import MessageType
+from tests.support.catalog import columns, new_table, transactional_table
 
 ON = ("default", "t")
 
@@ -51,7 +50,7 @@ class Replica:
         self.questions = 0
         self.is_away = False
         self.clock = ManualClock()
-        self.cache = ReplyCache(self, Limits(), self.read, lambda: self.clock.milliseconds() / 1000)
+        self.cache = ReplyCache(self, Limits(), self.read, monotonic=lambda: self.clock.milliseconds() / 1000)
 
     def _ask(self):
         self.questions += 1
@@ -109,26 +108,8 @@ class Writer:
         return codec.decode(METHODS[method].result, reply.payload).success if METHODS[method].definition.returns else 0
 
     def create(self, is_transactional=True):
-        sd = StorageDescriptor(
-            cols=[FieldSchema("c", "string")],
-            inputFormat="org.apache.hadoop.hive.ql.io.orc.OrcInputFormat",
-            outputFormat="org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat",
-            serdeInfo=SerDeInfo(),
-            location="",
-            numBuckets=1,
-            bucketCols=["c"],
-        )
-        self.call(
-            "create_table",
-            Table(
-                tableName="t",
-                dbName="default",
-                sd=sd,
-                partitionKeys=[FieldSchema("ds", "string")],
-                tableType="MANAGED_TABLE",
-                parameters={"transactional": "true"} if is_transactional else {},
-            ),
-        )
+        make = transactional_table if is_transactional else new_table
+        self.call("create_table", make("t", keys=columns("ds string")))
 
     def begin(self):
         """A transaction and its write id."""
@@ -369,3 +350,12 @@ async def test_lists_take_their_part_of_the_memory(metastore, writer):
         sizes.append(replica.cache.size_bytes)
     assert max(sizes) <= 100_000
     assert len(replica.cache) == 1
+
+
+@in_loop
+async def test_kept_apart_a_reader_without_a_list_does_not_get_what_one_with_a_list_brought_in(metastore, writer):
+    replica = Replica(metastore)
+    replica.cache = ReplyCache(replica, Limits(), replica.read, keeps_apart=True)
+    header = writer.header()
+    assert [(await replica.get("get_table", *ON, sent=header))[1] for _ in range(2)] == [False, True]
+    assert not (await replica.get("get_table", *ON))[1]

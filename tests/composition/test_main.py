@@ -8,9 +8,9 @@ import pytest
 from hms_gateway.composition.main import build_metastore
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.structs import MetaException
+from hms_gateway.structs import GetTableRequest, MetaException
 from tests.handlers.peers import Peer
-from tests.support.catalog import columns, new_table
+from tests.support.catalog import columns, new_table, transactional_table
 
 
 @pytest.mark.slow
@@ -84,5 +84,22 @@ def test_clients_read_when_transactions_end(tmp_path, seconds, shown):
     try:
         client = Peer(metastore, metastore.codecs.binary, Dialect.HIVE_2_3)
         assert client.ask("get_config_value", "hive.txn.timeout", "default") == shown
+    finally:
+        metastore.store.close()
+
+
+@pytest.mark.parametrize("is_required", [True, False])
+def test_reads_of_transactional_tables_need_a_list_where_that_is_set(tmp_path, is_required):
+    metastore = build_metastore(Settings(data_dir=tmp_path, tls=False, require_write_id_lists=is_required))
+    try:
+        client = Peer(metastore, metastore.codecs.tjson, Dialect.HIVE_2_3)
+        client.ask("create_table", transactional_table())
+        if is_required:
+            with pytest.raises(MetaException, match="require_write_id_lists"):
+                client.ask("get_table", "default", "t")
+        else:
+            assert client.ask("get_table", "default", "t").tableName == "t"
+        request = GetTableRequest("default", "t", validWriteIdList="default.t:0:1::")
+        assert client.ask("get_table_req", request).table.tableName == "t"
     finally:
         metastore.store.close()

@@ -8,15 +8,15 @@ import pytest
 
 from hms_gateway import MetastoreClient, MetastoreTransaction
 from hms_gateway.storage import migrate
-from hms_gateway.structs import FieldSchema, GetTableRequest, Partition, SerDeInfo, StorageDescriptor, Table
+from hms_gateway.structs import GetTableRequest, Partition, SerDeInfo, StorageDescriptor
 from hms_gateway.txn.rules.write_ids import valid_write_ids_text
+from tests.support.catalog import columns, transactional_table
 from tests.support.private_postgres import PrivatePostgres
 from tests.support.server import GatewayServer, trusting
 
 READS = 50
 TRIES_MAX = 1_000
 TABLE = ("default", "t")
-ORC = "org.apache.hadoop.hive.ql.io.orc.Orc"
 
 
 @pytest.fixture
@@ -39,21 +39,7 @@ def client(gateway: GatewayServer) -> MetastoreClient:
 
 
 def create(metastore: MetastoreClient) -> None:
-    sd = StorageDescriptor(
-        cols=[FieldSchema("c", "string")],
-        inputFormat=f"{ORC}InputFormat",
-        outputFormat=f"{ORC}OutputFormat",
-        serdeInfo=SerDeInfo(),
-        location="",
-        numBuckets=1,
-        bucketCols=["c"],
-    )
-    keys = [FieldSchema("ds", "string")]
-    parameters = {"transactional": "true"}
-    table = Table(
-        tableName="t", dbName="default", sd=sd, partitionKeys=keys, tableType="MANAGED_TABLE", parameters=parameters
-    )
-    metastore.call("create_table", table)
+    metastore.call("create_table", transactional_table(keys=columns("ds string")))
 
 
 def add(txn: MetastoreTransaction, value: str) -> None:

@@ -147,3 +147,13 @@ def new_table(
         tableType=table_type,
         **fields,
     )
+
+
+def transactional_table(name: str = "t", keys: list[FieldSchema] | None = None) -> Table:
+    """A table with rows of ACID, as Hive requires it to be."""
+    table = new_table(name, keys=keys, parameters={"transactional": "true"})
+    assert table.sd is not None
+    orc = "org.apache.hadoop.hive.ql.io.orc.Orc"
+    table.sd.inputFormat, table.sd.outputFormat = f"{orc}InputFormat", f"{orc}OutputFormat"
+    table.sd.numBuckets, table.sd.bucketCols = 1, ["a"]
+    return table

@@ -76,7 +76,9 @@ class Reading:
 class ReaderLists:
     """Finds the lists of calls: in the request where it has a place for one, else in what came with the call."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_apart: bool = False) -> None:
+        """With `keeps_apart` the keys of such calls are those of no call without a list."""
+        self._keeps_apart = keeps_apart
         self._places = {name: facts.write_ids_in for name, facts in method_facts().items() if facts.write_ids_in}
         self.in_requests = frozenset(name for name, place in self._places.items() if place != HEADER_ONLY)
 
@@ -99,6 +101,8 @@ class ReaderLists:
             key = (*key[:3], payload)
         if table_id is None or valid is None or valid.table is None:
             return None
+        if self._keeps_apart:
+            key = (key[0], f"{key[1]} with a list", *key[2:])
         return Reading(key, table_id, ValidWriteIds(normalize(valid.table), valid.ids))
 
 

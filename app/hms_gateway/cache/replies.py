@@ -69,13 +69,18 @@ class ReplyCache:
         feed: ChangeFeed,
         limits: Limits,
         read_tag: ReadTag | None = None,
+        *,
+        keeps_apart: bool = False,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Without `read_tag` readers' lists are not looked at."""
+        """Without `read_tag` readers' lists are not looked at.
+
+        `keeps_apart` where a reader without a list is not to get what one with a list has brought in.
+        """
         self._feed = feed
         self._read_tag = read_tag
         self._monotonic = monotonic
-        self._lists = ReaderLists()
+        self._lists = ReaderLists(keeps_apart=keeps_apart)
         # Methods whose arguments may have a list.
         self.with_lists = self._lists.in_requests if read_tag is not None else frozenset[str]()
         self._readings: dict[ReplyKey, Reading] = {}

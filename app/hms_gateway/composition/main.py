@@ -35,6 +35,7 @@ from hms_gateway.handlers.partitions import Partitions
 from hms_gateway.handlers.presented_lease import under_presented_lease
 from hms_gateway.handlers.properties import Properties
 from hms_gateway.handlers.recorded_calls import as_recorded
+from hms_gateway.handlers.required_lists import RequiredLists
 from hms_gateway.handlers.resource_plans import ResourcePlans
 from hms_gateway.handlers.roles import Privileges, Roles
 from hms_gateway.handlers.runtime_records import RuntimeRecords
@@ -162,7 +163,7 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         tokens = TokenService(store, Seal(settings.secrets_key_path))
         handlers.append(Tokens(tokens, frozenset(settings.administrators)))
         bytes_max = settings.limits.cached_reply_bytes_max
-        processor = Processor(handlers, translated, bytes_max, _around(settings), limits=settings.limits)
+        processor = Processor(handlers, translated, bytes_max, _around(settings, store), limits=settings.limits)
     except BaseException:
         store.close()
         raise
@@ -185,7 +186,9 @@ def build(settings: Settings) -> Gateway:
         chores.append(Chore("look at the certificate", LOOK_EVERY_SECONDS, certificate.look))
     housekeeping = Housekeeping(chores)
     port = settings.thrift_port
-    cache = ReplyCache(metastore.store, settings.limits, metastore.store.read)
+    cache = ReplyCache(
+        metastore.store, settings.limits, metastore.store.read, keeps_apart=settings.require_write_id_lists
+    )
     integrity = _integrity_watch(settings, metrics)
     stops = [] if integrity is None else [integrity.stop]
     gateway = build_gateway(
@@ -225,13 +228,16 @@ def _thrift_port(settings: Settings, port: int, codecs: Codecs, edge: EdgeCompon
     return ThriftPort(settings, port, codecs, edge)
 
 
-def _around(settings: Settings) -> Around:
+def _around(settings: Settings, store: SqlStore) -> Around:
     """What every call is answered in, checks first."""
     texts = BoundedTexts(settings.limits)
+    lists = RequiredLists(store) if settings.require_write_id_lists else None
     administrators = frozenset(settings.administrators)
 
     def around(method: Method, call: Call, arguments: Struct) -> AbstractContextManager[None]:
         texts.check(method, arguments)
+        if lists is not None:
+            lists.check(method, call, arguments)
         fence = under_presented_lease(method, call, arguments)
         return fence if call.recorded_at is None else as_recorded(call, administrators, fence)
 

@@ -25,6 +25,7 @@ class Call(msgspec.Struct, frozen=True):
     that it may repeat; the change is made once for each key (design D11). `recorded_at` is when it happened in another
     metastore of which the call records what it knows, as it was sent (`handlers.recorded_calls`).
     `share_address` is whose share of an address the call uses (`runtime.shares`), None where addresses are not limited.
+    `valid_write_ids` is the list of write ids that came beside the arguments, as it was sent (docs/caching.md).
     `first` is called in the call's thread before anything is read for it.
     A call that is answered again after Waiting has waited so long by now, and is resumed with what that carried.
     """
@@ -41,6 +42,7 @@ class Call(msgspec.Struct, frozen=True):
     waited_seconds: float = 0.0
     resume: object = None
     share_address: str | None = None
+    valid_write_ids: str | None = None
     first: Callable[[], None] | None = None
 
     @property

@@ -290,6 +290,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             "unset is any number."
         ),
     ] = None
+    require_write_id_lists: Annotated[
+        bool,
+        Meta(
+            description="Reads of one transactional table that do not say which write ids they see are refused "
+            "(docs/caching.md). Spark's client never says it.",
+        ),
+    ] = False
     refuse_incompatible_column_changes: Annotated[
         bool,
         Meta(

@@ -87,6 +87,7 @@ class Exchange:
             key=_text(headers.get(KEY_HEADER)),
             recorded_at=_text(headers.get(RECORDED_HEADER)),
             share_address=holder.address,
+            valid_write_ids=_text(headers.get(WRITE_IDS_HEADER)),
             first=self.tagged,
         )
 
