@@ -74,6 +74,7 @@ class Freshness:
         self._restart = restart
         self._in_doubt = in_doubt
         self._is_in_doubt = False
+        self._is_closed = False
         self._watch: VersionWatch | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._has_no_watch = False
@@ -91,11 +92,12 @@ class Freshness:
     def refresh(self, done: Done) -> None:
         """Apply every event that was committed before this was called, then call `done`; never at once."""
         self._next.append(done)
-        if not self._asked:
+        if not self._asked and not self._is_closed:
             self._ask()
 
     def close(self) -> None:
         """Give the connection back; no call may be waiting any more."""
+        self._is_closed = True
         self._drop_watch()
 
     def _ask(self) -> None:
@@ -160,7 +162,10 @@ class Freshness:
 
     def _keep_watch(self, watch: VersionWatch | None) -> None:
         self._has_no_watch = watch is None
-        if watch is not None:
+        if watch is not None and self._is_closed:
+            # Nothing waited for it.
+            watch.close()
+        elif watch is not None:
             self._watch = watch
             self._loop = asyncio.get_running_loop()
             self._loop.add_reader(watch.fileno(), self._readable)

@@ -1,0 +1,36 @@
+"""Readers with lists of write ids under random schedules. READER_LISTS_STEPS asks for a longer run."""
+
+import os
+
+import pytest
+
+from tests.simulation.planted_list_bugs import BUGS
+from tests.simulation.reader_lists_simulation import Simulation
+from tests.simulation.violations import Violation
+
+STEPS_PER_SEED = 5_000
+STEPS = int(os.environ.get("READER_LISTS_STEPS", "200000"))
+BUG_STEPS_MAX = 2_000_000
+
+
+def play(steps: int) -> int:
+    hits = 0
+    for seed in range(max(1, steps // STEPS_PER_SEED)):
+        simulation = Simulation(seed)
+        simulation.run(STEPS_PER_SEED)
+        hits += simulation.hits
+    return hits
+
+
+@pytest.mark.slow
+def test_nothing_is_ever_violated() -> None:
+    assert play(STEPS) > STEPS // 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BUGS)
+def test_a_planted_bug_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It names its seed and step, so that it can be played again."""
+    monkeypatch.setattr(*BUGS[name])
+    with pytest.raises(Violation, match=r"seed \d+, step \d+"):
+        play(BUG_STEPS_MAX)
