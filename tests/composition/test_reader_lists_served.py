@@ -1,6 +1,8 @@
 """Readers with lists of write ids at whole gateways: answered without the database, and while it is away."""
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -16,6 +18,8 @@ from tests.support.server import GatewayServer, trusting
 
 READS = 50
 TRIES_MAX = 1_000
+WRITERS, READERS = 2, 4
+COMMITS, READS_OF_EACH = 30, 5
 TABLE = ("default", "t")
 
 
@@ -141,3 +145,45 @@ def test_a_header_that_cannot_be_read_is_400(gateways: tuple[GatewayServer, Gate
     )
     assert answer.status_code == 400
     assert "x-hms-valid-write-ids" in answer.text
+
+
+def test_a_reader_that_begins_after_a_commit_sees_it_at_each_gateway(
+    gateways: tuple[GatewayServer, GatewayServer],
+) -> None:
+    """Many clients at once: what had been committed when a reader began is in all that it reads."""
+    committed: list[str] = []
+    missing: list[tuple[set[str], list[str]]] = []
+    is_over = threading.Event()
+
+    def write(number: int) -> None:
+        with client(gateways[number % 2]) as metastore:
+            for count in range(COMMITS):
+                value = f"{number}-{count}"
+                with metastore.transaction() as txn:
+                    add(txn, value)
+                committed.append(f"ds={value}")
+
+    def read(number: int) -> None:
+        with client(gateways[number % 2]) as metastore:
+            while not is_over.is_set():
+                expected = set(committed)
+                with metastore.transaction() as txn:
+                    for _ in range(READS_OF_EACH):
+                        found = names(txn)
+                        if not expected <= set(found):
+                            missing.append((expected - set(found), found))
+
+    with client(gateways[0]) as metastore:
+        create(metastore)
+    with ThreadPoolExecutor(WRITERS + READERS) as pool:
+        readers = [pool.submit(read, number) for number in range(READERS)]
+        try:
+            for writing in [pool.submit(write, number) for number in range(WRITERS)]:
+                writing.result()
+        finally:
+            is_over.set()
+        for reading in readers:
+            reading.result()
+    assert missing == []
+    assert len(committed) == WRITERS * COMMITS
+    assert all(hits(gateway) > READERS for gateway in gateways)

@@ -105,10 +105,18 @@ class MetastoreTransaction:
         """As `MetastoreClient.call`; a read of one table says what the transaction sees of it."""
         table = self._table_of(name, arguments, options)
         if table is not None:
-            sent = self._header(table)
+            sent = self.header(table)
             if sent is not None:
                 options["headers"] = {WRITE_IDS_HEADER: sent}
         return self._caller.call(name, *arguments, **options)
+
+    def header(self, table: str) -> str | None:
+        """The header's text for reads of `database.table`; None for a table that is not there, or too long a list."""
+        table = table.lower()
+        (valid,) = self.valid_write_ids(table)
+        table_id = self._lists[table].table_id
+        text = f"{valid_write_ids_text(valid, has_ranges=True)};id={table_id}"
+        return None if table_id is None or len(text) > HEADER_CHARACTERS_MAX else text
 
     def heartbeat(self) -> None:
         """Keep the transaction from timing out. Raises TxnAbortedException, NoSuchTxnException."""
@@ -126,12 +134,6 @@ class MetastoreTransaction:
     def _ids(self, table: str) -> ValidIds:
         ids, own = self._lists[table].ids, self._own.get(table)
         return ids if own is None else _with_own(ids, own)
-
-    def _header(self, table: str) -> str | None:
-        (valid,) = self.valid_write_ids(table)
-        table_id = self._lists[table].table_id
-        text = f"{valid_write_ids_text(valid, has_ranges=True)};id={table_id}"
-        return None if table_id is None or len(text) > HEADER_CHARACTERS_MAX else text
 
     def _table_of(self, name: str, positional: tuple[Any, ...], options: dict[str, Any]) -> str | None:
         facts = method_facts().get(name)
