@@ -187,3 +187,33 @@ def test_a_reader_that_begins_after_a_commit_sees_it_at_each_gateway(
     assert missing == []
     assert len(committed) == WRITERS * COMMITS
     assert all(hits(gateway) > READERS for gateway in gateways)
+
+
+def test_an_answer_that_the_client_has_is_not_sent_again(gateways: tuple[GatewayServer, GatewayServer]) -> None:
+    def ask(gateway: GatewayServer, held: str | None, method: str = "get_database") -> httpx.Response:
+        return httpx.post(
+            gateway.url,
+            content=f'[1,"{method}",1,1,{{"1":{{"str":"default"}}}}]',
+            headers={} if held is None else {"if-none-match": held},
+            auth=(gateway.user, gateway.password),
+            verify=trusting(),
+        )
+
+    one, other = gateways
+    assert "etag" not in ask(one, None).headers
+    first = ask(one, '"none"')
+    tag = first.headers["etag"]
+    assert (first.status_code, first.content) == (200, ask(one, None).content)
+    # At another replica, too, and out of the cache as well as for the first time.
+    for gateway in (one, other, other):
+        again = ask(gateway, f'"other", W/{tag}')
+        assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
+    with client(one) as metastore:
+        changed = metastore.call("get_database", "default")
+        changed.description = "another"
+        metastore.call("alter_database", "default", changed)
+    changed_answer = ask(other, tag)
+    assert changed_answer.status_code == 200
+    assert b"another" in changed_answer.content
+    # What changes something, or fails, has no tag.
+    assert "etag" not in ask(one, tag, "get_type").headers

@@ -7,6 +7,7 @@ when is clients §10, row by row.
 """
 
 import asyncio
+import hashlib
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
@@ -14,6 +15,7 @@ from functools import partial
 import structlog
 
 from hms_gateway.cache import InvalidList, ReplyCache, ReplyKey
+from hms_gateway.cache.scopes import is_cacheable
 from hms_gateway.gateway.admission.identity import Authenticator, HeaderList, Identity
 from hms_gateway.gateway.admission.proxies import Proxies
 from hms_gateway.gateway.admission.refusals import NOT_TRIED, ClientGone, Refused
@@ -32,6 +34,7 @@ from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Holder
 from hms_gateway.wire import Codec, Codecs, Message, MessageType
 
+IF_NONE_MATCH = b"if-none-match"
 GZIPPED: HeaderList = ((b"content-encoding", b"gzip"), (b"vary", b"accept-encoding"))
 COMPRESSED_IN_THREAD_BYTES = 256 * 1024
 # Bodies from this size on are not read by the event loop, which would answer no other caller meanwhile.
@@ -286,15 +289,25 @@ class Endpoint:
             self._cache.remember(exchange.key, reply.arguments, reply.payload, ticket, exchange.tagged)
         return self._whole(exchange, reply.type, reply.payload)
 
-    def _whole(self, exchange: Exchange, type: MessageType, payload: bytes) -> Answer:
+    def _whole(self, exchange: Exchange, type: MessageType, payload: bytes, headers: HeaderList = ()) -> Answer:
         codec, message = exchange.codec, exchange.message
+        if IF_NONE_MATCH in exchange.head.headers and not headers and _has_tag(exchange, type):
+            return self._unless_held(exchange, payload)
         before, after = codec.envelope(message.name, type, message.seqid)
         body = before + payload + after
         if len(body) < COMPRESSED_FROM_BYTES or not _accepts_gzip(exchange.head.headers):
-            return Response(200, self._content_types[codec.name], body)
+            return Response(200, self._content_types[codec.name], body, headers)
         if len(body) < COMPRESSED_IN_THREAD_BYTES:
-            return Response(200, self._content_types[codec.name], compress(body), GZIPPED)
-        return _compressed_response(self._content_types[codec.name], body)
+            return Response(200, self._content_types[codec.name], compress(body), (*GZIPPED, *headers))
+        return _compressed_response(self._content_types[codec.name], body, headers)
+
+    async def _unless_held(self, exchange: Exchange, payload: bytes) -> Response:
+        """304 where the client has this answer already."""
+        tag = await asyncio.get_running_loop().run_in_executor(None, _tag_of, payload)
+        held = exchange.head.headers[IF_NONE_MATCH].split(b",")
+        if tag in {each.strip().removeprefix(b"W/") for each in held}:
+            return Response(304, None, b"", ((b"etag", tag),))
+        return await settled(self._whole(exchange, _REPLY, payload, ((b"etag", tag),)))
 
 
 def _claim_connection(claim: Callable[[str], Bound | None], identity: Identity, beginning: bytes | None = None) -> None:
@@ -306,9 +319,18 @@ def _claim_connection(claim: Callable[[str], Bound | None], identity: Identity, 
         raise Refused(503, text, headers=headers, reason="overload", limit=bound.name, beginning=beginning)
 
 
-async def _compressed_response(content_type: bytes, body: bytes) -> Response:
+async def _compressed_response(content_type: bytes, body: bytes, headers: HeaderList) -> Response:
     body = await asyncio.get_running_loop().run_in_executor(None, compress, body)
-    return Response(200, content_type, body, GZIPPED)
+    return Response(200, content_type, body, (*GZIPPED, *headers))
+
+
+def _has_tag(exchange: Exchange, type: MessageType) -> bool:
+    return type is _REPLY and exchange.outcome == "ok" and is_cacheable(exchange.method)
+
+
+def _tag_of(payload: bytes) -> bytes:
+    """The same for the same answer, on every replica and after a restart."""
+    return b'"%b"' % hashlib.blake2b(payload, digest_size=16).hexdigest().encode()
 
 
 def _log_unusable(error: Exception) -> None:
