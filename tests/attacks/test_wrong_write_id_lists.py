@@ -35,4 +35,4 @@ async def test_who_claims_to_see_everything_does_not_keep_news_from_others(metas
 def test_a_short_text_does_not_become_a_million_ids(metastore, ids):
     replica = Replica(metastore)
     sent = f"default.t:{MARK}:1:{ids}:;id=1"
-    assert replica.cache.reading(("tjson", "2.3", "get_table", b""), metastore.codecs.tjson, sent) is None
+    assert replica.cache.reading(("tjson", "2.3", "get_table", b""), metastore.codecs.tjson, sent.encode()) is None

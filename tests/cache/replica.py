@@ -73,7 +73,7 @@ class Replica:
         before, after = codec.envelope(method, MessageType.CALL, 1)
         asked = codec.read_message(before + codec.encode(METHODS[method].arguments(*values)) + after)
         key = (codec.name, dialect, method, asked.payload)
-        reading = self.cache.reading(key, codec, sent)
+        reading = self.cache.reading(key, codec, None if sent is None else sent.encode())
         found = self.cache.lookup(key) if reading is None else self.cache.lookup_for(reading)
         if inspect.isawaitable(found):
             found = await found

@@ -112,7 +112,7 @@ async def test_a_table_that_is_made_again_is_another_one(metastore, writer):
 async def test_an_older_answer_does_not_replace_a_newer_one(metastore, writer):
     replica = Replica(metastore)
     header = writer.header()
-    reading = replica.cache.reading(("tjson", "2.3", "get_partition_names", b"asked"), None, header)
+    reading = replica.cache.reading(("tjson", "2.3", "get_partition_names", b"asked"), None, header.encode())
     arguments = METHODS["get_partition_names"].arguments(*ON, -1)
     slow, ticket = replica.cache.tag_reading(reading), replica.cache.ticket()
     slow()
@@ -205,14 +205,14 @@ async def test_changes_without_a_write_id_are_seen_within_a_second(metastore, wr
 def test_a_header_that_cannot_be_read_is_an_error(metastore, sent):
     replica = Replica(metastore)
     with pytest.raises(InvalidList):
-        replica.cache.reading(("tjson", "2.3", "get_table", b""), metastore.codecs.tjson, sent)
+        replica.cache.reading(("tjson", "2.3", "get_table", b""), metastore.codecs.tjson, sent.encode())
 
 
 @pytest.mark.parametrize("ids", ["1-10001", ",".join(map(str, range(1, 10_002)))])
 def test_long_lists_are_not_compared(metastore, ids):
     replica = Replica(metastore)
     sent = f"default.t:20000:1:{ids}:;id=1"
-    assert replica.cache.reading(("tjson", "2.3", "get_table", b""), metastore.codecs.tjson, sent) is None
+    assert replica.cache.reading(("tjson", "2.3", "get_table", b""), metastore.codecs.tjson, sent.encode()) is None
 
 
 @in_loop

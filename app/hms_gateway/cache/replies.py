@@ -83,7 +83,7 @@ class ReplyCache:
         self._lists = ReaderLists(keeps_apart=keeps_apart)
         # Methods whose arguments may have a list.
         self.with_lists = self._lists.in_requests if read_tag is not None else frozenset[str]()
-        self._readings: dict[ReplyKey, Reading] = {}
+        self._readings: dict[tuple[ReplyKey, bytes | None], Reading] = {}
         self._readings_bytes = 0
         self._followed_at = float("-inf")
         self._bytes_max = limits.cache_bytes_max
@@ -128,18 +128,16 @@ class ReplyCache:
         self._entries.move_to_end(key)
         return entry[0]
 
-    def reading(self, key: ReplyKey, codec: Codec, sent: str | None) -> Reading | None:
+    def reading(self, key: ReplyKey, codec: Codec, sent: bytes | None) -> Reading | None:
         """The call with `key` as that of a reader with a list; None for one without.
 
         `sent` is the list that came with the call. Raises InvalidList for one that cannot be read.
         """
-        if self._read_tag is None:
-            return None
-        known = self._readings.get(key) if sent is None else None
-        if known is None:
-            known = self._lists.reading(key, codec, sent)
-            if known is not None and sent is None:
-                self._keep_reading(key, known)
+        known = self._readings.get((key, sent))
+        if known is None and self._read_tag is not None:
+            known = self._lists.reading(key, codec, None if sent is None else sent.decode("latin-1"))
+            if known is not None:
+                self._keep_reading(key, sent, known)
         return known
 
     def lookup_for(self, reading: Reading) -> "bytes | asyncio.Future[bytes | None] | None":
@@ -198,12 +196,12 @@ class ReplyCache:
         self._follow()
         return tagged.tag if self._is_watched or self._freshness.notices_losses else None
 
-    def _keep_reading(self, key: ReplyKey, reading: Reading) -> None:
+    def _keep_reading(self, key: ReplyKey, sent: bytes | None, reading: Reading) -> None:
         if self._readings_bytes > self._bytes_max // _READINGS_PART:
             self._readings.clear()
             self._readings_bytes = 0
-        self._readings[key] = reading
-        self._readings_bytes += 2 * len(key[3]) + _ids_bytes(reading.valid) + _ENTRY_BYTES
+        self._readings[key, sent] = reading
+        self._readings_bytes += 2 * len(key[3]) + len(sent or b"") + _ids_bytes(reading.valid) + _ENTRY_BYTES
 
     def _follow(self) -> None:
         """Have the cache brought up to date soon, though nothing waits for it."""

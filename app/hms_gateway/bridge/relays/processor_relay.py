@@ -69,7 +69,7 @@ class Cache(Protocol):
 
     def lookup(self, key: Any) -> Any: ...
 
-    def reading(self, key: Any, codec: Codec, sent: str | None) -> Any:
+    def reading(self, key: Any, codec: Codec, sent: bytes | None) -> Any:
         """The call as that of a reader with such a list, whose `key` is without it; None for one without."""
 
     def lookup_for(self, reading: Any) -> Any: ...

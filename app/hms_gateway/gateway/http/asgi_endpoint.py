@@ -15,7 +15,7 @@ from hms_gateway.gateway.admission.proxies import PROXY_CERTIFICATE
 from hms_gateway.gateway.admission.refusals import ClientGone, Refused
 from hms_gateway.gateway.calls.streaming import ReplyStream, StreamFailed
 from hms_gateway.gateway.http.endpoint import Endpoint
-from hms_gateway.gateway.http.exchange import TEXT, Answer, Exchange, Response, settled
+from hms_gateway.gateway.http.exchange import HELD_HEADER, TEXT, Answer, Exchange, Response, settled
 from hms_gateway.gateway.http.request_body import KEPT_BYTES_MAX, BodyReader, Receive, Scope, Send
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.rpc.call import Dialect
@@ -62,6 +62,7 @@ class AsgiEndpoint:
         head = self.endpoint.proxies.head(dict(headers), headers, scope["query_string"], peer, has_certificate)
         exchange = Exchange(head, dialect)
         exchange.claim = scope.get(CLAIM)
+        exchange.held = head.headers.get(HELD_HEADER)
         channel = self._channel(exchange, scope, receive, send)
         # The body counts as long as the request is answered.
         with ExitStack() as held:

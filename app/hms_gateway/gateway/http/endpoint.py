@@ -34,7 +34,6 @@ from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Holder
 from hms_gateway.wire import Codec, Codecs, Message, MessageType
 
-IF_NONE_MATCH = b"if-none-match"
 GZIPPED: HeaderList = ((b"content-encoding", b"gzip"), (b"vary", b"accept-encoding"))
 COMPRESSED_IN_THREAD_BYTES = 256 * 1024
 # Bodies from this size on are not read by the event loop, which would answer no other caller meanwhile.
@@ -216,13 +215,13 @@ class Endpoint:
     def _answer_reader(self, exchange: Exchange, cache: ReplyCache, key: ReplyKey, listed: bytes | None) -> Answer:
         """Answer a call that may say which write ids its reader sees."""
         try:
-            reading = cache.reading(key, exchange.codec, None if listed is None else listed.decode("latin-1"))
+            reading = cache.reading(key, exchange.codec, listed)
         except InvalidList as error:
             raise Refused(400, f"x-hms-valid-write-ids: {error}") from error
         known = None
         try:
             if reading is not None:
-                exchange.key, exchange.tagged = reading.key, cache.tag_reading(reading)
+                exchange.key, exchange.reading = reading.key, reading
                 known = cache.lookup_for(reading)
             elif listed is not None:
                 known = cache.lookup(key)
@@ -253,6 +252,8 @@ class Endpoint:
         """Have the processor answer."""
         if exchange.key is not None:
             self._metrics.cache_misses += 1
+        if exchange.reading is not None and self._cache is not None:
+            exchange.tagged = self._cache.tag_reading(exchange.reading)
         call = exchange.call(self.holder(exchange), self._call_seconds_max)
         ticket = 0 if self._cache is None else self._cache.ticket()
         codec, message = exchange.codec, exchange.message
@@ -291,8 +292,8 @@ class Endpoint:
 
     def _whole(self, exchange: Exchange, type: MessageType, payload: bytes, headers: HeaderList = ()) -> Answer:
         codec, message = exchange.codec, exchange.message
-        if IF_NONE_MATCH in exchange.head.headers and not headers and _has_tag(exchange, type):
-            return self._unless_held(exchange, payload)
+        if exchange.held is not None and _has_tag(exchange, type):
+            return self._unless_held(exchange, payload, exchange.held)
         before, after = codec.envelope(message.name, type, message.seqid)
         body = before + payload + after
         if len(body) < COMPRESSED_FROM_BYTES or not _accepts_gzip(exchange.head.headers):
@@ -301,12 +302,12 @@ class Endpoint:
             return Response(200, self._content_types[codec.name], compress(body), (*GZIPPED, *headers))
         return _compressed_response(self._content_types[codec.name], body, headers)
 
-    async def _unless_held(self, exchange: Exchange, payload: bytes) -> Response:
+    async def _unless_held(self, exchange: Exchange, payload: bytes, held: bytes) -> Response:
         """304 where the client has this answer already."""
         tag = await asyncio.get_running_loop().run_in_executor(None, _tag_of, payload)
-        held = exchange.head.headers[IF_NONE_MATCH].split(b",")
-        if tag in {each.strip().removeprefix(b"W/") for each in held}:
+        if tag in {each.strip().removeprefix(b"W/") for each in held.split(b",")}:
             return Response(304, None, b"", ((b"etag", tag),))
+        exchange.held = None
         return await settled(self._whole(exchange, _REPLY, payload, ((b"etag", tag),)))
 
 

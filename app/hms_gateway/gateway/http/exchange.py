@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from hms_gateway.cache import ReplyKey, TagReading
+from hms_gateway.cache import Reading, ReplyKey, TagReading
 from hms_gateway.gateway.admission.identity import HeaderList, Identity, RequestHead
 from hms_gateway.gateway.calls.streaming import ReplyStream
 from hms_gateway.gateway.http.request_id import request_id_of
@@ -19,6 +19,8 @@ KEY_HEADER: Final = b"idempotency-key"
 LEASE_HEADER: Final = b"x-hms-lease-id"
 RECORDED_HEADER: Final = b"x-hms-recorded-at"
 WRITE_IDS_HEADER: Final = b"x-hms-valid-write-ids"
+# Which answer the client has already.
+HELD_HEADER: Final = b"if-none-match"
 TEXT = b"text/plain; charset=utf-8"
 _STATUS_LINES = {status.value: b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
 
@@ -57,9 +59,12 @@ class Exchange:
     claim: Callable[[str], Bound | None] | None = None
     # The first part of a body that was not looked at. Not the refusal's: requests with the same password may share one.
     beginning = b""
+    # What the client has already of the answer (`HELD_HEADER`); such requests come through ASGI.
+    held: bytes | None = None
     # Under which the reply may be kept in the cache.
     key: ReplyKey | None = None
-    # Of a reader that says which write ids it sees: has to be called before the reply is read.
+    # Of a reader that says which write ids it sees. `tagged` has to be called before the reply is read.
+    reading: Reading | None = None
     tagged: TagReading | None = None
     outcome = "ok"
     cached = False
