@@ -190,6 +190,9 @@ class EventSelection(msgspec.Struct, frozen=True):
 class Snapshot(Protocol):
     """One consistent state of the catalog. Names are normalised (lower case) by the caller."""
 
+    def foresee(self, tables: Sequence[tuple[str, str]]) -> None:
+        """These and their databases will be asked for: read them at once."""
+
     @property
     def txns(self) -> TxnReads: ...
 

@@ -238,6 +238,7 @@ class AlterTableService:
         )
 
     def _plan(self, snapshot: Snapshot, request: AlterRequest) -> Alteration:
+        snapshot.foresee(request.foreseen)
         old = request.name.find(snapshot)
         if old is None:
             raise InvalidOperationException(f"{request.name} table not found")

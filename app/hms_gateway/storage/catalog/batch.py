@@ -15,19 +15,17 @@ from sqlalchemy import Connection, bindparam, select, update
 from hms_gateway.metastore.ports.store import CatalogWork, EventId, PendingMove, StoredDatabase, TableId
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.catalog.changes import CatalogChanges
-from hms_gateway.storage.catalog.databases import DATABASE_BY_NAME, stored_database
+from hms_gateway.storage.catalog.databases import databases_by_name, databases_statement
 from hms_gateway.storage.catalog.known_partitions import KnownPartitions
-from hms_gateway.storage.catalog.tables import TABLE_BY_NAME, TableRow
-from hms_gateway.storage.dialects import dialect_of
+from hms_gateway.storage.catalog.tables import tables_by_name, tables_statement
+from hms_gateway.storage.dialects import Dialect, dialect_of
 from hms_gateway.storage.dialects.statements import Rows, Statement
-from hms_gateway.storage.schema.catalog import CATALOG, DESCRIPTORS, OUTCOMES, PENDING_MOVES, TABLES
+from hms_gateway.storage.schema.catalog import CATALOG, DESCRIPTORS, PENDING_MOVES, TABLES
 from hms_gateway.storage.sql.texts import is_storable
+from hms_gateway.storage.txn.batch_statements import batch_statements
 
 _SET_VERSION: Final = update(CATALOG).values(last_event_id=bindparam("newest"))
 _PENDING_MOVES: Final = select(PENDING_MOVES).order_by(PENDING_MOVES.c.move_id)
-_HAS_OUTCOME: Final = select(OUTCOMES.c.method).where(
-    OUTCOMES.c.principal == bindparam("the_principal"), OUTCOMES.c.call_key == bindparam("the_key")
-)
 _BASES: Final = select(DESCRIPTORS.c.base_location).distinct().where(DESCRIPTORS.c.table_id == bindparam("the_table"))
 
 
@@ -60,27 +58,28 @@ class CatalogBatch:
         statements = [
             lock,
             *of_partitions,
-            *(_table_statement(name) for name in tables),
-            *(Statement(DATABASE_BY_NAME, {"db_name": name}) for name in databases),
-            *(_outcome_statement(key) for key in keys),
+            *([tables_statement(tables, self.dialect), databases_statement(databases, self.dialect)] if tables else []),
             *([Statement(_PENDING_MOVES, {})] if tables else []),
+            *([_outcomes_statement(keys, self.dialect)] if keys else []),
             *([new_ids] if new_ids else []),
         ]
         answers = iter(self.dialect.run_together(self.connection, statements))
         self.last_event_id = self._version = EventId(next(answers)[0][0])
         self.partitions.learn(partitions, [next(answers) for _ in of_partitions])
-        self._tables = {name: _first_row(next(answers)) for name in tables}
-        self._databases = {name: _first_database(next(answers)) for name in databases}
-        self._concluded = {key: bool(next(answers)) for key in keys}
         if tables:
+            self._tables = dict.fromkeys(tables) | tables_by_name(next(answers))
+            self._databases = dict.fromkeys(databases) | databases_by_name(next(answers))
             self._moves = _moves(next(answers))
+        if keys:
+            self._concluded = dict.fromkeys(keys, False) | dict.fromkeys(map(_pair, next(answers)), True)
         if new_ids:
             self._table_ids = [table_id for (table_id,) in next(answers)]
 
     def table_row(self, name: tuple[str, str]) -> Any:
         """A `TableRow`, None where there is no such table."""
         if name not in self._tables:
-            self._tables[name] = _first_row(self._read(_table_statement(name)))
+            found = tables_by_name(self._read(tables_statement([name], self.dialect)))
+            self._tables[name] = found.get(name)
         return self._tables[name]
 
     def row_of(self, table_id: int) -> Any:
@@ -89,7 +88,7 @@ class CatalogBatch:
 
     def database(self, name: str) -> StoredDatabase | None:
         if name not in self._databases:
-            self._databases[name] = _first_database(self._read(Statement(DATABASE_BY_NAME, {"db_name": name})))
+            self._databases[name] = databases_by_name(self._read(databases_statement([name], self.dialect))).get(name)
         return self._databases[name]
 
     def pending_moves(self) -> list[PendingMove]:
@@ -99,7 +98,7 @@ class CatalogBatch:
 
     def is_concluded(self, key: tuple[str, str]) -> bool:
         if key not in self._concluded:
-            self._concluded[key] = bool(self._read(_outcome_statement(key)))
+            self._concluded[key] = key in map(_pair, self._read(_outcomes_statement([key], self.dialect)))
         return self._concluded[key]
 
     def next_table_id(self) -> TableId | None:
@@ -161,24 +160,16 @@ class CatalogBatch:
         return self.dialect.run_together(self.connection, statements)
 
 
+def _pair(row: Sequence[Any]) -> tuple[str, str]:
+    return row[0], row[1]
+
+
 def _is_storable(texts: Iterable[str]) -> bool:
     return all(map(is_storable, texts))
 
 
-def _table_statement(name: tuple[str, str]) -> Statement:
-    return Statement(TABLE_BY_NAME, {"db_name": name[0], "tbl_name": name[1]})
-
-
-def _outcome_statement(key: tuple[str, str]) -> Statement:
-    return Statement(_HAS_OUTCOME, {"the_principal": key[0], "the_key": key[1]})
-
-
-def _first_row(rows: Rows) -> Any:
-    return TableRow._make(rows[0]) if rows else None
-
-
-def _first_database(rows: Rows) -> StoredDatabase | None:
-    return stored_database(rows[0]) if rows else None
+def _outcomes_statement(keys: Sequence[tuple[str, str]], dialect: Dialect) -> Statement:
+    return Statement(batch_statements(dialect).outcomes, dialect.bound_pairs(keys))
 
 
 def _moves(rows: Rows) -> list[PendingMove]:

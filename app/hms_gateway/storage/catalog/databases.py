@@ -1,14 +1,16 @@
 """Databases as rows."""
 
 from collections import namedtuple
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy import Select, bindparam, delete, insert, select, update
 
 from hms_gateway.metastore.ports.store import DatabaseId, DuplicateKey, StoredDatabase
 from hms_gateway.metastore.vocabulary.patterns import Pattern
-from hms_gateway.storage.dialects.statements import Statement
+from hms_gateway.storage.dialects import Dialect
+from hms_gateway.storage.dialects.statements import Rows, Statement
 from hms_gateway.storage.schema.catalog import DATABASES, FUNCTIONS, OF_TABLES, TABLES
 from hms_gateway.storage.sql.filter_sql import matches_pattern
 from hms_gateway.storage.sql.fragments import DATABASE_EXTRA, decode_extra, decode_map, encode_extra, encode_map
@@ -19,7 +21,22 @@ from hms_gateway.structs import Database
 
 DATABASE_BY_NAME: Final = select(DATABASES).where(DATABASES.c.name == bindparam("db_name"))
 
+
 _DatabaseRow: Final = namedtuple("_DatabaseRow", DATABASES.c.keys())  # type: ignore[misc]
+
+
+def databases_statement(names: Iterable[str], dialect: Dialect) -> Statement:
+    """Rows for `stored_database`."""
+    return Statement(_by_names(dialect), {"names": dialect.bound_list(names)})
+
+
+@cache
+def _by_names(dialect: Dialect) -> Select[Any]:
+    return select(DATABASES).where(dialect.is_in_list(DATABASES.c.name, "names"))
+
+
+def databases_by_name(rows: Rows) -> dict[str, StoredDatabase]:
+    return {found.database.name or "": found for found in map(stored_database, rows)}
 
 
 class DatabaseReads(Repository):

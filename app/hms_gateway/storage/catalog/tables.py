@@ -1,7 +1,8 @@
 """Tables as rows: everything of the Table struct in one row."""
 
 from collections import namedtuple
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Select, and_, bindparam, exists, insert, select, update
@@ -10,7 +11,8 @@ from hms_gateway.metastore.filters.binding import TableFilter
 from hms_gateway.metastore.ports.store import DatabaseId, DuplicateKey, StoredTable, TableId
 from hms_gateway.metastore.vocabulary.patterns import Pattern
 from hms_gateway.metastore.vocabulary.typed_values import value_class
-from hms_gateway.storage.dialects.statements import Statement
+from hms_gateway.storage.dialects import Dialect
+from hms_gateway.storage.dialects.statements import Rows, Statement
 from hms_gateway.storage.partitions.keys import PartitionKeys
 from hms_gateway.storage.schema.catalog import DATABASES, TABLE_INDEXES, TABLES
 from hms_gateway.storage.sql.filter_sql import is_among, matches_pattern
@@ -41,6 +43,22 @@ TableRow: Final = namedtuple("TableRow", _ROWS.selected_columns.keys())  # type:
 TABLE_BY_NAME: Final = _ROWS.where(DATABASES.c.name == bindparam("db_name"), TABLES.c.name == bindparam("tbl_name"))
 
 _BY_ID = _ROWS.where(TABLES.c.table_id == bindparam("the_id"))
+
+
+def tables_statement(names: Iterable[tuple[str, str]], dialect: Dialect) -> Statement:
+    """Rows of `TableRow`, perhaps also of other tables in the same databases."""
+    return Statement(_by_names(dialect), dialect.bound_pairs(list(names)))
+
+
+@cache
+def _by_names(dialect: Dialect) -> Select[Any]:
+    return dialect.with_pairs(_ROWS, DATABASES.c.name, TABLES.c.name)
+
+
+def tables_by_name(rows: Rows) -> dict[tuple[str, str], Any]:
+    """As `TableRow`."""
+    found: list[Any] = [TableRow._make(row) for row in rows]
+    return {(row.db_name, row.name): row for row in found}
 
 
 class TableReads(Repository):

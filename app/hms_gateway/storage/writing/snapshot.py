@@ -1,18 +1,21 @@
 """What reads are handed: one consistent state."""
 
+from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 from sqlalchemy import Connection
 
+from hms_gateway.metastore.ports.store import StoredDatabase, StoredTable
 from hms_gateway.storage.catalog.constraints import ConstraintRepository
-from hms_gateway.storage.catalog.databases import DatabaseReads
+from hms_gateway.storage.catalog.databases import DatabaseReads, databases_by_name, databases_statement
 from hms_gateway.storage.catalog.events import EventReads
 from hms_gateway.storage.catalog.grants import GrantRepository
 from hms_gateway.storage.catalog.indexes import IndexRepository
 from hms_gateway.storage.catalog.places import PlaceRepository
 from hms_gateway.storage.catalog.roles import RoleRepository
 from hms_gateway.storage.catalog.statistics import StatisticsRepository
-from hms_gateway.storage.catalog.tables import TableReads
+from hms_gateway.storage.catalog.tables import TableReads, stored_table, tables_by_name, tables_statement
 from hms_gateway.storage.catalog.views import ViewRepository
 from hms_gateway.storage.partitions.marks import PartitionMarkRepository
 from hms_gateway.storage.partitions.partition_list import SharedSnapshot
@@ -26,6 +29,7 @@ from hms_gateway.storage.registry.schemas import RegistryRepository
 from hms_gateway.storage.registry.tokens import TokenRepository
 from hms_gateway.storage.registry.types import TypeRepository
 from hms_gateway.storage.sql.repository import Repository
+from hms_gateway.storage.sql.texts import is_storable
 from hms_gateway.storage.txn.txns import SqlTxnReads
 
 
@@ -103,6 +107,27 @@ class SqlSnapshot(PartitionReads, TableReads, DatabaseReads, EventReads, Objects
     def __init__(self, connection: Connection, shared: SharedSnapshot) -> None:
         super().__init__(connection)
         self._shared = shared
+        # What was foreseen.
+        self._tables: dict[tuple[str, str], Any] = {}
+        self._databases: dict[str, StoredDatabase | None] = {}
+
+    def foresee(self, tables: Sequence[tuple[str, str]]) -> None:
+        names = [name for name in dict.fromkeys(tables) if all(map(is_storable, name))]
+        databases = dict.fromkeys(db_name for db_name, _ in names)
+        if names:
+            statements = [tables_statement(names, self._dialect), databases_statement(databases, self._dialect)]
+            of_tables, of_databases = self._dialect.run_together(self._connection, statements)
+            self._tables = dict.fromkeys(names) | tables_by_name(of_tables)
+            self._databases = dict.fromkeys(databases) | databases_by_name(of_databases)
+
+    def table(self, db_name: str, tbl_name: str) -> StoredTable | None:
+        if (db_name, tbl_name) not in self._tables:
+            return super().table(db_name, tbl_name)
+        row = self._tables[db_name, tbl_name]
+        return None if row is None else stored_table(row)
+
+    def database(self, name: str) -> StoredDatabase | None:
+        return self._databases[name] if name in self._databases else super().database(name)
 
     @cached_property
     def txns(self) -> SqlTxnReads:

@@ -104,6 +104,9 @@ class SqlTransaction(PartitionWrites, TableWrites, DatabaseWrites, EventWrites, 
 
     # Tables and databases.
 
+    def foresee(self, tables: Sequence[tuple[str, str]]) -> None:
+        """The batch has read what `CatalogWork` names."""
+
     def database(self, name: str) -> StoredDatabase | None:
         if self.is_behind_savepoint:
             return super().database(name)
