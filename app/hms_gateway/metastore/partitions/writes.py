@@ -47,8 +47,8 @@ def write(store: Store, work: Callable[[Transaction], T]) -> T:
 
 def require_unchanged(transaction: Transaction, loaded: StoredTable) -> StoredTable:
     """The table as it is now, which must be as it was loaded, but for the number of partitions. Raises Conflict."""
-    current = transaction.table(loaded.table.dbName or "", loaded.table.tableName or "")
-    if current is None or current.table_id != loaded.table_id or current.table != loaded.table:
+    current = transaction.unchanged(loaded)
+    if current is None:
         raise Conflict
     return current
 

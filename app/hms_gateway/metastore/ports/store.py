@@ -366,6 +366,9 @@ class Transaction(Snapshot, Protocol):
     def delete_database(self, database_id: DatabaseId) -> None:
         """With everything in it: functions, tables, partitions, indexes."""
 
+    def unchanged(self, loaded: StoredTable) -> StoredTable | None:
+        """The table as it is now, if only the number of its partitions has changed since it was read, else None."""
+
     def insert_table(self, database_id: DatabaseId, table: Table) -> TableId:
         """Raises DuplicateKey."""
 

@@ -126,9 +126,10 @@ class FileWork(msgspec.Struct, frozen=True):
 
 
 class Alteration(msgspec.Struct, frozen=True):
-    """The decision: the table to store, and what goes with it."""
+    """The decision: the table to store, and what goes with it; and what it was made by."""
 
     before: StoredTable
+    context: AlterContext
     after: Table
     database_id: DatabaseId
     files: FileWork
@@ -187,7 +188,7 @@ class AlterTableService:
             done = self._do_files(plan, request)
             try:
                 with unstorable_as_meta():
-                    self._store.write(CatalogWork(partial(self._apply, request, done), request.foreseen))
+                    self._store.write(CatalogWork(partial(self._apply, request, plan, done), request.foreseen))
             except OutcomeUnknown:
                 if not self._has_committed(done):
                     raise
@@ -237,6 +238,15 @@ class AlterTableService:
             is_recorded=is_recorded(),
         )
 
+    def _plan_again(self, tx: Transaction, request: AlterRequest, planned: Alteration) -> Alteration:
+        """As `_plan`, without deciding anew where everything that was decided by is as before."""
+        before = tx.unchanged(planned.before)
+        if before is None or _adopts(before.table, request.given):
+            return self._plan(tx, request)
+        if self._context(tx, request, before.table) != planned.context:
+            return self._plan(tx, request)
+        return msgspec.structs.replace(planned, before=before)
+
     def _plan(self, snapshot: Snapshot, request: AlterRequest) -> Alteration:
         snapshot.foresee(request.foreseen)
         old = request.name.find(snapshot)
@@ -283,8 +293,8 @@ class AlterTableService:
                 " See hive log file for details."
             ) from error
 
-    def _apply(self, request: AlterRequest, done: DoneFileWork, tx: Transaction) -> None:
-        plan = self._plan(tx, request)
+    def _apply(self, request: AlterRequest, planned: Alteration, done: DoneFileWork, tx: Transaction) -> None:
+        plan = self._plan_again(tx, request, planned)
         check_unchanged_since(tx, request.environment, plan.before.table)
         if plan.files != done.planned:
             raise _Outdated
@@ -387,7 +397,7 @@ def decide(
         files = FileWork(counted_location=_managed_location(after, warehouse) if counts_files else None)
     if not request.is_recorded:
         _check_place(before, after, context, warehouse)
-    return Alteration(old, after, target.database_id, files)
+    return Alteration(old, context, after, target.database_id, files)
 
 
 def _adopts(before: Table, after: Table) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, Final
 
+import msgspec
 from sqlalchemy import ColumnElement, Select, and_, bindparam, exists, insert, select, update
 
 from hms_gateway.metastore.filters.binding import TableFilter
@@ -142,6 +143,10 @@ class TableReads(Repository):
 
 
 class TableWrites(TableReads):
+    def unchanged(self, loaded: StoredTable) -> StoredTable | None:
+        found = self.table(loaded.table.dbName or "", loaded.table.tableName or "")
+        return None if found is None else same_table(loaded, found.as_stored)
+
     def insert_table(self, database_id: DatabaseId, table: Table) -> TableId:
         self.check_table_name_free(database_id, table.tableName or "", except_for=None)
         row = {**table_values(table), "database_id": database_id, "partition_count": 0}
@@ -199,6 +204,13 @@ def table_values(table: Table) -> dict[str, Any]:
     }
 
 
+def same_table(loaded: StoredTable, row: Any) -> StoredTable | None:
+    """The table with that row, without decoding it; None when more than the number of partitions is different."""
+    if row._replace(partition_count=loaded.partition_count) != loaded.as_stored:
+        return None
+    return msgspec.structs.replace(loaded, partition_count=row.partition_count, as_stored=row)
+
+
 def stored_table(row: Any) -> StoredTable:
     table = decode_extra(Table, row.extra)
     table.tableName = row.name
@@ -216,5 +228,5 @@ def stored_table(row: Any) -> StoredTable:
     table.viewExpandedText = row.view_expanded_text
     table.tableType = row.table_type
     return StoredTable(
-        TableId(row.table_id), DatabaseId(row.database_id), table, row.partition_count, bool(row.has_indexes)
+        TableId(row.table_id), DatabaseId(row.database_id), table, row.partition_count, bool(row.has_indexes), row
     )

@@ -27,7 +27,14 @@ from hms_gateway.storage.catalog.changes import CatalogChanges, DroppedPartition
 from hms_gateway.storage.catalog.databases import DatabaseWrites
 from hms_gateway.storage.catalog.events import EventWrites, event_row
 from hms_gateway.storage.catalog.known_partitions import NEW, Encoded, KnownRow
-from hms_gateway.storage.catalog.tables import TableRow, TableWrites, key_classes, stored_table, table_values
+from hms_gateway.storage.catalog.tables import (
+    TableRow,
+    TableWrites,
+    key_classes,
+    same_table,
+    stored_table,
+    table_values,
+)
 from hms_gateway.storage.partitions.by_names import as_stored, stored_partitions
 from hms_gateway.storage.partitions.descriptors import descriptor_of_row, descriptor_row
 from hms_gateway.storage.partitions.reads import lies_under, names_only
@@ -117,6 +124,12 @@ class SqlTransaction(PartitionWrites, TableWrites, DatabaseWrites, EventWrites, 
             return super().table(db_name, tbl_name)
         row = self._named(db_name, tbl_name)
         return None if row is None else stored_table(row)
+
+    def unchanged(self, loaded: StoredTable) -> StoredTable | None:
+        if self.is_behind_savepoint:
+            return super().unchanged(loaded)
+        row = self._named(loaded.table.dbName or "", loaded.table.tableName or "")
+        return None if row is None else same_table(loaded, row)
 
     def _named(self, db_name: str, tbl_name: str) -> Any:
         if not (is_storable(db_name) and is_storable(tbl_name)):
