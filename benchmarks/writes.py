@@ -1,5 +1,8 @@
 """Changes of the catalog by many clients: `python -m benchmarks.writes [--clients 1 16 64] [--seconds 2] [--only …]`.
 
+With `--gateways 2` the clients are spread over so many stores on one database, each with its own writer, in one
+process: what they do for each change compares, their rates together do not.
+
 On SQLite and on a private PostgreSQL, by the services themselves, without HTTP in between. Beside the rate it shows
 what does not depend on who else uses the machine: CPU of the process and of PostgreSQL for each change, statements
 (SQLite), and how often PostgreSQL waited for the next message (about one for each round trip).
@@ -10,7 +13,7 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter, process_time
@@ -117,10 +120,10 @@ class Changes:
 class Counters:
     """CPU, statements and waits so far: of this process, and of the server processes below `server_folder`."""
 
-    def __init__(self, store: SqlStore, server_folder: Path | None) -> None:
+    def __init__(self, stores: Sequence[SqlStore], server_folder: Path | None) -> None:
         self._server_folder = server_folder
         self._statements = 0
-        for engine in (store._reading, store._writing):
+        for engine in (engine for store in stores for engine in (store._reading, store._writing)):
             if server_folder is None:
                 event.listen(engine, "checkout", self._traced)
                 engine.dispose()
@@ -153,7 +156,9 @@ def _voluntary_switches(status: Path) -> int:
     return 0
 
 
-def measure(change: Callable[[int, int, int], None], clients: int, seconds: float, counters: Counters) -> list[str]:
+def measure(
+    changes: Sequence[Callable[[int, int, int], None]], clients: int, seconds: float, counters: Counters
+) -> list[str]:
     """Changes a second, and for each: CPU of the process and of PostgreSQL, statements or waits."""
     counts = [0] * clients
     failures: list[BaseException] = []
@@ -162,7 +167,7 @@ def measure(change: Callable[[int, int, int], None], clients: int, seconds: floa
     def run(client: int) -> None:
         try:
             while perf_counter() < end:
-                change(clients, client, counts[client])
+                changes[client % len(changes)](clients, client, counts[client])
                 counts[client] += 1
         except BaseException as failure:
             failures.append(failure)
@@ -209,6 +214,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 16, 64])
     parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--gateways", type=int, default=1)
     parser.add_argument("--only", default="", help="changes whose name contains this")
     parser.add_argument("--databases", nargs="+", default=["sqlite", "postgres"])
     options = parser.parse_args()
@@ -219,14 +225,16 @@ def main() -> None:
             migrate(url)
             rows = []
             with tempfile.TemporaryDirectory() as folder:
-                store = open_store(url, SystemClock(), Limits())
-                changes, counters = Changes(store, folder), Counters(store, server_folder)
+                stores = [open_store(url, SystemClock(), Limits()) for _ in range(options.gateways)]
+                changes, counters = [Changes(store, folder) for store in stores], Counters(stores, server_folder)
                 for clients in options.clients:
-                    changes.prepare(clients)
-                    for name, change in changes.all().items():
+                    changes[0].prepare(clients)
+                    for name in changes[0].all():
                         if options.only in name:
-                            rows.append((name, clients, *measure(change, clients, options.seconds, counters)))
-                store.close()
+                            of_all = [each.all()[name] for each in changes]
+                            rows.append((name, clients, *measure(of_all, clients, options.seconds, counters)))
+                for store in stores:
+                    store.close()
             print_table(f"Changes, {kind}", columns, rows)
 
 
