@@ -33,6 +33,7 @@ from hms_gateway.storage.writing.thread_writer import Batch
 from hms_gateway.structs import Database, FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
 
 SEEDS = 24
+SEEDS_ON_SERVERS = 4
 NAMES = "abc"
 
 
@@ -274,8 +275,17 @@ def rows(engine: Engine) -> list[Any]:
 
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_together_is_as_one_by_one(tmp_path: Path, seed: int) -> None:
+    assert_alike(f"sqlite:///{tmp_path}/together.db", f"sqlite:///{tmp_path}/single.db", seed)
+
+
+@pytest.mark.parametrize("seed", range(SEEDS, SEEDS + SEEDS_ON_SERVERS))
+def test_together_on_a_server_is_as_one_by_one_on_sqlite(server_database: str, tmp_path: Path, seed: int) -> None:
+    assert_alike(server_database, f"sqlite:///{tmp_path}/single.db", seed)
+
+
+def assert_alike(together_url: str, single_url: str, seed: int) -> None:
     counts, order = random.Random(seed), [random.Random(seed) for _ in range(2)]
-    sides = [opened(f"sqlite:///{tmp_path / name}.db") for name in ("together", "single")]
+    sides = [opened(url) for url in (together_url, single_url)]
     for _ in range(10):
         count = counts.randint(1, 12)
         together = run(sides[0], [random_work(order[0], sides[0]) for _ in range(count)])
