@@ -5,7 +5,7 @@ calls are libpq's, in its pipeline mode. Statements are made from SQLAlchemy's, 
 """
 
 import select
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -82,14 +82,11 @@ class PostgresPipeline:
     def send(self, statements: Iterable[Statement]) -> None:
         self._sent, self._answered, self._answered_count, self._refusal = [], [], 0, None
         # First of all of them, so that nothing is sent when one cannot be.
-        written = [
-            (key := (sql, tuple(row)), compiled(*key).parameters(row))
-            for sql, values in statements
-            for row in (values if isinstance(values, Sequence) else (values,))
-        ]
+        written = [_parameters(*statement) for statement in statements]
         try:
-            for key, parameters in written:
-                self._send_one(key, *parameters)
+            for key, rows in written:
+                for row in rows:
+                    self._send_one(key, *row)
             self._pgconn.pipeline_sync()
         except psycopg.Error as error:
             raise ConnectionLost from error
@@ -159,9 +156,9 @@ class Compiled(NamedTuple):
         """As bytes, and their formats where they are not all texts."""
         values = [row[name] if name in row else self.constants[name] for name in self.names]
         formats = None
-        if any(isinstance(value, bytes) for value in values):
+        if bytes in map(type, values):
             formats = [_BINARY_FORMAT if isinstance(value, bytes) else _TEXT_FORMAT for value in values]
-        return [_written(value) for value in values], formats
+        return [_WRITTEN.get(type(value), _written)(value) for value in values], formats
 
 
 class _Prepared(NamedTuple):
@@ -252,6 +249,16 @@ def _awaited(pipeline: PostgresPipeline) -> list[Rows]:
     return answers
 
 
+def _parameters(
+    sql: Executable, values: Values | Sequence[Values]
+) -> tuple[_Key, list[tuple[list[bytes | None], list[int] | None]]]:
+    """What is sent for each row; all have values for the same parameters."""
+    rows = values if isinstance(values, Sequence) else (values,)
+    key = sql, tuple(rows[0])
+    made = compiled(*key)
+    return key, [made.parameters(row) for row in rows]
+
+
 @cache
 def compiled(sql: Executable, names: tuple[str, ...]) -> "Compiled":
     """A statement as it is sent; `names` are those of the values that will be given, for insertions the columns."""
@@ -272,6 +279,15 @@ def _written(value: Any) -> bytes | None:
     if isinstance(value, int):
         return b"%d" % value
     return b"{%b}" % b",".join([_quoted(each) if isinstance(each, str) else b"%d" % each for each in value])
+
+
+# The usual types at once.
+_WRITTEN: Final[Mapping[type, Callable[[Any], bytes | None]]] = {
+    type(None): lambda value: None,
+    str: str.encode,
+    int: b"%d".__mod__,
+    bytes: bytes,
+}
 
 
 def _quoted(text: str) -> bytes:
