@@ -15,9 +15,9 @@ from sqlalchemy import Connection, bindparam, select, update
 from hms_gateway.metastore.ports.store import CatalogWork, EventId, PendingMove, StoredDatabase, TableId
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.catalog.changes import CatalogChanges
-from hms_gateway.storage.catalog.databases import databases_by_name, databases_statement
+from hms_gateway.storage.catalog.databases import database_statement, found_database
 from hms_gateway.storage.catalog.known_partitions import KnownPartitions
-from hms_gateway.storage.catalog.tables import tables_by_name, tables_statement
+from hms_gateway.storage.catalog.tables import table_row, table_statement
 from hms_gateway.storage.dialects import Dialect, dialect_of
 from hms_gateway.storage.dialects.statements import Rows, Statement
 from hms_gateway.storage.schema.catalog import CATALOG, DESCRIPTORS, PENDING_MOVES, TABLES
@@ -58,7 +58,8 @@ class CatalogBatch:
         statements = [
             lock,
             *of_partitions,
-            *([tables_statement(tables, self.dialect), databases_statement(databases, self.dialect)] if tables else []),
+            *map(table_statement, tables),
+            *map(database_statement, databases),
             *([Statement(_PENDING_MOVES, {})] if tables else []),
             *([_outcomes_statement(keys, self.dialect)] if keys else []),
             *([new_ids] if new_ids else []),
@@ -67,8 +68,8 @@ class CatalogBatch:
         self.last_event_id = self._version = EventId(next(answers)[0][0])
         self.partitions.learn(partitions, [next(answers) for _ in of_partitions])
         if tables:
-            self._tables = dict.fromkeys(tables) | tables_by_name(next(answers))
-            self._databases = dict.fromkeys(databases) | databases_by_name(next(answers))
+            self._tables = {name: table_row(next(answers)) for name in tables}
+            self._databases = {name: found_database(next(answers)) for name in databases}
             self._moves = _moves(next(answers))
         if keys:
             self._concluded = dict.fromkeys(keys, False) | dict.fromkeys(map(_pair, next(answers)), True)
@@ -78,8 +79,7 @@ class CatalogBatch:
     def table_row(self, name: tuple[str, str]) -> Any:
         """A `TableRow`, None where there is no such table."""
         if name not in self._tables:
-            found = tables_by_name(self._read(tables_statement([name], self.dialect)))
-            self._tables[name] = found.get(name)
+            self._tables[name] = table_row(self._read(table_statement(name)))
         return self._tables[name]
 
     def row_of(self, table_id: int) -> Any:
@@ -88,7 +88,7 @@ class CatalogBatch:
 
     def database(self, name: str) -> StoredDatabase | None:
         if name not in self._databases:
-            self._databases[name] = databases_by_name(self._read(databases_statement([name], self.dialect))).get(name)
+            self._databases[name] = found_database(self._read(database_statement(name)))
         return self._databases[name]
 
     def pending_moves(self) -> list[PendingMove]:

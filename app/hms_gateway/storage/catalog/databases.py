@@ -1,15 +1,13 @@
 """Databases as rows."""
 
 from collections import namedtuple
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import Select, bindparam, delete, insert, select, update
+from sqlalchemy import bindparam, delete, insert, select, update
 
 from hms_gateway.metastore.ports.store import DatabaseId, DuplicateKey, StoredDatabase
 from hms_gateway.metastore.vocabulary.patterns import Pattern
-from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.dialects.statements import Rows, Statement
 from hms_gateway.storage.schema.catalog import DATABASES, FUNCTIONS, OF_TABLES, TABLES
 from hms_gateway.storage.sql.filter_sql import matches_pattern
@@ -25,26 +23,19 @@ DATABASE_BY_NAME: Final = select(DATABASES).where(DATABASES.c.name == bindparam(
 _DatabaseRow: Final = namedtuple("_DatabaseRow", DATABASES.c.keys())  # type: ignore[misc]
 
 
-def databases_statement(names: Iterable[str], dialect: Dialect) -> Statement:
-    """Rows for `stored_database`."""
-    return Statement(_by_names(dialect), {"names": dialect.bound_list(names)})
+def database_statement(name: str) -> Statement:
+    return Statement(DATABASE_BY_NAME, {"db_name": name})
 
 
-@cache
-def _by_names(dialect: Dialect) -> Select[Any]:
-    return select(DATABASES).where(dialect.is_in_list(DATABASES.c.name, "names"))
-
-
-def databases_by_name(rows: Rows) -> dict[str, StoredDatabase]:
-    return {found.database.name or "": found for found in map(stored_database, rows)}
+def found_database(rows: Rows) -> StoredDatabase | None:
+    return stored_database(rows[0]) if rows else None
 
 
 class DatabaseReads(Repository):
     def database(self, name: str) -> StoredDatabase | None:
         if not is_storable(name):
             return None
-        rows = self._dialect.run_together(self._connection, [Statement(DATABASE_BY_NAME, {"db_name": name})])[0]
-        return stored_database(rows[0]) if rows else None
+        return found_database(self._dialect.run_together(self._connection, [database_statement(name)])[0])
 
     def database_names(self, pattern: Pattern | None = None) -> list[str]:
         statement = select(DATABASES.c.name).order_by(DATABASES.c.name)

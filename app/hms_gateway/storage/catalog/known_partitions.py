@@ -39,8 +39,9 @@ KnownRow: TypeAlias = Any
 class Encoded:
     """Partitions of one table as rows. What is missing are the ids of their descriptors."""
 
-    def __init__(self, table: StoredTable, partitions: Sequence[tuple[str, Partition]]) -> None:
+    def __init__(self, table: StoredTable, partitions: Sequence[tuple[str, Partition]], *, are_new: bool) -> None:
         """Raises UnstorableText."""
+        self.are_new = are_new
         self.table_id: Final[TableId] = table.table_id
         self.rows, self.contents = encoded_rows(table, partitions)
         self.partitions: Final[list[PartitionKey]] = [(self.table_id, name) for name, _ in partitions]
@@ -54,20 +55,26 @@ class Wanted:
     """What is to be read: partitions by name and descriptors by hash, for each table by its id."""
 
     def __init__(self) -> None:
-        self.names: dict[int, dict[str, None]] = {}
+        # With their descriptors, or only whether they are there.
+        self.names: dict[tuple[int, bool], dict[str, None]] = {}
         self.hashes: dict[int, dict[str, None]] = {}
 
-    def add_names(self, table_id: int, names: Iterable[str]) -> None:
-        self.names.setdefault(table_id, {}).update((name, None) for name in names if is_storable(name))
+    def add_names(self, table_id: int, names: Iterable[str], *, whole: bool = True) -> None:
+        of_table = self.names.setdefault((table_id, whole), {})
+        of_table.update((name, None) for name in names if is_storable(name))
 
     def add(self, encoded: Encoded) -> None:
-        self.add_names(encoded.table_id, (name for _, name in encoded.partitions))
+        self.add_names(encoded.table_id, (name for _, name in encoded.partitions), whole=not encoded.are_new)
         hashes = ((key[1], None) for key in encoded.descriptors if key is not None)
         self.hashes.setdefault(encoded.table_id, {}).update(hashes)
 
     def statements(self, dialect: Dialect) -> list[Statement]:
-        """For each table two, for each that has hashes one more, and then the last descriptor's id."""
-        of_names = [one for table_id, names in self.names.items() for one in rows_by_names(table_id, names, dialect)]
+        """For each table one or two, for each that has hashes one more, and then the last descriptor's id."""
+        of_names = [
+            statement
+            for (table_id, whole), names in self.names.items()
+            for statement in rows_by_names(table_id, names, dialect)[: 2 if whole else 1]
+        ]
         of_hashes = [known_descriptors(table_id, hashes, dialect) for table_id, hashes in self.hashes.items()]
         return [*of_names, *of_hashes, *([Statement(LAST_DESCRIPTOR, {})] if of_hashes else [])]
 
@@ -107,10 +114,11 @@ class KnownPartitions:
     def learn(self, wanted: Wanted, answers: Iterable[Rows]) -> None:
         """The answers to its statements. What the batch has changed is known better than what is stored."""
         each = iter(answers)
-        for table_id, names in wanted.names.items():
+        for (table_id, whole), names in wanted.names.items():
             rows = {row[1]: tuple(row) for row in next(each)}
             self._rows = {(table_id, name): rows.get(name) for name in names} | self._rows
-            self._descriptors |= {one.descriptor_id: one for one in found_descriptors(next(each))}
+            if whole:
+                self._descriptors |= {one.descriptor_id: one for one in found_descriptors(next(each))}
         for table_id, hashes in wanted.hashes.items():
             ids = {(table_id, content_hash, base): found for content_hash, base, found in next(each)}
             self._ids = ids | self._ids
@@ -128,7 +136,7 @@ class KnownPartitions:
     def rows(self, table_id: int, names: Iterable[str]) -> list[KnownRow]:
         """None for those that are not there; never NEW."""
         keys = [(table_id, name) for name in names]
-        unknown = {key: self._rows.get(key) for key in keys if self._rows.get(key, NEW) is NEW and is_storable(key[1])}
+        unknown = {key for key in keys if is_storable(key[1]) and not self._is_whole(self._rows.get(key, NEW))}
         if unknown:
             if any(self._rows.get(key) is NEW for key in unknown):
                 self._flush()
@@ -176,6 +184,9 @@ class KnownPartitions:
         self._ids = {key: found for key, found in self._ids.items() if key[0] not in gone}
         self._hashes = {key for key in self._hashes if key[0] not in gone}
 
+    def _is_whole(self, row: KnownRow) -> bool:
+        return row is not NEW and (row is None or row[2] is None or row[2] in self._descriptors)
+
     def _know(self, encoded: Encoded) -> None:
         """Which of the partitions are there, and which of the descriptors."""
         wanted = Wanted()
@@ -196,6 +207,6 @@ def _encoded(table: StoredTable, partitions: Sequence[Any]) -> Encoded | None:
     if are_new and len(partitions) > FEW:
         return None
     try:
-        return Encoded(table, [(each.name, each.partition) for each in partitions])
+        return Encoded(table, [(each.name, each.partition) for each in partitions], are_new=are_new)
     except UnstorableText:
         return None  # to be raised where it is stored

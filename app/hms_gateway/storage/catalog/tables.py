@@ -1,8 +1,7 @@
 """Tables as rows: everything of the Table struct in one row."""
 
 from collections import namedtuple
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -12,7 +11,6 @@ from hms_gateway.metastore.filters.binding import TableFilter
 from hms_gateway.metastore.ports.store import DatabaseId, DuplicateKey, StoredTable, TableId
 from hms_gateway.metastore.vocabulary.patterns import Pattern
 from hms_gateway.metastore.vocabulary.typed_values import value_class
-from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.dialects.statements import Rows, Statement
 from hms_gateway.storage.partitions.keys import PartitionKeys
 from hms_gateway.storage.schema.catalog import DATABASES, TABLE_INDEXES, TABLES
@@ -46,29 +44,22 @@ TABLE_BY_NAME: Final = _ROWS.where(DATABASES.c.name == bindparam("db_name"), TAB
 _BY_ID = _ROWS.where(TABLES.c.table_id == bindparam("the_id"))
 
 
-def tables_statement(names: Iterable[tuple[str, str]], dialect: Dialect) -> Statement:
-    """Rows of `TableRow`, perhaps also of other tables in the same databases."""
-    return Statement(_by_names(dialect), dialect.bound_pairs(list(names)))
+def table_statement(name: tuple[str, str]) -> Statement:
+    """Simple, for one: lists make PostgreSQL plan it each time."""
+    return Statement(TABLE_BY_NAME, {"db_name": name[0], "tbl_name": name[1]})
 
 
-@cache
-def _by_names(dialect: Dialect) -> Select[Any]:
-    return dialect.with_pairs(_ROWS, DATABASES.c.name, TABLES.c.name)
-
-
-def tables_by_name(rows: Rows) -> dict[tuple[str, str], Any]:
-    """As `TableRow`."""
-    found: list[Any] = [TableRow._make(row) for row in rows]
-    return {(row.db_name, row.name): row for row in found}
+def table_row(rows: Rows) -> Any:
+    """A `TableRow`, None where there is no such table."""
+    return TableRow._make(rows[0]) if rows else None
 
 
 class TableReads(Repository):
     def table(self, db_name: str, tbl_name: str) -> StoredTable | None:
         if not (is_storable(db_name) and is_storable(tbl_name)):
             return None
-        names = {"db_name": db_name, "tbl_name": tbl_name}
-        rows = self._dialect.run_together(self._connection, [Statement(TABLE_BY_NAME, names)])[0]
-        return stored_table(TableRow._make(rows[0])) if rows else None
+        row = table_row(self._dialect.run_together(self._connection, [table_statement((db_name, tbl_name))])[0])
+        return None if row is None else stored_table(row)
 
     def table_with_id(self, table_id: int) -> StoredTable | None:
         row = self._connection.execute(_BY_ID, {"the_id": table_id}).first()

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import and_, bindparam, select
 
 from hms_gateway.metastore.ports.store import PartitionId, StoredPartition, StoredTable
 from hms_gateway.storage.dialects import Dialect
@@ -21,19 +21,30 @@ NamedRow: TypeAlias = Sequence[Any]
 def rows_by_names(table_id: int, names: Iterable[str], dialect: Dialect) -> list[Statement]:
     """Statements for the rows, in no order, and for their descriptors."""
     wanted = [name for name in dict.fromkeys(names) if is_storable(name)]
+    if len(wanted) == 1:
+        return [Statement(sql, {"the_table": table_id, "the_name": wanted[0]}) for sql in _OF_ONE]
     values = {"the_table": table_id, "names": dialect.bound_list(wanted)}
-    return [Statement(sql, values) for sql in _statements(dialect)]
+    return [Statement(sql, values) for sql in _of_many(dialect)]
+
+
+_OF_TABLE: Final = PARTITIONS.c.table_id == bindparam("the_table")
+_ROWS: Final = select(PARTITIONS.c.partition_id, *ROW_COLUMNS)
+_USED: Final = select(PARTITIONS.c.descriptor_id)
+_IS_ONE: Final = and_(_OF_TABLE, PARTITIONS.c.part_name == bindparam("the_name"))
+# PostgreSQL plans statements with lists each time.
+_OF_ONE: Final = [
+    _ROWS.where(_IS_ONE),
+    select(*DESCRIPTOR_COLUMNS).where(DESCRIPTORS.c.descriptor_id == _USED.where(_IS_ONE).scalar_subquery()),
+]
 
 
 @cache
-def _statements(dialect: Dialect) -> list[Any]:
-    are_wanted = dialect.has_name(
-        PARTITIONS.c.partition_id, PARTITIONS.c.part_name, "names", PARTITIONS.c.table_id == bindparam("the_table")
-    )
-    used = select(PARTITIONS.c.descriptor_id).where(are_wanted)
+def _of_many(dialect: Dialect) -> list[Any]:
+    are_wanted = dialect.has_name(PARTITIONS.c.partition_id, PARTITIONS.c.part_name, "names", _OF_TABLE)
+    descriptors = select(*DESCRIPTOR_COLUMNS)
     return [
-        select(PARTITIONS.c.partition_id, *ROW_COLUMNS).where(are_wanted),
-        select(*DESCRIPTOR_COLUMNS).where(dialect.is_among_rows(DESCRIPTORS.c.descriptor_id, used)),
+        _ROWS.where(are_wanted),
+        descriptors.where(dialect.is_among_rows(DESCRIPTORS.c.descriptor_id, _USED.where(are_wanted))),
     ]
 
 

@@ -8,14 +8,14 @@ from sqlalchemy import Connection
 
 from hms_gateway.metastore.ports.store import StoredDatabase, StoredTable
 from hms_gateway.storage.catalog.constraints import ConstraintRepository
-from hms_gateway.storage.catalog.databases import DatabaseReads, databases_by_name, databases_statement
+from hms_gateway.storage.catalog.databases import DatabaseReads, database_statement, found_database
 from hms_gateway.storage.catalog.events import EventReads
 from hms_gateway.storage.catalog.grants import GrantRepository
 from hms_gateway.storage.catalog.indexes import IndexRepository
 from hms_gateway.storage.catalog.places import PlaceRepository
 from hms_gateway.storage.catalog.roles import RoleRepository
 from hms_gateway.storage.catalog.statistics import StatisticsRepository
-from hms_gateway.storage.catalog.tables import TableReads, stored_table, tables_by_name, tables_statement
+from hms_gateway.storage.catalog.tables import TableReads, stored_table, table_row, table_statement
 from hms_gateway.storage.catalog.views import ViewRepository
 from hms_gateway.storage.partitions.marks import PartitionMarkRepository
 from hms_gateway.storage.partitions.partition_list import SharedSnapshot
@@ -114,11 +114,10 @@ class SqlSnapshot(PartitionReads, TableReads, DatabaseReads, EventReads, Objects
     def foresee(self, tables: Sequence[tuple[str, str]]) -> None:
         names = [name for name in dict.fromkeys(tables) if all(map(is_storable, name))]
         databases = dict.fromkeys(db_name for db_name, _ in names)
-        if names:
-            statements = [tables_statement(names, self._dialect), databases_statement(databases, self._dialect)]
-            of_tables, of_databases = self._dialect.run_together(self._connection, statements)
-            self._tables = dict.fromkeys(names) | tables_by_name(of_tables)
-            self._databases = dict.fromkeys(databases) | databases_by_name(of_databases)
+        statements = [*map(table_statement, names), *map(database_statement, databases)]
+        answers = iter(self._dialect.run_together(self._connection, statements))
+        self._tables = {name: table_row(next(answers)) for name in names}
+        self._databases = {name: found_database(next(answers)) for name in databases}
 
     def table(self, db_name: str, tbl_name: str) -> StoredTable | None:
         if (db_name, tbl_name) not in self._tables:
