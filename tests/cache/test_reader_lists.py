@@ -1,6 +1,7 @@
 """Readers that say which write ids they see: answered from memory, and never with less than they may see."""
 
 import asyncio
+import socket
 
 import pytest
 
@@ -11,6 +12,8 @@ from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.structs import METHODS, GetTableRequest, PrimaryKeysRequest
 from tests.cache.replica import ON, Replica, Writer, in_loop
+
+ROUNDS_MAX = 5_000
 
 
 @pytest.fixture
@@ -236,3 +239,61 @@ async def test_kept_apart_a_reader_without_a_list_does_not_get_what_one_with_a_l
     header = writer.header()
     assert [(await replica.get("get_table", *ON, sent=header))[1] for _ in range(2)] == [False, True]
     assert not (await replica.get("get_table", *ON))[1]
+
+
+class LossyWatch:
+    """The watch of a database that shows changes before they last; `is_lost` when the connection is gone."""
+
+    sees_lasting_only = False
+
+    def __init__(self, replica):
+        self.replica = replica
+        self.is_lost = False
+        self.here, self.there = socket.socketpair()
+
+    def fileno(self):
+        return self.here.fileno()
+
+    def ask(self):
+        if self.is_lost:
+            raise StoreUnavailable("the connection is lost")
+        self.there.send(b"!")
+
+    def answer(self):
+        self.here.recv(1)
+        return self.replica.version()
+
+    def close(self):
+        self.here.close()
+        self.there.close()
+
+
+@in_loop
+async def test_what_a_lost_connection_may_have_lost_is_not_served(metastore, writer):
+    replica = Replica(metastore)
+    watch = LossyWatch(replica)
+    replica.data_version = lambda: None
+    replica.version_watch = lambda: watch
+    replica.cache = ReplyCache(replica, Limits(), replica.read, monotonic=lambda: replica.clock.seconds())
+    header = writer.header()
+    # Tags count only once a loss would be noticed.
+    assert not (await replica.get("get_table", *ON, sent=header))[1]
+    assert await until_known(replica, header)
+    watch.is_lost = True
+    replica.clock.advance(1)
+    assert (await replica.get("get_table", *ON, sent=header))[1]
+    for _ in range(ROUNDS_MAX):
+        await asyncio.sleep(0)
+        if len(replica.cache) == 0:
+            break
+    assert not (await replica.get("get_table", *ON, sent=header))[1]
+    replica.cache.close()
+
+
+async def until_known(replica, header):
+    for _ in range(ROUNDS_MAX):
+        if (await replica.get("get_table", *ON, sent=header))[1]:
+            return True
+        replica.clock.advance(1)
+        await asyncio.sleep(0.001)
+    return False
