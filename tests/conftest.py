@@ -12,13 +12,29 @@ import hypothesis
 import psycopg
 import pytest
 
+from tests.support import spark_variables
 from tests.support.kept_logging import kept_logging
 from tests.support.private_mariadb import MariadbUnavailable, PrivateMariadb
 from tests.support.private_postgres import PostgresUnavailable, PrivatePostgres
 from tests.support.shared_statements import share_statements
 
-# Rooms whose tests share something that takes seconds to start: one worker runs all of a room. They begin first.
-SHARING_ROOMS = ("comparison", "spark", "pipeline", "iceberg", "kerberos")
+# Rooms whose tests share something that takes seconds to start: one worker runs all of a room.
+SHARING_ROOMS = ("comparison", "spark", "iceberg", "kerberos")
+# What takes longest begins first, so that no worker is left alone with it. Every worker may have a Spark session.
+LONGEST = (
+    "comparison",
+    "spark",
+    "tests/pipeline/migrate/test_migrate.py",
+    "tests/pipeline/cluster/test_cluster.py",
+    "tests/pipeline/compact/test_job.py",
+    "tests/pipeline/snapshot/test_job.py",
+    "tests/pipeline/",
+    "iceberg",
+    "kerberos",
+    "tests/linearizability/",
+    "tests/faults/",
+    "tests/simulation/",
+)
 TERMINAL_VARIABLES = ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 # Names in a module whose tests start a gateway or a bridge, each of which takes a second.
 OUR_PROGRAMS = {"GatewayServer", "BridgeProcess"}
@@ -40,6 +56,7 @@ def pytest_configure() -> None:
     # A busy machine is no bug.
     hypothesis.settings.register_profile("project", deadline=None)
     hypothesis.settings.load_profile("project")
+    os.environ.update(spark_variables.VARIABLES)
     share_statements()
 
 
@@ -57,7 +74,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if module is not None and not OUR_PROGRAMS.isdisjoint(vars(module.obj)):
             item.add_marker(pytest.mark.slow)
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: _shared_by(item.nodeid) not in SHARING_ROOMS)
+        items.sort(key=lambda item: _begins(_shared_by(item.nodeid)))
 
 
 def pytest_collection_finish() -> None:
@@ -89,6 +106,11 @@ def _shared_by(nodeid: str) -> str:
     file = nodeid.partition("::")[0]
     room = file.split("/")[1]
     return room if room in SHARING_ROOMS else file
+
+
+def _begins(scope: str) -> int:
+    """The place of a scope among others; files of the rest are in the order of their names."""
+    return next((place for place, start in enumerate(LONGEST) if scope.startswith(start)), len(LONGEST))
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,7 @@ from hms_gateway.pipeline.snapshot import diff as comparison
 from hms_gateway.structs import Database
 from tests.pipeline.crawl.trees import plant
 from tests.support.readme import PORT, ROOT, prepare
+from tests.support.spark_variables import submit_arguments
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -48,8 +49,7 @@ def test_the_document_runs_as_printed_and_its_logs_hold_no_password(spark, gatew
     variables = {
         "HMS_GATEWAY_PASSWORD": gateway.server.password,
         "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_SUBMIT_ARGS": "--conf spark.log.level=INFO --conf spark.ui.enabled=false"
-        " --conf spark.driver.memory=768m --conf spark.sql.shuffle.partitions=1 pyspark-shell",
+        "PYSPARK_SUBMIT_ARGS": submit_arguments(log_level="INFO", driver_memory="768m"),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
     ran = subprocess.run(

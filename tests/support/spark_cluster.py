@@ -13,6 +13,7 @@ from typing import Self
 
 from benchmarks.pipeline import below
 from tests.support.server import free_port
+from tests.support.spark_variables import SHORT_LIFE
 
 START_SECONDS_MAX = 80
 STOP_SECONDS_MAX = 20
@@ -24,7 +25,7 @@ CONFIGURATION = {
     "spark.authenticate.secret": "between the processes of a test",
     "spark.network.crypto.enabled": "true",
 }
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dspark.master.rest.enabled=false"
+JAVA_OPTIONS = f"{SHORT_LIFE} -Dspark.master.rest.enabled=false"
 
 
 class ClusterDidNotStart(Exception):

@@ -14,11 +14,11 @@ from hms_gateway.structs import Database
 from tests.pipeline.content import Metastore, add_partitions, make_table
 from tests.support.readme import ROOT, prepare
 from tests.support.server import GatewayServer
+from tests.support.spark_variables import submit_arguments
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 SECONDS_MAX = 140
-SUBMIT = "--conf spark.driver.memory=768m --conf spark.sql.shuffle.partitions=1 --master local[2] pyspark-shell"
 
 
 def printed():
@@ -42,7 +42,7 @@ def test_the_commands_do_what_the_document_says(spark, tmp_path):
             "HMS_GATEWAY_URL": server.url,
             "HMS_GATEWAY_PASSWORD": server.password,
             "HMS_GATEWAY_CACERT": str(server.data_dir / "certificate.pem"),
-            "PYSPARK_SUBMIT_ARGS": SUBMIT,
+            "PYSPARK_SUBMIT_ARGS": submit_arguments(driver_memory="768m", master="local[2]"),
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         }
         audited, applied = (_run(command, folder, variables) for command in printed())

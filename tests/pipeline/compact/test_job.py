@@ -197,7 +197,7 @@ def test_a_driver_that_is_killed_loses_nothing_and_the_next_run_tidies_up(spark,
         running = command(gateway, tmp_path, "--only", "lake.killed", "--conf", "spark.ui.enabled=false")
         swaps = random.Random().randrange(1, 25)
         while running.poll() is None and moved(client, table) < swaps:
-            time.sleep(0.01)
+            time.sleep(0.05)
         # Driver, JVM and workers.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(running.pid, signal.SIGKILL)

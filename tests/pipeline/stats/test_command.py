@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from tests.support.readme import ROOT, prepare
+from tests.support.spark_variables import VARIABLES, submit_arguments
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 SECONDS_MAX = 240
@@ -28,7 +29,8 @@ def run(gateway, command):
         "HMS_GATEWAY_URL": gateway.server.url,
         "HMS_GATEWAY_CACERT": str(gateway.server.data_dir / "certificate.pem"),
         "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
-        "PYSPARK_SUBMIT_ARGS": "--conf spark.driver.memory=768m pyspark-shell",
+        **VARIABLES,
+        "PYSPARK_SUBMIT_ARGS": submit_arguments(driver_memory="768m"),
     }
     ran = subprocess.run(
         command,
