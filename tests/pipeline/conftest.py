@@ -25,7 +25,6 @@ CONFIGURATION = {
     "spark.driver.memory": "768m",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.session.timeZone": "UTC",
     "spark.log.level": "OFF",
     "spark.sql.python.filterPushdown.enabled": "true",

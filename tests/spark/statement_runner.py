@@ -23,7 +23,6 @@ SETTINGS = {
     "spark.driver.memory": "1g",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.session.timeZone": "UTC",
     "spark.log.level": "ERROR",
     "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",

@@ -2,7 +2,9 @@
 
 import contextlib
 import http.client
+import itertools
 import os
+import random
 import socket
 import ssl
 import subprocess
@@ -21,6 +23,8 @@ USER = "admin"
 PASSWORD = "correct horse: battery"
 START_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 20
+# Below those that Linux, macOS and Windows give to outgoing connections.
+PORTS = range(10_000, 32_000)
 POLL_SECONDS = 0.005  # asking costs 0.15 ms, and what is asked too late is counted as a slow start
 
 
@@ -177,16 +181,26 @@ def _command_file() -> Path:
 
 
 def free_port() -> int:
-    """A port nobody listens on right now, and that no other worker of this test run is given."""
-    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    own = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % workers
+    """A port nobody listens on right now, and that this test run gives to nobody else.
+
+    None of those that the system gives to outgoing connections: one of them might take it before it is used.
+    """
     while True:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port: int = probe.getsockname()[1]
-            # Linux gives mostly ports of one parity.
-            if port // 2 % workers == own:
-                return port
+        port = next(_ports)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+
+
+def _ports_of_this_process() -> Iterator[int]:
+    """Each worker of a test run has ports of its own; runs at the same time begin at different ones."""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % workers
+    own = PORTS[worker::workers]
+    return itertools.cycle((*own[(first := random.SystemRandom().randrange(len(own))) :], *own[:first]))
+
+
+_ports = _ports_of_this_process()
 
 
 def trusting() -> ssl.SSLContext:
