@@ -4,16 +4,18 @@ Such an order must keep what was so in real time (a call that was answered befor
 be one in which the model gives every answer that was given. Then the history is linearizable. The search is that of
 Wing and Gong: take any call that may be the next one, go on from there, come back when that leads nowhere; never look
 twice at the same calls done in the same state, nor at both orders of two calls that have nothing to do with each other.
+A search that went astray early on may not come back for hours: after a while another one begins, in another order.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import Final, Protocol, TypeVar
 
 from tests.linearizability.history import NEVER, Call, shown
 
-# Enough for minutes of trying; a history that is right needs a few for each call.
-STATES_MAX: Final = 200_000
+# A history that is right needs a few states for each call, unless the search went astray; the last try takes minutes.
+STATES_MAX: Final = (*[20_000] * 9, 200_000)
 # A database may finish what a client that is dead by now had asked for.
 LATE_NS: Final = 20_000_000
 
@@ -45,6 +47,10 @@ class NotLinearizable(AssertionError):
     """No order explains the history; the text shows how far the longest attempt came."""
 
 
+class _GivenUp(NotLinearizable):
+    """None was found so far."""
+
+
 @dataclass(slots=True)
 class _Level:
     """One call that was taken: where the search stands after it, and what else could be taken from there."""
@@ -61,16 +67,28 @@ def linearization(calls: Sequence[Call], model: Model[State], earlier: Sequence[
     the smaller number: the fewer orders there are, the sooner one is found.
     """
     in_order = sorted(calls, key=lambda call: call.invoked)
-    try:
-        return _Search(in_order, model, earlier, is_thorough=False).run()
-    except NotLinearizable:
-        # Perhaps the shortcuts led astray: calls that commute only seemingly, or that took effect after their end.
-        return _Search(in_order, model, earlier, is_thorough=True).run()
+    for number, states_max in enumerate(STATES_MAX):
+        try:
+            return _Search(in_order, model, earlier, guess=number).run(states_max)
+        except _GivenUp:
+            continue
+        except NotLinearizable:
+            break
+    # Perhaps the shortcuts led astray: calls that commute only seemingly, or that took effect after their end.
+    return _Search(in_order, model, earlier, is_thorough=True).run(STATES_MAX[-1])
 
 
 class _Search:
+    """`guess` numbers the orders in which it takes what may come next."""
+
     def __init__(
-        self, calls: list[Call], model: Model[State], earlier: Sequence[tuple[Call, Call]], *, is_thorough: bool
+        self,
+        calls: list[Call],
+        model: Model[State],
+        earlier: Sequence[tuple[Call, Call]],
+        *,
+        guess: int = 0,
+        is_thorough: bool = False,
     ) -> None:
         self._calls = calls
         self._model = model
@@ -83,10 +101,11 @@ class _Search:
             sum(1 << place for place, call in enumerate(calls) if call.invoked > latest) for latest in self._latest
         ]
         self._bound = [-1] * len(calls) if is_thorough else self._bonds()
+        self._moments = self._guessed(Random(guess)) if guess else [call.returned for call in calls]
         self._wanted = sum(1 << place for place, call in enumerate(calls) if call.is_answered)
         self._seen: set[tuple[int, object]] = set()
 
-    def run(self) -> list[Call]:
+    def run(self, states_max: int) -> list[Call]:
         begin: object = self._model.begin()
         longest: tuple[int, int, object] = (0, 0, begin)
         done = 0
@@ -106,16 +125,20 @@ class _Search:
             if (reached, state) in self._seen:
                 continue
             self._seen.add((reached, state))
-            if len(self._seen) > STATES_MAX:
-                raise NotLinearizable(f"given up after {STATES_MAX} states. {self._explanation(*longest[1:])}")
+            if len(self._seen) > states_max:
+                raise _GivenUp(f"given up after {states_max} states. {self._explanation(*longest[1:])}")
             done = reached
             levels.append(_Level(state, place, self._options(done, state)))
             if len(levels) > longest[0]:
                 longest = (len(levels), done, state)
         raise NotLinearizable(self._explanation(*longest[1:]))
 
+    def _guessed(self, random: Random) -> list[float]:
+        """When the calls may have happened."""
+        return [random.uniform(call.invoked, min(call.ended, call.returned)) for call in self._calls]
+
     def _options(self, done: int, state: object) -> Iterator[tuple[int, object]]:
-        """What may come next, the earliest answer first: it is the most likely one.
+        """What may come next, the earliest first; the first search takes the moment of the answer, the most likely one.
 
         A call that never changes anything and may be the next one is taken without looking at others: in any order that
         goes on from here it can be moved to the front. One without an answer need not have happened, so it can wait.
@@ -147,11 +170,12 @@ class _Search:
         found = [place for place in found if self._calls[place].invoked < first_return]
         found.sort(key=lambda place: self._calls[place].returned)
         near = self._around(found)
-        return [
+        possible = (
             place
             for place in found
             if near >> place & 1 and self._needs[place] & ~done == 0 and self._after[place] & done == 0
-        ]
+        )
+        return sorted(possible, key=self._moments.__getitem__)
 
     def _around(self, places: list[int]) -> int:
         there = sum(1 << place for place in places)

@@ -102,3 +102,9 @@ def test_a_wrong_step_early_on_is_taken_back() -> None:
     reads = [call("read", None, number, 100 + 2 * place, 101 + 2 * place) for place, number in enumerate([3])]
     found = order_of(*calls, *reads)
     assert found[-2:] == [2, 8]
+
+
+def test_a_search_that_went_astray_begins_in_another_order() -> None:
+    """The write that was answered first is the last; the others have 16! orders."""
+    calls = [call("write", number, None, 0, 20 + number) for number in range(1, 18)]
+    assert order_of(*calls, call("read", None, 1, 100, 101))[-2:] == [0, 17]
