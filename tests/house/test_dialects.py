@@ -17,11 +17,13 @@ MODULES = sorted(
 )
 KIND = re.compile("(sqlite|postgres|postgresql|mysql|mariadb)(\\+\\w+)?(:|://.*)?")
 NAMES = {"get_backend_name", "get_driver_name", "dialect_name"}
+# Most modules have none of these, and need no closer look.
+WORDS = re.compile("sqlite|postgres|mysql|mariadb|dialect|get_(backend|driver)_name")
 
 
 def distinctions(source: str) -> Iterator[str]:
     """Where a kind's name is compared, looked for, or asked of SQLAlchemy."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(ast.parse(source if WORDS.search(source) else "")):
         match node:
             case ast.Compare(left, _, others):
                 parts = [left, *others]

@@ -47,7 +47,7 @@ def imports(path: Path) -> tuple[str, ...]:
 
 
 def _imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in statements(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -55,6 +55,14 @@ def _imports(path: Path) -> Iterator[str]:
                 # A module out of a package, or a name out of a module.
                 part = f"{node.module}.{alias.name}"
                 yield part if _path(part) is not None else node.module
+
+
+def statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """All of a module, without the expressions, which are most of it and import nothing."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case):
+            yield node
+            yield from statements(node)
 
 
 @cache

@@ -49,7 +49,8 @@ def open_store(url: str, clock: Clock, limits: Limits, read_connections_max: int
     try:
         if dialect.is_migrated_at_open:
             migrate_engine(writing)
-        check_revision(writing)
+        else:
+            check_revision(writing)
     except BaseException:
         writing.dispose()
         raise
