@@ -11,7 +11,7 @@ import pytest
 from hms_gateway.structs import NotificationEventRequest
 from tests.pipeline.content import DAYS, HOURS, make_table
 from tests.support import spark_cluster
-from tests.support.spark_variables import SHORT_LIFE
+from tests.support.spark_variables import SHORT_LIFE, VARIABLES
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -33,6 +33,10 @@ CONFIGURATION = {
     "spark.driver.memory": "512m",
     "spark.executor.memory": "512m",
     "spark.sql.shuffle.partitions": "2",
+    # Nothing begins before both executors are there.
+    "spark.cores.max": "2",
+    "spark.scheduler.minRegisteredResourcesRatio": "1",
+    "spark.scheduler.maxRegisteredResourcesWaitingTime": "120s",
     "spark.sql.codegen.wholeStage": "false",
     "spark.ui.enabled": "false",
     "spark.executor.extraJavaOptions": SHORT_LIFE,
@@ -49,7 +53,7 @@ def submit(cluster, archive, gateway, tmp_path):
     (tmp_path / "environment").symlink_to(sys.prefix)
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("HMS_GATEWAY_", "SPARK_"))}
     variables |= {"PYSPARK_PYTHON": "./environment/bin/python", "SPARK_LOCAL_IP": "127.0.0.1"}
-    variables |= {"SPARK_SUBMIT_OPTS": SHORT_LIFE, "SPARK_LAUNCHER_OPTS": SHORT_LIFE}
+    variables |= {"SPARK_SUBMIT_OPTS": SHORT_LIFE, "SPARK_LAUNCHER_OPTS": VARIABLES["SPARK_LAUNCHER_OPTS"]}
 
     def run(program, *arguments):
         import pyspark
