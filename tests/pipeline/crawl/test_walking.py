@@ -5,8 +5,9 @@ import os
 import tempfile
 from pathlib import Path
 
-import pyarrow
 import pytest
+
+pyarrow = pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
 from hms_gateway.pipeline.crawl import walking
 from hms_gateway.pipeline.crawl.partitions import CANONICAL, OTHER, REFUSED, PartitionsOf, Target

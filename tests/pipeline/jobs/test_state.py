@@ -5,10 +5,10 @@ import subprocess
 import time
 
 import fsspec
-import pyarrow
 import pytest
 
 pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
+pyarrow = pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs import records
