@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-pyarrow = pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
+pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
+
+import pyarrow
 
 from hms_gateway.pipeline.crawl import walking
 from hms_gateway.pipeline.crawl.partitions import CANONICAL, OTHER, REFUSED, PartitionsOf, Target

@@ -8,7 +8,9 @@ import fsspec
 import pytest
 
 pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
-pyarrow = pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
+pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
+
+import pyarrow
 
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs import records
