@@ -19,13 +19,14 @@ from tests.support.private_postgres import PostgresUnavailable, PrivatePostgres
 from tests.support.shared_statements import share_statements
 
 # Rooms whose tests share something that takes seconds to start: one worker runs all of a room.
-SHARING_ROOMS = ("comparison", "spark", "iceberg", "kerberos")
+SHARING_ROOMS = ("comparison", "spark", "iceberg", "kerberos", "pipeline/cluster")
 # What takes longest begins first, so that no worker is left alone with it. Every worker may have a Spark session.
 LONGEST = (
     "comparison",
     "spark",
+    "pipeline/cluster",
     "tests/pipeline/migrate/test_migrate.py",
-    "tests/pipeline/cluster/test_cluster.py",
+    "tests/pipeline/faults/",
     "tests/pipeline/compact/test_job.py",
     "tests/pipeline/snapshot/test_job.py",
     "tests/pipeline/",
@@ -104,8 +105,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 def _shared_by(nodeid: str) -> str:
     file = nodeid.partition("::")[0]
-    room = file.split("/")[1]
-    return room if room in SHARING_ROOMS else file
+    return next((room for room in SHARING_ROOMS if file.startswith(f"tests/{room}/")), file)
 
 
 def _begins(scope: str) -> int:

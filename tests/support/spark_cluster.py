@@ -24,6 +24,8 @@ CONFIGURATION = {
     "spark.authenticate": "true",
     "spark.authenticate.secret": "between the processes of a test",
     "spark.network.crypto.enabled": "true",
+    "spark.executor.extraJavaOptions": SHORT_LIFE,
+    "spark.sql.codegen.wholeStage": "false",
 }
 JAVA_OPTIONS = f"{SHORT_LIFE} -Dspark.master.rest.enabled=false"
 

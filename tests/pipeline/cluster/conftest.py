@@ -29,7 +29,7 @@ def archive(tmp_path_factory):
     packages = folder / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
     packages.mkdir(parents=True)
     for name in ("hms_gateway", "pyspark_hms"):
-        shutil.copytree(ROOT / "app" / name, packages / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / "app" / name, packages / name)
     shutil.copytree(ROOT / "schema", packages / "hms_gateway" / "schema")
     (packages / "libraries.pth").write_text(sysconfig.get_path("purelib") + "\n")
     python = Path(sys.executable).resolve()

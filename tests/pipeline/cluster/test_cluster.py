@@ -37,9 +37,7 @@ CONFIGURATION = {
     "spark.cores.max": "2",
     "spark.scheduler.minRegisteredResourcesRatio": "1",
     "spark.scheduler.maxRegisteredResourcesWaitingTime": "120s",
-    "spark.sql.codegen.wholeStage": "false",
     "spark.ui.enabled": "false",
-    "spark.executor.extraJavaOptions": SHORT_LIFE,
     "spark.log.level": "INFO",
 }
 
