@@ -3,12 +3,12 @@
 import pytest
 
 from hms_gateway.client.acquiring import ConcurrencySettings, LockAcquirer, LockHolder, LocksDenied, SettingError
-from hms_gateway.client.commands import parse_command
 from hms_gateway.client.concurrency import needed_locks
 from hms_gateway.handlers.locks import Locks
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.rpc.call import Call
 from hms_gateway.runtime.limits import Limits
+from hms_gateway.sql.lock_commands import parse_command
 from hms_gateway.structs import (
     DataOperationType,
     LockComponent,

@@ -2,7 +2,6 @@
 
 import pytest
 
-from hms_gateway.client.commands import parse_command
 from hms_gateway.client.concurrency import needed_locks
 from hms_gateway.client.lock_text import (
     LockReason,
@@ -13,6 +12,7 @@ from hms_gateway.client.lock_text import (
     show_locks_legacy,
 )
 from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.sql.lock_commands import parse_command
 from hms_gateway.structs import BlockingLock, LockState, LockType, ShowLocksResponseElement
 
 

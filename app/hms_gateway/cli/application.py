@@ -10,6 +10,7 @@ from hms_gateway.cli.coordination.lease_group import leases
 from hms_gateway.cli.coordination.lock_group import locks
 from hms_gateway.cli.operations.bridge_command import bridge
 from hms_gateway.cli.pipeline.group import pipeline
+from hms_gateway.cli.sql.sql_command import sql
 from hms_gateway.cli.terminal.groups import Group
 from hms_gateway.cli.terminal.importing import gc_paused
 from hms_gateway.cli.terminal.output import fail
@@ -26,6 +27,7 @@ Examples:
   hms-gateway call -k get_all_databases            asks for admin's password
   hms-gateway call -k get_table sales orders
   hms-gateway call --explain create_table          the arguments of the method
+  hms-gateway sql                                  a shell for HiveQL about the catalog
   hms-gateway locks show --blocking                which locks block which requests
 """
 _SERVE_EXAMPLES = """\b
@@ -244,6 +246,7 @@ def call(
         calling.run_call(target_of(**target), method, arguments, as_plain_json=as_json)
 
 
+application.add_command(sql)
 application.add_command(bridge)
 
 

@@ -40,7 +40,16 @@ class ClientError(Exception):
 
 
 class NotReached(ClientError):
-    """The URL does not answer, or the connection broke."""
+    """The URL does not answer, or the connection broke.
+
+    was_sent  the request may have arrived, and been done
+    may_pass  another try may be lucky: the server is restarting, the connection broke
+    """
+
+    def __init__(self, text: str, hint: str = "", *, was_sent: bool = False, may_pass: bool = False) -> None:
+        super().__init__(text, hint)
+        self.was_sent = was_sent
+        self.may_pass = may_pass
 
 
 class NotTrusted(ClientError):
@@ -306,7 +315,11 @@ def _transport_error(url: str, error: httpx.HTTPError) -> ClientError:
     if isinstance(error, httpx.UnsupportedProtocol):
         return NotReached(f"{url!r} is not a URL", "it begins with https:// or http://")
     if isinstance(error, httpx.TimeoutException):
-        return NotReached(f"{url} did not answer in time", "raise --timeout if the call may take longer")
+        was_sent = not isinstance(error, httpx.ConnectTimeout | httpx.PoolTimeout)
+        hint = "raise --timeout if the call may take longer"
+        return NotReached(f"{url} did not answer in time", hint, was_sent=was_sent)
     if isinstance(error, httpx.ConnectError):
-        return NotReached(f"{url} cannot be reached: {text}", "is the server running, and is the port right?")
-    return NotReached(f"the connection to {url} broke: {text}", "over http:// a server with TLS looks like this")
+        hint = "is the server running, and is the port right?"
+        return NotReached(f"{url} cannot be reached: {text}", hint, may_pass=True)
+    hint = "over http:// a server with TLS looks like this"
+    return NotReached(f"the connection to {url} broke: {text}", hint, was_sent=True, may_pass=True)

@@ -22,7 +22,7 @@ from hms_gateway.structs import (
     UnlockRequest,
 )
 from tests.cli.conftest import OTHER_USER
-from tests.client.test_commands import PAGE
+from tests.sql.test_lock_commands import PAGE
 from tests.support.catalog import columns, new_table
 from tests.support.server import METASTORE_PATH
 

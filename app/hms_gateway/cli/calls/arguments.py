@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hms_gateway.cli.calls.plain_values import PlainValueError, did_you_mean, from_plain
+from hms_gateway.cli.calls.plain_values import PlainValueError, from_plain
+from hms_gateway.cli.terminal.suggesting import did_you_mean
 from hms_gateway.idl import BaseType, EnumType, Field, ListType, StructType, Type
 from hms_gateway.structs import STRUCTS, Method
 

@@ -1,98 +1,27 @@
 """`hms-gateway call`: one call to any metastore over HTTPS."""
 
 import contextlib
-import os
-import ssl
 import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-import click
-import msgspec
 from rich.status import Status
 
 from hms_gateway.cli.calls.arguments import ArgumentError, parse_arguments
 from hms_gateway.cli.calls.explaining import find_method
 from hms_gateway.cli.calls.plain_values import as_json
 from hms_gateway.cli.calls.rendering import print_value
-from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail, first_line, out
+from hms_gateway.cli.calls.targets import Target
+from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail, out
 from hms_gateway.client.metastore_client import ClientError, MetastoreClient, Progress, TicketAuth, TokenAuth
 from hms_gateway.idl.signatures import signature
-from hms_gateway.rpc.call import Dialect
 from hms_gateway.rpc.dialects import methods_of
-from hms_gateway.runtime.kerberos import KerberosError, ServiceTickets
 from hms_gateway.structs import ThriftException
 from hms_gateway.wire import ApplicationError, ApplicationErrorType
 
-PASSWORD_VARIABLE = "HMS_GATEWAY_PASSWORD"
 PROGRESS_AFTER_SECONDS = 1.0
-
-
-class Target(msgspec.Struct, frozen=True):
-    """Whom to call, and as whom: with a token, else a password, else Kerberos tickets."""
-
-    url: str
-    user: str
-    password: str | None
-    token: str | None
-    verify: bool | ssl.SSLContext
-    headers: dict[str, str]
-    timeout_seconds: float
-
-    @property
-    def dialect(self) -> Dialect:
-        """Decided by the last part of the URL's path: the gateway serves the shapes of Hive 4 at /metastore."""
-        path = self.url.partition("://")[2].partition("/")[2].partition("?")[0]
-        return Dialect.HIVE_4 if path.rstrip("/*") == "metastore" else Dialect.HIVE_2_3
-
-
-def find_password(user: str, file: Path | None, *, from_stdin: bool) -> str:
-    """From standard input, a file or the environment, else asked for. Never from the command line."""
-    if from_stdin:
-        return sys.stdin.readline().rstrip("\r\n")
-    if file is not None:
-        return first_line("password file", file)
-    if PASSWORD_VARIABLE in os.environ:
-        return os.environ[PASSWORD_VARIABLE]
-    if not sys.stdin.isatty():
-        fail("no password", f"set {PASSWORD_VARIABLE}, or use --password-file or --password-stdin")
-    password: str = click.prompt(f"Password of {user}", hide_input=True, err=True)
-    return password
-
-
-def find_ticket(url: str) -> str:
-    """Whose Kerberos tickets there are."""
-    try:
-        return ServiceTickets(urlsplit(url).hostname or "").user()
-    except KerberosError as error:
-        fail(str(error), "kinit gets a ticket")
-
-
-def find_trust(cacert: Path | None, *, insecure: bool) -> bool | ssl.SSLContext:
-    """What the server's certificate is checked against: the system's authorities, one file, or nothing."""
-    if insecure:
-        return False
-    if cacert is None:
-        return True
-    try:
-        return ssl.create_default_context(cafile=str(cacert))
-    except (OSError, ssl.SSLError) as error:
-        fail(f"certificate {cacert} cannot be read: {error}")
-
-
-def parse_headers(lines: Sequence[str]) -> dict[str, str]:
-    """`Name: value` lines by name."""
-    headers = {}
-    for line in lines:
-        name, colon, value = line.partition(":")
-        if not colon or not name.strip():
-            fail(f"header {line!r} is not NAME: VALUE")
-        headers[name.strip()] = value.strip()
-    return headers
 
 
 def run_call(target: Target, name: str, words: Sequence[str], *, as_plain_json: bool) -> None:
@@ -122,7 +51,7 @@ def _answer(target: Target, name: str, arguments: dict[str, Any]) -> Any:
 def connected(target: Target) -> Iterator[MetastoreClient]:
     """A client; its errors end the command with EXIT_REFUSED when the metastore refuses, EXIT_FAILED without answer."""
     try:
-        with _client(target) as client:
+        with open_client(target) as client:
             yield client
     except ThriftException as error:
         fail(f"{type(error).__name__}: {error.message or 'no message'}", exit_code=EXIT_REFUSED)
@@ -134,7 +63,8 @@ def connected(target: Target) -> Iterator[MetastoreClient]:
         fail(str(error), error.hint)
 
 
-def _client(target: Target) -> MetastoreClient:
+def open_client(target: Target) -> MetastoreClient:
+    """A client that raises its errors."""
     return MetastoreClient(
         target.url,
         _auth_of(target),

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from rich.markup import escape
 from rich.table import Table
 
-from hms_gateway.cli.calls.plain_values import did_you_mean
 from hms_gateway.cli.terminal.output import fail, out
+from hms_gateway.cli.terminal.suggesting import did_you_mean
 from hms_gateway.idl import EnumType, Field, ListType, MapType, SetType, StructType, Type
 from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.idl.signatures import exception_names, signature, type_text

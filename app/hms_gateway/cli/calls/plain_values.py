@@ -5,11 +5,11 @@ Binary is base64; a map whose keys are not text has them as JSON text, because a
 
 import base64
 import binascii
-import difflib
 import json
 from collections.abc import Mapping
 from typing import Any
 
+from hms_gateway.cli.terminal.suggesting import did_you_mean
 from hms_gateway.idl import BaseType, EnumType, ListType, MapType, SetType, StructType, Type
 from hms_gateway.structs import ENUMS, STRUCTS
 
@@ -79,12 +79,6 @@ def _struct(name: str, plain: Any, place: str) -> Any:
         key: from_plain(fields[key].type, part, f"{place}.{key}") for key, part in given.items() if part is not None
     }
     return STRUCTS[name](**values)
-
-
-def did_you_mean(word: str, known: Any) -> str:
-    """`; did you mean x or y?`, or nothing when no known word is near."""
-    near = difflib.get_close_matches(word, list(known), n=3, cutoff=0.6)
-    return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 def _base(kind: BaseType, plain: Any, place: str) -> Any:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 if TYPE_CHECKING:
-    from hms_gateway.cli.calls.calling import Target
+    from hms_gateway.cli.calls.targets import Target
+    from hms_gateway.cli.terminal.output import TokenCommand
 
 DEFAULT_URL: Final = "https://localhost:30443/gateway/default/hmshttpthrift/api/hms"
 
@@ -20,6 +21,13 @@ password_stdin_option = click.option(
     "--password-stdin", is_flag=True, help="Read the password from the first line of standard input."
 )
 _OPTIONS: Final = (
+    click.option(
+        "--profile",
+        envvar="HMS_GATEWAY_PROFILE",
+        show_envvar=True,
+        metavar="NAME",
+        help="Take what the options below do not say from the profile NAME of ~/.config/hms-gateway/profiles.toml.",
+    ),
     click.option(
         "--url", envvar="HMS_GATEWAY_URL", show_envvar=True, default=DEFAULT_URL, help="URL of the metastore."
     ),
@@ -41,7 +49,14 @@ _OPTIONS: Final = (
         "--negotiate", is_flag=True, help="Log in with a Kerberos ticket, such as one of kinit, instead of a password."
     ),
     click.option("--insecure", "-k", is_flag=True, help="Accept any certificate, as curl -k does."),
-    click.option("--cacert", type=FILE, metavar="FILE", help="PEM certificate to trust, such as var/certificate.pem."),
+    click.option(
+        "--cacert",
+        envvar="HMS_GATEWAY_CACERT",
+        show_envvar=True,
+        type=FILE,
+        metavar="FILE",
+        help="PEM certificate to trust, such as var/certificate.pem.",
+    ),
     click.option("--timeout", type=SECONDS, default=600.0, help="Seconds to wait for the answer."),
 )
 
@@ -58,7 +73,7 @@ def target_of(
     user: str,
     password_stdin: bool,
     password_file: Path | None,
-    token_file: Path | None,
+    token_file: "Path | TokenCommand | None",
     negotiate: bool,
     insecure: bool,
     cacert: Path | None,
@@ -66,25 +81,28 @@ def target_of(
     timeout: float,
 ) -> "Target":
     """Whom the options name; asks for the password where nothing gives it."""
-    from hms_gateway.cli.calls import calling
+    from hms_gateway.cli.calls import targets
     from hms_gateway.cli.terminal.output import find_token
 
     token = None if token_file is None else find_token(token_file)
     if token is not None:
         password = None
     elif negotiate:
-        user, password = calling.find_ticket(url), None
+        user, password = targets.find_ticket(url), None
     else:
-        password = calling.find_password(user, password_file, from_stdin=password_stdin)
-    return calling.Target(
+        password = targets.find_password(user, password_file, from_stdin=password_stdin)
+    return targets.Target(
         url=url,
         user=user,
         password=password,
         token=token,
-        verify=calling.find_trust(cacert, insecure=insecure),
-        headers=calling.parse_headers(header),
+        verify=targets.find_trust(url, cacert, insecure=insecure),
+        headers=targets.parse_headers(header),
         timeout_seconds=timeout,
     )
+
+
+TARGET_NAMES: Final = tuple(inspect.signature(target_of).parameters)
 
 
 def check_words(given: Mapping[str, Any]) -> None:
@@ -99,25 +117,34 @@ def check_words(given: Mapping[str, Any]) -> None:
 
 
 def target_options(command: Callable[..., None]) -> Callable[..., None]:
-    """`command` with the options added whose values `target_of` takes."""
+    """`command` with the options added whose values `target_of` takes, and --profile, which fills them."""
     return login_options(_HEADER(command))
 
 
 def login_options(command: Callable[..., None]) -> Callable[..., None]:
     """The same without --header."""
+
+    @functools.wraps(command)
+    def called(**given: Any) -> None:
+        profile = given.pop("profile")
+        if profile is not None:
+            from hms_gateway.cli.calls.profiles import with_profile
+
+            given = with_profile(profile, given)
+        command(**given)
+
     for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+        called = option(called)
+    return called
 
 
 def with_target(command: Callable[..., None]) -> Callable[..., None]:
     """`command` with these options added to its own; what they name becomes its first argument."""
-    names = inspect.signature(target_of).parameters
 
     @functools.wraps(command)
     def called(**given: Any) -> None:
         check_words(given)
-        options = {name: given.pop(name) for name in names}
+        options = {name: given.pop(name) for name in TARGET_NAMES}
         command(target_of(**options), **given)
 
     return target_options(called)

@@ -9,9 +9,10 @@ from typing import Any
 import click
 import msgspec
 
-from hms_gateway.cli.calls.calling import Target, connected
+from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.objects import parse_object
 from hms_gateway.cli.calls.plain_values import as_json
+from hms_gateway.cli.calls.targets import Target
 from hms_gateway.cli.coordination.holding import HoldingLost, run_while_held
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail
 from hms_gateway.client.lock_text import shown_text

@@ -8,7 +8,7 @@ from hms_gateway.cli.calls.target_options import with_target
 from hms_gateway.cli.terminal.groups import Group
 
 if TYPE_CHECKING:
-    from hms_gateway.cli.calls.calling import Target
+    from hms_gateway.cli.calls.targets import Target
 
 _EXAMPLES = """\b
 Objects are database.table, database.table/partition, or database.* for a

@@ -13,9 +13,10 @@ from typing import Any
 import click
 import msgspec
 
-from hms_gateway.cli.calls.calling import Target, connected
+from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.objects import parse_object
 from hms_gateway.cli.calls.plain_values import as_json
+from hms_gateway.cli.calls.targets import Target
 from hms_gateway.cli.coordination.holding import HoldingLost, run_while_held
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail
 from hms_gateway.client.acquiring import (
@@ -27,7 +28,6 @@ from hms_gateway.client.acquiring import (
     PartitionKeys,
     SettingError,
 )
-from hms_gateway.client.commands import CommandError, parse_command, parse_partition
 from hms_gateway.client.concurrency import (
     HIVE_CODE,
     HIVE_PAGE,
@@ -42,6 +42,8 @@ from hms_gateway.client.concurrency import (
 from hms_gateway.client.lock_text import LockReason, explain_locks, show_blocking_locks, show_locks, show_locks_legacy
 from hms_gateway.idl import ListType, StructType
 from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.sql.lock_commands import parse_command, parse_partition
+from hms_gateway.sql.tokens import CommandError
 from hms_gateway.structs import BlockingLock, ShowLocksRequest, ShowLocksResponseElement
 
 LOCK_VARIABLE = "HMS_LOCK_ID"

@@ -69,7 +69,14 @@ Clients then use thrift://127.0.0.1:9083.
     is_flag=True,
     help="Log in with Kerberos tickets, which a keytab renews, instead of user and password.",
 )
-@click.option("--cacert", type=FILE, metavar="FILE", help="PEM certificate to trust, such as var/certificate.pem.")
+@click.option(
+    "--cacert",
+    envvar="HMS_GATEWAY_CACERT",
+    show_envvar=True,
+    type=FILE,
+    metavar="FILE",
+    help="PEM certificate to trust, such as var/certificate.pem.",
+)
 @click.option("--insecure", "-k", is_flag=True, help="Accept any certificate, as curl -k does.")
 @click.option(
     "--encoding",

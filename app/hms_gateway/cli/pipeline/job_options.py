@@ -160,7 +160,7 @@ def connect(
     timeout: float,
 ) -> "Connection":
     """The metastore that the words of a command name; asks for the password where nothing gives it."""
-    from hms_gateway.cli.calls import calling
+    from hms_gateway.cli.calls import targets
     from hms_gateway.pipeline.connection import Connection
     from hms_gateway.pipeline.errors import OptionError
 
@@ -168,13 +168,14 @@ def connect(
     if token_file is not None:
         given["token"] = find_token(token_file)
     elif negotiate:
-        given |= {"auth": "kerberos", "user": calling.find_ticket(url)}
+        given |= {"auth": "kerberos", "user": targets.find_ticket(url)}
     elif not url.startswith("thrift:"):
-        given["password"] = _submitted_password() or calling.find_password(
+        given["password"] = _submitted_password() or targets.find_password(
             user, password_file, from_stdin=password_stdin
         )
-    if cacert is not None:
-        given["cafile"] = str(cacert)
+    trusted = cacert if cacert is not None or insecure else targets.own_certificate(url)
+    if trusted is not None:
+        given["cafile"] = str(trusted)
     try:
         return Connection.of(given)
     except OptionError as error:

@@ -113,7 +113,7 @@ def _source(
     cacert: Path | None,
     framed: bool,
 ) -> "Connection":
-    from hms_gateway.cli.calls import calling
+    from hms_gateway.cli.calls import targets
     from hms_gateway.cli.terminal.output import first_line
     from hms_gateway.pipeline.connection import Connection
     from hms_gateway.pipeline.errors import OptionError
@@ -123,7 +123,7 @@ def _source(
         password = first_line("password file", password_file)
     given = {
         "url": url,
-        "user": calling.find_ticket(url) if negotiate else user,
+        "user": targets.find_ticket(url) if negotiate else user,
         "password": password,
         "auth": "kerberos" if negotiate else "password",
         "verify": "false" if insecure else "true",

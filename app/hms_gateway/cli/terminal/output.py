@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 import click
 from rich.console import Console
@@ -11,6 +11,7 @@ from rich.markup import escape
 # The answer is that the call failed, as opposed to there being no answer.
 EXIT_REFUSED = 1
 EXIT_FAILED = 2
+TOKEN_SECONDS_MAX: Final = 60.0
 
 out = Console()
 err = Console(stderr=True)
@@ -32,12 +33,33 @@ def first_line(what: str, file: Path) -> str:
         fail(f"{what} {file} cannot be read: {error}")
 
 
-def find_token(file: Path) -> str:
-    """Of the first line of a file."""
-    token = first_line("token file", file).strip()
+class TokenCommand(NamedTuple):
+    """A program whose first line of output is a token."""
+
+    words: Sequence[str]
+
+
+def find_token(source: Path | TokenCommand) -> str:
+    """The first line of a file, or of what a program prints."""
+    is_file = isinstance(source, Path)
+    name = f"token file {source}" if is_file else f"token_command {' '.join(source.words)}"
+    token = (first_line("token file", source) if is_file else _first_line_of(source)).strip()
     if not token or not token.isascii() or not token.isprintable():
-        fail(f"token file {file} has no token in its first line", "hms-gateway token create NAME > FILE writes one")
+        fail(f"{name} has no token in its first line", "hms-gateway token create NAME prints one")
     return token
+
+
+def _first_line_of(command: TokenCommand) -> str:
+    import subprocess
+
+    name = f"token_command {' '.join(command.words)}"
+    try:
+        ran = subprocess.run(command.words, stdout=subprocess.PIPE, text=True, timeout=TOKEN_SECONDS_MAX, check=False)
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        fail(f"{name} cannot be run: {error}")
+    if ran.returncode:
+        fail(f"{name} ended with exit status {ran.returncode}")
+    return ran.stdout.partition("\n")[0]
 
 
 def fail_all(problems: Sequence[str]) -> NoReturn:

@@ -8,44 +8,16 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from hms_gateway.client.concurrency import Command, Operation, Place
+from hms_gateway.sql.tokens import TokenReader
 
 # Makes the name of a partition out of its keys and values.
 MakeName = Callable[[Sequence[str], Sequence[str]], str]
 
-_TOKEN: Final = re.compile(
-    r"""\s+ | --[^\n]*
-    | (?P<quoted>`(?:[^`]|``)*`)
-    | (?P<string>'(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*")
-    | (?P<word>[A-Za-z_0-9][A-Za-z_0-9]*)
-    | (?P<sign><=|>=|<>|!=|.)""",
-    re.VERBOSE | re.DOTALL,
-)
 # What may follow a table in a FROM clause and is not an alias.
 _NO_ALIASES: Final = re.compile(
     "WHERE|GROUP|ORDER|SORT|CLUSTER|DISTRIBUTE|HAVING|LIMIT|UNION|LATERAL|WINDOW|ON|JOIN|LEFT|RIGHT|INNER|FULL|CROSS"
     "|INSERT|SELECT|TABLESAMPLE|PARTITION|,|"
 ).fullmatch
-
-
-class CommandError(Exception):
-    """The text is not a command whose locks are known; the message says where reading stopped."""
-
-
-class _Token:
-    """`upper` is the word in capitals, the sign itself, or empty for names in quotes and strings."""
-
-    __slots__ = ("is_name", "is_string", "text", "upper")
-
-    def __init__(self, match: re.Match[str]) -> None:
-        kind, raw = match.lastgroup, match.group()
-        self.is_string = kind == "string"
-        self.is_name = kind in ("quoted", "word")
-        self.text = raw
-        if kind == "quoted":
-            self.text = raw[1:-1].replace("``", "`")
-        elif kind == "string":
-            self.text = re.sub(r"\\(.)", r"\1", raw[1:-1])
-        self.upper = raw.upper() if kind in ("word", "sign") else ""
 
 
 def parse_command(text: str, make_name: MakeName, default_db: str = "default") -> Command:
@@ -62,12 +34,9 @@ def parse_partition(text: str, make_name: MakeName) -> str:
     return _Parser(f"({text})", make_name, "default").described_partition()
 
 
-class _Parser:
+class _Parser(TokenReader):
     def __init__(self, text: str, make_name: MakeName, default_db: str) -> None:
-        self._tokens = [_Token(match) for match in _TOKEN.finditer(text) if match.lastgroup is not None]
-        while self._tokens and self._tokens[-1].upper == ";":
-            self._tokens.pop()
-        self._at = 0
+        super().__init__(text)
         self._make_name = make_name
         self._default_db = default_db
 
@@ -295,56 +264,6 @@ class _Parser:
             if tokens[place].is_name
             and [token.upper for token in tokens[place + 1 : place + 4]] == ["AS", "(", "SELECT"]
         }
-
-    def _name(self) -> str:
-        token = self._next("a name")
-        if not token.is_name:
-            self._at -= 1
-            raise self._expected("a name")
-        return token.text
-
-    def _next(self, wanted: str) -> _Token:
-        if self._at >= len(self._tokens):
-            raise self._expected(wanted)
-        self._at += 1
-        return self._tokens[self._at - 1]
-
-    def _peek(self, ahead: int = 0) -> str:
-        place = self._at + ahead
-        return self._tokens[place].upper if place < len(self._tokens) else ""
-
-    def _is_name(self) -> bool:
-        return self._at < len(self._tokens) and self._tokens[self._at].is_name
-
-    def _takes(self, *words: str) -> bool:
-        """Step over `words` if they come next."""
-        if [token.upper for token in self._tokens[self._at : self._at + len(words)]] != list(words):
-            return False
-        self._at += len(words)
-        return True
-
-    def _needs(self, word: str) -> None:
-        if not self._takes(word):
-            raise self._expected(word)
-
-    def _finds(self, word: str, *, after: bool = True) -> bool:
-        """Step to the next `word`, and `after` it."""
-        for place in range(self._at, len(self._tokens)):
-            if self._tokens[place].upper == word:
-                self._at = place + after
-                return True
-        return False
-
-    def _skip_to(self, *words: str) -> None:
-        while self._at < len(self._tokens) and self._peek() not in words:
-            self._at += 1
-        if self._at >= len(self._tokens):
-            raise self._expected(" or ".join(words))
-
-    def _expected(self, wanted: str) -> CommandError:
-        rest = self._tokens[self._at : self._at + 4]
-        found = " ".join(token.text for token in rest) if rest else "the end"
-        return CommandError(f"expected {wanted}, found {found[:80]}")
 
 
 _OF_PARTITIONS: Final = frozenset(

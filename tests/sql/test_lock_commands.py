@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hms_gateway.client.commands import CommandError, parse_command
 from hms_gateway.client.concurrency import needed_locks
 from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.sql.lock_commands import parse_command
+from hms_gateway.sql.tokens import CommandError
 
 # As they stand in the table of Hive's page.
 PAGE = {

@@ -1,0 +1,89 @@
+"""Profiles: what a person calls often, by name, in a file of TOML."""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+import click
+from click.core import ParameterSource
+
+from hms_gateway.cli.terminal.output import TokenCommand, fail
+from hms_gateway.cli.terminal.suggesting import did_you_mean
+
+FILE_VARIABLE: Final = "HMS_GATEWAY_PROFILES"
+# What a profile may say, with the type of its value.
+_KEYS: Final[Mapping[str, type]] = MappingProxyType(
+    {
+        "url": str,
+        "user": str,
+        "cacert": str,
+        "insecure": bool,
+        "password_file": str,
+        "token_file": str,
+        "token_command": list,
+        "negotiate": bool,
+        "timeout": float,
+        "headers": list,
+    }
+)
+_PATHS: Final = ("cacert", "password_file", "token_file")
+_LOGINS: Final = ("password_file", "token_file", "token_command", "negotiate")
+
+
+def profiles_file() -> Path:
+    """Where profiles are looked for."""
+    given = os.environ.get(FILE_VARIABLE)
+    if given:
+        return Path(given)
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "hms-gateway" / "profiles.toml"
+
+
+def with_profile(name: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with what the profile says in place of defaults and variables; the command line stays.
+
+    An option of the command line about how to log in leaves out all that the profile says about it.
+    """
+    if name is None:
+        return dict(given)
+    profile = _values(name)
+    if any(_is_typed(option) for option in _LOGINS if option in given) or _is_typed("password_stdin"):
+        profile = {key: value for key, value in profile.items() if key not in _LOGINS}
+    if "token_command" in profile:
+        profile["token_file"] = TokenCommand(tuple(profile.pop("token_command")))
+    if "headers" in profile:
+        profile["header"] = tuple(profile.pop("headers"))
+    return {**given, **{key: value for key, value in profile.items() if key in given and not _is_typed(key)}}
+
+
+def _is_typed(option: str) -> bool:
+    return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
+
+
+def _values(name: str) -> dict[str, Any]:
+    """Ends the command where the profile cannot be used."""
+    file = profiles_file()
+    try:
+        profiles = tomllib.loads(file.read_text("utf-8"))
+    except FileNotFoundError:
+        fail(f"profile {name} is not known: {file} does not exist", "docs/shell.md shows what such a file contains")
+    except (OSError, ValueError) as error:
+        fail(f"profiles file {file} cannot be read: {error}")
+    if not isinstance(profiles.get(name), dict):
+        hint = f"it has {', '.join(profiles)}" if profiles else "it has no table such as [prod]"
+        fail(f"profile {name} is not in {file}{did_you_mean(name, profiles)}", hint)
+    return {key: _checked(file, name, key, value) for key, value in profiles[name].items()}
+
+
+def _checked(file: Path, name: str, key: str, value: Any) -> Any:
+    if key not in _KEYS:
+        fail(f"{file}: [{name}] has an unknown key {key}{did_you_mean(key, _KEYS)}", f"known are {', '.join(_KEYS)}")
+    wanted = _KEYS[key]
+    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, wanted) or (wanted is list and not all(isinstance(each, str) for each in value)):
+        names = {str: "text", bool: "true or false", float: "a number", list: "a list of texts"}
+        fail(f"{file}: [{name}] {key} must be {names[wanted]}")
+    return file.parent / Path(value).expanduser() if key in _PATHS else value

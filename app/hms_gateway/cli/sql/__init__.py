@@ -1,0 +1,1 @@
+"""`hms-gateway sql`: the shell for statements that concern a metastore."""

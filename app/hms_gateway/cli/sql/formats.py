@@ -1,0 +1,125 @@
+"""Rows as text: aligned for people, or in a form for programs, written while they arrive."""
+
+import csv
+import itertools
+import json
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import IO, Final
+
+Cell = str | int | bool | None
+Write = Callable[[IO[str], Sequence[str], Iterable[Sequence[Cell]]], int]
+
+# So many rows decide about the widths of the columns; those behind them may be wider.
+ROWS_MEASURED: Final = 1_000
+_NULL: Final = "NULL"
+
+
+def write_rows(stream: IO[str], form: str, columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> int:
+    """Write in one of FORMATS; how many rows there were. A row is written before the next but some is asked for."""
+    return FORMATS[form](stream, columns, rows)
+
+
+def write_text(stream: IO[str], form: str, columns: Sequence[str], cells: Sequence[Cell]) -> None:
+    """A text of its own, such as a statement: as it is, except for programs that read JSON."""
+    if form == "json":
+        write_rows(stream, form, columns, [cells])
+    else:
+        stream.write(f"{cells[0]}\n")
+
+
+def _table(stream: IO[str], columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> int:
+    rest = iter(rows)
+    first = [[_shown(cell) for cell in row] for row in itertools.islice(rest, ROWS_MEASURED)]
+    widths = [max(map(_width, column)) for column in zip(columns, *first, strict=True)]
+    stream.write(_line(columns, widths))
+    stream.write(_line(["-" * width for width in widths], widths))
+    count = 0
+    for cells in itertools.chain(first, ([_shown(cell) for cell in row] for row in rest)):
+        stream.write(_line(cells, widths))
+        count += 1
+    return count
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = (cell + " " * (width - _width(cell)) for cell, width in zip(cells, widths, strict=True))
+    return "  ".join(padded).rstrip() + "\n"
+
+
+def _width(text: str) -> int:
+    """In places of a terminal, of which characters of East Asia take two."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(one) else 2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in text
+    )
+
+
+def _shown(cell: Cell) -> str:
+    """In one line, and harmless to a terminal."""
+    text = _plain(cell)
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else _escaped(one) for one in text)
+
+
+def _escaped(one: str) -> str:
+    return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(one, "?")
+
+
+def _plain(cell: Cell) -> str:
+    if cell is None:
+        return _NULL
+    return str(cell).lower() if isinstance(cell, bool) else str(cell)
+
+
+def _vertical(stream: IO[str], columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> int:
+    widest = max(map(_width, columns), default=0)
+    count = 0
+    for count, row in enumerate(rows, 1):
+        stream.write(f"-- row {count}\n")
+        for name, cell in zip(columns, row, strict=True):
+            stream.write(f"{name}{' ' * (widest - _width(name))}  {_shown(cell)}\n")
+    return count
+
+
+def _json(stream: IO[str], columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> int:
+    count = 0
+    for row in rows:
+        stream.write(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n")
+        count += 1
+    return count
+
+
+def _csv(stream: IO[str], columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> int:
+    """What is null is empty."""
+    writer = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
+    writer.writerow(columns)
+    count = 0
+    for row in rows:
+        writer.writerow([cell if cell is None or isinstance(cell, str) else _plain(cell) for cell in row])
+        count += 1
+    return count
+
+
+def _tsv(stream: IO[str], columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> int:
+    stream.write("\t".join(columns) + "\n")
+    count = 0
+    for row in rows:
+        stream.write("\t".join(_between_tabs(cell) for cell in row) + "\n")
+        count += 1
+    return count
+
+
+def _between_tabs(cell: Cell) -> str:
+    """As PostgreSQL and MySQL write it: \\N is null, and tabs and line ends are escaped."""
+    if cell is None:
+        return "\\N"
+    return _plain(cell).translate(_TSV_ESCAPES)
+
+
+_TSV_ESCAPES: Final = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+FORMATS: Final[Mapping[str, Write]] = MappingProxyType(
+    {"table": _table, "json": _json, "csv": _csv, "tsv": _tsv, "vertical": _vertical}
+)

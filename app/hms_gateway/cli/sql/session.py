@@ -1,0 +1,122 @@
+"""Statements one after the other: read, run, and their rows written; what goes wrong is said with its place."""
+
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import IO
+
+from hms_gateway.cli.sql.formats import write_rows, write_text
+from hms_gateway.cli.terminal.output import err
+from hms_gateway.client.metastore_client import ClientError
+from hms_gateway.sql.running.running import run_statement
+from hms_gateway.sql.running.shell_state import Refused, Rows, ShellState
+from hms_gateway.sql.statement_reader import parse_statement
+from hms_gateway.sql.statements import Repair, Statement
+from hms_gateway.sql.tokens import CommandError, line_and_column, pointed_at, split_statements
+from hms_gateway.structs import ThriftException
+from hms_gateway.wire import ApplicationError
+
+Repairing = Callable[[Repair, ShellState], None]
+Output = Callable[[], AbstractContextManager[IO[str]]]
+
+
+class Unanswered(Exception):
+    """A statement has got no answer of the metastore; it has been said already."""
+
+
+class StatementFailed(Exception):
+    """A statement was refused; it has been said already."""
+
+
+class SqlSession:
+    """`output` gives what gets the rows of a statement, and standard error gets everything else.
+
+    `repair` does REPAIR where Spark is installed.
+    """
+
+    def __init__(
+        self, state: ShellState, form: str, *, output: Output | None = None, repair: Repairing | None = None
+    ) -> None:
+        self.state = state
+        self.form = form
+        self._output = output or _standard_output
+        self._repair = repair
+
+    def run_text(self, text: str, source: str = "", *, goes_on: bool = False) -> bool:
+        """Run all statements of a text; whether none failed.
+
+        Raises StatementFailed at the first one that is refused, unless `goes_on`, and Unanswered.
+        """
+        is_clean = True
+        for statement, begin in split_statements(text):
+            try:
+                self._run(statement, text, begin, source)
+            except StatementFailed:
+                if not goes_on:
+                    raise
+                is_clean = False
+        return is_clean
+
+    def _run(self, statement: str, text: str, begin: int, source: str) -> None:
+        started = time.monotonic()
+        try:
+            parsed = parse_statement(statement, self.state.database)
+            found = self._rows(parsed)
+            count = None if found is None else self._write(found)
+        except CommandError as error:
+            _say_error(f"{_place(source, text, begin + error.position)}{error}")
+            err.print(pointed_at(text, begin + error.position), markup=False, highlight=False, soft_wrap=True)
+            raise StatementFailed from error
+        except Refused as error:
+            _say_error(str(error))
+            raise StatementFailed from error
+        except ThriftException as error:
+            _say_error(f"{type(error).__name__}: {error.message or 'no message'}")
+            raise StatementFailed from error
+        except ApplicationError as error:
+            _say_error(f"{error.type.name}: {error}")
+            raise StatementFailed from error
+        except ClientError as error:
+            _say_error(str(error))
+            if error.hint:
+                err.print(error.hint, style="dim", markup=False, highlight=False, soft_wrap=True)
+            raise Unanswered from error
+        self._say_done(count, time.monotonic() - started)
+
+    def _rows(self, statement: Statement) -> Rows | None:
+        if isinstance(statement, Repair) and self._repair is not None:
+            self._repair(statement, self.state)
+            return None
+        return run_statement(statement, self.state)
+
+    def _write(self, found: Rows) -> int | None:
+        with self._output() as stream:
+            if not found.is_text:
+                return write_rows(stream, self.form, found.columns, found.rows)
+            for cells in found.rows:
+                write_text(stream, self.form, found.columns, cells)
+        return None
+
+    def _say_done(self, count: int | None, seconds: float) -> None:
+        """For people, who see a table."""
+        if self.form not in ("table", "vertical") or not err.is_terminal:
+            return
+        what = "OK" if count is None else "1 row" if count == 1 else f"{count:,} rows"
+        err.print(f"{what} ({seconds:.2f} s)", style="dim", markup=False, highlight=False)
+
+
+def _standard_output() -> AbstractContextManager[IO[str]]:
+    return nullcontext(sys.stdout)
+
+
+def _place(source: str, text: str, position: int) -> str:
+    if not source:
+        return ""
+    line, column = line_and_column(text, min(position, len(text.rstrip())))
+    return f"{source}:{line}:{column}: "
+
+
+def _say_error(text: str) -> None:
+    err.print("[bold red]error:[/bold red]", end=" ")
+    err.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,128 @@
+"""What `hms-gateway sql` does: statements of the command line, of files, of standard input, or of a person."""
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+import msgspec
+
+from hms_gateway.cli.calls.targets import Target
+from hms_gateway.cli.terminal.output import EXIT_FAILED, EXIT_REFUSED, err, fail
+
+if TYPE_CHECKING:
+    from hms_gateway.cli.sql.conversation import Conversation
+    from hms_gateway.cli.sql.session import Output, SqlSession
+    from hms_gateway.sql.running.shell_state import ShellState
+
+EXIT_INTERRUPTED: Final = 128 + signal.SIGINT
+
+
+class ShellOptions(msgspec.Struct, frozen=True):
+    execute: Sequence[str]
+    files: Sequence[Path]
+    database: str
+    form: str | None
+    keep_going: bool
+    hiveconf: Sequence[str]
+
+
+def run_shell(target: Target, target_words: Mapping[str, Any], options: ShellOptions) -> None:
+    """Ends the command with the exit status that the statements deserve."""
+    is_interactive = not options.execute and not options.files and sys.stdin.isatty() and sys.stdout.isatty()
+    form = options.form or ("table" if sys.stdout.isatty() else "tsv")
+    if is_interactive:
+        from hms_gateway.cli.sql.prompting import Prompting
+
+        Prompting(lambda: _conversation(target, options, form), options.database.lower()).run()
+        return
+    with _exit_status():
+        session = _session(target, options, form)
+        if not _run_all(session, options):
+            raise click.exceptions.Exit(EXIT_REFUSED)
+
+
+def _conversation(target: Target, options: ShellOptions, form: str) -> "Conversation":
+    from hms_gateway.cli.sql.conversation import Conversation
+    from hms_gateway.cli.sql.paging import paged
+
+    return Conversation(_session(target, options, form, paged), target)
+
+
+def _session(target: Target, options: ShellOptions, form: str, output: "Output | None" = None) -> "SqlSession":
+    from hms_gateway.cli.sql.reconnecting import ReconnectingClient
+    from hms_gateway.cli.sql.session import SqlSession
+    from hms_gateway.sql.running.locking import this_host
+    from hms_gateway.sql.running.shell_state import ShellState
+
+    client = ReconnectingClient(target, _say)
+    state = ShellState(client, target.user, this_host(), options.database.lower())
+    _set_options(state, options.hiveconf)
+    return SqlSession(state, form, output=output)
+
+
+@contextlib.contextmanager
+def _exit_status() -> Iterator[None]:
+    """Ends the command as its statements ended."""
+    from hms_gateway.cli.sql.session import StatementFailed, Unanswered
+
+    try:
+        yield
+    except StatementFailed as error:
+        raise click.exceptions.Exit(EXIT_REFUSED) from error
+    except Unanswered as error:
+        raise click.exceptions.Exit(EXIT_FAILED) from error
+    except KeyboardInterrupt as error:
+        raise click.exceptions.Exit(EXIT_INTERRUPTED) from error
+    except BrokenPipeError as error:
+        _leave_pipe()
+        raise click.exceptions.Exit(0) from error
+
+
+def _run_all(session: "SqlSession", options: ShellOptions) -> bool:
+    is_clean = True
+    for source, text in _texts(options):
+        is_clean = session.run_text(text, source, goes_on=options.keep_going) and is_clean
+    sys.stdout.flush()
+    return is_clean
+
+
+def _texts(options: ShellOptions) -> Iterator[tuple[str, str]]:
+    """Each with the name of its file."""
+    for text in options.execute:
+        yield "", text
+    for file in options.files:
+        try:
+            yield str(file), file.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            fail(f"--file {file} cannot be read: {error}")
+    if not options.execute and not options.files:
+        yield "", sys.stdin.read()
+
+
+def _set_options(state: "ShellState", hiveconf: Sequence[str]) -> None:
+    from hms_gateway.sql.running.running import run_statement
+    from hms_gateway.sql.running.shell_state import Refused
+    from hms_gateway.sql.statements import SetOption
+
+    for text in hiveconf:
+        name, equals, value = text.partition("=")
+        if not equals:
+            fail(f"--hiveconf {text!r} is not NAME=VALUE")
+        try:
+            run_statement(SetOption(name.strip(), value.strip()), state)
+        except Refused as error:
+            fail(f"--hiveconf {text!r}: {error}")
+
+
+def _say(text: str) -> None:
+    err.print(text, style="dim", markup=False, highlight=False, soft_wrap=True)
+
+
+def _leave_pipe() -> None:
+    """The reader has gone: what Python still writes at its end goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,64 @@
+"""`hms-gateway sql`: the command and its options; what it does is in `shell`."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from hms_gateway.cli.calls.target_options import FILE, TARGET_NAMES, check_words, target_of, target_options
+
+_EPILOG: Final = """\b
+Statements are HiveQL: SHOW, DESCRIBE, CREATE, ALTER, DROP, LOCK, UNLOCK,
+EXPLAIN LOCKS, GRANT, REVOKE, ABORT TRANSACTIONS, MSCK REPAIR, USE, SET.
+They end with a semicolon. docs/shell.md lists them.
+
+\b
+Examples:
+  hms-gateway sql
+  hms-gateway sql -e "show tables in sales"
+  hms-gateway sql --format json -e "show partitions sales.orders" | jq .partition
+  hms-gateway sql --database sales -f tables.sql
+  echo "describe formatted sales.orders" | hms-gateway sql
+"""
+_FORMATS: Final = ("table", "json", "csv", "tsv", "vertical")
+
+
+@click.command("sql", epilog=_EPILOG)
+@click.option("--execute", "-e", multiple=True, metavar="STATEMENTS", help="Run these statements; repeatable.")
+@click.option(
+    "--file", "-f", "files", multiple=True, type=FILE, metavar="FILE", help="Run those of a file; repeatable."
+)
+@click.option("--database", default="default", metavar="NAME", help="Database of tables that are named without one.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(_FORMATS),
+    help="How rows are printed. [default: table on a terminal, tsv otherwise]",
+    show_default=False,
+)
+@click.option("--keep-going", is_flag=True, help="Run the statements behind one that fails; the exit status is 1.")
+@click.option("--hiveconf", multiple=True, metavar="NAME=VALUE", help="Setting of the session, as SET; repeatable.")
+@target_options
+def sql(
+    execute: tuple[str, ...],
+    files: tuple[Path, ...],
+    database: str,
+    form: str | None,
+    keep_going: bool,
+    hiveconf: tuple[str, ...],
+    **given: Any,
+) -> None:
+    """Run HiveQL statements that concern the metastore, or start a shell for them.
+
+    Without -e and -f, reads statements from standard input; on a terminal this is a shell with completion, history and
+    editing. The exit status is 1 when a statement is refused, 2 when the metastore does not answer, 130 after Ctrl-C.
+    """
+    check_words({"execute": execute, "database": database, **given})
+    target_words = {name: given[name] for name in TARGET_NAMES}
+    from hms_gateway.cli.sql import shell
+
+    shell.run_shell(
+        target_of(**target_words),
+        target_words,
+        shell.ShellOptions(execute, files, database, form, keep_going, hiveconf),
+    )

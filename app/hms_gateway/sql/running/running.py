@@ -1,0 +1,76 @@
+"""Runs statements: the one place that knows which function does which."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from hms_gateway.client.acquiring import SETTING_NAMES
+from hms_gateway.sql import statements as say
+from hms_gateway.sql.running import altering, defining, describing, granting, locking, partitioning, showing
+from hms_gateway.sql.running.shell_state import Refused, Rows, ShellState
+from hms_gateway.sql.statements import Statement
+
+_META: Final = "metaconf:"
+_ENGINES: Final = "spark-sql of Spark, beeline of Hive, or Trino"
+
+
+def run_statement(statement: Statement, state: ShellState) -> Rows | None:
+    """What the statement gives, None when it gives nothing.
+
+    Rows may still be made while they are read. Raises Refused, CommandError for a query, and what the client does.
+    """
+    return _RUNNERS[type(statement)](statement, state)
+
+
+def _use(statement: say.Use, state: ShellState) -> None:
+    showing.check_database(state, statement.database)
+    state.database = statement.database
+
+
+def _set(statement: say.SetOption, state: ShellState) -> Rows | None:
+    name, value = statement.name, statement.value
+    if name.startswith(_META):
+        key = name.removeprefix(_META)
+        if value is None:
+            return _options({name: state.call("getMetaConf", key)})
+        state.call("setMetaConf", key, value)
+        return None
+    if name and name not in SETTING_NAMES:
+        known = ", ".join([*SETTING_NAMES, f"{_META}NAME for a setting of the metastore"])
+        raise Refused(f"setting {name} is not known here; known are {known}")
+    if value is None:
+        return _options(state.options if not name else {name: state.options.get(name, "")})
+    state.options[name] = value
+    return None
+
+
+def _options(options: Mapping[str, str]) -> Rows:
+    return Rows(("name", "value"), sorted(options.items()))
+
+
+def _for_engines(statement: say.ForEngines, state: ShellState) -> Rows | None:
+    raise Refused(
+        f"{statement.verb} needs an engine that reads and writes data, and a metastore is not one; "
+        f"run it in {_ENGINES}, with this metastore behind it"
+    )
+
+
+def _repair(statement: say.Repair, state: ShellState) -> Rows | None:
+    raise Refused(f"REPAIR of table {statement.table} needs Spark; pip install 'hms-gateway[spark]' brings it")
+
+
+_RUNNERS: Final[Mapping[type[Statement], Callable[[Any, ShellState], Rows | None]]] = MappingProxyType(
+    {
+        **showing.RUNNERS,
+        **describing.RUNNERS,
+        **defining.RUNNERS,
+        **altering.RUNNERS,
+        **partitioning.RUNNERS,
+        **locking.RUNNERS,
+        **granting.RUNNERS,
+        say.Use: _use,
+        say.SetOption: _set,
+        say.ForEngines: _for_engines,
+        say.Repair: _repair,
+    }
+)

@@ -1,0 +1,120 @@
+"""What statements of one session share, and what a statement gives."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple, Protocol
+
+from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.sql.statements import KeyValue, PartitionSpec, PlaceName, TableName
+from hms_gateway.structs import FieldSchema, NoSuchObjectException, Table
+
+Cell = str | int | bool | None
+_MILLISECONDS_FROM: Final = 100_000_000_000
+
+
+class Caller(Protocol):
+    """A client of a metastore, such as `client.metastore_client.MetastoreClient`."""
+
+    def call(self, name: str, /, *arguments: Any) -> Any: ...
+
+
+class Refused(Exception):
+    """A statement that is read cannot be done; the text says why."""
+
+
+class Rows(NamedTuple):
+    """`is_text` says that the only cell is a text of its own, such as a statement."""
+
+    columns: Sequence[str]
+    rows: Iterable[Sequence[Cell]]
+    is_text: bool = False
+
+
+class ShellState:
+    """Who calls what, the current database, and the settings of the session."""
+
+    def __init__(self, caller: Caller, user: str, hostname: str, database: str = "default") -> None:
+        self.call = caller.call
+        self.caller = caller
+        self.user = user
+        self.hostname = hostname
+        self.database = database
+        self.options: dict[str, str] = {}
+        self.lock_ids: list[int] = []
+
+    def table(self, name: TableName) -> Table:
+        """Raises Refused when there is none."""
+        try:
+            found: Table = self.call("get_table", name.db_name, name.table_name)
+        except NoSuchObjectException as error:
+            raise Refused(f"table {name} does not exist; SHOW TABLES IN {name.db_name} lists those that do") from error
+        return found
+
+
+def time_text(seconds: int | None) -> str | None:
+    """Seconds or milliseconds since 1970; None for 0, which says that there was no such time."""
+    if not seconds:
+        return None
+    exact = seconds / 1000 if seconds >= _MILLISECONDS_FROM else seconds
+    return datetime.fromtimestamp(exact, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def keys_of(table: Table) -> list[str]:
+    return [key.name or "" for key in table.partitionKeys or ()]
+
+
+def partition_values(name: TableName, keys: Sequence[str], spec: PartitionSpec) -> list[str]:
+    """The values of one partition, in the order of the keys. Raises Refused."""
+    given = known_values(name, keys, spec)
+    missing = [key for key in keys if key not in given]
+    if missing:
+        raise Refused(f"table {name} is partitioned by {', '.join(keys)}; give a value for {', '.join(missing)}")
+    return [given[key] for key in keys]
+
+
+def known_values(name: TableName, keys: Sequence[str], spec: PartitionSpec) -> Mapping[str, str]:
+    """Value by key. Raises Refused for what is not a partition key, and for signs other than `=`."""
+    for part in spec:
+        if part.key not in keys:
+            has = f"it is partitioned by {', '.join(keys)}" if keys else "it is not partitioned"
+            raise Refused(f"{part.key} is not a partition key of table {name}; {has}")
+        if part.sign != "=" or part.value is None:
+            raise Refused(f"PARTITION needs {part.key} = value here, not {part.key} {part.sign}")
+    return {part.key: part.value or "" for part in spec}
+
+
+def partition_names(state: ShellState, name: TableName, spec: PartitionSpec) -> list[str]:
+    """The partitions that fit a specification, which may leave keys out. Raises Refused."""
+    table = state.table(name)
+    keys = keys_of(table)
+    if all(part.sign == "=" for part in spec):
+        given = known_values(name, keys, spec)
+        values = [given.get(key, "") for key in keys]
+        found: list[str] = state.call("get_partition_names_ps", name.db_name, name.table_name, values, -1)
+        return found
+    kinds = {key.name: key.type or "string" for key in table.partitionKeys or ()}
+    known_values(name, keys, tuple(part._replace(sign="=") for part in spec))
+    conditions = " and ".join(_condition(part, kinds[part.key]) for part in spec)
+    listed = state.call("get_partitions_by_filter", name.db_name, name.table_name, conditions, -1)
+    return [make_name(keys, each.values) for each in listed]
+
+
+def _condition(part: KeyValue, kind: str) -> str:
+    is_number = kind in ("tinyint", "smallint", "int", "bigint")
+    escaped = (part.value or "").replace('"', '\\"')
+    return f"{part.key} {part.sign} " + (escaped if is_number else f'"{escaped}"')
+
+
+def place_names(state: ShellState, place: PlaceName) -> tuple[str, str | None, str | None]:
+    """Database, table, and the name of a partition or of a prefix of partitions. Raises Refused."""
+    if place.table_name is None or not place.spec:
+        return place.db_name, place.table_name, None
+    name = TableName(place.db_name, place.table_name)
+    keys = keys_of(state.table(name))
+    given = known_values(name, keys, place.spec)
+    known = [key for key in keys if key in given]
+    return place.db_name, place.table_name, make_name(known, [given[key] for key in known])
+
+
+def columns_text(columns: Iterable[FieldSchema]) -> str:
+    return ", ".join(column.name or "" for column in columns)
