@@ -121,7 +121,7 @@ def _column(selected: Any) -> FieldSchema:
         # The column of a join with USING.
         inner = inner.this
     kind = inner.type
-    is_certain = isinstance(inner, exp.Column | exp.Cast | exp.Count) or (
+    is_certain = isinstance(inner, exp.Column | exp.Dot | exp.Cast | exp.Count) or (
         kind is not None and kind.this in (exp.DataType.Type.TEXT, exp.DataType.Type.VARCHAR, exp.DataType.Type.BOOLEAN)
     )
     if not is_certain or kind is None or kind.this in (exp.DataType.Type.UNKNOWN, exp.DataType.Type.NULL):

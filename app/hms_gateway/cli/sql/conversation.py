@@ -41,6 +41,7 @@ class Conversation:
     def close(self) -> None:
         self._keeper.stop()
         self._completing.close()
+        self._session.close()
 
 
 def _nothing(text: str) -> None:

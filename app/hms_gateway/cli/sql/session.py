@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import IO
 
 from hms_gateway.cli.sql.formats import write_rows, write_text
+from hms_gateway.cli.sql.reconnecting import ReconnectingClient
 from hms_gateway.cli.terminal.output import err
 from hms_gateway.client.metastore_client import ClientError
 from hms_gateway.sql.running.running import run_statement
@@ -36,8 +37,15 @@ class SqlSession:
     """
 
     def __init__(
-        self, state: ShellState, form: str, *, output: Output | None = None, repair: Repairing | None = None
+        self,
+        client: ReconnectingClient,
+        state: ShellState,
+        form: str,
+        *,
+        output: Output | None = None,
+        repair: Repairing | None = None,
     ) -> None:
+        self.close = client.close
         self.state = state
         self.form = form
         self._output = output or _standard_output

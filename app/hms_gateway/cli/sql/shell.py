@@ -40,8 +40,7 @@ def run_shell(target: Target, target_words: Mapping[str, Any], options: ShellOpt
 
         Prompting(lambda: _conversation(target, options, form), options.database.lower()).run()
         return
-    with _exit_status():
-        session = _session(target, options, form)
+    with _exit_status(), contextlib.closing(_session(target, options, form)) as session:
         if not _run_all(session, options):
             raise click.exceptions.Exit(EXIT_REFUSED)
 
@@ -62,7 +61,7 @@ def _session(target: Target, options: ShellOptions, form: str, output: "Output |
     client = ReconnectingClient(target, _say)
     state = ShellState(client, target.user, this_host(), options.database.lower())
     _set_options(state, options.hiveconf)
-    return SqlSession(state, form, output=output)
+    return SqlSession(client, state, form, output=output)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,238 @@
+"""Statements of `hms-gateway sql` against a real gateway: what each prints, in one session."""
+
+import io
+import json
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from hms_gateway.cli.application import application
+from hms_gateway.cli.sql.formats import write_rows
+from hms_gateway.sql.running.running import run_statement
+from hms_gateway.sql.running.shell_state import ShellState
+from hms_gateway.sql.statement_reader import parse_statement
+from hms_gateway.structs import ShowLocksRequest, UnlockRequest
+
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+ID = re.compile(r"hms-gateway_[0-9a-f-]{36}")
+
+# Statement and what it prints, as tsv without its header and with bars for tabs; `!` is an error.
+SESSION = r"""
+create database shop comment 'it\'s' with dbproperties ('a' = 'b');
+create database shop;
+    ! AlreadyExistsException
+create database if not exists shop;
+use nowhere;
+    ! database nowhere does not exist; SHOW DATABASES lists those that do
+use shop;
+show databases like 'sh*';
+    shop
+create table t (a int comment 'x', b string) partitioned by (ds date, hr int) stored as orc tblproperties ('k' = 'v');
+show tables;
+    t
+alter table t add partition (ds = '2024-01-01', hr = 1) partition (hr = 2, ds = '2024-01-02');
+show partitions t;
+    ds=2024-01-01/hr=1
+    ds=2024-01-02/hr=2
+show partitions t partition (hr = 2);
+    ds=2024-01-02/hr=2
+show partitions t where hr < 2;
+    ds=2024-01-01/hr=1
+show partitions t limit 1;
+    ds=2024-01-01/hr=1
+alter table t add partition (ds = '2024-01-01');
+    ! table shop.t is partitioned by ds, hr; give a value for hr
+alter table t add partition (ds = '2024-01-01', x = 1);
+    ! x is not a partition key of table shop.t; it is partitioned by ds, hr
+alter table t add columns (c double comment 'y');
+alter table t add columns (c double);
+    ! table shop.t has a column c already
+alter table t change column a a bigint comment 'new';
+alter table t change nothing x int;
+    ! table shop.t does not have the column nothing; it has a, b, c
+describe t;
+    a | bigint | new
+    b | string | \N
+    c | double | y
+    ds | date | \N
+    hr | int | \N
+    # Partition Information |  |
+    ds | date | \N
+    hr | int | \N
+describe t a;
+    a | bigint | new
+show columns in t like 'h*';
+    hr
+show tblproperties t ('k');
+    k | v
+alter table t set tblproperties ('x' = 'y');
+alter table t unset tblproperties ('x', 'nothing');
+    ! table shop.t does not have the property nothing
+alter table t unset tblproperties if exists ('x', 'nothing');
+show tblproperties t ('x');
+    ! table shop.t does not have the property x
+alter table t partition (hr = 1) set fileformat parquet;
+alter table t partition (ds = '2024-01-01', hr = 1) rename to partition (ds = '2024-01-03', hr = 3);
+alter table t drop partition (hr < 3);
+show partitions t;
+    ds=2024-01-03/hr=3
+alter table t drop partition (hr = 7);
+    ! table shop.t does not have such a partition; SHOW PARTITIONS shop.t lists those it has
+alter table t drop if exists partition (hr = 7);
+create view v (id comment 'the id', ds) comment 'c' as select a, ds from t where hr = 3;
+show views;
+    v
+describe v;
+    id | bigint | the id
+    ds | date | \N
+create or replace view v as select b from t;
+describe v;
+    b | string | \N
+drop table v;
+    ! shop.v is a view; DROP VIEW drops it
+drop view v;
+drop view v;
+    ! table shop.v does not exist; SHOW TABLES IN shop lists those that do
+drop view if exists v;
+explain locks insert into t partition (hr = 1, ds = '2024-01-01') select * from u;
+    shop | t | \N | SHARED
+    shop | t | ds=2024-01-01 | SHARED
+    shop | t | ds=2024-01-01/hr=1 | EXCLUSIVE
+    shop | u | \N | SHARED
+lock table t exclusive;
+    1
+lock table t shared;
+    ! not granted in 1 try: S on shop.t; SHOW LOCKS lists the holders
+show locks t extended;
+    1.1 | shop | t | \N | ACQUIRED | \N | EXCLUSIVE | \N | TIME | TIME | admin | HOST | ID | EXPLICIT | lock …
+unlock table t;
+unlock table t;
+    ! table shop.t is not locked by admin on HOST; SHOW LOCKS shows all
+create role auditors;
+grant role auditors to user ann;
+grant select on t to role auditors with grant option;
+show grant role auditors on t;
+    shop | t | \N | \N | auditors | ROLE | SELECT | true | TIME | admin
+show role grant user ann;
+    auditors | false | TIME | admin
+    public | false | \N | \N
+revoke select on t from role auditors;
+show grant role auditors;
+drop role auditors;
+create table w like t location 'file:/elsewhere';
+    ! MetaException
+create table w like t;
+alter table w add constraint pk primary key (b);
+alter table w drop constraint pk;
+alter table w compact 'huge';
+    ! expected 'major' or 'minor', found huge
+alter table w rename to x;
+show tables;
+    t
+    x
+drop table if exists nothing;
+set hive.lock.numretries = 2;
+set;
+    hive.lock.numretries | 2
+set spark.x = 1;
+    ! setting spark.x is not known here
+set metaconf:hive.metastore.try.direct.sql = false;
+show transactions;
+show lease *;
+drop force lease *;
+select * from t;
+    ! SELECT needs an engine that reads and writes data, and a metastore is not one; run it in spark-sql
+drop database shop;
+    ! InvalidOperationException
+drop database shop cascade;
+show tables;
+"""
+
+
+def steps(text):
+    """Statement and what it prints."""
+    found = []
+    for line in text.strip().split("\n"):
+        if line.startswith("    "):
+            found[-1][1].append(line[4:])
+        else:
+            found.append((line, []))
+    return found
+
+
+@pytest.fixture
+def state(gateway, client):
+    yield ShellState(client, "admin", "HOST")
+    for lock in client.call("show_locks", ShowLocksRequest()).locks:
+        client.call("unlock", UnlockRequest(lock.lockid))
+
+
+def test_a_session(state):
+    for statement, expected in steps(SESSION):
+        stream = io.StringIO()
+        try:
+            found = run_statement(parse_statement(statement, state.database), state)
+            if found is not None:
+                write_rows(stream, "tsv", found.columns, found.rows)
+        except Exception as error:
+            stream.write(f"header\n! {type(error).__name__} {error}")
+        lines = ID.sub("ID", TIME.sub("TIME", stream.getvalue())).rstrip("\n").replace("\t", " | ").split("\n")[1:]
+        if expected and expected[0].startswith("! "):
+            assert len(lines) == 1, statement
+            assert expected[0][2:] in lines[0].removeprefix("! "), statement
+        else:
+            if statement.startswith("lock table"):
+                lines = ["1"]
+            if statement.startswith("show locks"):
+                lines = [re.sub(r"^\d+\.1", "1.1", line).replace("lock table t exclusive", "lock …") for line in lines]
+            assert [line.rstrip() for line in lines] == expected, statement
+
+
+def run_sql(gateway, *words, stdin=""):
+    environment = {"HMS_GATEWAY_PASSWORD": gateway.password}
+    return CliRunner().invoke(application, ["sql", "-k", "--url", gateway.url, *words], input=stdin, env=environment)
+
+
+def test_statements_of_the_command_line_of_files_and_of_standard_input(gateway, tmp_path):
+    (tmp_path / "a.sql").write_text("show databases like 'default';\n-- end\n")
+    for words, stdin in ((["-e", "show databases like 'default'"], ""), (["-f", str(tmp_path / "a.sql")], "")):
+        result = run_sql(gateway, *words, stdin=stdin)
+        assert (result.exit_code, result.stdout) == (0, "database_name\ndefault\n")
+    assert run_sql(gateway, stdin="show databases like 'default';").stdout == "database_name\ndefault\n"
+
+
+def test_the_first_error_ends_it_with_its_place(gateway, tmp_path):
+    file = tmp_path / "a.sql"
+    file.write_text("show databases like 'default';\nshow\n  foo;\nshow databases;")
+    result = run_sql(gateway, "-f", str(file))
+    assert (result.exit_code, result.stdout) == (1, "database_name\ndefault\n")
+    place, line, mark = result.stderr.rstrip("\n").split("\n")
+    assert place.startswith(f"error: {file}:3:3: expected what to show (DATABASES")
+    assert (line, mark.index("^") - line.index("foo")) == ("line 3:   foo;", 0)
+
+
+def test_keep_going_runs_what_comes_behind_an_error(gateway):
+    result = run_sql(gateway, "--keep-going", "-e", "show foo; show databases like 'default'")
+    assert (result.exit_code, result.stdout) == (1, "database_name\ndefault\n")
+
+
+def test_an_answer_that_does_not_come_is_another_status(tmp_path):
+    result = CliRunner().invoke(
+        application, ["sql", "--url", "http://127.0.0.1:9/x", "-e", "show databases"], env={"HMS_GATEWAY_PASSWORD": "x"}
+    )
+    assert result.exit_code == 2
+    assert "cannot be reached" in result.stderr
+
+
+def test_a_statement_as_text_is_as_it_is_and_in_json_a_value(gateway):
+    text = run_sql(gateway, "-e", "show create database default").stdout
+    assert text.startswith("CREATE DATABASE `default`\n")
+    found = run_sql(gateway, "--format", "json", "-e", "show create database default").stdout
+    assert json.loads(found)["createdb_stmt"] + "\n" == text
+
+
+def test_hiveconf_is_checked(gateway):
+    result = run_sql(gateway, "--hiveconf", "hive.lock.retries=1", "-e", "set")
+    assert result.exit_code == 2
+    assert "hive.lock.numretries" in result.stderr
