@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hms_gateway.cli.calls.target_options import FILE, password_stdin_option, target_of, target_options
+from hms_gateway.cli.catalog import catalog_commands
 from hms_gateway.cli.coordination.lease_group import leases
 from hms_gateway.cli.coordination.lock_group import locks
 from hms_gateway.cli.operations.bridge_command import bridge
@@ -247,6 +248,15 @@ def call(
 
 
 application.add_command(sql)
+for _command in (
+    catalog_commands.ls,
+    catalog_commands.describe,
+    catalog_commands.export,
+    catalog_commands.import_,
+    catalog_commands.diff,
+    catalog_commands.tail,
+):
+    application.add_command(_command)
 application.add_command(bridge)
 
 

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from hms_gateway.cli.application import application
-from hms_gateway.cli.sql.formats import write_rows
+from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.sql.running.running import run_statement
 from hms_gateway.sql.running.shell_state import ShellState
 from hms_gateway.sql.statement_reader import parse_statement

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import IO
 
-from hms_gateway.cli.sql.formats import write_rows, write_text
 from hms_gateway.cli.sql.reconnecting import ReconnectingClient
+from hms_gateway.cli.terminal.formats import write_rows, write_text
 from hms_gateway.cli.terminal.output import err
 from hms_gateway.client.metastore_client import ClientError
 from hms_gateway.sql.running.running import run_statement

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from hms_gateway.cli.sql.formats import FORMATS, ROWS_MEASURED, write_rows
+from hms_gateway.cli.terminal.formats import FORMATS, ROWS_MEASURED, write_rows
 
 COLUMNS = ("name", "n", "is_x")
 ROWS = [("a\tb\nc\\", 1, True), (None, None, False), ("漢字", 22, None), ("", 0, None)]

@@ -1,0 +1,1 @@
+"""Short commands about the catalog: list, describe, export, import, compare, follow."""

@@ -1,0 +1,130 @@
+"""`hms-gateway export` and `hms-gateway import`."""
+
+import contextlib
+import itertools
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from hms_gateway.cli.calls.calling import connected
+from hms_gateway.cli.calls.plain_values import PlainValueError, from_plain
+from hms_gateway.cli.calls.targets import Target
+from hms_gateway.cli.catalog.names import CatalogName, parse_name
+from hms_gateway.cli.catalog.records import STRUCTS, Record, opened, read_records, records_of, write_records
+from hms_gateway.cli.terminal.output import err, fail
+from hms_gateway.client.metastore_client import MetastoreClient
+from hms_gateway.idl import ListType, StructType
+from hms_gateway.structs import (
+    AddForeignKeyRequest,
+    AddPartitionsRequest,
+    AddPrimaryKeyRequest,
+    AlreadyExistsException,
+)
+
+_PARTITIONS_A_CALL: Final = 500
+_RECORDED: Final = "x-hms-recorded-at"
+
+
+def run_export(target: Target, name: str | None, output: Path | None) -> None:
+    wanted = CatalogName("") if name is None else parse_name(name)
+    with connected(target) as client:
+        found = records_of(client, wanted.db_name or None, wanted.table_name)
+        if output is None:
+            write_records(sys.stdout, found)
+            return
+        # Under another name until it is whole.
+        partial = output.with_name(output.name + ".partial")
+        try:
+            with partial.open("w", encoding="utf-8") as stream:
+                count = write_records(stream, found)
+            partial.replace(output)
+        except OSError as error:
+            fail(f"{output} cannot be written: {error.strerror or error}")
+        finally:
+            partial.unlink(missing_ok=True)
+    err.print(f"{count:,} objects in {output}", markup=False, highlight=False, soft_wrap=True)
+
+
+def run_import(target: Target, file: Path | None, *, is_exact: bool, skips_existing: bool) -> None:
+    """`is_exact` keeps times as they are in the file, and makes no directory."""
+    headers = {**target.headers, _RECORDED: "0"} if is_exact else target.headers
+    source = contextlib.nullcontext(sys.stdin) if file is None else opened(file)
+    with source as stream, connected(msgspec.structs.replace(target, headers=headers)) as client:
+        importer = _Importer(client, skips_existing=skips_existing)
+        importer.add(read_records(stream, str(file or "standard input")))
+    text = ", ".join(f"{count:,} {kind.replace('_', ' ')}s" for kind, count in importer.counts.items())
+    skipped = f"; {importer.skipped:,} were there already" if importer.skipped else ""
+    err.print(f"made {text or 'nothing'}{skipped}", markup=False, highlight=False, soft_wrap=True)
+
+
+class _Importer:
+    def __init__(self, client: MetastoreClient, *, skips_existing: bool) -> None:
+        self._client = client
+        self._skips_existing = skips_existing
+        self.counts: dict[str, int] = {}
+        # Their keys stay as they are, too.
+        self._tables_left: set[tuple[str, str]] = set()
+        self.skipped = 0
+
+    def add(self, records: Iterable[Record]) -> None:
+        """Foreign keys come last, when all tables are there."""
+        waiting = []
+        for (kind, database, table), group in itertools.groupby(records, lambda each: each[:3]):
+            if kind == "foreign_key":
+                waiting += list(group)
+            elif kind == "partition":
+                self._add_partitions(database, table, group)
+            else:
+                for record in group:
+                    self._make(record)
+        for record in waiting:
+            self._make(record)
+
+    def _make(self, record: Record) -> None:
+        is_default = record.kind == "database" and record.database == "default"
+        if is_default or (record.database, record.name) in self._tables_left:
+            self.skipped += 1
+            return
+        try:
+            self._call(record)
+        except AlreadyExistsException:
+            if not self._skips_existing:
+                raise
+            self.skipped += 1
+            if record.kind == "table":
+                self._tables_left.add((record.database, record.name))
+        else:
+            self.counts[record.kind] = self.counts.get(record.kind, 0) + 1
+
+    def _call(self, record: Record) -> None:
+        value = _struct(record)
+        match record.kind:
+            case "database":
+                self._client.call("create_database", value)
+            case "function":
+                self._client.call("create_function", value)
+            case "table":
+                self._client.call("create_table", value)
+            case "primary_key":
+                self._client.call("add_primary_key", AddPrimaryKeyRequest(value))
+            case _:
+                self._client.call("add_foreign_key", AddForeignKeyRequest(value))
+
+    def _add_partitions(self, database: str, table: str, records: Iterator[Record]) -> None:
+        while some := list(itertools.islice(records, _PARTITIONS_A_CALL)):
+            partitions = [_struct(record) for record in some]
+            request = AddPartitionsRequest(database, table, partitions, self._skips_existing, needResult=False)
+            self._client.call("add_partitions_req", request)
+            self.counts["partition"] = self.counts.get("partition", 0) + len(some)
+
+
+def _struct(record: Record) -> Any:
+    kind: Any = StructType(STRUCTS[record.kind])
+    wanted = ListType(kind) if record.kind in ("primary_key", "foreign_key") else kind
+    try:
+        return from_plain(wanted, record.value, record.shown)
+    except PlainValueError as error:
+        fail(str(error))

@@ -1,0 +1,190 @@
+"""ls, describe, export, import, diff and tail against a real gateway."""
+
+import itertools
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from hms_gateway.cli.application import application
+from hms_gateway.cli.catalog.comparing import differences
+from hms_gateway.cli.catalog.records import Record
+from hms_gateway.cli.catalog.tailing import events_after
+from hms_gateway.client.metastore_client import MetastoreClient
+from tests.support.server import PASSWORD, USER, GatewayServer
+
+MAKE = """
+create database shop comment 'c' with dbproperties ('a' = 'b');
+use shop;
+create table orders (id int comment 'x', b string) partitioned by (ds string, hr int) stored as orc;
+alter table orders add partition (ds = '2', hr = 10) partition (ds = '10', hr = 9) partition (ds = 'a/b', hr = 1);
+create table items (id int); alter table items add constraint pk primary key (id);
+alter table orders add constraint fk foreign key (id) references items (id);
+create view recent as select id from orders where ds > '1';
+create function f as 'org.example.F' using jar 'file:/x.jar';
+"""
+
+
+@pytest.fixture
+def shop(run, gateway):
+    assert hms(gateway, "sql", "-e", MAKE).exit_code == 0
+    yield "shop"
+    assert hms(gateway, "sql", "-e", "drop database shop cascade").exit_code == 0
+
+
+def hms(gateway, command, *words, stdin=""):
+    where = [] if "--url" in words else ["--url", gateway.url]
+    return CliRunner().invoke(
+        application, [command, "-k", *where, *words], input=stdin, env={"HMS_GATEWAY_PASSWORD": PASSWORD}
+    )
+
+
+def test_names_are_listed_one_in_a_line(gateway, shop):
+    assert "shop" in hms(gateway, "ls").stdout.split("\n")
+    assert hms(gateway, "ls", "shop").stdout == "items\norders\nrecent\n"
+    assert hms(gateway, "ls", "shop.orders").stdout == "ds=10/hr=9\nds=2/hr=10\nds=a%2Fb/hr=1\n"
+    assert hms(gateway, "ls", "shop.orders", "--limit", "1").stdout == "ds=10/hr=9\n"
+    assert hms(gateway, "ls", "shop", "--limit", "2").stdout == "items\norders\n"
+
+
+def test_a_long_list_says_what_tables_are(gateway, shop):
+    rows = [json.loads(line) for line in hms(gateway, "ls", "-l", "shop", "--format", "json").stdout.splitlines()]
+    assert [(row["name"], row["type"], row["columns"], row["partition_keys"]) for row in rows] == [
+        ("items", "MANAGED_TABLE", 1, ""),
+        ("orders", "MANAGED_TABLE", 2, "ds,hr"),
+        ("recent", "VIRTUAL_VIEW", 1, ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["ls", "nowhere"], "database nowhere does not exist"),
+        (["ls", "default.nothing"], "table default.nothing does not exist"),
+        (["ls", "a.b.c"], "'a.b.c' is not a name"),
+        (["describe", "default.nothing"], "table default.nothing does not exist"),
+        (["export", "default.nothing"], "NoSuchObjectException"),
+    ],
+)
+def test_what_is_not_there_is_said(gateway, words, expected):
+    result = hms(gateway, *words)
+    assert result.exit_code in (1, 2)
+    assert expected in result.stderr
+
+
+def test_describe_shows_databases_tables_and_partitions(gateway, shop):
+    assert "Location" in hms(gateway, "describe", "shop.orders").stdout
+    assert hms(gateway, "describe", "shop").stdout.startswith("db_name\tcomment")
+    assert "Partition Value\ta/b, 1" in hms(gateway, "describe", "shop.orders/ds=a%2Fb/hr=1").stdout
+    found = json.loads(hms(gateway, "describe", "--format", "json", "shop.orders").stdout)
+    assert (found["tableName"], found["sd"]["cols"][0]["comment"]) == ("orders", "x")
+
+
+def test_an_export_is_imported_as_it_was(gateway, shop, tmp_path):
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    assert hms(gateway, "export", "shop", "-o", str(first)).exit_code == 0
+    kinds = [json.loads(line)["kind"] for line in first.read_text().splitlines()[1:]]
+    assert kinds == [
+        "database", "function", "table", "primary_key", "table", "foreign_key", "partition", "partition", "partition",
+        "table",
+    ]  # fmt: skip
+    with GatewayServer(tmp_path / "other") as other:
+        assert hms(other, "import", "--exact", str(first)).exit_code == 0
+        assert hms(other, "export", "shop", "-o", str(second)).exit_code == 0
+        assert second.read_text() == first.read_text()
+        assert hms(other, "diff", "--only", "shop", str(first)).exit_code == 0
+        assert hms(gateway, "diff", "--only", "shop", gateway.url, other.url).exit_code == 0
+        assert hms(other, "import", str(first)).exit_code == 1
+        again = hms(other, "import", "--skip-existing", str(first))
+        assert (again.exit_code, "were there already" in again.stderr) == (0, True), again.stderr
+
+
+def test_without_exact_times_are_those_of_the_import(gateway, shop, tmp_path):
+    text = hms(gateway, "export", "shop").stdout
+    with GatewayServer(tmp_path / "other") as other:
+        moved = text.replace(str(gateway.data_dir), str(other.data_dir))
+        result = hms(other, "import", stdin=moved)
+        assert result.exit_code == 0, result.stderr
+        assert (other.data_dir / "warehouse" / "shop.db" / "orders").is_dir()
+        assert hms(other, "ls", "shop.orders").stdout == hms(gateway, "ls", "shop.orders").stdout
+
+
+def test_diff_names_what_differs(gateway, shop, tmp_path):
+    file = tmp_path / "before.jsonl"
+    assert hms(gateway, "export", "shop", "-o", str(file)).exit_code == 0
+    change = """
+        drop view shop.recent; alter table shop.orders drop partition (ds = '2');
+        alter table shop.orders add partition (ds = '3', hr = 1);
+        alter database shop set dbproperties ('a' = 'changed');
+    """
+    assert hms(gateway, "sql", "-e", change).exit_code == 0
+    result = hms(gateway, "diff", "--only", "shop", str(file))
+    assert result.exit_code == 1
+    assert result.stdout.splitlines() == [
+        '~ database shop parameters.a: "b" -> "changed"',
+        "- partition shop.orders/ds=2/hr=10",
+        "+ partition shop.orders/ds=3/hr=1",
+        "- table shop.recent",
+    ]
+    found = hms(gateway, "diff", "--json", "--only", "shop.orders", str(file)).stdout
+    assert [json.loads(line)["sign"] for line in found.splitlines()] == ["-", "+"]
+    assert hms(gateway, "diff", "--only", "shop", "--ignore", "parameters.*", str(file)).stdout.count("~") == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "is not an export"),
+        ('{"format": "hms-gateway export", "version": 2}', "has version 2"),
+        ('{"format": "hms-gateway export", "version": 1}\n{"kind"', ":2 is not a record"),
+        ('{"format": "hms-gateway export", "version": 1}\n{"kind": "x", "database": "d", "name": "", "part": "", '
+         '"value": 1}', "its kind is 'x'"),
+        ('{"format": "hms-gateway export", "version": 1}\n{"kind": "table", "database": "d", "name": "t", "part": "", '
+         '"value": {"tableNam": "t"}}', "did you mean tableName"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_no_export_is_refused(gateway, tmp_path, text, expected):
+    file = tmp_path / "x.jsonl"
+    file.write_text(text)
+    result = hms(gateway, "import", str(file))
+    assert result.exit_code == 2
+    assert expected in result.stderr
+
+
+def test_an_export_that_was_sorted_otherwise_is_refused(gateway, shop, tmp_path):
+    lines = hms(gateway, "export", "shop").stdout.splitlines(keepends=True)
+    file = tmp_path / "x.jsonl"
+    file.write_text("".join([lines[0], *reversed(lines[1:])]))
+    result = hms(gateway, "diff", str(file))
+    assert result.exit_code == 2
+    assert "is not in order" in result.stderr
+
+
+def test_differences_are_found_without_keeping_a_side():
+    def many(count):
+        return (Record("table", "d", f"t{number:06}", "", {"n": number}) for number in range(count))
+
+    assert [found.record.name for found in differences(many(2_000), many(2_002))] == ["t002000", "t002001"]
+
+
+def test_tail_shows_the_last_events_and_those_of_one_table(gateway, shop):
+    lines = hms(gateway, "tail", "--no-follow", "-n", "2").stdout.splitlines()
+    assert [line.split()[2] for line in lines] == ["CREATE_TABLE", "CREATE_FUNCTION"]
+    found = hms(gateway, "tail", "--no-follow", "--since", "0", "--json", "shop.items").stdout.splitlines()
+    events = [json.loads(line) for line in found]
+    assert {event["tableName"] for event in events} == {"items"}
+    assert isinstance(events[0]["message"], dict)
+
+
+def test_tail_follows(gateway, shop, client):
+    begin = client.call("get_current_notificationEventId").eventId
+    calls = []
+
+    def pause(seconds):
+        calls.append(seconds)
+        with MetastoreClient(gateway.url, (USER, PASSWORD), verify=False) as other:
+            other.call("drop_function", "shop", "f")
+
+    found = list(itertools.islice(events_after(client, begin, follows=True, pause=pause), 1))
+    assert [event.eventType for event in found] == ["DROP_FUNCTION"]
+    assert len(calls) == 1
