@@ -4,9 +4,10 @@ import io
 import json
 import logging
 
+import pytest
 import structlog
 
-from hms_gateway.runtime.logging import configure_logging
+from hms_gateway.runtime.logging import configure_logging, format_for_stderr
 from tests.support.kept_logging import kept_logging
 
 
@@ -66,3 +67,12 @@ def test_a_test_that_configures_logging_changes_nothing_for_the_next():
         configure_logging(level="error", stream=io.StringIO())
         assert state() != before
     assert state() == before
+
+
+@pytest.mark.parametrize(
+    ("chosen", "is_terminal", "expected"),
+    [(None, True, "text"), (None, False, "json"), ("json", True, "json"), ("text", False, "text")],
+)
+def test_without_a_choice_a_terminal_gets_text(chosen, is_terminal, expected, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal)
+    assert format_for_stderr(chosen) == expected

@@ -62,7 +62,7 @@ def test_proxy_users_and_file_systems_are_tables(tmp_path):
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("prot = 1", "prot: unknown setting"),
+        ("prot = 1", "prot: unknown setting; did you mean port?"),
         ('port = "x"', "port"),
         ("port = 70000", "port"),
         ("[limits]\nbody = 1", "body"),
@@ -201,7 +201,9 @@ def test_a_wrong_variable_is_named(monkeypatch, name, text, told):
 
 
 def test_everything_that_is_wrong_is_told_at_once(tmp_path):
-    with pytest.raises(SettingsError, match=r"^port must be .*; tls must be .*; prot: unknown setting$"):
+    with pytest.raises(
+        SettingsError, match=r"^port must be .*; tls must be .*; prot: unknown setting; did you mean port\?$"
+    ):
         load_settings(file(tmp_path, 'port = -1\ntls = "x"\nprot = 1\n'))
 
 

@@ -1,5 +1,6 @@
 """SHOW CREATE TABLE of the shell: Spark accepts the text, and makes the same table of it."""
 
+import json
 import re
 
 import pytest
@@ -36,7 +37,7 @@ def comparable(table, database):
     for name in ("createTime", "lastAccessTime", "id", "writeId"):
         found.pop(name, None)
     found["parameters"] = {name: value for name, value in found["parameters"].items() if not DERIVED.fullmatch(name)}
-    return eval(repr(found).replace(f"{database}_again", database))
+    return json.loads(json.dumps(found).replace(f"{database}_again", database))
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

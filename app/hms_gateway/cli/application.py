@@ -51,6 +51,11 @@ Examples:
   hms-gateway check --data-dir /srv/hms/var --remove
   hms-gateway check --config /etc/hms-gateway/hms-gateway.toml --json > report.json
 """
+_DOCTOR_EXAMPLES = """\b
+Examples:
+  hms-gateway doctor
+  hms-gateway doctor --config /etc/hms-gateway/hms-gateway.toml --replica https://two.example.org:30443
+"""
 _USER_EXAMPLES = """\b
 Examples:
   hms-gateway user add alice                       asks for the password
@@ -215,16 +220,45 @@ def check(
     run_check(settings, CheckOptions(remove or remove_with_files, remove_with_files, older_than, as_json))
 
 
+@application.command(epilog=_DOCTOR_EXAMPLES)
+@config_option
+@data_dir_option
+@database_option
+@click.option(
+    "--replica", "replicas", multiple=True, metavar="URL", help="Another gateway of the same database; repeatable."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print an object for each finding.")
+def doctor(
+    config: Path | None, data_dir: Path | None, database: str | None, replicas: tuple[str, ...], as_json: bool
+) -> None:
+    """Say what is wrong with this installation, and what to do about it.
+
+    Looks at settings, folders, certificate, database, clocks, file systems, and whether the gateway and its replicas
+    answer. Does not change anything. The exit status is 1 when there is an error.
+    """
+    settings = _settings(config, data_dir=data_dir, database_url=database)
+    from hms_gateway.cli.operations.doctor import run_doctor
+
+    run_doctor(settings, replicas, as_json=as_json)
+
+
 # Negative numbers are arguments, not options.
 @application.command(epilog=_CALL_EXAMPLES, context_settings={"ignore_unknown_options": True})
 @click.argument("method", required=False, help="Name of the method.")
 @click.argument("arguments", nargs=-1, metavar="[ARGUMENT]...", help="Arguments of the method, see below.")
 @target_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal too.")
-@click.option("--explain", is_flag=True, help="Show the arguments of METHOD without calling it.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show at most N of a list.")
+@click.option("--explain", is_flag=True, help="Show the arguments of METHOD and an example, without calling it.")
 @click.option("--list", "show_list", is_flag=True, help="Show all methods without calling one.")
 def call(
-    method: str | None, arguments: tuple[str, ...], as_json: bool, explain: bool, show_list: bool, **target: Any
+    method: str | None,
+    arguments: tuple[str, ...],
+    as_json: bool,
+    limit: int | None,
+    explain: bool,
+    show_list: bool,
+    **target: Any,
 ) -> None:
     """Call one method of any metastore that speaks Thrift JSON over HTTP, and print the answer.
 
@@ -244,7 +278,7 @@ def call(
         explaining.find_method(method)
         from hms_gateway.cli.calls import calling
 
-        calling.run_call(target_of(**target), method, arguments, as_plain_json=as_json)
+        calling.run_call(target_of(**target), method, arguments, as_plain_json=as_json, limit=limit)
 
 
 application.add_command(sql)

@@ -40,6 +40,7 @@ from hms_gateway.rpc.releases import Releases
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.connections import Connections
 from hms_gateway.runtime.kerberos import ServiceKeys
+from hms_gateway.runtime.logging import format_for_stderr
 from hms_gateway.runtime.settings import ProxyUser, Settings
 from hms_gateway.wire import Codecs
 
@@ -193,7 +194,7 @@ def build_gateway(
     store belongs there. `authenticator` replaces the one that the settings describe. Calls that wait are tried again
     after each of `releases`. `secondary_listener` makes one.
     """
-    access_log = AccessLog(settings.log_format) if settings.access_log else None
+    access_log = AccessLog(format_for_stderr(settings.log_format)) if settings.access_log else None
     authenticator = authenticator or build_authenticator(settings)
     endpoint = Endpoint(
         codecs=codecs,

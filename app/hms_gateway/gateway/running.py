@@ -15,7 +15,7 @@ import structlog
 from hms_gateway.gateway.application import Gateway
 from hms_gateway.gateway.assembly import server_options
 from hms_gateway.gateway.server import Server, listening_sockets
-from hms_gateway.runtime.logging import configure_logging
+from hms_gateway.runtime.logging import configure_logging, format_for_stderr
 from hms_gateway.runtime.settings import Settings
 
 # What a worker may take to end besides finishing its calls.
@@ -131,7 +131,7 @@ class _Worker:
 
 def _work(settings: Settings, build: Build, listeners: list[socket.socket], listening: Any) -> None:
     """Body of a worker process."""
-    configure_logging(settings.log_level, settings.log_format)
+    configure_logging(settings.log_level, format_for_stderr(settings.log_format))
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _serve(settings, build, listeners, lambda _addresses: listening.set())
 

@@ -19,6 +19,11 @@ _SHARED: list[Processor] = [
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
 
 
+def format_for_stderr(chosen: LogFormat | None) -> LogFormat:
+    """The chosen format; without a choice it is for whom standard error is for."""
+    return chosen or ("text" if sys.stderr.isatty() else "json")
+
+
 def configure_logging(level: str = "info", log_format: LogFormat = "json", stream: IO[str] | None = None) -> None:
     """Send everything logged to `stream` (standard error by default), one JSON object per line or text for people."""
     structlog.configure(

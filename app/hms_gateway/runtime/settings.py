@@ -20,7 +20,9 @@ from hms_gateway.runtime.limits import Limits
 
 ENVIRONMENT_PREFIX = "HMS_GATEWAY_"
 # Variables with our prefix that are not settings: where they are, and what `hms-gateway call` takes.
-OTHER_VARIABLES = frozenset(f"{ENVIRONMENT_PREFIX}{name}" for name in ("CONFIG", "URL", "USER", "PASSWORD"))
+OTHER_VARIABLES = frozenset(
+    f"{ENVIRONMENT_PREFIX}{name}" for name in ("CONFIG", "URL", "USER", "PASSWORD", "CACERT", "PROFILE", "PROFILES")
+)
 # Besides true, false, 1 and 0.
 _BOOLEANS = {"yes": True, "y": True, "on": True, "t": True, "no": False, "n": False, "off": False, "f": False}
 
@@ -345,9 +347,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     backlog: Annotated[int, Meta(ge=1, description="Connections the kernel holds until they are accepted.")] = 2048
 
     log_level: Annotated[Literal["debug", "info", "warning", "error"], Meta(description="Least level logged.")] = "info"
-    log_format: Annotated[Literal["json", "text"], Meta(description="One JSON object per line, or for people.")] = (
-        "json"
-    )
+    log_format: Annotated[
+        Literal["json", "text"] | None,
+        Meta(description="One JSON object per line, or text for people; unset is text on a terminal, else JSON."),
+    ] = None
     access_log: Annotated[bool, Meta(description="Write one line per call.")] = True
 
     def __post_init__(self) -> None:
@@ -433,7 +436,7 @@ def _settings(values: Mapping[str, Any]) -> Settings:
     for name, value in values.items():
         try:
             if name not in _KINDS:
-                raise SettingsError(f"{name}: {REPLACED.get(name, 'unknown setting')}")
+                raise SettingsError(f"{name}: {REPLACED.get(name) or _unknown(name)}")
             checked[name] = _converted(name, _KINDS[name], value)
         except SettingsError as error:
             problems.append(str(error))
@@ -461,6 +464,18 @@ def _converted(name: str, kind: Any, value: Any) -> Any:
         what = f"must be one of {words}" if words else _what_must_be(str(error))
         is_secret = Secret in (plain, *get_args(plain))
         raise SettingsError(f"{name} {what}" + ("" if is_secret else f", not {value!r}")) from error
+
+
+def _unknown(name: str) -> str:
+    return f"unknown setting{_meant(name)}"
+
+
+def _meant(name: str) -> str:
+    """A setting that is spelled nearly so. A start without such a mistake does not load the library for it."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, _KINDS, n=1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _what_must_be(problem: str) -> str:
@@ -581,7 +596,9 @@ def _from_environment(variables: Mapping[str, str]) -> dict[str, Any]:
         if name not in _KINDS:
             problem = REPLACED.get(name)
             raise SettingsError(
-                f"environment variable {variable} is not a setting" if problem is None else f"{variable}: {problem}"
+                f"environment variable {variable} is not a setting{_meant(name)}"
+                if problem is None
+                else f"{variable}: {problem}"
             )
         is_json = text.startswith(("[", "{")) if keys else _is_compound(_plain(_KINDS[name]))
         value = _from_json(variable, text) if is_json else text

@@ -1,8 +1,12 @@
 """Words of the command line become typed arguments."""
 
+import re
+import shlex
+
 import pytest
 
 from hms_gateway.cli.calls.arguments import ArgumentError, parse_arguments
+from hms_gateway.cli.calls.examples import example_call
 from hms_gateway.structs import METHODS, Database, GetTableRequest
 
 
@@ -95,3 +99,32 @@ def test_enums_are_names_or_numbers():
     for word in ("ROLE", "2"):
         request = parsed("get_role_grants_for_principal", "principal_name=a", f"principal_type={word}")["request"]
         assert request.principal_type == 2
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_example_of_every_method_can_be_read(name):
+    words = shlex.split(example_call(METHODS[name]))
+    assert words[:3] == ["hms-gateway", "call", name]
+    parse_arguments(METHODS[name], words[3:])
+
+
+def test_null_is_null_where_it_cannot_be_a_text():
+    assert parse_arguments(METHODS["get_table_meta"], ["a*", "*", "null"])["tbl_types"] is None
+    assert parse_arguments(METHODS["get_database"], ["null"]) == {"name": "null"}
+
+
+@pytest.mark.parametrize(
+    ("method", "words", "meant"),
+    [
+        ("get_partition_names", ["d", "t", "max_part=3"], "has no argument max_part; did you mean max_parts"),
+        ("get_partition_names", ["db_nam=d"], "has no argument db_nam; did you mean db_name"),
+        ("get_table_req", ["dbNam=d"], "has no argument dbNam; did you mean dbName"),
+    ],
+)
+def test_a_misspelt_argument_is_named(method, words, meant):
+    with pytest.raises(ArgumentError, match=re.escape(meant)):
+        parse_arguments(METHODS[method], words)
+
+
+def test_a_text_with_an_equals_sign_is_a_text():
+    assert parse_arguments(METHODS["get_partition_by_name"], ["d", "t", "ds=1"])["part_name"] == "ds=1"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.cli.sql.terminal import on_terminal
 from tests.support.catalog import new_table
 from tests.support.server import GatewayServer
+from tests.support.terminal import on_terminal
 
 pytestmark = pytest.mark.slow
 CTRL_C, CTRL_D, UP = "\x03", "\x04", "\x1b[A"

@@ -1,9 +1,10 @@
 """Words of the command line -> arguments of a method, read by the method's IDL types."""
 
+import difflib
 import json
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from hms_gateway.structs import STRUCTS, Method
 _NUMBERS = {BaseType.I8, BaseType.I16, BaseType.I32, BaseType.I64, BaseType.DOUBLE}
 _TRUE = {"true", "yes", "1"}
 _FALSE = {"false", "no", "0"}
+_NAME = re.compile("[A-Za-z_][A-Za-z_0-9]*")
+# A text such as `ds=1` is a value; one that begins nearly as an argument is called is not.
+_SURELY_MEANT = 0.85
 
 
 class ArgumentError(ValueError):
@@ -28,7 +32,8 @@ def parse_arguments(
 
     A word is the next argument in order, or `name=value` with the name of an argument. Where the only argument is a
     struct its fields may be given by name too. Text is taken as it is; numbers and true/false as such; structs,
-    lists and maps are JSON, in place, as `@file` or as `-` for standard input. Raises ArgumentError.
+    lists and maps are JSON, in place, as `@file` or as `-` for standard input; of all but text, null is null. Raises
+    ArgumentError.
     """
     fields = {field.name: field for field in method.definition.arguments}
     request = _only_struct(method)
@@ -44,7 +49,10 @@ def parse_arguments(
         elif separator and request is not None and name in request:
             _set(request_fields, request[name], text, read)
         else:
-            _set(given, _next_field(method, given, word), word, read)
+            field = _next_field(method, given, word)
+            if separator:
+                _check_spelling(method, field, name, request)
+            _set(given, field, word, read)
     if request_fields:
         _add_request_fields(method, given, request_fields)
     return given
@@ -61,6 +69,21 @@ def _only_struct(method: Method) -> dict[str, Field] | None:
     if len(arguments) == 1 and isinstance(arguments[0].type, StructType):
         return {field.name: field for field in STRUCTS[arguments[0].type.name].definition.fields}
     return None
+
+
+def _check_spelling(method: Method, field: Field, name: str, request: Mapping[str, Field] | None) -> None:
+    """A word `name=value` that is the next argument by its place may be a name that is not spelled right."""
+    known = [*(each.name for each in method.definition.arguments), *(request or ())]
+    is_text_field = field.type is BaseType.STRING
+    near = difflib.get_close_matches(name, known, n=1, cutoff=_SURELY_MEANT if is_text_field else 0.0)
+    if (
+        not _NAME.fullmatch(name)
+        or (is_text_field and not near)
+        or isinstance(field.type, ListType)
+        or field.type is BaseType.BINARY
+    ):
+        return
+    raise ArgumentError(f"{method.name} has no argument {name}{did_you_mean(name, known)}")
 
 
 def _next_field(method: Method, given: dict[str, Any], word: str) -> Field:
@@ -84,6 +107,8 @@ def _set(given: dict[str, Any], field: Field, text: str, read_stdin: Callable[[]
 def _value(kind: Type, text: str, name: str, read_stdin: Callable[[], bytes]) -> Any:
     if kind is BaseType.STRING:
         return text
+    if text == "null":
+        return None
     if kind is BaseType.BOOL:
         return _bool(text, name)
     if isinstance(kind, EnumType):

@@ -24,8 +24,11 @@ from hms_gateway.wire import ApplicationError, ApplicationErrorType
 PROGRESS_AFTER_SECONDS = 1.0
 
 
-def run_call(target: Target, name: str, words: Sequence[str], *, as_plain_json: bool) -> None:
-    """Call and print the answer. Exits with EXIT_REFUSED when the metastore refuses, EXIT_FAILED without an answer."""
+def run_call(target: Target, name: str, words: Sequence[str], *, as_plain_json: bool, limit: int | None = None) -> None:
+    """Call and print the answer, of a list the first `limit`.
+
+    Exits with EXIT_REFUSED when the metastore refuses, EXIT_FAILED without an answer.
+    """
     method = methods_of(target.dialect)[find_method(name).name]
     misspelt = next((word for word in words if word.startswith("--")), None)
     if misspelt is not None:
@@ -36,6 +39,9 @@ def run_call(target: Target, name: str, words: Sequence[str], *, as_plain_json: 
         fail(str(error), signature(method.definition))
     value = _answer(target, name, arguments)
     kind = method.definition.returns
+    if limit is not None and isinstance(value, list) and len(value) > limit:
+        err.print(f"{limit:,} of {len(value):,} are shown (--limit)", style="dim", highlight=False)
+        value = value[:limit]
     if out.is_terminal and not as_plain_json:
         print_value(out, kind, value)
     elif kind is not None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from rich.markup import escape
 from rich.table import Table
 
+from hms_gateway.cli.calls.examples import example_call
 from hms_gateway.cli.terminal.output import fail, out
 from hms_gateway.cli.terminal.suggesting import did_you_mean
 from hms_gateway.idl import EnumType, Field, ListType, MapType, SetType, StructType, Type
@@ -27,6 +28,8 @@ def print_explanation(name: str) -> None:
     out.print(f"[bold]{escape(signature(definition))}[/bold]", soft_wrap=True, highlight=False)
     out.print(_known_to(method_facts()[method.name].known_to), style="dim", highlight=False)
     out.print(f"throws {', '.join(exception_names(definition)) or 'nothing declared'}", style="dim")
+    out.print("example:", style="dim")
+    out.print(f"  {example_call(method)}", soft_wrap=True, highlight=False, markup=False)
     for named in _named_types(field.type for field in definition.arguments):
         _print_enum(named.name) if isinstance(named, EnumType) else _print_struct(named.name)
 

@@ -80,10 +80,21 @@ def _values(name: str) -> dict[str, Any]:
 def _checked(file: Path, name: str, key: str, value: Any) -> Any:
     if key not in _KEYS:
         fail(f"{file}: [{name}] has an unknown key {key}{did_you_mean(key, _KEYS)}", f"known are {', '.join(_KEYS)}")
-    wanted = _KEYS[key]
-    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    if not isinstance(value, wanted) or (wanted is list and not all(isinstance(each, str) for each in value)):
-        names = {str: "text", bool: "true or false", float: "a number", list: "a list of texts"}
-        fail(f"{file}: [{name}] {key} must be {names[wanted]}")
-    return file.parent / Path(value).expanduser() if key in _PATHS else value
+    checked = _of_kind(_KEYS[key], value)
+    if checked is None:
+        fail(f"{file}: [{name}] {key} must be {_NOUNS[_KEYS[key]]}")
+    return file.parent / Path(checked).expanduser() if key in _PATHS else checked
+
+
+def _of_kind(kind: type, value: Any) -> Any:
+    """None when it is not of that kind."""
+    if kind is list:
+        return value if isinstance(value, list) and all(isinstance(each, str) for each in value) else None
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    return value if isinstance(value, kind) else None
+
+
+_NOUNS: Final[Mapping[type, str]] = MappingProxyType(
+    {str: "text", bool: "true or false", float: "a number", list: "a list of texts"}
+)

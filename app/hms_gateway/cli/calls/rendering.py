@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Final
 
 from rich.console import Console, RenderableType
 from rich.markup import escape
@@ -11,6 +12,16 @@ from rich.tree import Tree
 
 from hms_gateway.cli.calls.plain_values import to_plain
 from hms_gateway.idl import ListType, MapType, StructType, Type
+
+# The fields of the IDL that are times since 1970.
+_TIMES: Final = frozenset(
+    (
+        "createTime", "lastAccessTime", "createdAt", "eventTime", "grantTime", "lastheartbeat", "acquiredat",
+        "startedTime", "lastHeartbeatTime", "start_utc", "end_utc", "start", "endTime", "enqueueTime", "commitTime",
+        "cleanerStart", "last_heartbeat", "lost_at", "last_modified_time", "lastAnalyzed",
+    )
+)  # fmt: skip
+_MILLISECONDS_FROM: Final = 100_000_000_000
 
 
 def print_value(console: Console, kind: Type | None, value: Any) -> None:
@@ -41,6 +52,7 @@ def _print_table(console: Console, title: str, rows: Sequence[Mapping[str, Any]]
     if not rows:
         console.print("nothing", style="dim")
         return
+    rows = [_with_location(row) for row in rows]
     names = list(dict.fromkeys(name for row in rows for name in row))
     nested = [name for name in names if any(_is_nested(row.get(name)) for row in rows)]
     table = Table(title=f"{len(rows)} × {title}", title_justify="left", header_style="bold")
@@ -48,10 +60,28 @@ def _print_table(console: Console, title: str, rows: Sequence[Mapping[str, Any]]
         if name not in nested:
             table.add_column(name, overflow="fold")
     for row in rows:
-        table.add_row(*(_cell(row.get(name)) for name in names if name not in nested))
+        table.add_row(*(_cell(_dated(name, row.get(name))) for name in names if name not in nested))
     console.print(table)
     if nested:
         console.print(f"not shown: {', '.join(nested)} (--json shows everything)", style="dim")
+
+
+def _with_location(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Where the data is, out of the storage descriptor, which does not fit in a table."""
+    descriptor = row.get("sd")
+    if not isinstance(descriptor, dict) or "location" not in descriptor:
+        return row
+    return {**row, "location": descriptor["location"]}
+
+
+def _dated(name: str, value: Any) -> Any:
+    """Seconds or milliseconds since 1970 as people write times; 0 is that there is none."""
+    if name not in _TIMES or not isinstance(value, int):
+        return value
+    if not value:
+        return ""
+    seconds = value / 1000 if value >= _MILLISECONDS_FROM else value
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _is_nested(value: Any) -> bool:
@@ -79,13 +109,14 @@ def _add_branches(tree: Tree, plain: Mapping[str, Any]) -> None:
         elif isinstance(value, list) and _is_nested(value):
             _add_items(tree.add(f"{label} [dim]({len(value)})[/dim]"), value)
         else:
-            tree.add(f"{label}  {_leaf(value)}")
+            tree.add(f"{label}  {_leaf(_dated(name, value))}")
 
 
 def _add_items(tree: Tree, items: Sequence[Any]) -> None:
     for item in items:
         if isinstance(item, dict) and not any(_is_nested(value) for value in item.values()):
-            tree.add("  ".join(f"[cyan]{escape(name)}[/cyan] {_leaf(value)}" for name, value in item.items()))
+            pairs = ((name, _dated(name, value)) for name, value in item.items())
+            tree.add("  ".join(f"[cyan]{escape(name)}[/cyan] {_leaf(value)}" for name, value in pairs))
         elif isinstance(item, dict):
             _add_branches(tree.add("·"), item)
         else:

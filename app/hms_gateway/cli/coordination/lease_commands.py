@@ -14,7 +14,8 @@ from hms_gateway.cli.calls.objects import parse_object
 from hms_gateway.cli.calls.plain_values import as_json
 from hms_gateway.cli.calls.targets import Target
 from hms_gateway.cli.coordination.holding import HoldingLost, run_while_held
-from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail
+from hms_gateway.cli.terminal.formats import write_rows
+from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail, out
 from hms_gateway.client.lock_text import shown_text
 from hms_gateway.idl import ListType, StructType
 from hms_gateway.structs import Lease, LeaseObject
@@ -51,8 +52,12 @@ def grab(
 def show(target: Target, texts: Sequence[str], database: str, *, as_plain_json: bool) -> None:
     with connected(target) as client:
         found: list[Lease] = client.call("list_lease", _objects_or_all(texts, database))
-    lines = [_HEADER, *map(_cells, found)]
-    sys.stdout.write((as_json(_LEASES, found) if as_plain_json else "\n".join(map("\t".join, lines))) + "\n")
+    if as_plain_json:
+        sys.stdout.write(as_json(_LEASES, found) + "\n")
+    elif out.is_terminal:
+        write_rows(sys.stdout, "table", _HEADER, map(_cells, found))
+    else:
+        sys.stdout.writelines("\t".join(cells) + "\n" for cells in (_HEADER, *map(_cells, found)))
 
 
 def extend(

@@ -7,6 +7,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -18,7 +19,8 @@ from hms_gateway.cli.calls.objects import parse_object
 from hms_gateway.cli.calls.plain_values import as_json
 from hms_gateway.cli.calls.targets import Target
 from hms_gateway.cli.coordination.holding import HoldingLost, run_while_held
-from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail
+from hms_gateway.cli.terminal.formats import write_rows
+from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail, out
 from hms_gateway.client.acquiring import (
     SETTING_NAMES,
     ConcurrencySettings,
@@ -155,7 +157,10 @@ def show(
     with connected(target) as client:
         if is_blocking:
             blocking: list[BlockingLock] = client.call("list_blocking_locks", filter)
-            _print(as_json(_BLOCKING, blocking) if as_plain_json else show_blocking_locks(blocking))
+            if as_plain_json:
+                _print(as_json(_BLOCKING, blocking))
+            else:
+                _print_lines(show_blocking_locks(blocking))
             return
         filter.isExtended = is_extended
         shown: list[ShowLocksResponseElement] = client.call("show_locks", filter).locks or []
@@ -164,7 +169,7 @@ def show(
     elif is_legacy:
         _print(show_locks_legacy(shown, is_extended=is_extended))
     else:
-        _print(show_locks(shown))
+        _print_lines(show_locks(shown))
 
 
 def force_release(target: Target, lock_ids: Sequence[int], reason: str | None) -> None:
@@ -176,7 +181,7 @@ def force_release(target: Target, lock_ids: Sequence[int], reason: str | None) -
                     released += client.call("force_release_lock", lock_id, reason)
         finally:
             if released:
-                _print(show_locks(released))
+                _print_lines(show_locks(released))
 
 
 def _run(
@@ -260,6 +265,27 @@ def _print(text: str) -> None:
     sys.stdout.write(text + "\n" if text else "")
 
 
+def _print_lines(text: str) -> None:
+    """Lines with a header, as they are for programs; aligned and with dates for people."""
+    if not out.is_terminal:
+        _print(text)
+        return
+    header, *rows = (line.split("\t") for line in text.split("\n"))
+    times = [number for number, name in enumerate(header) if name in _TIMES]
+    for row in rows:
+        for number in times:
+            row[number] = _time(row[number])
+    write_rows(sys.stdout, "table", header, [[cell.strip() for cell in row] for row in rows])
+
+
+def _time(text: str) -> str:
+    """Milliseconds since 1970 as people write times."""
+    if not text.isdecimal():
+        return text
+    return datetime.fromtimestamp(int(text) / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+_TIMES = ("Last Heartbeat", "Acquired At")
 _SWITCH = "hive.support.concurrency"
 _EXPLICIT = frozenset({Operation.LOCK_SHARED, Operation.LOCK_EXCLUSIVE})
 _SHOWN: Any = ListType(StructType("ShowLocksResponseElement"))

@@ -147,7 +147,7 @@ def bridge(
         from hms_gateway.bridge.server.serving import ServerOptions
         from hms_gateway.runtime.kerberos import KerberosError
         from hms_gateway.runtime.limits import Limits
-        from hms_gateway.runtime.logging import configure_logging
+        from hms_gateway.runtime.logging import configure_logging, format_for_stderr
 
     token = None if token_file is None else find_token(token_file)
     logs_in_itself = negotiate or token is not None
@@ -174,7 +174,7 @@ def bridge(
         logs_calls=call_log,
         limits=limits,
     )
-    configure_logging(log_level)
+    configure_logging(log_level, format_for_stderr(None))
     try:
         run_bridge(settings, lambda thrift_port, side_port: _announce(settings.server.host, thrift_port, side_port))
     except (OSError, ValueError, KerberosError) as error:

@@ -22,7 +22,7 @@ from hms_gateway.metastore.ports.store import StoreError
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.data_folder import is_open_to_all, make_data_folder
 from hms_gateway.runtime.kerberos import KerberosError
-from hms_gateway.runtime.logging import configure_logging
+from hms_gateway.runtime.logging import configure_logging, format_for_stderr
 from hms_gateway.runtime.settings import Settings, SettingsError
 from hms_gateway.storage import open_store
 from hms_gateway.structs import MetaException
@@ -43,7 +43,7 @@ _log = structlog.get_logger("hms_gateway.cli")
 
 def run_server(settings: Settings, config: Path | None, *, demo: bool) -> None:
     """Serve until stopped. What keeps the gateway from starting is a line on standard error each, exit code 2."""
-    configure_logging(settings.log_level, settings.log_format)
+    configure_logging(settings.log_level, format_for_stderr(settings.log_format))
     try:
         problems = start_problems(settings)
         if problems:

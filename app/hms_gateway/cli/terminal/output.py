@@ -41,9 +41,11 @@ class TokenCommand(NamedTuple):
 
 def find_token(source: Path | TokenCommand) -> str:
     """The first line of a file, or of what a program prints."""
-    is_file = isinstance(source, Path)
-    name = f"token file {source}" if is_file else f"token_command {' '.join(source.words)}"
-    token = (first_line("token file", source) if is_file else _first_line_of(source)).strip()
+    if isinstance(source, Path):
+        name, line = f"token file {source}", first_line("token file", source)
+    else:
+        name, line = f"token_command {' '.join(source.words)}", _first_line_of(source)
+    token = line.strip()
     if not token or not token.isascii() or not token.isprintable():
         fail(f"{name} has no token in its first line", "hms-gateway token create NAME prints one")
     return token
