@@ -1,10 +1,13 @@
 """The shell as a person has it: through a pseudo-terminal."""
 
+import threading
+
 import pytest
 
+from tests.support.answering import answering
 from tests.support.catalog import new_table
 from tests.support.server import GatewayServer
-from tests.support.terminal import on_terminal
+from tests.support.terminal import SECONDS_MAX, on_terminal
 
 pytestmark = pytest.mark.slow
 CTRL_C, CTRL_D, UP = "\x03", "\x04", "\x1b[A"
@@ -116,6 +119,28 @@ def test_a_connection_that_breaks_comes_back_and_nothing_typed_is_lost(tmp_path)
             server.start()
             shell.type("\r")
             shell.expect("tab_name")
+
+
+def test_ctrl_c_stops_a_statement_and_the_shell_goes_on(tmp_path):
+    asked, released = threading.Event(), threading.Event()
+
+    def answer(body, headers):
+        asked.set()
+        released.wait(SECONDS_MAX)
+        return 200, b'[1,"get_databases",2,1,{"0":{"lst":["str",1,"default"]}}]'
+
+    with answering(answer) as url:
+        environment = {"HMS_GATEWAY_PASSWORD": "x", "XDG_STATE_HOME": str(tmp_path), "PAGER": "cat"}
+        with on_terminal("sql", "--url", url, environment=environment) as shell:
+            shell.expect("default>")
+            shell.type("show databases;\r")
+            assert asked.wait(SECONDS_MAX)
+            shell.type(CTRL_C)
+            shell.expect("interrupted")
+            shell.expect("default>")
+            released.set()
+            shell.type("show databases;\r")
+            shell.expect("database_name")
 
 
 def test_long_output_goes_through_the_pager(gateway, tmp_path, client):

@@ -17,6 +17,7 @@ from hms_gateway.cli.calls.targets import Target
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail, out
 from hms_gateway.client.metastore_client import ClientError, MetastoreClient, Progress, TicketAuth, TokenAuth
 from hms_gateway.idl.signatures import signature
+from hms_gateway.rpc.call import Dialect
 from hms_gateway.rpc.dialects import methods_of
 from hms_gateway.structs import ThriftException
 from hms_gateway.wire import ApplicationError, ApplicationErrorType
@@ -29,7 +30,7 @@ def run_call(target: Target, name: str, words: Sequence[str], *, as_plain_json: 
 
     Exits with EXIT_REFUSED when the metastore refuses, EXIT_FAILED without an answer.
     """
-    method = methods_of(target.dialect)[find_method(name).name]
+    method = methods_of(dialect_at(target.url))[find_method(name).name]
     misspelt = next((word for word in words if word.startswith("--")), None)
     if misspelt is not None:
         fail(f"unknown option {misspelt}", "write a text that begins with a dash as name=value")
@@ -51,6 +52,12 @@ def run_call(target: Target, name: str, words: Sequence[str], *, as_plain_json: 
 def _answer(target: Target, name: str, arguments: dict[str, Any]) -> Any:
     with connected(target) as client, show_progress(name) as on_progress:
         return client.call(name, on_progress=on_progress, **arguments)
+
+
+def dialect_at(url: str) -> Dialect:
+    """Decided by the last part of the URL's path: the gateway serves the shapes of Hive 4 at /metastore."""
+    path = url.partition("://")[2].partition("/")[2].partition("?")[0]
+    return Dialect.HIVE_4 if path.rstrip("/*") == "metastore" else Dialect.HIVE_2_3
 
 
 @contextlib.contextmanager
@@ -77,7 +84,7 @@ def open_client(target: Target) -> MetastoreClient:
         target.verify,
         headers=target.headers,
         timeout_seconds=target.timeout_seconds,
-        methods=methods_of(target.dialect),
+        methods=methods_of(dialect_at(target.url)),
     )
 
 

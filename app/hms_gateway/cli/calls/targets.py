@@ -12,7 +12,6 @@ import click
 import msgspec
 
 from hms_gateway.cli.terminal.output import fail, first_line
-from hms_gateway.rpc.call import Dialect
 from hms_gateway.runtime.kerberos import KerberosError, ServiceTickets
 
 PASSWORD_VARIABLE: Final = "HMS_GATEWAY_PASSWORD"
@@ -30,12 +29,6 @@ class Target(msgspec.Struct, frozen=True):
     verify: bool | ssl.SSLContext
     headers: dict[str, str]
     timeout_seconds: float
-
-    @property
-    def dialect(self) -> Dialect:
-        """Decided by the last part of the URL's path: the gateway serves the shapes of Hive 4 at /metastore."""
-        path = self.url.partition("://")[2].partition("/")[2].partition("?")[0]
-        return Dialect.HIVE_4 if path.rstrip("/*") == "metastore" else Dialect.HIVE_2_3
 
 
 def find_password(user: str, file: Path | None, *, from_stdin: bool) -> str:
