@@ -188,6 +188,30 @@ def test_a_part_of_a_table_is_crawled_by_its_own_location(spark, options, lake):
     assert len(names(options, "default", "parts")) == 5
 
 
+@pytest.mark.parametrize(
+    ("location", "said"),
+    [
+        ("lake/nowhere", r"location /\S+/lake/nowhere is not a directory"),
+        ("lake/file", r"location /\S+/lake/file is not a directory"),
+        ("file:lake", "location file:lake is not absolute"),
+        ("nowhere://lake", "nowhere"),
+    ],
+)
+def test_a_location_that_is_none_is_said_at_once(options, lake, monkeypatch, location, said):
+    plant(lake, "file")
+    monkeypatch.chdir(lake.parent)
+    with pytest.raises(UsageRefused, match=said):
+        crawl(options, CrawlArguments(location=location))
+    assert not Path(options.state).exists()
+
+
+def test_a_relative_location_is_that_of_the_driver(spark, options, lake, monkeypatch):
+    plant(lake, "near/d=1/f")
+    monkeypatch.chdir(lake.parent)
+    crawl(options, CrawlArguments(location="lake"), spark=spark)
+    assert partition(options, "default", "near", "d=1").sd.location == f"file:{lake}/near/d=1"
+
+
 def test_a_filter_of_partitions_is_refused(options, lake):
     with pytest.raises(UsageRefused, match="takes no filter of partitions"):
         crawl(dataclasses.replace(options, where="d=1"), CrawlArguments(location=str(lake)))

@@ -28,7 +28,7 @@ from hms_gateway.pipeline.stats.job import StatsArguments, stats
 SOURCE = Connection.of({"url": "https://elsewhere", "user": "admin", "password": "x"}, {})
 # A job, what it is given, and an argument of it with another value.
 JOBS = {
-    "crawl": (crawl, CrawlArguments(location="file:/lake"), {"prune": True}),
+    "crawl": (crawl, CrawlArguments(location="file:/"), {"prune": True}),
     "stats": (stats, StatsArguments(), {"is_full": True}),
     "audit": (audit, AuditArguments(), {"delete_orphans": True}),
     "apply": (apply, ApplyArguments(plan="plan.jsonl"), {"plan": "other.jsonl"}),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Final
 
 import pyarrow
@@ -9,13 +10,15 @@ from pyspark.sql import SparkSession
 
 from hms_gateway.pipeline.crawl import catalog, comparing, registering, tables, walking
 from hms_gateway.pipeline.crawl.partitions import CANONICAL, OTHER, PARTITIONS, REFUSED, PartitionsOf, Target
+from hms_gateway.pipeline.errors import OptionError
 from hms_gateway.pipeline.jobs.failures import UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.jobs.progress import Progress
 from hms_gateway.pipeline.jobs.results import JobResult
 from hms_gateway.pipeline.jobs.run import Run
 from hms_gateway.pipeline.jobs.stored import Stored
-from hms_gateway.pipeline.listing import files_of
+from hms_gateway.pipeline.listing import ListingProblem, files_of
+from hms_gateway.pipeline.storage import scheme_of
 
 _TABLE: Final = ("database", "table")
 PARTITIONS_A_CALL: Final = 1_000
@@ -68,15 +71,27 @@ def crawl(
     """Find tables and partitions below a location, register what is new, report what is gone. Raises JobFailed."""
     if options.where:
         raise UsageRefused("crawl looks at whole tables and takes no filter of partitions", "leave out --where")
-    arguments = replace(
-        arguments, location=files_of(arguments.location, options.storage).location(_root(options, arguments))
-    )
+    arguments = replace(arguments, location=_location(options, arguments.location))
     with Run.begin("crawl", options, arguments, spark=spark, progress=progress) as run:
         return _Crawl(run, arguments).done()
 
 
-def _root(options: JobOptions, arguments: CrawlArguments) -> str:
-    return files_of(arguments.location, options.storage).root(arguments.location)
+def _location(options: JobOptions, given: str) -> str:
+    """In full, and of a directory: with one that is misspelled, all partitions would be gone. Raises UsageRefused."""
+    if not scheme_of(given) and not given.startswith("file:"):
+        given = str(Path(given).absolute())
+    try:
+        files = files_of(given, options.storage)
+        path = files.root(given)
+        is_directory = files.is_directory(path)
+    except OptionError as error:
+        raise UsageRefused(str(error)) from error
+    except ListingProblem:
+        # The report says why.
+        return files.location(path)
+    if not is_directory:
+        raise UsageRefused(f"location {given} is not a directory", "give the folder or URL below which tables lie")
+    return files.location(path)
 
 
 class _Crawl:
