@@ -183,7 +183,9 @@ class Server:
         begun = simulation.required(name, listed)
         key = ("tjson", "2.3", METHOD, name.encode())
         reading = (
-            None if listed is None else cache.reading(key, simulation.codec, f"{listed.text};id={listed.table_id}")
+            None
+            if listed is None
+            else cache.reading(key, simulation.codec, f"{listed.text};id={listed.table_id}".encode())
         )
         found = cache.lookup(key) if reading is None else cache.lookup_for(reading)
         if found is not None:
