@@ -23,7 +23,7 @@ USERS = {
         "storage.writing.thread_writer",
         "storage.writing.store",
         "storage.writing.jobs",
-        "storage.writing.snapshot",
+        "storage.writing.transaction",
         "storage.txn.batch",
         "storage.registry.outcomes",
         "storage.registry.kept_values",
