@@ -20,6 +20,14 @@ SECONDS: Final = click.FloatRange(min=0, min_open=True)
 password_stdin_option = click.option(
     "--password-stdin", is_flag=True, help="Read the password from the first line of standard input."
 )
+cacert_option = click.option(
+    "--cacert",
+    envvar="HMS_GATEWAY_CACERT",
+    show_envvar=True,
+    type=FILE,
+    metavar="FILE",
+    help="PEM certificate to trust, such as var/certificate.pem.",
+)
 _OPTIONS: Final = (
     click.option(
         "--profile",
@@ -49,14 +57,7 @@ _OPTIONS: Final = (
         "--negotiate", is_flag=True, help="Log in with a Kerberos ticket, such as one of kinit, instead of a password."
     ),
     click.option("--insecure", "-k", is_flag=True, help="Accept any certificate, as curl -k does."),
-    click.option(
-        "--cacert",
-        envvar="HMS_GATEWAY_CACERT",
-        show_envvar=True,
-        type=FILE,
-        metavar="FILE",
-        help="PEM certificate to trust, such as var/certificate.pem.",
-    ),
+    cacert_option,
     click.option("--timeout", type=SECONDS, default=600.0, help="Seconds to wait for the answer."),
 )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from hms_gateway.cli.calls.target_options import DEFAULT_URL, FILE, SECONDS
+from hms_gateway.cli.calls.target_options import DEFAULT_URL, FILE, SECONDS, cacert_option
 from hms_gateway.cli.terminal.importing import gc_paused
 from hms_gateway.cli.terminal.output import err, fail, find_token, first_line
 from hms_gateway.cli.terminal.signals import ignore_hang_up
@@ -69,14 +69,7 @@ Clients then use thrift://127.0.0.1:9083.
     is_flag=True,
     help="Log in with Kerberos tickets, which a keytab renews, instead of user and password.",
 )
-@click.option(
-    "--cacert",
-    envvar="HMS_GATEWAY_CACERT",
-    show_envvar=True,
-    type=FILE,
-    metavar="FILE",
-    help="PEM certificate to trust, such as var/certificate.pem.",
-)
+@cacert_option
 @click.option("--insecure", "-k", is_flag=True, help="Accept any certificate, as curl -k does.")
 @click.option(
     "--encoding",

@@ -18,7 +18,7 @@ from hms_gateway.sql.tokens import CommandError, line_and_column, pointed_at, sp
 from hms_gateway.structs import ThriftException
 from hms_gateway.wire import ApplicationError
 
-Repairing = Callable[[Repair, ShellState], None]
+Repairing = Callable[[Repair, ShellState], Rows]
 Output = Callable[[], AbstractContextManager[IO[str]]]
 
 
@@ -94,8 +94,7 @@ class SqlSession:
 
     def _rows(self, statement: Statement) -> Rows | None:
         if isinstance(statement, Repair) and self._repair is not None:
-            self._repair(statement, self.state)
-            return None
+            return self._repair(statement, self.state)
         return run_statement(statement, self.state)
 
     def _write(self, found: Rows) -> int | None:

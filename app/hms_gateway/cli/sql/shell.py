@@ -38,22 +38,29 @@ def run_shell(target: Target, target_words: Mapping[str, Any], options: ShellOpt
     if is_interactive:
         from hms_gateway.cli.sql.prompting import Prompting
 
-        Prompting(lambda: _conversation(target, options, form), options.database.lower()).run()
+        Prompting(lambda: _conversation(target, target_words, options, form), options.database.lower()).run()
         return
-    with _exit_status(), contextlib.closing(_session(target, options, form)) as session:
+    with _exit_status(), contextlib.closing(_session(target, target_words, options, form)) as session:
         if not _run_all(session, options):
             raise click.exceptions.Exit(EXIT_REFUSED)
 
 
-def _conversation(target: Target, options: ShellOptions, form: str) -> "Conversation":
+def _conversation(target: Target, target_words: Mapping[str, Any], options: ShellOptions, form: str) -> "Conversation":
     from hms_gateway.cli.sql.conversation import Conversation
     from hms_gateway.cli.sql.paging import paged
 
-    return Conversation(_session(target, options, form, paged), target)
+    return Conversation(_session(target, target_words, options, form, paged), target)
 
 
-def _session(target: Target, options: ShellOptions, form: str, output: "Output | None" = None) -> "SqlSession":
+def _session(
+    target: Target,
+    target_words: Mapping[str, Any],
+    options: ShellOptions,
+    form: str,
+    output: "Output | None" = None,
+) -> "SqlSession":
     from hms_gateway.cli.sql.reconnecting import ReconnectingClient
+    from hms_gateway.cli.sql.repairing import repairing
     from hms_gateway.cli.sql.session import SqlSession
     from hms_gateway.sql.running.locking import this_host
     from hms_gateway.sql.running.shell_state import ShellState
@@ -61,7 +68,7 @@ def _session(target: Target, options: ShellOptions, form: str, output: "Output |
     client = ReconnectingClient(target, _say)
     state = ShellState(client, target.user, this_host(), options.database.lower())
     _set_options(state, options.hiveconf)
-    return SqlSession(client, state, form, output=output)
+    return SqlSession(client, state, form, output=output, repair=repairing(target, target_words))
 
 
 @contextlib.contextmanager

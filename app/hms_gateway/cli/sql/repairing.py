@@ -1,0 +1,59 @@
+"""MSCK REPAIR TABLE by the job `crawl` of the pipeline, over the location of one table."""
+
+import importlib.util
+import tempfile
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hms_gateway.cli.calls.targets import Target, own_certificate
+from hms_gateway.sql.running.shell_state import Refused, Rows, ShellState
+from hms_gateway.sql.statements import Repair
+
+
+def repairing(target: Target, words: Mapping[str, Any]) -> Callable[[Repair, ShellState], Rows] | None:
+    """What does REPAIR, None where Spark is not installed. `words` are the options that made the target."""
+    if importlib.util.find_spec("pyspark") is None or importlib.util.find_spec("pyarrow") is None:
+        return None
+    return lambda statement, state: _repair(statement, state, target, words)
+
+
+def _repair(statement: Repair, state: ShellState, target: Target, words: Mapping[str, Any]) -> Rows:
+    """Raises Refused."""
+    if not statement.is_adding:
+        raise Refused("DROP PARTITIONS alone is not done; SYNC PARTITIONS adds and drops")
+    table = state.table(statement.table)
+    location = table.sd and table.sd.location
+    if not location or not table.partitionKeys:
+        raise Refused(f"table {statement.table} is not partitioned, or has no location; there is nothing to repair")
+    from hms_gateway.pipeline.crawl.job import CrawlArguments, crawl
+    from hms_gateway.pipeline.jobs.failures import JobFailed
+    from hms_gateway.pipeline.jobs.options import JobOptions
+
+    name = statement.table
+    arguments = CrawlArguments(
+        location=location, database=name.db_name, table=name.table_name, prune=statement.is_dropping
+    )
+    with tempfile.TemporaryDirectory(prefix="hms-gateway-repair") as folder:
+        options = JobOptions(connection=_connection(target, words), state=folder, yes=True)
+        try:
+            counts = crawl(options, arguments).counts
+        except JobFailed as error:
+            raise Refused(f"{error}; {error.hint}" if error.hint else str(error)) from error
+    return Rows(("partitions_added", "partitions_dropped"), [(counts["partitions"], counts["dropped"])])
+
+
+def _connection(target: Target, words: Mapping[str, Any]) -> Any:
+    from hms_gateway.pipeline.connection import Connection
+
+    trusted = words["cacert"] or own_certificate(target.url)
+    given = {
+        "url": target.url,
+        "user": target.user,
+        "timeout": str(max(1, int(target.timeout_seconds))),
+        "verify": "false" if target.verify is False else "true",
+        "cafile": "" if trusted is None or target.verify is False else str(trusted),
+        "auth": "kerberos" if target.token is None and target.password is None else "password",
+        "password": target.password or "",
+        "token": target.token or "",
+    }
+    return Connection.of({name: value for name, value in given.items() if value}, {})
