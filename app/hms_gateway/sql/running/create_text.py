@@ -40,7 +40,7 @@ def create_table_text(table: Table, database_location: str | None) -> str:
         return "\n".join(_view_lines(table))
     provider = (table.parameters or {}).get(_PROVIDER)
     if provider is not None and provider != "hive":
-        return "\n".join(_spark_lines(table, provider))
+        return "\n".join(_spark_lines(table, provider, database_location))
     return "\n".join(_hive_lines(table, database_location))
 
 
@@ -104,7 +104,7 @@ def _storage(descriptor: StorageDescriptor) -> Iterator[str]:
         yield f"OUTPUTFORMAT {literal(descriptor.outputFormat)}"
 
 
-def _spark_lines(table: Table, provider: str) -> Iterator[str]:
+def _spark_lines(table: Table, provider: str, database_location: str | None) -> Iterator[str]:
     parameters = table.parameters or {}
     serde_parameters = ((table.sd and table.sd.serdeInfo) or SerDeInfo()).parameters or {}
     columns = _columns(table)
@@ -121,8 +121,9 @@ def _spark_lines(table: Table, provider: str) -> Iterator[str]:
     orders = [(name, True) for name in _numbered(parameters, "SortCols", "sortCol")]
     number = int(parameters.get(f"{_SCHEMA}.numBuckets", "0"))
     yield from _buckets(_numbered(parameters, "BucketCols", "bucketCol"), orders, number)
-    if table.tableType == "EXTERNAL_TABLE":
-        yield f"LOCATION {literal(serde_parameters.get('path') or (table.sd and table.sd.location) or '')}"
+    location = serde_parameters.get("path") or (table.sd and table.sd.location) or ""
+    if table.tableType == "EXTERNAL_TABLE" or (location and location != _default_location(table, database_location)):
+        yield f"LOCATION {literal(location)}"
     yield from _comment(table)
     yield from _properties(table)
 
