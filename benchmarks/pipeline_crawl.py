@@ -113,7 +113,7 @@ def crawl(
 
     given = Connection.of(connection)
     options = JobOptions(connection=given, state=state, storage=storage, dry_run=bool(storage))
-    with sessions.session("benchmark", "", {}, None) as spark:
+    with sessions.session("benchmark", "", {}, None, is_light=True) as spark:
         for file in files:
             spark.sparkContext.addPyFile(file)
         with Peaks() as peaks:

@@ -116,6 +116,7 @@ def register(client: Any, tree: Path, partitions: int, table: Any) -> None:
 def ours(folder: Path, tree: Path, partitions: int, columns: int) -> tuple[float, str]:
     from hms_gateway.client.metastore_client import MetastoreClient
     from hms_gateway.pipeline.connection import Connection
+    from hms_gateway.pipeline.jobs import sessions
     from hms_gateway.pipeline.jobs.options import JobOptions
     from hms_gateway.pipeline.stats.job import StatsArguments, stats
     from hms_gateway.structs import Database, FieldSchema, SerDeInfo, StorageDescriptor, Table
@@ -142,16 +143,15 @@ def ours(folder: Path, tree: Path, partitions: int, columns: int) -> tuple[float
             client.call("create_table", table)
             register(client, tree, partitions, table)
         options = {"url": server.url, "user": server.user, "password": server.password, "verify": "false"}
-        spark = session()
-        spark.range(10).count()
-        job = JobOptions(connection=Connection.of(options), state=str(folder / "state"))
-        begin = perf_counter()
-        result = stats(job, StatsArguments(), spark=spark, progress=Stages())
-        seconds = perf_counter() - begin
-        assert result.counts["written"] == partitions, result.as_json()
-        jvm = spark.sparkContext._gateway.proc.pid
-        memory = f"{peak_resident_bytes(os.getpid()) / MIB:.0f} MiB, {largest_below(jvm) / MIB:.0f} MiB"
-        spark.stop()
+        with sessions.session("benchmark", "", {}, None, is_light=True) as spark:
+            spark.range(10).count()
+            job = JobOptions(connection=Connection.of(options), state=str(folder / "state"))
+            begin = perf_counter()
+            result = stats(job, StatsArguments(), spark=spark, progress=Stages())
+            seconds = perf_counter() - begin
+            assert result.counts["written"] == partitions, result.as_json()
+            jvm = spark.sparkContext._gateway.proc.pid
+            memory = f"{peak_resident_bytes(os.getpid()) / MIB:.0f} MiB, {largest_below(jvm) / MIB:.0f} MiB"
         return seconds, memory
 
 
@@ -172,16 +172,6 @@ class Stages(Progress):
         begin = perf_counter()
         yield
         print(f"{name:<8} {perf_counter() - begin:6.2f} s", flush=True)
-
-
-def session() -> Any:
-    from pyspark.sql import SparkSession
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    builder = builder.config("spark.log.level", "ERROR").config("spark.sql.shuffle.partitions", "8")
-    return builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
 
 
 def theirs(folder: Path, tree: Path, partitions: int, columns: int) -> float:

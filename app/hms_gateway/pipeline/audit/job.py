@@ -45,7 +45,7 @@ def audit(
     """Find what is not as it should be in the tables that `options.only` names. Raises JobFailed."""
     if options.where:
         raise UsageRefused("--where is not for audit: it looks at whole tables", "name tables with --only")
-    with Run.begin(KIND, options, arguments, spark=spark, progress=progress) as run:
+    with Run.begin(KIND, options, arguments, spark=spark, progress=progress, is_light=False) as run:
         return _Audit(run, arguments).run()
 
 

@@ -1,24 +1,21 @@
 """Batches of a stored table, each done once: tasks of Spark run a step on them and leave a file in `done` behind.
 
 A task asks the state which batches are done, so that a task that is repeated, on whichever executor, does what is
-missing. What ends a job is handed to the driver as a row: an exception would come with the traces of two languages.
+missing.
 """
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 import pyarrow
 import pyarrow.parquet
 
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.calling import PatientClient
-from hms_gateway.pipeline.jobs.failures import JobFailed, packed
 from hms_gateway.pipeline.jobs.state import State
 from hms_gateway.pipeline.jobs.stored import Stored, StoredBatch
-
-ENDED: Final = "slot int, failure string"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,29 +73,18 @@ class BatchTask:
     def result_folder(self) -> str:
         return f"{self.run}/result/{self.name}"
 
-    def __call__(self, pieces: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        """For `mapInArrow` over one row for each slot: every slot does each `slots`-th of the batches."""
-        for piece in pieces:
-            for slot in piece.column(0).to_pylist():
-                failure = ""
-                try:
-                    self._run(slot)
-                except JobFailed as failed:
-                    failure = packed(failed)
-                slots = pyarrow.array([slot], pyarrow.int32())
-                yield pyarrow.RecordBatch.from_pydict({"slot": slots, "failure": pyarrow.array([failure])})
-
-    def pending(self) -> list[StoredBatch]:
-        """The batches without a file in `done`. Raises StateFailed."""
-        done = {name.removesuffix(".json") for name in self.stored.state.names(self.done_folder)}
-        return [batch for batch in self.stored.batches if batch.id not in done]
-
-    def _run(self, slot: int) -> None:
+    def __call__(self, slot: int) -> None:
+        """Every slot does each `slots`-th of the batches. Raises JobFailed."""
         mine = {batch.id for batch in self.stored.batches[slot :: self.slots]}
         with PatientClient(self.connection, self.patience_seconds, lease_id=self.lease_id) as client:
             for batch in self.pending():
                 if batch.id in mine:
                     self._do(client, batch)
+
+    def pending(self) -> list[StoredBatch]:
+        """The batches without a file in `done`. Raises StateFailed."""
+        done = {name.removesuffix(".json") for name in self.stored.state.names(self.done_folder)}
+        return [batch for batch in self.stored.batches if batch.id not in done]
 
     def _do(self, client: PatientClient, batch: StoredBatch) -> None:
         began = time.monotonic()

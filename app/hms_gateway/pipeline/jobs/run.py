@@ -15,15 +15,15 @@ from hms_gateway.pipeline.connection import Client
 from hms_gateway.pipeline.jobs import batches as batching
 from hms_gateway.pipeline.jobs import lease as leasing
 from hms_gateway.pipeline.jobs import records as recording
-from hms_gateway.pipeline.jobs.arrow import map_in_arrow
 from hms_gateway.pipeline.jobs.calling import PatientClient
-from hms_gateway.pipeline.jobs.failures import JobFailed, LeaseLost, unpacked
+from hms_gateway.pipeline.jobs.failures import JobFailed, LeaseLost
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.jobs.progress import Amount, Progress
 from hms_gateway.pipeline.jobs.results import JobResult
 from hms_gateway.pipeline.jobs.sessions import session
 from hms_gateway.pipeline.jobs.state import State
 from hms_gateway.pipeline.jobs.stored import ROWS_A_BATCH, Cut, Derive, Stored, derive, made, store, write_rows
+from hms_gateway.pipeline.jobs.tasks import run_in_tasks
 
 Result = TypeVar("Result", bound=JobResult)
 # A DataFrame, a table of Arrow, or an iterable of dictionaries.
@@ -60,10 +60,12 @@ class Run:
         *,
         spark: SparkSession | None = None,
         progress: Progress | None = None,
+        is_light: bool = True,
     ) -> Self:
         """A new run, or the one that `options.resume` names. Raises JobFailed.
 
-        `arguments` is a dataclass of plain values. A resume has to have the same.
+        `arguments` is a dataclass of plain values. A resume has to have the same. `is_light` says that Spark's own
+        operators have little to do.
         """
         state = State.of(options.state, options.storage)
         record = (
@@ -81,7 +83,8 @@ class Run:
             recording.publish(options.connection, record, state)
             stack.enter_context(recording.beating(state, run_id))
             try:
-                opened = stack.enter_context(session(f"{kind} {run_id}", options.master, options.conf, spark))
+                named = f"{kind} {run_id}"
+                opened = stack.enter_context(session(named, options.master, options.conf, spark, is_light=is_light))
             except JobFailed as failed:
                 recording.note(state, record, status="failed", error=str(failed))
                 raise
@@ -213,10 +216,7 @@ class Run:
                 self.progress.stage(name, unit, lambda: Amount(total - len(task.pending()), total)),
                 self._in_spark(f"{self.kind}: {name}"),
             ):
-                ended = map_in_arrow(self.spark.range(0, slots, 1, slots), task, batching.ENDED).collect()
-            for row in ended:
-                if row.failure:
-                    raise unpacked(row.failure)
+                run_in_tasks(self.spark, slots, task)
         return self.counted(name)
 
     def counted(self, name: str) -> batching.Counts:

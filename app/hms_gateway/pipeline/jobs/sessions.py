@@ -28,22 +28,29 @@ _LOCAL_CONFIGURATION: Final = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "8",
 }
+# A JVM that hands out tasks of Python ends before it would have paid to compile its code well: half the CPU time.
+_LIGHT: Final = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
 
 @contextmanager
-def session(name: str, master: str, conf: Mapping[str, str], given: SparkSession | None) -> Iterator[SparkSession]:
-    """The session that was `given`, or a new one that is stopped at the end. Raises UsageRefused."""
+def session(
+    name: str, master: str, conf: Mapping[str, str], given: SparkSession | None, *, is_light: bool = False
+) -> Iterator[SparkSession]:
+    """The session that was `given`, or a new one that is stopped at the end. Raises UsageRefused.
+
+    `is_light` is for jobs whose work is done in Python, not by Spark's own operators.
+    """
     if given is not None:
         yield given
         return
-    spark = _open(name, master, conf)
+    spark = _open(name, master, conf, is_light)
     try:
         yield spark
     finally:
         spark.stop()
 
 
-def _open(name: str, master: str, conf: Mapping[str, str]) -> SparkSession:
+def _open(name: str, master: str, conf: Mapping[str, str], is_light: bool) -> SparkSession:
     _check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(f"hms-gateway {name}")
@@ -54,7 +61,7 @@ def _open(name: str, master: str, conf: Mapping[str, str]) -> SparkSession:
         builder = builder.master(chosen)
         if chosen.startswith("local"):
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-            values = {**_LOCAL_CONFIGURATION, **values}
+            values = {**_LOCAL_CONFIGURATION, **(_LIGHT if is_light else {}), **values}
     for key, value in values.items():
         builder = builder.config(key, value)
     try:

@@ -18,8 +18,9 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
 from hms_gateway.pipeline.jobs.arrow import map_in_arrow
-from hms_gateway.pipeline.jobs.failures import JobFailed, StateFailed, packed, unpacked
+from hms_gateway.pipeline.jobs.failures import StateFailed, packed, unpacked
 from hms_gateway.pipeline.jobs.state import State
+from hms_gateway.pipeline.jobs.tasks import run_in_tasks
 
 ROWS_A_BATCH: Final = 1_000
 _WRITTEN: Final = "part int, file string, failure string"
@@ -158,19 +159,11 @@ def derive(
     """
     slots = min(len(source.batches), _tasks(spark))
 
-    def make(pieces: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        for piece in pieces:
-            for slot in piece.column(0).to_pylist():
-                failure = ""
-                try:
-                    for batch in source.batches[slot::slots]:
-                        _make(state, folder, source, batch, function, schema, cut)
-                except JobFailed as failed:
-                    failure = packed(failed)
-                yield _row(slot, "", failure)
+    def make(slot: int) -> None:
+        for batch in source.batches[slot::slots]:
+            _make(state, folder, source, batch, function, schema, cut)
 
-    if slots:
-        _check(map_in_arrow(spark.range(0, slots, 1, slots), make, _WRITTEN).collect())
+    run_in_tasks(spark, slots, make)
     marks = [state.read_json(f"{folder}/made/{batch.id}.json") for batch in source.batches]
     if None in marks:
         text = f"state {state.location} does not have what executors wrote to it"

@@ -86,7 +86,8 @@ def stats(
     """
     if options.connection.is_thrift:
         raise UsageRefused("statistics are written to a gateway over HTTPS, not over Thrift", "give its https:// URL")
-    with Run.begin("stats", options, arguments, spark=spark, progress=progress) as run:
+    is_light = not arguments.is_full
+    with Run.begin("stats", options, arguments, spark=spark, progress=progress, is_light=is_light) as run:
         return _Stats(run, options, arguments).run_all()
 
 
