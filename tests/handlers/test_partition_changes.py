@@ -8,6 +8,7 @@ import pytest
 
 from hms_gateway.handlers.partition_changes import PartitionChanges
 from hms_gateway.rpc.call import Call
+from hms_gateway.runtime.call_keys import CallKey, answering
 from hms_gateway.structs import (
     AddPartitionsRequest,
     AddPartitionsResult,
@@ -76,6 +77,26 @@ def test_the_result_of_an_add_is_optional(
     )
     assert (handlers.add_partitions_req(CALL, request).partitions is not None) is has_result
     assert world.names() == ["ds=a/hr=1"]
+
+
+@pytest.mark.parametrize(("need_result", "kept"), [(True, [["a", "1"]]), (False, [])])
+def test_what_a_call_with_a_key_does_not_answer_is_not_kept(
+    world: World, handlers: PartitionChanges, need_result: bool, kept: list[list[str]]
+) -> None:
+    request = AddPartitionsRequest(
+        dbName="shop", tblName="sales", parts=[world.partition("a", "1")], ifNotExists=False, needResult=need_result
+    )
+    answers = []
+    for _ in range(2):
+        found = world.store.find("nobody", "k")
+        recalled = found.value if found else None
+        key = CallKey("nobody", "k", "add_partitions_req", b"hash", keeps_value=True, recalled=recalled)
+        with answering(key):
+            answers.append(handlers.add_partitions_req(CALL, request))
+    assert answers[0] == answers[1]
+    assert recalled is not None
+    assert isinstance(recalled.value, list)
+    assert [one.values for one in recalled.value] == kept
 
 
 def test_columns_sent_once_for_all_partitions(world: World, handlers: PartitionChanges) -> None:

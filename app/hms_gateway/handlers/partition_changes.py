@@ -48,14 +48,15 @@ class PartitionChanges:
 
     def add_partitions_req(self, call: Call, request: AddPartitionsRequest) -> AddPartitionsResult:
         request = required(request, "request")
+        # Hive leaves the list out when there was nothing to add.
+        wants_result = request.needResult is not False and bool(request.parts)
         added = self._additions.add_to(
             table_in(request.catName, request.dbName, request.tblName),
             _with_columns(request.parts or [], request.partitionColSchema),
             skips_existing=bool(request.ifNotExists),
+            is_answered=wants_result,
             environment=request.environmentContext,
         )
-        # Hive leaves the list out when there was nothing to add.
-        wants_result = request.needResult is not False and bool(request.parts)
         return AddPartitionsResult(partitions=added) if wants_result else AddPartitionsResult()
 
     def append_partition(self, call: Call, db_name: str, tbl_name: str, part_vals: list[str]) -> Partition:

@@ -78,7 +78,10 @@ _NO_TABLE: Final = "Unable to add partition because table or database do not exi
 
 
 class _Request(msgspec.Struct, frozen=True):
-    """One call. The texts are those by which the calls differ, `owner` what every partition has to name exactly."""
+    """One call. The texts are those by which the calls differ, `owner` what every partition has to name exactly.
+
+    `is_answered` when the reply has the partitions: then they are kept for a repetition of the call.
+    """
 
     table_name: TableName
     partitions: Callable[[StoredTable], Sequence[Partition | None]]
@@ -86,6 +89,7 @@ class _Request(msgspec.Struct, frozen=True):
     exists: str = "Partition already exists: "
     owner: TableName | None = None
     skips_existing: bool = False
+    is_answered: bool = True
     refusal_prefix: str = ""
     renews_ddl_time: bool = False
     environment: Mapping[str, str] = msgspec.field(default_factory=dict)
@@ -157,11 +161,13 @@ class PartitionAdditions:
         partitions: Sequence[Partition],
         *,
         skips_existing: bool = False,
+        is_answered: bool = True,
         environment: EnvironmentContext | None = None,
     ) -> list[Partition]:
         """Add partitions, all of which must name the table exactly as `table_name` does; those added.
 
-        With `skips_existing` what exists already is left alone. Raises as `add`.
+        With `skips_existing` what exists already is left alone. Where the reply does not have them (`is_answered`), a
+        repetition of the call gets none. Raises as `add`.
         """
         if not partitions:
             return []
@@ -174,6 +180,7 @@ class PartitionAdditions:
                 owner=table_name,
                 refusal_prefix="java.io.IOException: ",
                 skips_existing=skips_existing,
+                is_answered=is_answered,
                 environment=properties(environment),
             )
         )
@@ -237,11 +244,11 @@ class PartitionAdditions:
             return []
         found = self._make_directories(table, planned, request.environment, made)
         planned = _with_statistics(planned, found, request.environment)
-        added = self._write(table, planned)
+        self._write(table, planned, is_answered=request.is_answered)
         # The call that made the directories found here may have failed and removed them; those with files in them stay.
         doubtful = [one.location for one in found if not (one.statistics and one.statistics[0])]
         self._directories.make_again(doubtful)
-        return added
+        return [one.partition for one in planned]
 
     def _load(self, snapshot: Snapshot, request: _Request) -> tuple[StoredTable, list[_Planned]]:
         table = request.table_name.find(snapshot)
@@ -315,7 +322,7 @@ class PartitionAdditions:
         with file_errors_as_meta():
             return self._directories.make(list(placed), counted, made.new)
 
-    def _write(self, table: StoredTable, planned: Sequence[_Planned]) -> list[Partition]:
+    def _write(self, table: StoredTable, planned: Sequence[_Planned], *, is_answered: bool) -> None:
         """The unit of work gives the call's answer, which is kept for a repetition of the call."""
         descriptors = StoredDescriptors()
         stored = [NewPartition(one.name, stored_form(table, one.partition, descriptors)) for one in planned]
@@ -326,10 +333,10 @@ class PartitionAdditions:
             _insert(transaction, table, stored, event, copies_grants=copies_grants)
             if self._on_insert is not None:
                 self._on_insert(transaction, [NewPartition(one.name, one.partition) for one in planned])
-            return [one.partition for one in planned]
+            return [one.partition for one in planned] if is_answered else []
 
         names = [(table.table.dbName or "", table.table.tableName or "")]
-        return write(self._store, CatalogWork(work, names, new_partitions=(table, stored)))
+        write(self._store, CatalogWork(work, names, new_partitions=(table, stored)))
 
     def _take_back(self, table_name: TableName, made: _Made, locations: set[str]) -> None:
         """Remove directories this call has made for nothing, unless others have stored a partition there meanwhile.

@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from hms_gateway.metastore.vocabulary.partition_names import name_to_values
+from hms_gateway.pipeline.columns_once import columns_once
 from hms_gateway.pipeline.crawl.catalog import is_gone, is_within
 from hms_gateway.pipeline.jobs.batches import Batch, Outcome, Refusal
 from hms_gateway.pipeline.jobs.calling import PatientClient
@@ -133,13 +134,15 @@ class Register:
             return Outcome(refused=[Refusal(row["location"], f"is not registered: {error.message}") for row in rows])
 
         def add(some: Sequence[dict[str, Any]]) -> None:
+            parts, columns = columns_once([_partition(table, row) for row in some])
             request = AddPartitionsRequest(
                 dbName=database,
                 tblName=name,
-                parts=[_partition(table, row) for row in some],
+                parts=parts,
                 ifNotExists=True,
                 needResult=False,
                 environmentContext=_NO_LISTING,
+                partitionColSchema=columns,
             )
             client.call("add_partitions_req", request)
 

@@ -14,6 +14,7 @@ from hms_gateway.structs import (
     AddNotNullConstraintRequest,
     AddPrimaryKeyRequest,
     AddUniqueConstraintRequest,
+    AllTableConstraintsRequest,
     CheckConstraintsRequest,
     ColumnStatisticsObj,
     Database,
@@ -203,6 +204,10 @@ class Reader:
 
     def constraints(self, database: str, table: str) -> dict[str, list[Struct]]:
         """By the field of `CONSTRAINTS`."""
+        together = self._known("get_all_table_constraints", AllTableConstraintsRequest(database, table, CATALOG))
+        if together is not None:
+            lists = together.allTableConstraints
+            return {kind.field: listed for kind in CONSTRAINTS if (listed := getattr(lists, kind.field))}
         found: dict[str, list[Struct]] = {}
         for kind in CONSTRAINTS:
             answer = self._known(kind.method, kind.request(database, table))

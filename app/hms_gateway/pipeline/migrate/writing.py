@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from hms_gateway.pipeline.columns_once import columns_once
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.migrate.reading import (
     CONSTRAINTS,
@@ -120,12 +121,15 @@ class Writer:
     def add_partitions(self, table: Table, partitions: Sequence[Partition]) -> None:
         """Those that are there are left as they are."""
         for some in _cut(partitions, _partitions_a_call(table)):
+            sent = [_sent_partition(one, table) for one in some]
+            parts, columns = columns_once(sent) if self.is_gateway else (sent, None)
             request = AddPartitionsRequest(
                 dbName=table.dbName,
                 tblName=table.tableName,
-                parts=[_sent_partition(one, table) for one in some],
+                parts=parts,
                 ifNotExists=True,
                 needResult=False,
+                partitionColSchema=columns,
             )
             self.client.call("add_partitions_req", request)
 

@@ -19,6 +19,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from hms_gateway.metastore.vocabulary.partition_names import DEFAULT_PARTITION_NAME
+from hms_gateway.pipeline.columns_once import columns_once
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.errors import NotRegistered, OptionError
 from hms_gateway.structs import AddPartitionsRequest, FieldSchema, Partition, StorageDescriptor, Table
@@ -84,12 +85,14 @@ class PartitionWriter(DataSourceArrowWriter):  # type: ignore[misc]
         return Registered(given, added)
 
     def _request(self, rows: list[dict[str, Any]]) -> AddPartitionsRequest:
+        parts, columns = columns_once([self._partition(row) for row in rows])
         return AddPartitionsRequest(
             dbName=self.target.database,
             tblName=self.target.table,
-            parts=[self._partition(row) for row in rows],
+            parts=parts,
             ifNotExists=self.target.skips_existing,
             needResult=True,
+            partitionColSchema=columns,
         )
 
     def _partition(self, row: Mapping[str, Any]) -> Partition:

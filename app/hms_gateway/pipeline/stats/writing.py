@@ -9,6 +9,7 @@ import msgspec
 
 from hms_gateway.metastore.vocabulary.parameters import DO_NOT_UPDATE_STATS
 from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.pipeline.columns_once import columns_once
 from hms_gateway.pipeline.footers import Figures
 from hms_gateway.pipeline.jobs.batches import Batch, Outcome, Refusal
 from hms_gateway.pipeline.jobs.calling import PatientClient
@@ -22,6 +23,7 @@ from hms_gateway.pipeline.stats.selecting import columns_of, columns_text, finge
 from hms_gateway.pipeline.stats.totals import of_batch
 from hms_gateway.pipeline.storage import Storage
 from hms_gateway.structs import (
+    AlterPartitionsRequest,
     ColumnStatistics,
     ColumnStatisticsDesc,
     ColumnStatisticsObj,
@@ -175,8 +177,12 @@ def _alter(client: PatientClient, database: str, table: str, targets: Sequence[_
         after = with_amounts(target.partition.parameters or {}, amounts_of(target.row), names, at, target.row["of"])
         altered.append(msgspec.structs.replace(target.partition, parameters=after))
     context = EnvironmentContext(properties={DO_NOT_UPDATE_STATS: "true", UNCHANGED_SINCE: str(event)})
+    parts, columns = columns_once(altered)
+    request = AlterPartitionsRequest(
+        dbName=database, tableName=table, partitions=parts, environmentContext=context, partitionColSchema=columns
+    )
     try:
-        client.call("alter_partitions_with_environment_context", database, table, altered, context)
+        client.call("alter_partitions_req", request)
     except InvalidOperationException as refused:
         if is_of_others(refused):
             raise _ChangedMeanwhile from refused
