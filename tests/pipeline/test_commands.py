@@ -37,7 +37,7 @@ def shell(spark, server, tmp_path, monkeypatch):
     """Runs lines in a folder with a lake; each command would start a session of its own, and stop it."""
     plant(tmp_path / "lake", *VISITS)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(run, "session", lambda *_: nullcontext(spark))
+    monkeypatch.setattr(run, "session", lambda *_, **__: nullcontext(spark))
     environment = {"HMS_GATEWAY_URL": server.url, "HMS_GATEWAY_PASSWORD": server.password}
 
     def lines_printed(lines):

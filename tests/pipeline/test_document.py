@@ -83,7 +83,7 @@ def test_the_document_runs_as_printed_and_its_logs_hold_no_password(spark, gatew
 def test_commands_run_as_printed(spark, gateway, tmp_path, monkeypatch, section, statuses):
     monkeypatch.chdir(tmp_path)
     # Each of them would start a session of its own, and stop it.
-    monkeypatch.setattr(run, "session", lambda *_: nullcontext(spark))
+    monkeypatch.setattr(run, "session", lambda *_, **__: nullcontext(spark))
     monkeypatch.setattr(comparison, "session", lambda *_: nullcontext(spark))
     environment = {
         "HMS_GATEWAY_URL": gateway.options["url"],
