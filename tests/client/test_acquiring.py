@@ -1,5 +1,7 @@
 """Deny, give up, try again: against the lock methods of the real store."""
 
+from contextlib import suppress
+
 import pytest
 
 from hms_gateway.client.acquiring import ConcurrencySettings, LockAcquirer, LockHolder, LocksDenied, SettingError
@@ -17,6 +19,7 @@ from hms_gateway.structs import (
     NoSuchLockException,
     ShowLocksRequest,
     TxnOpenException,
+    UnlockRequest,
 )
 from hms_gateway.txn.ports.txn import Client
 from hms_gateway.txn.services.locks import LockService
@@ -40,10 +43,12 @@ class Server:
         locks = LockService(store, TxnSettings())
         self.transactions = TransactionService(store, locks, TxnSettings())
         self._locks = Locks(locks)
+        self.called = []
         self.failures = 0
         self.loses_reply_to = None
 
     def call(self, name, /, *arguments):
+        self.called.append(name)
         if name == "unlock" and self.failures:
             self.failures -= 1
             raise ConnectionError("gone")
@@ -110,6 +115,96 @@ def test_a_retry_succeeds_once_the_other_is_gone(server):
     lock_id = first.acquire(locks("drop table t1"), ANN)
     assert first.acquire(locks("select * from t1"), ANN) > lock_id
     assert server.shown() == [("SHARED_READ", "t1", None)]
+
+
+class Readers:
+    """Sixteen that read for `HELD` rounds each and start again, one behind the other: some always hold their lock."""
+
+    COUNT = 16
+    HELD = 16
+
+    def __init__(self, server, **settings):
+        self._acquirer = LockAcquirer(server, ConcurrencySettings(lock_retries=0, **settings), pytest.fail)
+        self._held = {}
+        self.round = 0
+
+    def play(self, seconds=0):
+        """One round."""
+        self.round += 1
+        for reader in range(self.COUNT):
+            lock_id, since = self._held.get(reader, (None, 0))
+            if lock_id is not None and self.round - since >= self.HELD:
+                self._acquirer.release(lock_id)
+                del self._held[reader]
+            if reader not in self._held and self.round >= reader:
+                with suppress(LocksDenied):
+                    holder = LockHolder("ann", "here", f"reader {reader}")
+                    self._held[reader] = self._acquirer.acquire(locks("select * from t"), holder), self.round
+
+
+@pytest.fixture
+def readers(server):
+    found = Readers(server)
+    for _ in range(Readers.COUNT):
+        found.play()
+    return found
+
+
+def test_a_writer_among_readers_gets_its_lock_within_two_of_their_hold_times(server, readers):
+    began = readers.round
+    writer = LockAcquirer(server, ConcurrencySettings(lock_retries=2 * Readers.HELD), readers.play)
+    writer.acquire(locks("drop table t"), ANN)
+    assert readers.round - began <= 2 * Readers.HELD
+    assert server.shown() == [("EXCLUSIVE", "t", None)]
+
+
+def test_a_writer_that_gives_its_place_up_starves(server, readers):
+    """As on Hive's page; this is what the test above is worth."""
+    writer = LockAcquirer(server, ConcurrencySettings(lock_retries=6 * Readers.HELD, keeps_place=False), readers.play)
+    with pytest.raises(LocksDenied):
+        writer.acquire(locks("drop table t"), ANN)
+    assert len(server.shown()) >= Readers.COUNT - 1
+
+
+def test_a_place_is_kept_alive_in_long_pauses(server):
+    pauses = []
+
+    def pause(seconds):
+        pauses.append(seconds)
+        # The metastore has not forgotten it.
+        assert server.shown()[-1] == ("EXCLUSIVE", "t", None)
+
+    LockAcquirer(server, ConcurrencySettings(), pytest.fail).acquire(locks("select * from t"), ANN)
+    writer = LockAcquirer(server, ConcurrencySettings(lock_retries=1, pause_seconds=150), pause)
+    with pytest.raises(LocksDenied, match="not granted in 2 tries"):
+        writer.acquire(locks("drop table t"), ANN)
+    assert pauses == [60, 60, 30]
+    assert server.called.count("check_lock") == 3
+    assert server.shown() == [("SHARED_READ", "t", None)]
+
+
+def test_a_place_that_the_metastore_has_forgotten_is_taken_anew(server):
+    holder = LockAcquirer(server, ConcurrencySettings(), pytest.fail)
+    held = holder.acquire(locks("select * from t"), ANN)
+
+    def pause(seconds):
+        newest = max(lock.lockid for lock in server.call("show_locks", ShowLocksRequest()).locks)
+        server.call("unlock", UnlockRequest(newest))
+        holder.release(held)
+
+    writer = LockAcquirer(server, ConcurrencySettings(), pause)
+    writer.acquire(locks("drop table t"), ANN)
+    assert server.shown() == [("EXCLUSIVE", "t", None)]
+
+
+def test_who_stops_waiting_leaves_no_request_behind(server):
+    def interrupted(seconds):
+        raise KeyboardInterrupt
+
+    LockAcquirer(server, ConcurrencySettings(), pytest.fail).acquire(locks("select * from t"), ANN)
+    with pytest.raises(KeyboardInterrupt):
+        LockAcquirer(server, ConcurrencySettings(), interrupted).acquire(locks("drop table t"), ANN)
+    assert server.shown() == [("SHARED_READ", "t", None)]
 
 
 def test_readers_and_writers_of_different_partitions_do_not_meet(acquirer):

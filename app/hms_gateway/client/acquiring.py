@@ -1,10 +1,11 @@
-"""Acquires the locks of Hive's concurrency model: a request that would wait is denied, given up and tried again.
+"""Acquires the locks of Hive's concurrency model: a request that is denied is tried again after a pause.
 
 All locks of a command are one request, which the metastore grants as a whole, so nothing is ever held while the rest is
-waited for. Hive takes them one by one and gives back what it has when one is denied; the outcome is the same.
+waited for. Hive takes them one by one and gives back what it has when one is denied. That starves writers among
+readers; here a denied request keeps its place in the metastore's queue, unless `keeps_place` is off.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, Protocol
 
@@ -12,10 +13,12 @@ import msgspec
 
 from hms_gateway.client.concurrency import NeededLock, Place, lock_components
 from hms_gateway.structs import (
+    CheckLockRequest,
     HeartbeatRequest,
     LockRequest,
     LockResponse,
     LockState,
+    NoSuchLockException,
     NoSuchObjectException,
     ShowLocksRequest,
     ThriftException,
@@ -26,6 +29,8 @@ _IS_ON: Final = "hive.support.concurrency"
 _LOCK_RETRIES: Final = "hive.lock.numretries"
 _PAUSE: Final = "hive.lock.sleep.between.retries"
 _UNLOCK_RETRIES: Final = "hive.unlock.numretries"
+# A place in the queue is lost without a sign of life; the time-out of metastores is 300 s.
+_SILENT_SECONDS_MAX: Final = 60.0
 SETTING_NAMES: Final = (_IS_ON, _LOCK_RETRIES, _PAUSE, _UNLOCK_RETRIES)
 
 _DURATIONS: Final = {
@@ -61,12 +66,14 @@ class ConcurrencySettings(msgspec.Struct, frozen=True):
     lock_retries     hive.lock.numretries: how often a denied request is tried again
     pause_seconds    hive.lock.sleep.between.retries
     unlock_retries   hive.unlock.numretries
+    keeps_place      whether a denied request waits in the queue between two tries, where later ones do not overtake it
     """
 
     is_on: bool = True
     lock_retries: int = 100
     pause_seconds: float = 60.0
     unlock_retries: int = 10
+    keeps_place: bool = True
 
     @classmethod
     def from_configuration(cls, configuration: Mapping[str, str]) -> "ConcurrencySettings":
@@ -123,17 +130,43 @@ class LockAcquirer:
         if not self._settings.is_on or not locks:
             return None
         request = LockRequest(lock_components(locks), 0, holder.user, holder.hostname, holder.agent_info)
-        for attempt in range(self._settings.lock_retries + 1):
-            if attempt:
-                self._pause(self._settings.pause_seconds)
-            answer = self._asked(request)
-            assert answer.lockid is not None
+        answer = self._asked(request)
+        for _ in range(self._settings.lock_retries):
             if answer.state == LockState.ACQUIRED:
-                return answer.lockid
-            self.release(answer.lockid)
+                break
+            answer = self._waited(request, answer) if self._settings.keeps_place else self._anew(request, answer)
+        assert answer.lockid is not None
+        if answer.state == LockState.ACQUIRED:
+            return answer.lockid
+        self.release(answer.lockid)
         tries = self._settings.lock_retries + 1
         names = ", ".join(f"{mode} on {place}" for place, mode in locks)
         raise LocksDenied(f"not granted in {tries} {'try' if tries == 1 else 'tries'}: {names}")
+
+    def _anew(self, request: LockRequest, denied: LockResponse) -> LockResponse:
+        """As Hive does: given up, and asked for after a pause behind all that have come meanwhile."""
+        assert denied.lockid is not None
+        self.release(denied.lockid)
+        self._pause(self._settings.pause_seconds)
+        return self._asked(request)
+
+    def _waited(self, request: LockRequest, denied: LockResponse) -> LockResponse:
+        """What the request in the queue gets after a pause; one that the metastore has forgotten is asked for anew."""
+        try:
+            answer = denied
+            for seconds in _slices(self._settings.pause_seconds):
+                self._pause(seconds)
+                answer = self._client.call("check_lock", CheckLockRequest(denied.lockid))
+                if answer.state == LockState.ACQUIRED:
+                    break
+            return answer
+        except NoSuchLockException:
+            return self._asked(request)
+        except BaseException:
+            # Left behind in the queue it would stop others until the time-out.
+            with suppress(Exception):
+                self._client.call("unlock", UnlockRequest(denied.lockid))
+            raise
 
     def _asked(self, request: LockRequest) -> LockResponse:
         """The answer to a request; where there is none it may have come through, and is given up."""
@@ -170,6 +203,14 @@ class LockAcquirer:
                 if attempt == self._settings.unlock_retries:
                     raise
                 self._pause(self._settings.pause_seconds)
+
+
+def _slices(seconds: float) -> Iterator[float]:
+    """A pause, with a sign of life often enough."""
+    while seconds > _SILENT_SECONDS_MAX:
+        yield _SILENT_SECONDS_MAX
+        seconds -= _SILENT_SECONDS_MAX
+    yield seconds
 
 
 def _boolean(configuration: Mapping[str, str], name: str, default: bool) -> bool:

@@ -1,12 +1,17 @@
 """`hms-gateway locks` against a real gateway."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 import threading
 
 import pytest
 from click.testing import CliRunner
 
 from hms_gateway.cli.application import application
+from hms_gateway.cli.coordination import lock_commands
 from hms_gateway.structs import (
     CheckLockRequest,
     CommitTxnRequest,
@@ -24,7 +29,7 @@ from hms_gateway.structs import (
 from tests.cli.conftest import OTHER_USER
 from tests.sql.test_lock_commands import PAGE
 from tests.support.catalog import columns, new_table
-from tests.support.server import METASTORE_PATH
+from tests.support.server import METASTORE_PATH, PASSWORD, USER
 
 AT_ONCE = ("--hiveconf", "hive.lock.numretries=0")
 
@@ -147,6 +152,42 @@ def test_what_is_denied_is_tried_again_as_configured_and_leaves_nothing(run, cli
     assert held(client) == ["EXCLUSIVE default.t"]
     client.call("unlock", UnlockRequest(in_the_way.lockid))
     assert run("locks", "acquire", *AT_ONCE, "drop table t").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "between"), [((), ["EXCLUSIVE default.t"] * 2), (("--no-keep-place",), ["EXCLUSIVE default.t"])]
+)
+def test_a_place_is_kept_unless_it_is_to_be_given_up(run, client, monkeypatch, words, between):
+    in_the_way = other_lock(client, "t")
+    seen = []
+
+    def pause(seconds):
+        seen.append(held(client))
+        client.call("unlock", UnlockRequest(in_the_way.lockid))
+
+    monkeypatch.setattr(lock_commands.time, "sleep", pause)
+    acquired = run("locks", "acquire", *words, "drop table t")
+    assert (acquired.exit_code, seen) == (0, [between])
+    assert held(client) == ["EXCLUSIVE default.t"]
+
+
+def test_a_wait_that_is_ended_by_a_signal_leaves_no_request_behind(gateway, client):
+    in_the_way = other_lock(client, "t")
+    words = ("locks", "acquire", "-k", "--url", gateway.url, "--user", USER, "drop table t")
+    environment = {**os.environ, "HMS_GATEWAY_PASSWORD": PASSWORD}
+    with subprocess.Popen(
+        [sys.executable, "-m", "hms_gateway", *words], env=environment, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            assert process.stderr is not None
+            while b"trying again" not in (line := process.stderr.readline()):
+                assert line, "it ended"
+            process.terminate()
+            assert process.wait(30) == 128 + signal.SIGTERM
+        finally:
+            process.kill()
+    assert held(client) == ["EXCLUSIVE default.t"]
+    client.call("unlock", UnlockRequest(in_the_way.lockid))
 
 
 def test_the_off_switch(run, client):

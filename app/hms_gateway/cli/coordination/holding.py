@@ -44,6 +44,17 @@ def run_while_held(
     return 128 - status if status < 0 else status
 
 
+@contextlib.contextmanager
+def ended_by_exception() -> Iterator[None]:
+    """A signal to stop raises SystemExit, so that what is waited for is given up; what is ignored stays ignored."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    with _handling(stop):
+        yield
+
+
 def _watch(
     process: subprocess.Popen[bytes], keep: Callable[[], None], every_seconds: float, lost_after_seconds: float
 ) -> int:
@@ -82,8 +93,14 @@ def _passing_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
         process.send_signal(number)
 
-    passed_on = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, stop) for number in passed_on}
+    with _handling(stop):
+        yield
+
+
+@contextlib.contextmanager
+def _handling(stop: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    handled = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, stop) for number in handled}
     try:
         yield
     finally:

@@ -18,7 +18,7 @@ from hms_gateway.cli.calls.calling import connected
 from hms_gateway.cli.calls.objects import parse_object
 from hms_gateway.cli.calls.plain_values import as_json
 from hms_gateway.cli.calls.targets import Target
-from hms_gateway.cli.coordination.holding import HoldingLost, run_while_held
+from hms_gateway.cli.coordination.holding import HoldingLost, ended_by_exception, run_while_held
 from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, err, fail, out
 from hms_gateway.client.acquiring import (
@@ -112,11 +112,24 @@ def explain(wanted: WantedLocks) -> None:
     print(explain_locks(wanted.locks_of(wanted.command())))
 
 
+def concurrency_settings(hiveconf: Sequence[str], *, keeps_place: bool) -> ConcurrencySettings:
+    """Ends the command line's command when a setting is none."""
+    given = dict(_setting(text) for text in hiveconf)
+    try:
+        settings = ConcurrencySettings.from_configuration(given)
+    except SettingError as error:
+        fail(str(error))
+    return msgspec.structs.replace(settings, keeps_place=keeps_place)
+
+
 def acquire(
-    target: Target, wanted: WantedLocks, hiveconf: Sequence[str], command: Sequence[str], heartbeat_seconds: float
+    target: Target,
+    wanted: WantedLocks,
+    settings: ConcurrencySettings,
+    command: Sequence[str],
+    heartbeat_seconds: float,
 ) -> None:
     """Print the lock id, or run `command` while the locks are held and leave with its exit status."""
-    settings = _settings(hiveconf)
     as_written = wanted.command()
     reason = LockReason(f"hms-gateway_{uuid.uuid4()}", as_written.operation in _EXPLICIT, wanted.text)
     holder = LockHolder(target.user, socket.gethostname(), str(reason))
@@ -125,7 +138,8 @@ def acquire(
             ordered = in_key_order(as_written, PartitionKeys(client)) if settings.is_on else as_written
             locks = wanted.locks_of(ordered)
             _say(explain_locks(locks))
-            lock_id = LockAcquirer(client, settings, _pause).acquire(locks, holder)
+            with ended_by_exception():
+                lock_id = LockAcquirer(client, settings, _pause).acquire(locks, holder)
         except NotAKey as error:
             fail(str(error))
         except LocksDenied as error:
@@ -221,14 +235,6 @@ def _partition_name(text: str) -> str:
         return parse_partition(text, make_name)
     except CommandError as error:
         fail(f"--partition {text!r}: {error}")
-
-
-def _settings(hiveconf: Sequence[str]) -> ConcurrencySettings:
-    given = dict(_setting(text) for text in hiveconf)
-    try:
-        return ConcurrencySettings.from_configuration(given)
-    except SettingError as error:
-        fail(str(error))
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -88,6 +88,13 @@ def explain(**wanted: Any) -> None:
     "hive.unlock.numretries; repeatable.",
 )
 @click.option(
+    "--keep-place/--no-keep-place",
+    "keeps_place",
+    default=True,
+    help="Keep the place in the queue between two tries (the default), so that later requests do not overtake; "
+    "without it the request is withdrawn before each pause, as Hive does.",
+)
+@click.option(
     "--heartbeat",
     type=click.FloatRange(min=0.01),
     default=60.0,
@@ -95,18 +102,24 @@ def explain(**wanted: Any) -> None:
 )
 @with_target
 def acquire(
-    target: "Target", words: tuple[str, ...], hiveconf: tuple[str, ...], heartbeat: float, **wanted: Any
+    target: "Target",
+    words: tuple[str, ...],
+    hiveconf: tuple[str, ...],
+    keeps_place: bool,
+    heartbeat: float,
+    **wanted: Any,
 ) -> None:
     """Acquire the locks that a statement needs, all or none, and print their id.
 
-    A request that would have to wait is withdrawn and tried again after a pause (hive.lock.numretries,
-    hive.lock.sleep.between.retries). The exit status is 1 when no try succeeded.
+    A request that has to wait is tried again after a pause (hive.lock.numretries, hive.lock.sleep.between.retries).
+    The exit status is 1 when no try succeeded.
     """
     from hms_gateway.cli.coordination import lock_commands
 
     is_structured = wanted["operation"] is not None
     statement, command = lock_commands.statement_and_command(words, is_structured=is_structured)
-    lock_commands.acquire(target, lock_commands.WantedLocks(statement, **wanted), hiveconf, command, heartbeat)
+    settings = lock_commands.concurrency_settings(hiveconf, keeps_place=keeps_place)
+    lock_commands.acquire(target, lock_commands.WantedLocks(statement, **wanted), settings, command, heartbeat)
 
 
 @locks.command()
