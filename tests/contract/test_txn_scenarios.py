@@ -100,6 +100,35 @@ SCENARIOS = {
         lock    L3 -  EXCLUSIVE  db.t/ds=A  -> ACQUIRED
         shown   Db.T/Ds=a                   -> L1 L2?
     """,
+    "X on a prefix excludes what lies below it, in both directions": """
+        lock    L1 -  EXCLUSIVE    db.t/ds=1            -> ACQUIRED
+        lock    L2 -  SHARED_READ  db.t/ds=1/hr=2       -> WAITING by L1
+        lock    L3 -  EXCLUSIVE    db.t/ds=2/hr=2       -> ACQUIRED
+        lock    L4 -  EXCLUSIVE    db.t/ds=10/hr=2      -> ACQUIRED
+        unlock  L1
+        check   L2                                      -> ACQUIRED
+        lock    L5 -  EXCLUSIVE    db.t/ds=1            -> WAITING by L2
+        lock    L6 -  SHARED_READ  db.t/ds=1/hr=3       -> WAITING by L5
+        lock    L7 -  EXCLUSIVE    db.t/ds=2            -> WAITING by L3
+        unlock  L2
+        check   L5                                      -> ACQUIRED
+        blocking db.t                                   -> L3[L7] L5[L6]
+    """,
+    "S on a prefix is beside those who change below it": """
+        lock    L1 -  SHARED_READ  db.t/ds=1 + EXCLUSIVE db.t/ds=1/hr=1  -> ACQUIRED
+        lock    L2 -  SHARED_READ  db.t/ds=1 + EXCLUSIVE db.t/ds=1/hr=2  -> ACQUIRED
+        lock    L3 -  SHARED_READ  db.t/ds=1 + EXCLUSIVE db.t/ds=1/hr=1  -> WAITING by L1
+        lock    L4 -  EXCLUSIVE    db.t/ds=1                             -> WAITING by L1
+    """,
+    "a deadlock through a prefix": """
+        open    t1
+        open    t2
+        lock    L1 t1 EXCLUSIVE d.t/a -> ACQUIRED
+        lock    L2 t2 EXCLUSIVE d.t/b/c -> ACQUIRED
+        lock    L3 t1 EXCLUSIVE d.t/b -> WAITING by L2
+        lock L4 t2 EXCLUSIVE d.t/a/c -> TxnAborted Transaction t2 already aborted: deadlock with t1, closed on d.t/a/c
+        check   L3 -> ACQUIRED
+    """,
     "creating tables while another one is changed": """
         lock    L1 -  EXCLUSIVE    db.t  -> ACQUIRED
         lock    L2 -  SHARED_READ  db    -> ACQUIRED

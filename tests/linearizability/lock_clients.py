@@ -10,7 +10,7 @@ from tests.linearizability.history import Failure, Journal, NotMade, Unknown
 from tests.linearizability.services import GatewayServices, StoreServices
 
 _TYPES: Final = ("SHARED_READ", "SHARED_WRITE", "EXCL_WRITE", "EXCLUSIVE")
-_PLACES: Final = ((None, None), ("t", None), ("u", None), ("t", "p=1"), ("t", "p=2"))
+_PLACES: Final = ((None, None), ("t", None), ("u", None), ("t", "p=1"), ("t", "p=1/q=1"), ("t", "p=2"))
 _TABLES: Final = ("t", "u")
 # Between two looks at a lock that is waited for, as real clients do, only faster.
 _PAUSE_SECONDS_MAX: Final = 0.05

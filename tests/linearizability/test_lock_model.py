@@ -15,6 +15,7 @@ from tests.linearizability.search import NotLinearizable
 X_T = '(0, False, ((("d", "t", None), "EXCLUSIVE", None),))'
 S_T = '(0, False, ((("d", "t", None), "SHARED_READ", None),))'
 X_P1 = '(0, False, ((("d", "t", "p=1"), "EXCLUSIVE", None),))'
+X_BELOW_P1 = '(0, False, ((("d", "t", "p=1/q=1"), "EXCLUSIVE", None),))'
 X_P2 = '(0, False, ((("d", "t", "p=2"), "EXCLUSIVE", None),))'
 
 BOTH = '(0, False, ((("d", "t", "p=1"), "EXCLUSIVE", None), (("d", "t", "p=2"), "EXCLUSIVE", None)))'
@@ -70,6 +71,14 @@ RIGHT = {
         lock{X_P1} -> (1, "ACQUIRED")
         lock{X_P2} -> (2, "ACQUIRED")
         lock{S_T} -> (3, "WAITING")
+        """,
+    "a prefix and what lies below it": f"""
+        lock{X_P1} -> (1, "ACQUIRED")
+        lock{X_BELOW_P1} -> (2, "WAITING")
+        unlock(1)
+        check_lock(2) -> "ACQUIRED"
+        lock{X_P1} -> (3, "WAITING")
+        lock{X_P2} -> (4, "ACQUIRED")
         """,
     "unlocking overlaps with being let in": f"""
         0..1 lock{X_T} -> (1, "ACQUIRED")
@@ -217,6 +226,10 @@ WRONG = {
         lock{BOTH} -> (2, "WAITING")
         show_locks() -> ((1, 1, 0, ("d", "t", "p=1"), True), (2, 1, 0, ("d", "t", "p=1"), False), \
 (2, 2, 0, ("d", "t", "p=2"), True))
+        """,
+    "a prefix beside what lies below it": f"""
+        lock{X_BELOW_P1} -> (1, "ACQUIRED")
+        lock{X_P1} -> (2, "ACQUIRED")
         """,
     "an id of the past": f"""
         lock{S_T} -> (5, "ACQUIRED")

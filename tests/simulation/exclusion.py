@@ -29,7 +29,9 @@ _PAIRS: Final = {
 def exclude(one: Claim, other: Claim) -> bool:
     """Whether two locks of different owners cannot be held at once."""
     (here, mine, shares), (there, theirs, also_shares) = one, other
-    if frozenset({mine, theirs}) not in _PAIRS or not _touch(here, there):
+    if frozenset({mine, theirs}) not in _PAIRS or not (
+        _touch(here, there) or _covers(one, other) or _covers(other, one)
+    ):
         return False
     if mine is theirs is LockType.SHARED_WRITE and shares and also_shares:
         return False
@@ -40,6 +42,15 @@ def _touch(here: Place, there: Place) -> bool:
     if here[0] != there[0]:
         return False
     return all(a is None or b is None or a == b for a, b in zip(here[1:], there[1:], strict=True))
+
+
+def _covers(whole: Claim, part: Claim) -> bool:
+    """Who has some values of partitions exclusively has all partitions with these values."""
+    (above, kind, _), (below, _, _) = whole, part
+    if kind is not LockType.EXCLUSIVE or above[:2] != below[:2] or above[2] is None or below[2] is None:
+        return False
+    values = above[2].split("/")
+    return below[2].split("/")[: len(values)] == values
 
 
 def _lets_pass(whole: Claim, part: Claim) -> bool:

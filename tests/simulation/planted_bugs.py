@@ -68,6 +68,16 @@ def _exempts_everything(reader: Lock, changer: Lock) -> bool:
     return reader.type is locks._SR and changer.type is locks._X
 
 
+def _compares_whole_names(one: Lock, other: Lock) -> bool:
+    """What lies below a prefix is another partition."""
+    names = {one.target.partition_name, other.target.partition_name}
+    return None not in names and len(names) == 2
+
+
+def _takes_every_prefix_for_exclusive(one: Lock, other: Lock) -> bool:
+    return False
+
+
 def _owner_is_the_transaction(lock: Lock) -> tuple[str, int]:
     return "txnid", lock.txn_id
 
@@ -261,6 +271,8 @@ BUGS: dict[str, Bug] = {
     "who waits for me elsewhere is not passed": (lock_service, "_with_own", _looks_at_what_is_near),
     "only one component is looked at": (lock_service, "block_of", _looks_at_one_component),
     "readers are exempt from everything": (locks, "_is_exempt", _exempts_everything),
+    "what lies below a prefix is not reached": (locks, "_are_apart", _compares_whole_names),
+    "prefixes that are shared exclude writers below them": (locks, "_are_apart", _takes_every_prefix_for_exclusive),
     "requests without a transaction have one owner": (locks.Lock, "owner", property(_owner_is_the_transaction)),  # type: ignore[dict-item]
     "deadlocks are not looked for": (lock_service.LockService, "_without_deadlock", _finds_no_deadlock),
     "expired locks are passed over": (lock_service, "remove_expired", _takes_nothing_away),

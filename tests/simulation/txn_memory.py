@@ -206,7 +206,7 @@ class MemoryTxns:
         """No more than was asked for, so that a rule which needs more has to ask."""
         own_id, own_txn = request[0].lock_id, request[0].txn_id or -1
         others = (lock for lock in self._all() if lock.lock_id != own_id and lock.txn_id != own_txn)
-        return [lock for lock in others if any(mine.target.overlaps(lock.target) for mine in request)][:limit]
+        return [lock for lock in others if any(mine.target.reaches(lock.target) for mine in request)][:limit]
 
     def grant(self, lock_id: LockId) -> None:
         self.locks[lock_id] = [

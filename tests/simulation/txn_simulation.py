@@ -31,7 +31,14 @@ TIMEOUT_MS = 300_000
 REMEMBERED_MS = 900_000
 CLIENTS = 5
 SERVERS = 2
-PLACES = [Target("d"), Target("d", "t"), Target("d", "u"), Target("d", "t", "p=1"), Target("d", "t", "p=2")]
+PLACES = [
+    Target("d"),
+    Target("d", "t"),
+    Target("d", "u"),
+    Target("d", "t", "p=1"),
+    Target("d", "t", "p=1/q=1"),
+    Target("d", "t", "p=2"),
+]
 TABLES = [Target("d", "t"), Target("d", "u")]
 NEWEST_LOCK = LockId(2**62)
 WHO = Client("u", "h", "a")

@@ -13,12 +13,13 @@ The rules
 As a lock request
     The metastore's locks know the hierarchy themselves: what conflicts with a partition's lock conflicts with its
     table's. So a request leaves out S on a table or database it holds something in; two writers of different
-    partitions would otherwise stop each other. S on a prefix stays, since to the metastore it is one more partition.
+    partitions would otherwise stop each other. S on a prefix stays: to other metastores it is one more partition.
 
 Known gaps
     * S on a whole table waits for X on one of its partitions, which in the model it does not: there, who reads a
       partitioned table locks each partition that is read. A statement does not say which those are.
-    * X on a prefix is seen by those who lock through here, and not by clients that lock the partitions below it alone.
+    * Only this gateway knows that X on a prefix excludes locks below it. On other metastores it is seen by those who
+      lock through here, and not by clients that lock the partitions below it alone.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -37,7 +37,14 @@ from tests.simulation.txn_memory import MemoryStore, MemoryTxns
 SEEDS = int(os.environ.get("TXN_BATCH_SEEDS", "6"))
 ROUNDS = 14
 WHO = Client("who", "host", "agent")
-PLACES = [target("d"), target("d", "t"), target("d", "u"), target("d", "t", "p=1"), target("e", "v")]
+PLACES = [
+    target("d"),
+    target("d", "t"),
+    target("d", "u"),
+    target("d", "t", "p=1"),
+    target("d", "t", "p=1/q=1"),
+    target("e", "v"),
+]
 TYPES = [LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCLUSIVE]
 
 
@@ -127,7 +134,7 @@ class ModelTxns(MemoryTxns):
 
     def conflict_candidates(self, request: Sequence[Lock], limit: int | None = None) -> list[Lock]:
         def matters(lock: Lock, mine: Lock) -> bool:
-            return mine.target.overlaps(lock.target) and STRENGTH[lock.type] >= weakest_conflicting(mine.type)
+            return mine.target.reaches(lock.target) and STRENGTH[lock.type] >= weakest_conflicting(mine.type)
 
         found = super().conflict_candidates(request)
         return [lock for lock in found if any(matters(lock, mine) for mine in request)]
@@ -222,6 +229,25 @@ def test_of_many_locks_the_first_that_matter_are_read(
     outcome = side.run([side.work(("lock", call)) for call in (read, write, read)])
     assert ["ACQUIRED" in each for each in outcome] == [True, False, False]
     assert len(side.rows()[LOCKS.name]) == 8
+
+
+@pytest.mark.parametrize(("held", "wanted"), [("p=1/q=1", "p=1"), ("p=1", "p=1/q=1"), ("p=1", "p=1/q=1/r=1")])
+def test_of_many_locks_those_above_and_below_a_partition_are_read(
+    held: str, wanted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hms_gateway.storage.txn.batch.CANDIDATES_MAX", 3)
+    monkeypatch.setattr("hms_gateway.txn.services.locks._CANDIDATES_AT_FIRST", 3)
+    side = Database(tmp_path / "one.db", ManualClock())
+
+    def lock(partition: str) -> bool:
+        component = ComponentSpec(target("d", "t", partition), LockType.EXCLUSIVE)
+        (outcome,) = side.run([side.work(("lock", LockSpec([component], WHO)))])
+        return "ACQUIRED" in outcome
+
+    assert all(lock(f"p={number}") for number in range(10, 20))
+    assert lock(held)
+    assert not lock(wanted)
+    assert lock("p=2/q=1")
 
 
 def test_changes_of_one_call_are_seen_by_the_next(tmp_path: Path) -> None:

@@ -88,10 +88,28 @@ def test_one_old_client_is_enough_to_exclude_writers(mine: bool, theirs: bool) -
         ("EW db1", "SW db1.t/p=1", "wait"),
         ("X DB1.T/P=a", "X db1.t/p=a", "wait"),
         ("X db1.t/p=A", "X db1.t/p=a", "ok"),
+        ("X db1.t/p=1", "SR db1.t/p=1/q=2", "wait"),
+        ("SR db1.t/p=1/q=2", "X db1.t/p=1", "wait"),
+        ("X db1.t/p=1", "X db1.t/p=1/q=2/r=3", "wait"),
+        ("SW db1.t/p=1/q=2/r=3", "X db1.t/p=1", "wait"),
+        ("X db1.t/p=1/q=2", "X db1.t/p=1", "wait"),
+        ("SR db1.t/p=1", "X db1.t/p=1/q=2", "ok"),
+        ("X db1.t/p=1/q=2", "SR db1.t/p=1", "ok"),
+        ("EW db1.t/p=1", "EW db1.t/p=1/q=2", "ok"),
+        ("SW db1.t/p=1", "SW db1.t/p=1/q=2", "ok"),
+        ("X db1.t/p=1", "X db1.t/p=10", "ok"),
+        ("X db1.t/p=1", "X db1.t/p=10/q=2", "ok"),
+        ("X db1.t/p=1", "X db1.t/p=1.5", "ok"),
+        ("X db1.t/p=1", "X db1.u/p=1/q=2", "ok"),
+        ("X db1.t/p=1", "X db2.t/p=1/q=2", "ok"),
     ],
 )
 def test_objects_that_overlap(held: str, requested: str, result: str) -> None:
     assert (block_of([lock(requested, 2, waits=True)], [lock(held, 1)]) is None) == (result == "ok")
+    # Found in an index instead of compared with each.
+    request = [lock(requested, 2, waits=True), lock("SR far.away", 2, waits=True, number=2)]
+    assert (block_of(request, [lock(held, 1)]) is None) == (result == "ok")
+    assert waiting_for([lock(held, 1)], [lock(held, 1), *request]) == [[] if result == "ok" else [2]]
 
 
 def test_a_transaction_does_not_wait_for_itself() -> None:
@@ -176,8 +194,8 @@ def test_all_or_nothing_and_the_first_blocker_of_the_first_blocked_component() -
 
 
 def test_many_components_against_many_locks_find_the_same_as_one_by_one() -> None:
-    places = ["d", "d.t", "d.u", "d.t/p=1", "d.t/p=2", "d.u/p=1", "e", "e.t"]
-    request = [lock(f"X {place}", 100, waits=True, number=n) for n, place in enumerate(places[:6], 1)]
+    places = ["d", "d.t", "d.u", "d.t/p=1", "d.t/p=2", "d.u/p=1", "d.t/p=1/q=1", "d.u/p=1/q=2", "e", "e.t"]
+    request = [lock(f"X {place}", 100, waits=True, number=n) for n, place in enumerate(places[3:7], 1)]
     for number, place in enumerate(places, 1):
         other = lock(f"X {place}", number)
         singly = [part.number for part in request if conflicts(part, other)]
@@ -196,7 +214,7 @@ def test_what_is_not_loaded_cannot_be_in_the_way(type: LockType) -> None:
 
 def test_what_waits_for_each_of_many_locks_is_what_it_stops() -> None:
     random = Random(4)
-    places = ["d", "d.t", "d.t/p=1", "d.t/p=2", "d.u", "e", "e.t"]
+    places = ["d", "d.t", "d.t/p=1", "d.t/p=2", "d.t/p=1/q=1", "d.t/p=1/q=2", "d.u", "e", "e.t"]
 
     def any_lock(number: int) -> Lock:
         text, txn = f"{random.choice(list(TYPES))} {random.choice(places)}", random.choice([0, 0, 1, 2])
@@ -221,6 +239,16 @@ def test_thousands_that_wait_for_thousands_are_not_counted_one_by_one() -> None:
     waiting = [lock("X d.t", number, waits=True) for number in range(5_001, 10_001)]
     started = process_time()
     assert all(len(ids) == 5_000 for ids in waiting_for(held, [*held, *waiting]))
+    assert process_time() - started < 1
+
+
+def test_thousands_below_a_prefix_are_not_compared_one_by_one() -> None:
+    held = [lock(f"SR d.t/p=1/q={number}", number) for number in range(1, 5_001)]
+    others = [lock(f"SR d.t/p={number}", number, waits=True) for number in range(5_001, 10_000)]
+    waiting = [*others, lock("X d.t/p=1", 10_000, waits=True)]
+    started = process_time()
+    assert all(ids == [10_000] for ids in waiting_for(held, [*held, *waiting]))
+    assert block_of(others + held, waiting) is not None
     assert process_time() - started < 1
 
 

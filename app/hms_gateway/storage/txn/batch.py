@@ -29,12 +29,12 @@ from hms_gateway.storage.schema.txn import TXNS
 from hms_gateway.storage.sql.texts import check_text, is_storable
 from hms_gateway.storage.txn.batch_changes import BatchChanges
 from hms_gateway.storage.txn.batch_statements import (
+    BELOW_PARTITION,
     COUNT_OPEN,
     COUNTERS,
     COUNTERS_AND_NOW,
     IN_DATABASE,
     OPEN_IDS,
-    OVER_PARTITION,
     TXN_OF_REFUSED_LOCK,
     batch_statements,
     committed_since,
@@ -51,7 +51,7 @@ from hms_gateway.storage.txn.state import (
 from hms_gateway.structs import LockType, TxnType
 from hms_gateway.txn.ports.txn import Client, TxnWork
 from hms_gateway.txn.rules.locks import NO_TXN, STRENGTH, Lock, LockId, TxnId, weakest_conflicting
-from hms_gateway.txn.rules.names import Target
+from hms_gateway.txn.rules.names import Target, prefixes
 from hms_gateway.txn.rules.transactions import CommittedWrite, State, Txn, Write
 
 # Of more candidates only those that are needed are held in memory.
@@ -485,9 +485,13 @@ class TxnBatch:
         (target, type), *others = wanted
         if others or target.partition_name is None or not all(is_storable(name or "") for name in target):
             return self._candidate_readings(wanted, _NO_LIMIT)
-        names = dict(zip(("the_db", "the_table", "the_partition"), target, strict=True))
-        statement = Statement(OVER_PARTITION, {**names, "least_strength": weakest_conflicting(type)})
-        return [Reading(statement, partial(self._learn_locks, set(), ()))]
+        table = {"the_db": target.db_name, "the_table": target.table_name, "least_strength": weakest_conflicting(type)}
+        names = self._dialect.bound_list(["", target.partition_name, *prefixes(target.partition_name)])
+        statements = [Statement(self._statements.over_partition, {**table, "names": names})]
+        if type is LockType.EXCLUSIVE:
+            below = f"{target.partition_name}/"
+            statements.append(Statement(BELOW_PARTITION, {**table, "below": below, "characters": len(below)}))
+        return [Reading(statement, partial(self._learn_locks, set(), ())) for statement in statements]
 
     def _know_txns(self, txn_ids: Iterable[int]) -> None:
         if missing := [txn_id for txn_id in txn_ids if txn_id not in self._txns]:

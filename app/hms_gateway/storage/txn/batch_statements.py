@@ -55,13 +55,12 @@ SET_BLOCKER: Final = (
     .values(blocked_by_lock=bindparam("blocker"), blocked_by_component=bindparam("number"))
 )
 
-# Locks that may be in the way of a request on a database, and on a partition.
+# Locks that may be in the way of a request on a database, and below a partition's name.
 _STRONG_ENOUGH: Final = and_(LOCKS.c.strength >= bindparam("least_strength"), LOCKS.c.db_name == bindparam("the_db"))
 IN_DATABASE: Final = LOCK_ROWS.where(_STRONG_ENOUGH).limit(bindparam("limit"))
-OVER_PARTITION: Final = LOCK_ROWS.where(
-    _STRONG_ENOUGH,
-    LOCKS.c.table_name.in_(["", bindparam("the_table")]),
-    LOCKS.c.partition_name.in_(["", bindparam("the_partition")]),
+_ON_TABLE: Final = and_(_STRONG_ENOUGH, LOCKS.c.table_name.in_(["", bindparam("the_table")]))
+BELOW_PARTITION: Final = LOCK_ROWS.where(
+    _ON_TABLE, func.substr(LOCKS.c.partition_name, 1, bindparam("characters")) == bindparam("below")
 )
 
 
@@ -97,6 +96,8 @@ class BatchStatements:
         strong_enough = LOCK_ROWS.where(LOCKS.c.strength >= bindparam("least_strength"))
         in_places = dialect.with_pairs(strong_enough, LOCKS.c.db_name, LOCKS.c.table_name)
         self.candidates = in_places.limit(bindparam("limit"))
+        # The parameter `names` has the partition, the prefixes of its name, and "" for the table and the database.
+        self.over_partition = LOCK_ROWS.where(_ON_TABLE, dialect.is_in_list(LOCKS.c.partition_name, "names"))
         self.delete_locks = delete(LOCKS).where(among(LOCKS.c.lock_id))
         self.refresh_locks = (
             update(LOCKS).where(among(LOCKS.c.lock_id), LOCKS.c.txn_id == 0).values(last_heartbeat_ms=now_ms)

@@ -24,6 +24,9 @@ The rules (semantics §5.8, §13 rows 16, 17, 36)
        request pass goes only together with that request.
     6. Locks of a transaction live as long as it does; others live until the time-out passes without a heartbeat.
        A request that is stopped by a lock past its time removes it first; a holder who comes back before that keeps it.
+    7. An EXCLUSIVE on a prefix of a partition's name (`ds=1` of `ds=1/hr=2`) overlaps all that lies below it. Other
+       types on a prefix do not: who changes something below it locks the prefix shared, and two of these do not
+       exclude each other. Hive's clients lock whole partitions only.
 
 Known gaps
     * Requests without a transaction have no owner that ties them together, so a cycle through two such requests of
@@ -36,7 +39,7 @@ Known gaps
       To pass those too, a waiting request that is given up would add edges, and cycles would appear at any time.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -45,12 +48,13 @@ from typing import Final, NewType, TypeAlias
 import msgspec
 
 from hms_gateway.structs import LockLevel, LockType
-from hms_gateway.txn.rules.names import Target
+from hms_gateway.txn.rules.names import Target, prefixes
 
 LockId = NewType("LockId", int)
 TxnId = NewType("TxnId", int)
 
 NO_TXN: Final = TxnId(0)
+_AFTER_SLASH: Final = chr(ord("/") + 1)
 
 _SR, _SW, _EW, _X = LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCL_WRITE, LockType.EXCLUSIVE
 
@@ -105,10 +109,10 @@ class Block(msgspec.Struct, frozen=True):
 
 
 def conflicts(requested: Lock, existing: Lock) -> bool:
-    """Rules 1 to 3, for two components that may be anywhere."""
+    """Rules 1 to 3 and 7, for two components that may be anywhere."""
     return (
         requested.owner != existing.owner
-        and requested.target.overlaps(existing.target)
+        and requested.target.reaches(existing.target)
         and not _go_together(requested, existing)
     )
 
@@ -217,7 +221,7 @@ class _ByKind:
     def against(self, kind: _Kind) -> Iterable[Lock]:
         target, type, shares_writes = kind
         one = Lock(LockId(0), 0, NO_TXN, target, type, True, shares_writes)
-        for each in self._index.overlapping(target):
+        for each in self._index.reached(target, type):
             if not _go_together(each, one):
                 yield from self._groups[_kind(each)]
 
@@ -245,11 +249,19 @@ class _Passing:
 
 
 def _go_together(one: Lock, other: Lock) -> bool:
-    if other.type in COMPATIBLE[one.type]:
+    if other.type in COMPATIBLE[one.type] or _are_apart(one, other):
         return True
     if one.type is _SW and other.type is _SW:
         return one.shares_writes and other.shares_writes
     return _is_exempt(one, other) or _is_exempt(other, one)
+
+
+def _are_apart(one: Lock, other: Lock) -> bool:
+    """Rule 7: of two partitions one's name is a prefix of the other's, and is not locked exclusively."""
+    here, there = one.target.partition_name, other.target.partition_name
+    if here == there or here is None or there is None:
+        return False
+    return (one if len(here) < len(there) else other).type is not _X
 
 
 def _is_exempt(reader: Lock, changer: Lock) -> bool:
@@ -266,7 +278,7 @@ def _blocks(request: Sequence[Lock], others: Sequence[Lock]) -> Iterable[Block]:
     index, passed = _ByTarget(request), _passed(request[0].txn_id, others)
     for other in others:
         if other.is_acquired or (other.lock_id < request[0].lock_id and other.lock_id not in passed):
-            for component in index.overlapping(other.target):
+            for component in index.reached(other.target, other.type):
                 if component.owner != other.owner and not _go_together(component, other):
                     yield Block(component, other)
 
@@ -280,12 +292,13 @@ def _passed(txn_id: TxnId, others: Sequence[Lock]) -> frozenset[LockId]:
     return frozenset(
         other.lock_id
         for other in others
-        if not other.is_acquired and any(not _go_together(mine, other) for mine in index.overlapping(other.target))
+        if not other.is_acquired
+        and any(not _go_together(mine, other) for mine in index.reached(other.target, other.type))
     )
 
 
 class _ByTarget:
-    """Locks, as the components of a request, found by what they overlap: to compare each with each takes seconds when
+    """Locks, as the components of a request, found by what they reach: to compare each with each takes seconds when
     there are many.
     """
 
@@ -293,15 +306,24 @@ class _ByTarget:
         self._locks = locks
         self._inside: dict[tuple[str | None, ...], list[Lock]] = defaultdict(list)
         self._exactly: dict[Target, list[Lock]] = defaultdict(list)
+        # By table: the partitions that are locked, those that are locked exclusively, and the former in order.
+        self._names: dict[tuple[str | None, ...], set[str]] = defaultdict(set)
+        self._exclusive: dict[tuple[str | None, ...], set[str]] = defaultdict(set)
+        self._ordered: dict[tuple[str | None, ...], list[str]] = {}
         if len(locks) > 1:
             for lock in locks:
                 self._exactly[lock.target].append(lock)
                 self._inside[lock.target[:1]].append(lock)
                 self._inside[lock.target[:2]].append(lock)
+                if lock.target.partition_name is not None:
+                    self._names[lock.target[:2]].add(lock.target.partition_name)
+                    if lock.type is _X:
+                        self._exclusive[lock.target[:2]].add(lock.target.partition_name)
 
-    def overlapping(self, target: Target) -> Iterable[Lock]:
+    def reached(self, target: Target, type: LockType) -> Iterable[Lock]:
+        """All that a lock of this type may exclude by where it is."""
         if len(self._locks) == 1:
-            return self._locks if self._locks[0].target.overlaps(target) else ()
+            return self._locks if self._locks[0].target.reaches(target) else ()
         db_name, table_name, partition_name = target
         if table_name is None:
             return self._inside.get((db_name,), ())
@@ -309,7 +331,23 @@ class _ByTarget:
         if partition_name is None:
             return (*of_database, *self._inside.get((db_name, table_name), ()))
         of_table = self._exactly.get(Target(db_name, table_name), ())
-        return (*of_database, *of_table, *self._exactly.get(target, ()))
+        names = (*self._above(target), *(self._below(target) if type is _X else ()))
+        further = (lock for name in names for lock in self._exactly[Target(db_name, table_name, name)])
+        return (*of_database, *of_table, *self._exactly.get(target, ()), *further)
+
+    def _above(self, target: Target) -> list[str]:
+        """The prefixes that are locked exclusively."""
+        found = self._exclusive.get(target[:2])
+        return [name for name in prefixes(target.partition_name or "") if name in found] if found else []
+
+    def _below(self, target: Target) -> list[str]:
+        names = self._names.get(target[:2])
+        if not names:
+            return []
+        if target[:2] not in self._ordered:
+            self._ordered[target[:2]] = sorted(names)
+        ordered, prefix = self._ordered[target[:2]], target.partition_name or ""
+        return ordered[bisect_left(ordered, f"{prefix}/") : bisect_left(ordered, f"{prefix}{_AFTER_SLASH}")]
 
 
 def _precedence(block: Block) -> tuple[int, int, int]:

@@ -1,5 +1,6 @@
 """What locks, write ids and compactions are about: a database, a table or a partition, by its normalised name."""
 
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 # What Java's String.trim() removes.
@@ -23,10 +24,33 @@ class Target(NamedTuple):
             return False
         return self.partition_name in (None, other.partition_name) or other.partition_name is None
 
+    def reaches(self, other: "Target") -> bool:
+        """Whether they overlap, or the name of one partition is a prefix of the other's: `ds=1` of `ds=1/hr=2`."""
+        if self.overlaps(other):
+            return True
+        if self.partition_name is None or other.partition_name is None or self[:2] != other[:2]:
+            return False
+        return lies_below(self.partition_name, other.partition_name) or lies_below(
+            other.partition_name, self.partition_name
+        )
+
     def __str__(self) -> str:
         return ".".join(part for part in (self.db_name, self.table_name) if part is not None) + (
             f"/{self.partition_name}" if self.partition_name is not None else ""
         )
+
+
+def lies_below(name: str, prefix: str) -> bool:
+    """Whether a partition's name begins with the values that are known of it."""
+    return name.startswith(prefix) and name[len(prefix) :].startswith("/")
+
+
+def prefixes(name: str) -> Iterator[str]:
+    """Those of a partition's name, the shortest first; the name itself is not one."""
+    end = name.find("/")
+    while end != -1:
+        yield name[:end]
+        end = name.find("/", end + 1)
 
 
 def target(db_name: str | None, table_name: str | None = None, partition_name: str | None = None) -> Target:
