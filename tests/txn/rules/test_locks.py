@@ -248,7 +248,8 @@ def test_thousands_below_a_prefix_are_not_compared_one_by_one() -> None:
     waiting = [*others, lock("X d.t/p=1", 10_000, waits=True)]
     started = process_time()
     assert all(ids == [10_000] for ids in waiting_for(held, [*held, *waiting]))
-    assert block_of(others + held, waiting) is not None
+    below = [lock(f"SR d.t/p=1/q={number}", 20_000, waits=True, number=number) for number in range(2, 5_001)]
+    assert block_of([lock("X d.t/p=1", 20_000, waits=True), *below], held) is not None
     assert process_time() - started < 1
 
 
