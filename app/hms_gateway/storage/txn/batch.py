@@ -38,6 +38,7 @@ from hms_gateway.storage.txn.batch_statements import (
     TXN_OF_REFUSED_LOCK,
     batch_statements,
     committed_since,
+    over_partition,
 )
 from hms_gateway.storage.txn.locks import lock_insertions, locks_of
 from hms_gateway.storage.txn.state import (
@@ -487,7 +488,7 @@ class TxnBatch:
             return self._candidate_readings(wanted, _NO_LIMIT)
         table = {"the_db": target.db_name, "the_table": target.table_name, "least_strength": weakest_conflicting(type)}
         names = self._dialect.bound_list(["", target.partition_name, *prefixes(target.partition_name)])
-        statements = [Statement(self._statements.over_partition, {**table, "names": names})]
+        statements = [Statement(over_partition(self._dialect), {**table, "names": names})]
         if type is LockType.EXCLUSIVE:
             below = f"{target.partition_name}/"
             statements.append(Statement(BELOW_PARTITION, {**table, "below": below, "characters": len(below)}))

@@ -96,8 +96,6 @@ class BatchStatements:
         strong_enough = LOCK_ROWS.where(LOCKS.c.strength >= bindparam("least_strength"))
         in_places = dialect.with_pairs(strong_enough, LOCKS.c.db_name, LOCKS.c.table_name)
         self.candidates = in_places.limit(bindparam("limit"))
-        # The parameter `names` has the partition, the prefixes of its name, and "" for the table and the database.
-        self.over_partition = LOCK_ROWS.where(_ON_TABLE, dialect.is_in_list(LOCKS.c.partition_name, "names"))
         self.delete_locks = delete(LOCKS).where(among(LOCKS.c.lock_id))
         self.refresh_locks = (
             update(LOCKS).where(among(LOCKS.c.lock_id), LOCKS.c.txn_id == 0).values(last_heartbeat_ms=now_ms)
@@ -112,6 +110,12 @@ class BatchStatements:
 
 
 batch_statements: Final = cache(BatchStatements)
+
+
+@cache
+def over_partition(dialect: Dialect) -> Select[Any]:
+    """Locks that contain a partition; `names` has its name, the prefixes of that, and "" for table and database."""
+    return LOCK_ROWS.where(_ON_TABLE, dialect.is_in_list(LOCKS.c.partition_name, "names"))
 
 
 def committed_since(txn_id: int, targets: Iterable[Target], dialect: Dialect) -> Statement:
