@@ -525,3 +525,17 @@ SCENARIOS = {
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_scenario(world: World, name: str) -> None:
     world.play(SCENARIOS[name])
+
+
+@pytest.mark.parametrize("name", [name for name in SCENARIOS if "prefix" in name])
+def test_prefixes_among_more_locks_than_are_read_at_first(
+    world: World, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What contains a partition, and what lies below it, is then looked up by name."""
+    monkeypatch.setattr("hms_gateway.storage.txn.batch.CANDIDATES_MAX", 3)
+    monkeypatch.setattr("hms_gateway.txn.services.locks._CANDIDATES_AT_FIRST", 3)
+    # Also in the tables of the scenarios.
+    for number in range(5):
+        for table in ("db.t", "d.t"):
+            world.lock(f"{table}/other={number}")
+    world.play(SCENARIOS[name])
