@@ -1,4 +1,4 @@
-"""`python -m benchmarks [NAME …] [--option …]` runs the named benchmarks, those with Spark only when they are named.
+"""`python -m benchmarks [NAME …] [--option …]` runs benchmarks, long ones and those with Spark only when named.
 
 Options are those of the benchmark: `python -m benchmarks pipeline --size 1000000`.
 """
@@ -7,15 +7,15 @@ import sys
 from importlib import import_module
 
 NAMES = ("tjson", "edge", "http", "storage", "locks", "writes", "server", "neighbours", "reader-lists")
-# Those that want Java and PySpark run only when they are named.
-WITH_SPARK = ("pipeline", "pipeline-crawl", "pipeline-migrate", "pipeline-stats")
+# Those that take minutes or want Java and PySpark run only when they are named.
+WHEN_NAMED = ("soak", "pipeline", "pipeline-crawl", "pipeline-migrate", "pipeline-stats")
 
 
 def main() -> None:
     words = sys.argv[1:]
     first_option = next((place for place, word in enumerate(words) if word.startswith("-")), len(words))
     wanted, options = words[:first_option] or NAMES, words[first_option:]
-    known = NAMES + WITH_SPARK
+    known = NAMES + WHEN_NAMED
     unknown = [name for name in wanted if name not in known]
     if unknown:
         sys.exit(f"no benchmark {', '.join(unknown)}; there are {', '.join(known)}")

@@ -106,6 +106,7 @@ class Loaded:
     sides: Sequence[str] = OTHERS
     is_warmed: bool = False
     factor: float = 1.0  # how many times as long as others a turn takes
+    is_rate_of_label: bool = False  # else the rate is of all units
 
     def turns(self, bench: Bench, side: Side, pace: Pace) -> Generator[Turn]:
         with side.caller() as caller:
@@ -118,7 +119,8 @@ class Loaded:
                     seen = load.run()
                     used = side.used().since(before)
                 latencies = seen.latencies.get(self.label, [])
-                rate = sum(map(len, seen.latencies.values())) / seen.seconds
+                counted = [latencies] if self.is_rate_of_label else seen.latencies.values()
+                rate = sum(map(len, counted)) / seen.seconds
                 yield Turn(latencies, rate, used, seen.units, seen.busy)
                 seconds = always
 

@@ -18,6 +18,8 @@ from benchmarks.peer.writers import (
     ICEBERG,
     LOCK_UNLOCK,
     OPEN_COMMIT,
+    READING_ALONE,
+    READING_BESIDE,
 )
 
 # Beyond this share of a core the load generator is what limits the rate.
@@ -83,7 +85,7 @@ GOALS: Final = (
     Goal("start to first answer", "start to first answer", OURS, 10),
 )
 # At 1, 16 and 64 clients.
-WRITING_GOALS: Final[Mapping[str, tuple[float, float, float]]] = {
+WRITING_GOALS: Final[Mapping[str, tuple[float, ...]]] = {
     CREATE_DROP: (2, 4, 4),
     ADD_TO_ONE: (2, 4, 4),
     ADD_TO_MANY: (2, 4, 4),
@@ -92,6 +94,8 @@ WRITING_GOALS: Final[Mapping[str, tuple[float, float, float]]] = {
     OPEN_COMMIT: (1.5, 5, 6),
     LOCK_UNLOCK: (1.5, 5, 6),
     ICEBERG: (1.5, 4, 5),
+    READING_ALONE: (),
+    READING_BESIDE: (),
 }
 WRITING_CLIENTS: Final = (1, 16, 64)
 

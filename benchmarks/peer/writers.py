@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from benchmarks.peer.caller import Caller
 from benchmarks.peer.content import DATABASE, MADE, descriptor, partition, table
-from benchmarks.peer.load import MakeScript, Script, Step
+from benchmarks.peer.load import MakeScript, Script, Step, repeating
 from benchmarks.peer.measuring import Loaded, Operation
 from benchmarks.peer.sides import PORTS, Side
 from benchmarks.peer.speech import ID
@@ -38,6 +38,9 @@ ALTER_PARTITIONS: Final = f"alter_partitions of {PARTITIONS}"
 OPEN_COMMIT: Final = "open_txns + commit_txn, by TCP"
 LOCK_UNLOCK: Final = "lock + unlock, by TCP"
 ICEBERG: Final = "Iceberg commit"
+READING_ALONE: Final = "get_table, 16 readers"
+READING_BESIDE: Final = "get_table, 16 readers beside 16 writers"
+READERS: Final = 16
 # A call of theirs takes seconds where many clients make it.
 LONGER: Final = {ALTER_PARTITIONS: 5}
 
@@ -47,10 +50,10 @@ MakeScripts = Callable[[Side, Caller, int], Sequence[MakeScript]]
 def writers(clients: Sequence[int]) -> Iterator[Operation]:
     """All over binary TCP."""
     rows: dict[str, MakeScripts] = {
-        CREATE_DROP: _create_and_drop,
+        CREATE_DROP: create_and_drop,
         ADD_TO_ONE: lambda side, caller, count: _add_partitions(side, caller, count, 1),
         ADD_TO_MANY: lambda side, caller, count: _add_partitions(side, caller, count, TABLES),
-        GET_ALTER: _get_and_alter,
+        GET_ALTER: get_and_alter,
         ALTER_PARTITIONS: _alter_partitions,
         OPEN_COMMIT: open_and_commit,
         LOCK_UNLOCK: lock_and_unlock,
@@ -59,6 +62,8 @@ def writers(clients: Sequence[int]) -> Iterator[Operation]:
     for name, scripts in rows.items():
         for count in clients:
             yield Loaded(name, count, scripts, sides=PORTS, is_warmed=True, factor=LONGER.get(name, 1))
+    for name, scripts in ((READING_ALONE, _readers), (READING_BESIDE, _readers_and_writers)):
+        yield Loaded(name, READERS, scripts, sides=PORTS, is_warmed=True, label="read", is_rate_of_label=True)
 
 
 class _Call:
@@ -84,7 +89,7 @@ def _numbers() -> Iterator[int]:
     return itertools.count(time.time_ns() // 1_000_000 % 10 ** len(MARK))
 
 
-def _create_and_drop(side: Side, caller: Caller, clients: int) -> Sequence[MakeScript]:
+def create_and_drop(side: Side, caller: Caller, clients: int) -> Sequence[MakeScript]:
     def make(client: int) -> MakeScript:
         name = f"short_{client:02}_{MARK}"
         create = _Call(caller, "create_table", table(side.warehouse, DATABASE, name))
@@ -118,7 +123,7 @@ def _add_partitions(side: Side, caller: Caller, clients: int, tables: int) -> Se
     return [make(client) for client in range(clients)]
 
 
-def _get_and_alter(side: Side, caller: Caller, clients: int) -> Sequence[MakeScript]:
+def get_and_alter(side: Side, caller: Caller, clients: int) -> Sequence[MakeScript]:
     """As Spark notes the statistics of a table that it has written."""
     made = _existing(side, caller, [f"altered_{client:02}" for client in range(clients)])
 
@@ -139,6 +144,22 @@ def _get_and_alter(side: Side, caller: Caller, clients: int) -> Sequence[MakeScr
         return lambda _: script()
 
     return [make(client) for client in range(clients)]
+
+
+def _readers(side: Side, caller: Caller, clients: int) -> Sequence[MakeScript]:
+    """Of tables that do not change."""
+    made = _existing(side, caller, [f"read_{client:02}" for client in range(clients)])
+
+    def make(client: int) -> MakeScript:
+        get = _Call(caller, "get_table", DATABASE, made[client].tableName)
+        get.try_out(0)
+        return lambda _: repeating([get.step(0, "read")])
+
+    return [make(client) for client in range(clients)]
+
+
+def _readers_and_writers(side: Side, caller: Caller, clients: int) -> Sequence[MakeScript]:
+    return [*_readers(side, caller, clients), *get_and_alter(side, caller, clients)]
 
 
 def _alter_partitions(side: Side, caller: Caller, clients: int) -> Sequence[MakeScript]:

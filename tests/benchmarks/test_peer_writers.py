@@ -12,13 +12,13 @@ from benchmarks.peer.results import WRITING_GOALS
 from benchmarks.peer.sides import PORT, Side
 from benchmarks.peer.speech import Binary
 from benchmarks.peer.txns import open_and_commit
-from benchmarks.peer.writers import ICEBERG, LOCK_UNLOCK, OPEN_COMMIT, writers
+from benchmarks.peer.writers import ICEBERG, LOCK_UNLOCK, OPEN_COMMIT, READING_ALONE, READING_BESIDE, writers
 from tests.support.server import GatewayServer, free_port
 
 CLIENTS = 2
 SECONDS = 0.2
 OPERATIONS = {operation.name: operation for operation in writers([CLIENTS])}
-WITHOUT_EVENTS = (OPEN_COMMIT, LOCK_UNLOCK)
+WITHOUT_EVENTS = (OPEN_COMMIT, LOCK_UNLOCK, READING_ALONE, READING_BESIDE)
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from hms_gateway.metastore.ports.store import StoreError, StoreFailure, StoreUnavailable
 from hms_gateway.storage.dialects.base import Retryable
 from hms_gateway.storage.dialects.kinds import dialect_of
+from hms_gateway.storage.dialects.statements import StatementRefused, Values
 
 _DETAIL_CHARACTERS_MAX: Final = 500
 
@@ -47,6 +48,14 @@ def is_disconnect(engine: Engine, error: BaseException | None) -> bool:
 def is_worth_another_try(engine: Engine, error: StoreError | Retryable) -> bool:
     """Whether a unit of work that changed nothing may succeed at once: on a new connection, or without the rival."""
     return isinstance(error, Retryable) or is_disconnect(engine, error.__cause__)
+
+
+def refused_row(error: BaseException) -> Values | None:
+    """The values that the database refused, where it says so; the same object that was handed over."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, StatementRefused):
+        cause = cause.__cause__
+    return None if cause is None else cause.row
 
 
 def detail_of(error: Exception) -> str:

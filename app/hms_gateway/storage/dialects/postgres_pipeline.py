@@ -49,6 +49,7 @@ class PostgresPipeline:
         self._prepared: dict[_Key, _Prepared] = {}
         # What was sent and is not answered yet; the answer to None, which prepares a statement, is of no interest.
         self._sent: list[_Prepared | None] = []
+        self._rows: list[Values] = []  # the values of each
         self._answered: list[Rows] = []
         self._answered_count = 0
         self._refusal: psycopg.Error | None = None
@@ -80,7 +81,7 @@ class PostgresPipeline:
         return self._fileno
 
     def send(self, statements: Iterable[Statement]) -> None:
-        self._sent, self._answered, self._answered_count, self._refusal = [], [], 0, None
+        self._sent, self._rows, self._answered, self._answered_count, self._refusal = [], [], [], 0, None
         # First of all of them, so that nothing is sent when one cannot be.
         written = [_parameters(*statement) for statement in statements]
         try:
@@ -109,7 +110,8 @@ class PostgresPipeline:
                     if self._refusal is not None:
                         # Which statements it has prepared is not known.
                         self._prepared.clear()
-                        raise StatementRefused(self._refusal.sqlstate) from self._refusal
+                        row = self._rows[self._answered_count]
+                        raise StatementRefused(self._refusal.sqlstate, row) from self._refusal
                     return self._answered
                 self._take(result)
         except psycopg.Error as error:
@@ -119,15 +121,17 @@ class PostgresPipeline:
     def close(self) -> None:
         self._connection.close()
 
-    def _send_one(self, key: "_Key", parameters: list[bytes | None], formats: list[int] | None) -> None:
+    def _send_one(self, key: "_Key", row: Values, parameters: list[bytes | None], formats: list[int] | None) -> None:
         prepared = self._prepared.get(key)
         if prepared is None:
             self._name_count += 1
             prepared = self._prepared[key] = _Prepared(b"s%d" % self._name_count, compiled(*key))
             self._pgconn.send_prepare(prepared.name, prepared.compiled.text)
             self._sent.append(None)
+            self._rows.append(row)
         self._pgconn.send_query_prepared(prepared.name, parameters, formats)
         self._sent.append(prepared)
+        self._rows.append(row)
 
     def _take(self, result: Any) -> None:
         if self._refusal is not None:
@@ -251,12 +255,12 @@ def _awaited(pipeline: PostgresPipeline) -> list[Rows]:
 
 def _parameters(
     sql: Executable, values: Values | Sequence[Values]
-) -> tuple[_Key, list[tuple[list[bytes | None], list[int] | None]]]:
-    """What is sent for each row; all have values for the same parameters."""
+) -> tuple[_Key, list[tuple[Values, list[bytes | None], list[int] | None]]]:
+    """Each row and what is sent for it; all have values for the same parameters."""
     rows = values if isinstance(values, Sequence) else (values,)
     key = sql, tuple(rows[0])
     made = compiled(*key)
-    return key, [made.parameters(row) for row in rows]
+    return key, [(row, *made.parameters(row)) for row in rows]
 
 
 @cache

@@ -28,6 +28,7 @@ from hms_gateway.storage.dialects.errors import (
     is_disconnect,
     is_driver_error,
     is_worth_another_try,
+    refused_row,
     translated,
 )
 from hms_gateway.storage.dialects.statements import ConnectionLost, Statement
@@ -123,8 +124,9 @@ class ThreadWriter:
     def _finish(self, batch: list[Job]) -> None:
         """Run a batch, again when the database asks for it or went away before the commit, and deliver the outcomes."""
         for attempt in range(1, ATTEMPTS_MAX + 1):
+            running = Batch(self._engine, self._clock, batch)
             try:
-                outcomes = Batch(self._engine, self._clock, batch).run()
+                outcomes = running.run()
             except (Retryable, StoreUnavailable) as error:
                 if attempt < ATTEMPTS_MAX and is_worth_another_try(self._engine, error):
                     continue
@@ -132,9 +134,8 @@ class ThreadWriter:
             except BaseException as error:
                 if len(batch) > 1 and not isinstance(error, OutcomeUnknown):
                     # Nothing was changed because of one of them: the others get their own outcome.
-                    half = len(batch) // 2
-                    self._finish(batch[:half])
-                    self._finish(batch[half:])
+                    for part in running.parts(error):
+                        self._finish(part)
                     return
                 outcomes = [Failure(error)] * len(batch)
             deliver_outcomes(batch, outcomes)
@@ -146,6 +147,7 @@ class Batch:
         self._engine = engine
         self._clock = clock
         self._jobs = jobs
+        self._transactions: dict[int, SqlTransaction] = {}  # of the jobs at these places
 
     def run(self) -> list[Outcome]:
         """What became of each job. Raises StoreError or Retryable for all of them: then nothing was changed."""
@@ -160,9 +162,25 @@ class Batch:
                     outcomes += self._run_together(connection, together)
                     batch.forget_outcomes()
                 else:
-                    outcomes.append(self._run_job(self._jobs[len(outcomes)], SqlTransaction(batch)))
+                    transaction = SqlTransaction(batch)
+                    self._transactions[len(outcomes)] = transaction
+                    outcomes.append(self._run_job(self._jobs[len(outcomes)], transaction))
             self._commit(batch)
             return outcomes
+
+    def parts(self, error: BaseException) -> tuple[list[Job], list[Job]]:
+        """The jobs of a batch that ended with `error`, to be run one part after the other.
+
+        That whose row the database refused is alone, the others wait for one more batch only. Where it does not say
+        which row it was, it is looked for by halves.
+        """
+        row = refused_row(error)
+        known = self._transactions.items() if row is not None else ()
+        place = next((at for at, transaction in known if transaction.has_changed(row)), None)
+        if place is None:
+            half = len(self._jobs) // 2
+            return self._jobs[:half], self._jobs[half:]
+        return [*self._jobs[:place], *self._jobs[place + 1 :]], [self._jobs[place]]
 
     def _foreseen(self) -> tuple[list[CatalogWork[Any]], list[tuple[str, str]]]:
         """What the jobs say they will ask for, and the keys of those that the catalog's batch concludes."""

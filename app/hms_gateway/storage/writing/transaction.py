@@ -35,6 +35,7 @@ from hms_gateway.storage.catalog.tables import (
     stored_table,
     table_values,
 )
+from hms_gateway.storage.dialects.statements import Values
 from hms_gateway.storage.partitions.by_names import as_stored, stored_partitions
 from hms_gateway.storage.partitions.descriptors import descriptor_of_row, descriptor_row
 from hms_gateway.storage.partitions.reads import lies_under, names_only
@@ -94,6 +95,10 @@ class SqlTransaction(PartitionWrites, TableWrites, DatabaseWrites, EventWrites, 
     def conclude(self, key: CallKey, value: object) -> None:
         """Note that the call's change, which gave `value`, is part of this unit of work."""
         self._changes.outcomes.append(outcome_row(key, self._clock.seconds(), value))
+
+    def has_changed(self, row: Values) -> bool:
+        """Whether the row, the very object, is among what the batch writes for this unit of work."""
+        return self._changes.has(row)
 
     def succeed(self) -> None:
         """It is part of what the batch commits."""

@@ -1,0 +1,167 @@
+"""A PostgreSQL that refuses what a batch asks for: once, always, or to one unit of work of it."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import Engine, make_url, select
+
+from hms_gateway.metastore.ports.store import StoreFailure, StoreUnavailable
+from hms_gateway.runtime.clock import ManualClock
+from hms_gateway.storage import migrate
+from hms_gateway.storage.dialects import writing_engine
+from hms_gateway.storage.schema.catalog import NOTIFICATIONS, TABLES
+from hms_gateway.storage.writing import thread_writer
+from hms_gateway.storage.writing.thread_writer import ThreadWriter
+from tests.faults.catalog_works import alters, creates, makes_database, together
+from tests.support.private_postgres import PrivatePostgres
+
+pytestmark = [pytest.mark.postgres, pytest.mark.slow]
+
+OTHERS = 15
+ALL = {f"table {number}": creates(f"t{number}") for number in range(OTHERS)}
+SECONDS_MAX = 30
+
+# Counts by a sequence, which no rollback takes back. `times` is how often it refuses.
+REFUSING = """
+    CREATE SEQUENCE refusals;
+    CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF NEW.table_name LIKE '{pattern}' AND nextval('refusals') <= {times} THEN
+            {action};
+        END IF;
+        RETURN NEW;
+    END $$;
+    CREATE TRIGGER refuse BEFORE INSERT ON notifications FOR EACH ROW EXECUTE FUNCTION refuse()
+"""
+ALWAYS = 1_000_000
+
+
+@pytest.fixture
+def database(fresh_postgres_database: str) -> str:
+    migrate(fresh_postgres_database)
+    return fresh_postgres_database
+
+
+def administer(database: str, statements: str) -> None:
+    with psycopg.connect(database.replace("+psycopg", ""), autocommit=True) as connection:
+        connection.execute(statements)
+
+
+def refusing(database: str, action: str, pattern: str = "%", times: int = ALWAYS) -> None:
+    administer(database, REFUSING.format(action=action, pattern=pattern, times=times))
+
+
+@pytest.fixture
+def engine(database: str) -> Iterator[Engine]:
+    engine = writing_engine(make_url(database))
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def writer(engine: Engine) -> Iterator[ThreadWriter]:
+    writer = ThreadWriter(engine, ManualClock(), 100)
+    writer.write(makes_database)
+    yield writer
+    writer.close()
+
+
+@pytest.fixture
+def sizes(monkeypatch: pytest.MonkeyPatch, writer: ThreadWriter) -> list[int]:
+    """Of the batches that were run."""
+    seen: list[int] = []
+    run = thread_writer.Batch.run
+
+    def running(batch: Any) -> Any:
+        seen.append(len(batch._jobs))
+        return run(batch)
+
+    monkeypatch.setattr(thread_writer.Batch, "run", running)
+    return seen
+
+
+def made(engine: Engine) -> list[str]:
+    """The tables; each has one event, and events have the numbers from 1 on."""
+    with engine.connect() as connection:
+        names = sorted(connection.scalars(select(TABLES.c.name)))
+        events = list(connection.execute(select(NOTIFICATIONS.c.event_id, NOTIFICATIONS.c.table_name)))
+    assert sorted(name for _, name in events) == names
+    assert sorted(number for number, _ in events) == list(range(1, len(names) + 1))
+    return names
+
+
+@pytest.mark.parametrize("state", ["40001", "40P01"])
+def test_what_the_database_gives_up_is_run_again(
+    database: str, writer: ThreadWriter, engine: Engine, sizes: list[int], state: str
+) -> None:
+    refusing(database, f"RAISE EXCEPTION 'rival' USING ERRCODE = '{state}'", times=2)
+    assert set(together(writer, ALL).values()) == {None}
+    assert sizes == [OTHERS] * 3
+    assert made(engine) == sorted(f"t{number}" for number in range(OTHERS))
+
+
+def test_what_it_always_gives_up_is_refused_and_nothing_is_changed(
+    database: str, writer: ThreadWriter, engine: Engine, sizes: list[int]
+) -> None:
+    refusing(database, "RAISE EXCEPTION 'rival' USING ERRCODE = '40001'")
+    assert {type(reason) for reason in together(writer, ALL).values()} == {StoreUnavailable}
+    assert sizes == [OTHERS] * thread_writer.ATTEMPTS_MAX
+    assert made(engine) == []
+
+
+@pytest.mark.parametrize(
+    ("action", "state"),
+    [("RAISE EXCEPTION 'bad' USING ERRCODE = '22000'", "22000"), ("PERFORM pg_sleep(30)", "57014")],
+    ids=["refused", "statement timeout"],
+)
+def test_one_poisoned_unit_of_work_delays_the_others_by_one_batch(
+    database: str, engine: Engine, request: pytest.FixtureRequest, action: str, state: str
+) -> None:
+    administer(database, f"ALTER DATABASE {make_url(database).database} SET statement_timeout = '200ms'")
+    refusing(database, action, pattern="poisoned")
+    writer, sizes = (request.getfixturevalue(name) for name in ("writer", "sizes"))
+    outcomes = together(writer, {**ALL, "poisoned": creates("poisoned")})
+    reason = outcomes.pop("poisoned")
+    assert isinstance(reason, StoreFailure)
+    assert state in str(reason)
+    assert set(outcomes.values()) == {None}
+    assert sizes == [OTHERS + 1, OTHERS, 1]
+    assert made(engine) == sorted(f"t{number}" for number in range(OTHERS))
+
+
+def test_a_deadlock_with_another_program_is_lost_and_the_batch_run_again(
+    database: str, writer: ThreadWriter, engine: Engine, sizes: list[int], postgres_server: PrivatePostgres
+) -> None:
+    """The other one holds a table's row and wants the catalog's; whoever looks for deadlocks first is the one to go."""
+    together(writer, {"table": creates("t")})
+    administer(database, f"ALTER DATABASE {make_url(database).database} SET deadlock_timeout = '20ms'")
+    engine.dispose()
+    sizes.clear()
+    with psycopg.connect(database.replace("+psycopg", "")) as rival:
+        rival.execute("SET deadlock_timeout = '30s'")
+        rival.execute("UPDATE tables SET owner = 'rival'")
+        outcomes: dict[str, BaseException | None] = {}
+        works = {"alter": alters("t", "x"), "create": creates("u")}
+        changing = threading.Thread(target=lambda: outcomes.update(together(writer, works)))
+        changing.start()
+        waits_for_a_lock(database)
+        rival.execute("UPDATE catalog SET last_event_id = last_event_id")
+        rival.commit()
+    changing.join(SECONDS_MAX)
+    assert outcomes == {"alter": None, "create": None}
+    assert sizes == [2, 2]
+
+
+def waits_for_a_lock(database: str) -> None:
+    """Until a connection waits for a row that another one has changed."""
+    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"
+    with psycopg.connect(database.replace("+psycopg", ""), autocommit=True) as connection:
+        for _ in range(10_000):
+            row = connection.execute(waiting).fetchone()
+            if row is not None and row[0]:
+                return
+            connection.execute("SELECT pg_sleep(0.002)")
+    raise AssertionError("nothing waits for a lock")
