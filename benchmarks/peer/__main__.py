@@ -39,7 +39,7 @@ QUICK_PACE = Pace(rounds=3, seconds=0.5, single_seconds=0.1, side_seconds_max=10
 def main() -> None:
     options = _options()
     sizes = FOR_WRITERS if options.writes else QUICK if options.quick else Sizes()
-    pace = QUICK_PACE if options.quick else Pace()
+    pace = QUICK_PACE if options.quick else Pace(seconds=1.5) if options.writes else Pace()
     pace = replace(pace, rounds=options.rounds or pace.rounds, seconds=options.seconds or pace.seconds)
     begin = perf_counter()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that nothing is left running

@@ -112,9 +112,11 @@ class Loaded:
         with side.caller() as caller:
             made = self.scripts(side, caller, self.clients)
             always = self.factor * pace.seconds
+            # The real metastore opens its store anew for each connection.
+            warm_up = always if self.is_warmed else always / 10
             seconds = pace.warm_seconds if self.is_warmed else always
             while True:
-                with LoadProcess(side.addresses, side.speech, made, seconds, self.factor * always / 10) as load:
+                with LoadProcess(side.addresses, side.speech, made, seconds, warm_up) as load:
                     before = side.used()
                     seen = load.run()
                     used = side.used().since(before)

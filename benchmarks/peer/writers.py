@@ -42,7 +42,7 @@ READING_ALONE: Final = "get_table, 16 readers"
 READING_BESIDE: Final = "get_table, 16 readers beside 16 writers"
 READERS: Final = 16
 # A call of theirs takes seconds where many clients make it.
-LONGER: Final = {ALTER_PARTITIONS: 5}
+LONGER: Final = {ALTER_PARTITIONS: 3}
 
 MakeScripts = Callable[[Side, Caller, int], Sequence[MakeScript]]
 
