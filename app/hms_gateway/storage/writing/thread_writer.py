@@ -31,7 +31,7 @@ from hms_gateway.storage.dialects.errors import (
     refused_row,
     translated,
 )
-from hms_gateway.storage.dialects.statements import ConnectionLost, Statement
+from hms_gateway.storage.dialects.statements import ConnectionLost, Statement, Values
 from hms_gateway.storage.txn.batch import BatchJob
 from hms_gateway.storage.txn.batch_statements import LOCK_CATALOG
 from hms_gateway.storage.txn.connected_batch import ConnectedBatch
@@ -174,13 +174,17 @@ class Batch:
         That whose row the database refused is alone, the others wait for one more batch only. Where it does not say
         which row it was, it is looked for by halves.
         """
-        row = refused_row(error)
-        known = self._transactions.items() if row is not None else ()
-        place = next((at for at, transaction in known if transaction.has_changed(row)), None)
+        place = self._place_of(refused_row(error))
         if place is None:
             half = len(self._jobs) // 2
             return self._jobs[:half], self._jobs[half:]
         return [*self._jobs[:place], *self._jobs[place + 1 :]], [self._jobs[place]]
+
+    def _place_of(self, row: Values | None) -> int | None:
+        """Of the job whose row it is."""
+        if row is None:
+            return None
+        return next((at for at, transaction in self._transactions.items() if transaction.has_changed(row)), None)
 
     def _foreseen(self) -> tuple[list[CatalogWork[Any]], list[tuple[str, str]]]:
         """What the jobs say they will ask for, and the keys of those that the catalog's batch concludes."""
