@@ -152,7 +152,9 @@ def test_a_deadlock_with_another_program_is_lost_and_the_batch_run_again(
         rival.commit()
     changing.join(SECONDS_MAX)
     assert outcomes == {"alter": None, "create": None}
-    assert sizes == [2, 2]
+    # Whether the other program gets the catalog's row first is PostgreSQL's choice.
+    assert 1 < len(sizes) <= thread_writer.ATTEMPTS_MAX
+    assert set(sizes) == {2}
 
 
 def waits_for_a_lock(database: str) -> None:
