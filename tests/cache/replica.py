@@ -80,9 +80,10 @@ class Replica:
         if found is not None:
             return found, True
         tagged = None if reading is None else self.cache.tag_reading(reading)
+        last = None if tagged is None else tagged.confirm
         ticket = self.cache.ticket()
         self._ask()
-        reply = self.metastore.processor.process(codec, asked, Call("alice", dialect=dialect, first=tagged))
+        reply = self.metastore.processor.process(codec, asked, Call("alice", dialect=dialect, first=tagged, last=last))
         self.cache.remember(key if reading is None else reading.key, reply.arguments, reply.payload, ticket, tagged)
         return reply.payload, False
 

@@ -241,6 +241,21 @@ async def test_kept_apart_a_reader_without_a_list_does_not_get_what_one_with_a_l
     assert not (await replica.get("get_table", *ON))[1]
 
 
+@in_loop
+async def test_a_table_that_came_under_the_name_meanwhile_is_not_kept_under_the_first_ones_id(metastore, writer):
+    """The first one may come back by a rename. Found by the simulation."""
+    replica = Replica(metastore)
+    reading = replica.cache.reading(("tjson", "2.3", "get_partition_names", b"x"), None, writer.header().encode())
+    tagged = replica.cache.tag_reading(reading)
+    tagged()
+    tagged.confirm()
+    assert tagged.tag is not None
+    writer.call("drop_table", *ON, False)
+    writer.create()
+    tagged.confirm()
+    assert tagged.tag is None
+
+
 class LossyWatch:
     """The watch of a database that shows changes before they last; `is_lost` when the connection is gone."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from hms_gateway.cache import ReplyCache
-from hms_gateway.metastore.ports.store import Event, EventId, StoredEvent
+from hms_gateway.metastore.ports.store import Event, EventId, EventSelection, StoredEvent
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import METHODS, TxnType
 from hms_gateway.txn.rules.locks import TxnId
@@ -69,7 +69,7 @@ class FakeDatabase:
         self.clock = 0
         self.tables: dict[str, FakeTable] = {}
         self.changed_at: dict[str, int] = dict.fromkeys(NAMES, 0)
-        self.events: list[StoredEvent] = []
+        self.log: list[StoredEvent] = []
         self.newest = 0
         self.txn_states: dict[int, bool] = {}  # open or aborted
         self.next_txn = 1
@@ -87,7 +87,7 @@ class FakeDatabase:
         return EventId(self.newest)
 
     def changes_since(self, event_id: EventId) -> Sequence[StoredEvent]:
-        return [event for event in self.events if event.event_id > event_id]
+        return [event for event in self.log if event.event_id > event_id]
 
     # What a tag is read from.
 
@@ -97,6 +97,10 @@ class FakeDatabase:
 
     def read(self, work: Any) -> Any:
         return work(self)
+
+    def events(self, selection: EventSelection) -> list[StoredEvent]:
+        names = selection.table_names or ()
+        return [one for one in self.changes_since(selection.after) if one.event.table_name in names]
 
     def current_event_id(self) -> EventId:
         return EventId(self.newest)
@@ -131,7 +135,7 @@ class FakeDatabase:
         self.newest += 1
         old = None if renamed_from is None else (DB, renamed_from)
         event = Event(event_type, DB, name, "", old)
-        self.events = [*self.events[-EVENTS_KEPT:], StoredEvent(EventId(self.newest), 0, event)]
+        self.log = [*self.log[-EVENTS_KEPT:], StoredEvent(EventId(self.newest), 0, event)]
         for changed in {name, renamed_from or name}:
             self.changed_at[changed] = self.tick()
 
@@ -205,6 +209,9 @@ class Server:
         simulation.states.append(seen)
         payload = str(len(simulation.states) - 1).encode()
         yield
+        if tagged is not None:
+            tagged.confirm()
+            yield
         cache.remember(key, METHODS[METHOD].arguments(DB, name, -1), payload, ticket, tagged)
 
 

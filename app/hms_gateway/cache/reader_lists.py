@@ -15,7 +15,7 @@ import msgspec
 
 from hms_gateway.cache.scopes import Scope
 from hms_gateway.idl.method_facts import method_facts
-from hms_gateway.metastore.ports.store import EventId, Snapshot, StoreError
+from hms_gateway.metastore.ports.store import EventId, EventSelection, Snapshot, StoreError
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.metastore.vocabulary.table_types import is_transactional
 from hms_gateway.structs import METHODS, Struct
@@ -120,6 +120,23 @@ class TagReading:
         except StoreError:
             # The call itself will say what is wrong with the database.
             self.tag = None
+
+    def confirm(self) -> None:
+        """Called in the same thread when the reply was read: forget the tag if the name may mean another table since.
+
+        A table that came under the name meanwhile would be kept under the id of the one before it, which may come back
+        by a rename. What comes under a name has an event that is filed under it.
+        """
+        if self.tag is not None and not self._read_unchanged(self.tag):
+            self.tag = None
+
+    def _read_unchanged(self, tag: Tag) -> bool:
+        _, db_name, tbl_name = tag.scope
+        selection = EventSelection(after=tag.version, db_name=db_name, table_names=[tbl_name], limit=1)
+        try:
+            return self._read(lambda snapshot: None if snapshot.events(selection) else tag) is not None
+        except StoreError:
+            return False
 
     def _tag(self, snapshot: Snapshot) -> Tag | None:
         _, db_name, tbl_name = self._scope

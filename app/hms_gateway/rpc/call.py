@@ -26,7 +26,7 @@ class Call(msgspec.Struct, frozen=True):
     metastore of which the call records what it knows, as it was sent (`handlers.recorded_calls`).
     `share_address` is whose share of an address the call uses (`runtime.shares`), None where addresses are not limited.
     `valid_write_ids` is the list of write ids that came beside the arguments, as it was sent (docs/caching.md).
-    `first` is called in the call's thread before anything is read for it.
+    `first` is called in the call's thread before anything is read for it, `last` when all was.
     A call that is answered again after Waiting has waited so long by now, and is resumed with what that carried.
     """
 
@@ -44,6 +44,7 @@ class Call(msgspec.Struct, frozen=True):
     share_address: str | None = None
     valid_write_ids: str | None = None
     first: Callable[[], None] | None = None
+    last: Callable[[], None] | None = None
 
     @property
     def holder(self) -> Holder:

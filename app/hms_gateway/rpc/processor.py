@@ -98,6 +98,8 @@ class Processor:
             if message.type is MessageType.ONEWAY or bound.method.oneway:
                 return Reply(MessageType.REPLY, None, outcome, arguments)
             payload = self._whole_when_short(codec.encode(result))
+            if call.last is not None:
+                call.last()
             return Reply(MessageType.REPLY, payload, outcome, None if is_uncacheable else arguments, is_final)
         except ApplicationError as error:
             return self._application_exception(codec, message, error, arguments)

@@ -74,8 +74,8 @@ class Cache(Protocol):
 
     def lookup_for(self, reading: Any) -> Any: ...
 
-    def tag_reading(self, reading: Any) -> Callable[[], None]:
-        """What is to be called first in the thread of such a call, and handed to `remember`."""
+    def tag_reading(self, reading: Any) -> Any:
+        """What is to be called first in the thread of such a call, its `confirm` last, and handed to `remember`."""
 
     def ticket(self) -> int: ...
 
@@ -177,7 +177,7 @@ class ProcessorRelay:
         user: str,
         session: Session,
         request_id: str,
-        first: Callable[[], None] | None,
+        tagged: Any,
     ) -> Ran:
         call = Call(
             principal=user,
@@ -187,7 +187,8 @@ class ProcessorRelay:
             client_address=session.address,
             deadline=asyncio.get_running_loop().time() + self._call_seconds_max,
             share_address=session.share_address,
-            first=first,
+            first=tagged,
+            last=None if tagged is None else tagged.confirm,
         )
         before, after = codec.envelope(message.name, MessageType.REPLY, message.seqid)
 

@@ -94,6 +94,7 @@ class Exchange:
             share_address=holder.address,
             valid_write_ids=_text(headers.get(WRITE_IDS_HEADER)),
             first=self.tagged,
+            last=None if self.tagged is None else self.tagged.confirm,
         )
 
     def whole(self, response: Response, date: bytes) -> bytes | None:
