@@ -359,7 +359,8 @@ class Simulation:
                 self.fail(f"txnid:{txn_id} was over and is open")
         elif txn.state is State.COMMITTED:
             if txn_id not in self.seen_committed:
-                self.seen_committed[txn_id] = self.latest_ms
+                # It is remembered from its own time on, which is before the latest where the clock went back.
+                self.seen_committed[txn_id] = self.store.clock_ms
                 self._check_commit(txn_id)
             if txn_id in self.aborted:
                 self.fail(f"txnid:{txn_id} was aborted and is committed")
