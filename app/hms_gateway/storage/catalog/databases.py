@@ -1,7 +1,8 @@
 """Databases as rows."""
 
 from collections import namedtuple
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 from sqlalchemy import bindparam, delete, insert, select, update
@@ -32,7 +33,12 @@ def found_database(rows: Rows) -> StoredDatabase | None:
 
 
 class DatabaseReads(Repository):
+    # Those that were read ahead, None for no such database.
+    _foreseen_databases: Mapping[str, StoredDatabase | None] = MappingProxyType({})
+
     def database(self, name: str) -> StoredDatabase | None:
+        if name in self._foreseen_databases:
+            return self._foreseen_databases[name]
         if not is_storable(name):
             return None
         return found_database(self._dialect.run_together(self._connection, [database_statement(name)])[0])

@@ -1,7 +1,8 @@
 """Tables as rows: everything of the Table struct in one row."""
 
 from collections import namedtuple
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -55,10 +56,17 @@ def table_row(rows: Rows) -> Any:
 
 
 class TableReads(Repository):
+    # `TableRow`s that were read ahead, None for no such table.
+    _foreseen_tables: Mapping[tuple[str, str], Any] = MappingProxyType({})
+
     def table(self, db_name: str, tbl_name: str) -> StoredTable | None:
-        if not (is_storable(db_name) and is_storable(tbl_name)):
-            return None
-        row = table_row(self._dialect.run_together(self._connection, [table_statement((db_name, tbl_name))])[0])
+        name = (db_name, tbl_name)
+        if name in self._foreseen_tables:
+            row = self._foreseen_tables[name]
+        elif is_storable(db_name) and is_storable(tbl_name):
+            row = table_row(self._dialect.run_together(self._connection, [table_statement(name)])[0])
+        else:
+            row = None
         return None if row is None else stored_table(row)
 
     def table_with_id(self, table_id: int) -> StoredTable | None:

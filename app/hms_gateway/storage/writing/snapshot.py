@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
 from sqlalchemy import Connection
 
-from hms_gateway.metastore.ports.store import StoredDatabase, StoredTable
 from hms_gateway.storage.catalog.constraints import ConstraintRepository
 from hms_gateway.storage.catalog.databases import DatabaseReads, database_statement, found_database
 from hms_gateway.storage.catalog.events import EventReads
@@ -15,7 +13,7 @@ from hms_gateway.storage.catalog.indexes import IndexRepository
 from hms_gateway.storage.catalog.places import PlaceRepository
 from hms_gateway.storage.catalog.roles import RoleRepository
 from hms_gateway.storage.catalog.statistics import StatisticsRepository
-from hms_gateway.storage.catalog.tables import TableReads, stored_table, table_row, table_statement
+from hms_gateway.storage.catalog.tables import TableReads, table_row, table_statement
 from hms_gateway.storage.catalog.views import ViewRepository
 from hms_gateway.storage.partitions.marks import PartitionMarkRepository
 from hms_gateway.storage.partitions.partition_list import SharedSnapshot
@@ -107,26 +105,14 @@ class SqlSnapshot(PartitionReads, TableReads, DatabaseReads, EventReads, Objects
     def __init__(self, connection: Connection, shared: SharedSnapshot) -> None:
         super().__init__(connection)
         self._shared = shared
-        # What was foreseen.
-        self._tables: dict[tuple[str, str], Any] = {}
-        self._databases: dict[str, StoredDatabase | None] = {}
 
     def foresee(self, tables: Sequence[tuple[str, str]]) -> None:
         names = [name for name in dict.fromkeys(tables) if all(map(is_storable, name))]
         databases = dict.fromkeys(db_name for db_name, _ in names)
         statements = [*map(table_statement, names), *map(database_statement, databases)]
         answers = iter(self._dialect.run_together(self._connection, statements))
-        self._tables = {name: table_row(next(answers)) for name in names}
-        self._databases = {name: found_database(next(answers)) for name in databases}
-
-    def table(self, db_name: str, tbl_name: str) -> StoredTable | None:
-        if (db_name, tbl_name) not in self._tables:
-            return super().table(db_name, tbl_name)
-        row = self._tables[db_name, tbl_name]
-        return None if row is None else stored_table(row)
-
-    def database(self, name: str) -> StoredDatabase | None:
-        return self._databases[name] if name in self._databases else super().database(name)
+        self._foreseen_tables = {name: table_row(next(answers)) for name in names}
+        self._foreseen_databases = {name: found_database(next(answers)) for name in databases}
 
     @cached_property
     def txns(self) -> SqlTxnReads:
