@@ -17,7 +17,6 @@ from tests.support.readme import ROOT
 # A task is tried again, so that repeated calls can be seen; not many threads: there are others on the machine.
 MASTER = "local[2,4]"
 CONFIGURATION = {
-    "spark.python.daemon.module": "tests.support.warm_daemon",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
@@ -29,6 +28,9 @@ CONFIGURATION = {
     "spark.log.level": "OFF",
     "spark.sql.python.filterPushdown.enabled": "true",
 }
+
+# Python finds it here only, not on a cluster.
+WARM = {"spark.python.daemon.module": "tests.support.warm_daemon"}
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +45,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     os.environ["PYTHONPATH"] = str(ROOT)  # where Python finds the daemon
     builder = SparkSession.builder.master(MASTER).appName("pipeline").config("spark.local.dir", str(folder))
-    for name, value in CONFIGURATION.items():
+    for name, value in (CONFIGURATION | WARM).items():
         builder = builder.config(name, value)
     session = builder.config("spark.sql.warehouse.dir", f"file:{folder}/warehouse").getOrCreate()
     jvm = session.sparkContext._gateway.proc

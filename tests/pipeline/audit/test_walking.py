@@ -43,7 +43,7 @@ def test_a_directory_is_one_row_and_its_directories_are_to_be_listed(tmp_path):
         os.utime(path, (1_000, 1_000))
     [folded], children, errors = level(f"file:{tmp_path}")
     sizes = len(blob("parquet")) + len(blob("orc"))
-    assert folded == Directory(f"file:{tmp_path}", 3, sizes, 1_000.0, {"parquet": 1, "orc": 1, "empty": 1})
+    assert folded == Directory(f"file:{tmp_path}", 3, sizes, 1_000.0, {"parquet": 1, "orc": 1})
     assert children == [".hive-staging_1", "_low=1", "_temporary", "ds=1"]
     assert errors == []
 

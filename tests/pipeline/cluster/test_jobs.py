@@ -135,7 +135,8 @@ def test_an_executor_is_killed_and_its_work_done_by_others(cluster, place, numbe
     conf = {name: value for name, value in CONFIGURATION.items() if name != "spark.driver.memory"}
     given = replace(given, options=replace(given.options, master=cluster.url, conf=conf, calls=2))
     chance = random.Random(number)
-    steps = chance.randint(1, 35)
+    # There are 16 calls.
+    steps = chance.randint(1, 12)
     killed = []
 
     def kill():

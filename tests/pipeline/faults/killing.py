@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from benchmarks.pipeline import below
+from benchmarks.pipeline import below, parent
 from hms_gateway.pipeline.jobs.failures import JobFailed, StateFailed
 from hms_gateway.pipeline.jobs.options import JobOptions
 from tests.support.server import GatewayServer
@@ -172,10 +172,12 @@ def outcome(process: subprocess.Popen[bytes]) -> dict[str, Any] | None:
 
 
 def kill_workers(spark: Any) -> None:
-    """All Python processes below the JVM of a session."""
-    for process in below(spark.sparkContext._gateway.proc.pid):
+    """All Python workers of a session; not the daemons above them, without which Spark would take the dead for idle."""
+    jvm = spark.sparkContext._gateway.proc.pid
+    for process in below(jvm):
         with contextlib.suppress(OSError):
-            if Path(f"/proc/{process}/comm").read_text().startswith("python"):
+            is_daemon = parent(Path(f"/proc/{process}")) == jvm
+            if not is_daemon and Path(f"/proc/{process}/comm").read_text().startswith("python"):
                 os.kill(process, signal.SIGKILL)
 
 

@@ -5,6 +5,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
 from pyspark.sql import SparkSession
@@ -16,7 +17,6 @@ _LOCAL: Final = "local[*]"
 _ATTEMPTS: Final = 4
 _CONFIGURATION: Final = {
     "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "ERROR",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.python.filterPushdown.enabled": "true",
     # Jobs hand their failures over as rows; what is left are faults, whose Python trace is enough.
@@ -29,7 +29,8 @@ _LOCAL_CONFIGURATION: Final = {
     "spark.sql.shuffle.partitions": "8",
 }
 # A JVM that hands out tasks of Python ends before it would have paid to compile its code well: half the CPU time.
-_LIGHT: Final = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+_LIGHT: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+_LOGGING: Final = Path(__file__).with_name("log4j2.properties")
 
 
 @contextmanager
@@ -53,22 +54,31 @@ def session(
 def _open(name: str, master: str, conf: Mapping[str, str], is_light: bool) -> SparkSession:
     _check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(f"hms-gateway {name}")
-    values = {**_CONFIGURATION, **conf}
+    builder, values = SparkSession.builder.appName(f"hms-gateway {name}"), {"spark.log.level": "ERROR"}
     # Under spark-submit the master is decided.
     if master or "PYSPARK_GATEWAY_PORT" not in os.environ:
         chosen = _with_attempts(master or _LOCAL)
         builder = builder.master(chosen)
         if chosen.startswith("local"):
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-            values = {**_LOCAL_CONFIGURATION, **(_LIGHT if is_light else {}), **values}
-    for key, value in values.items():
+            values = _local_configuration(is_light=is_light)
+    for key, value in {**_CONFIGURATION, **values, **conf}.items():
         builder = builder.config(key, value)
     try:
         return builder.getOrCreate()
     except Exception as error:
         said = str(error).strip().splitlines() or [type(error).__name__]
         raise UsageRefused(f"Spark does not start: {said[0]}", "look at --master, --conf and JAVA_HOME") from error
+
+
+def _local_configuration(*, is_light: bool) -> dict[str, str]:
+    java = list(_LIGHT if is_light else ())
+    logging = {"spark.log.level": "ERROR"}
+    # A folder of configuration may say what is logged. A level here would be announced on standard error.
+    if "SPARK_CONF_DIR" not in os.environ:
+        java.append(f'-Dlog4j2.configurationFile="{_LOGGING}"')
+        logging = {}
+    return _LOCAL_CONFIGURATION | logging | {"spark.driver.extraJavaOptions": " ".join(java)}
 
 
 def _check_java() -> None:
