@@ -118,7 +118,8 @@ class MemoryTxns:
 
     def abort_txns(self, txn_ids: Sequence[TxnId], reason: str | None, refused_lock: LockId | None = None) -> None:
         for txn_id in txn_ids:
-            if self.known[txn_id].state is State.OPEN:
+            # Of others there is no row.
+            if txn_id in self.known and self.known[txn_id].state is State.OPEN:
                 aborted = replace(self.known[txn_id], state=State.ABORTED, reason=reason, refused_lock=refused_lock)
                 self.known[txn_id] = aborted
                 self.ended_ms[txn_id] = self.now_ms()
