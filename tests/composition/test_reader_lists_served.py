@@ -30,7 +30,7 @@ def gateways(fresh_postgres_database: str, tmp_path: Path) -> Iterator[tuple[Gat
         GatewayServer(
             tmp_path / name,
             database=fresh_postgres_database,
-            settings={"workers": 1},
+            settings={"workers": 1, "warehouse_dir": f"file:{tmp_path}/warehouse"},
         )
         for name in ("one", "other")
     )
@@ -210,7 +210,7 @@ def test_an_answer_that_the_client_has_is_not_sent_again(gateways: tuple[Gateway
         assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
     with client(one) as metastore:
         changed = metastore.call("get_database", "default")
-        changed.description = "another"
+        changed.parameters = {"mark": "another"}
         metastore.call("alter_database", "default", changed)
     changed_answer = ask(other, tag)
     assert changed_answer.status_code == 200
