@@ -12,7 +12,7 @@ from hms_gateway.cli.terminal.formats import write_rows
 from hms_gateway.sql.running.running import run_statement
 from hms_gateway.sql.running.shell_state import ShellState
 from hms_gateway.sql.statement_reader import parse_statement
-from hms_gateway.structs import ShowLocksRequest, UnlockRequest
+from hms_gateway.structs import OpenTxnRequest, ShowLocksRequest, UnlockRequest
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 ID = re.compile(r"hms-gateway_[0-9a-f-]{36}")
@@ -138,9 +138,8 @@ set;
 set spark.x = 1;
     ! setting spark.x is not known here
 set metaconf:hive.metastore.try.direct.sql = false;
-show transactions;
-show lease *;
 drop force lease *;
+show lease *;
 select * from t;
     ! SELECT needs an engine that reads and writes data, and a metastore is not one; run it in spark-sql
 drop database shop;
@@ -187,6 +186,19 @@ def test_a_session(state):
             if statement.startswith("show locks"):
                 lines = [re.sub(r"^\d+\.1", "1.1", line).replace("lock table t exclusive", "lock …") for line in lines]
             assert [line.rstrip() for line in lines] == expected, statement
+
+
+def test_transactions_are_shown_and_aborted(state, client):
+    def run(statement):
+        return run_statement(parse_statement(statement, state.database), state)
+
+    def shown():
+        return {row[0]: row[1] for row in run("show transactions").rows}
+
+    [txn_id] = client.call("open_txns", OpenTxnRequest(1, "eve", "near")).txn_ids
+    assert shown()[txn_id] == "OPEN"
+    run(f"abort transactions {txn_id}")
+    assert shown().get(txn_id, "ABORTED") == "ABORTED"
 
 
 def run_sql(gateway, *words, stdin=""):
