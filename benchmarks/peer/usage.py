@@ -23,10 +23,18 @@ class Used(NamedTuple):
         return self.server_seconds + self.database_seconds
 
     def since(self, before: "Used") -> "Used":
-        return Used(*(now - then for now, then in zip(self, before, strict=True)))
+        return Used(
+            self.server_seconds - before.server_seconds,
+            self.database_seconds - before.database_seconds,
+            self.database_waits - before.database_waits,
+        )
 
     def plus(self, other: "Used") -> "Used":
-        return Used(*(one + another for one, another in zip(self, other, strict=True)))
+        return Used(
+            self.server_seconds + other.server_seconds,
+            self.database_seconds + other.database_seconds,
+            self.database_waits + other.database_waits,
+        )
 
 
 def waits(roots: Iterable[int]) -> int:

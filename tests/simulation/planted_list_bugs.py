@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from hms_gateway.cache import reader_lists, replies
-from hms_gateway.txn.rules.write_ids import ValidIds, ValidWriteIds, compare, write_ids_seen
+from hms_gateway.txn.rules.write_ids import ValidIds, ValidWriteIds, compare, covers, write_ids_seen
 from tests.simulation import reader_lists_simulation
 from tests.simulation.reader_lists_simulation import Simulation
 
 Bug: TypeAlias = tuple[Any, str, Callable[..., Any]]
 
-_covers = reader_lists.covers
+_covers = covers
 
 
 def _orders_lists(cached: ValidWriteIds, reader: ValidWriteIds) -> bool:
@@ -58,7 +58,7 @@ class _TagReadLate(reader_lists.TagReading):
         return self._read(self._tag)
 
     @tag.setter
-    def tag(self, value: None) -> None:
+    def tag(self, value: reader_lists.Tag | None) -> None:
         pass
 
 

@@ -170,13 +170,13 @@ def test_nothing_is_there_until_all_is(spark, metastore, options, tmp_path, monk
 
 
 def test_a_catalog_that_never_rests_is_named(spark, metastore, options, tmp_path, monkeypatch):
-    from hms_gateway.pipeline.snapshot import job
+    from hms_gateway.pipeline.snapshot import job, steps
 
     with metastore.client() as client:
         changes = Changes(client, random.Random(6))
         for _ in range(100):
             changes.make_one()
-        read = job.ReadStep.__call__
+        read = steps.ReadStep.__call__
 
         def changed_while_read(self, given, batch):
             outcome = read(self, given, batch)
@@ -186,7 +186,7 @@ def test_a_catalog_that_never_rests_is_named(spark, metastore, options, tmp_path
             return outcome
 
         name = client.call("get_all_tables", "d1")[0]
-        monkeypatch.setattr(job.ReadStep, "__call__", changed_while_read)
+        monkeypatch.setattr(steps.ReadStep, "__call__", changed_while_read)
         monkeypatch.setattr(job, "_Taking", type("Here", (job._Taking,), {"_in_executors": in_this_process}))
         with pytest.raises(JobFailed, match=rf"in 4 rounds; the last time: d1\.{name}") as caught:
             snapshot(options, SnapshotArguments(path=str(tmp_path / "one"), rounds_max=4), spark=spark)
