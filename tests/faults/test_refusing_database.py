@@ -135,7 +135,7 @@ def test_one_poisoned_unit_of_work_delays_the_others_by_one_batch(
 def test_a_deadlock_with_another_program_is_lost_and_the_batch_run_again(
     database: str, writer: ThreadWriter, engine: Engine, sizes: list[int], postgres_server: PrivatePostgres
 ) -> None:
-    """The other one holds a table's row and wants the catalog's; whoever looks for deadlocks first is the one to go."""
+    """The other one holds a table's row and wants the catalog's; the one that looks for deadlocks first is ended."""
     together(writer, {"table": creates("t")})
     administer(database, f"ALTER DATABASE {make_url(database).database} SET deadlock_timeout = '20ms'")
     engine.dispose()

@@ -130,7 +130,7 @@ class ShowGrants(Statement, frozen=True):
 
 
 class ShowRoles(Statement, frozen=True):
-    """Of everybody, or those that were granted to one."""
+    """All, or those that were granted to one."""
 
     principal: Principal | None = None
 

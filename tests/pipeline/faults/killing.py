@@ -206,7 +206,7 @@ class Ballast:
 
 
 class DiskUnavailable(Exception):
-    """There is no right to mount a file system."""
+    """The account may not mount a file system."""
 
 
 @contextlib.contextmanager

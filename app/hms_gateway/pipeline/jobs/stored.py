@@ -108,8 +108,8 @@ class Stored:
             return spark.createDataFrame([], schema)
         if self.state.is_local and self.is_whole:
             files = dict.fromkeys(f"file://{self.state.path(batch.file)}" for batch in self.batches)
-            # A path is no URI to Spark, and with these options no pattern; without the second one that looks like a
-            # pattern is read once for each other path.
+            # To Spark a path is not a URI, and with these options not a pattern; without the second one that looks
+            # like a pattern is read once for each other path.
             options = {"__globPaths__": "false", "recursiveFileLookup": "true"}
             return spark.read.schema(schema).options(**options).parquet(*files)
         slots = min(len(self.batches), _tasks(spark))

@@ -6,7 +6,7 @@ from typing import Final
 from hms_gateway.pipeline.listing.files import Files
 
 HEAD_BYTES: Final = 8
-# A version follows, which is no letter: texts may begin with these as well.
+# A version follows, which is not a letter: texts may begin with these as well.
 _BEFORE_A_VERSION: Final = (b"SEQ", b"RCF")
 _BEGINNINGS: Final = (
     (b"PAR1", "parquet"),
