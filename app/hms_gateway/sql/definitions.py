@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Final
 
+from hms_gateway.metastore.vocabulary.file_formats import FORMATS, LAZY_SERDE, FileFormat
 from hms_gateway.sql.statements import KeyValue, PartitionSpec, Principal, TableName
-from hms_gateway.sql.storage_formats import DELIMITERS, FORMATS, LAZY_SERDE, FileFormat
 from hms_gateway.sql.tokens import TokenReader
 from hms_gateway.structs import FieldSchema, PrincipalType, SerDeInfo, SkewedInfo, StorageDescriptor
 from hms_gateway.structs import Order as SortOrder
@@ -20,6 +20,15 @@ _DEFAULT_PRECISION: Final = 10
 _CONSTRAINTS: Final = ("PRIMARY", "FOREIGN", "UNIQUE", "CONSTRAINT", "CHECK", "NOT", "DEFAULT", "REFERENCES")
 _SIGNS: Final = ("=", "<", ">", "<=", ">=", "<>", "!=")
 _PRINCIPALS: Final = {"USER": PrincipalType.USER, "GROUP": PrincipalType.GROUP, "ROLE": PrincipalType.ROLE}
+# What ROW FORMAT DELIMITED says, and the property of the serde that keeps it.
+_DELIMITERS: Final = (
+    (("FIELDS", "TERMINATED", "BY"), "field.delim"),
+    (("ESCAPED", "BY"), "escape.delim"),
+    (("COLLECTION", "ITEMS", "TERMINATED", "BY"), "collection.delim"),
+    (("MAP", "KEYS", "TERMINATED", "BY"), "mapkey.delim"),
+    (("LINES", "TERMINATED", "BY"), "line.delim"),
+    (("NULL", "DEFINED", "AS"), "serialization.null.format"),
+)
 
 
 class DefinitionReader(TokenReader):
@@ -218,7 +227,7 @@ class DefinitionReader(TokenReader):
         return SerDeInfo(serializationLib=LAZY_SERDE, parameters=parameters)
 
     def _delimiter(self) -> str | None:
-        return next((name for words, name in DELIMITERS if self._takes(*words)), None)
+        return next((name for words, name in _DELIMITERS if self._takes(*words)), None)
 
     def _buckets(self, descriptor: StorageDescriptor) -> None:
         """After CLUSTERED BY."""

@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from hms_gateway.metastore.vocabulary.file_formats import FORMATS, LAZY_SERDE, FileFormat
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.sql import statements as say
 from hms_gateway.sql.lock_commands import parse_command
 from hms_gateway.sql.queries import check_query
 from hms_gateway.sql.showings import ShowReader
 from hms_gateway.sql.statements import Principal, Statement, TableName
-from hms_gateway.sql.storage_formats import FORMATS, LAZY_SERDE, FileFormat
 from hms_gateway.sql.tokens import CommandError
 from hms_gateway.structs import (
     Database,

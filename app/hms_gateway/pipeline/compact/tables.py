@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from hms_gateway.metastore.vocabulary.file_formats import FORMATS
 from hms_gateway.metastore.vocabulary.parameters import says_true
 from hms_gateway.metastore.vocabulary.table_types import is_view
 from hms_gateway.pipeline.compact.swap import same_path
@@ -12,9 +13,9 @@ ORC: Final = "orc"
 TEXT: Final = "text"
 
 _FORMATS: Final = {
-    "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat": PARQUET,
-    "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat": ORC,
-    "org.apache.hadoop.mapred.TextInputFormat": TEXT,
+    FORMATS["PARQUET"].input_format: PARQUET,
+    FORMATS["ORC"].input_format: ORC,
+    FORMATS["TEXTFILE"].input_format: TEXT,
 }
 _SPARK_PROVIDERS: Final = ("", "hive", "parquet", "orc", "csv", "json", "text")
 _SPARK_PROVIDER: Final = "spark.sql.sources.provider"

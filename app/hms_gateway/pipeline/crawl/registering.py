@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from hms_gateway.metastore.vocabulary.file_formats import FORMATS
 from hms_gateway.metastore.vocabulary.partition_names import name_to_values
 from hms_gateway.pipeline.columns_once import columns_once
 from hms_gateway.pipeline.crawl.catalog import is_gone, is_within
@@ -32,17 +33,6 @@ from hms_gateway.structs import (
 
 # The server lists no directory: the figures come from the listing.
 _NO_LISTING: Final = EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true"})
-_PARQUET: Final = "org.apache.hadoop.hive.ql.io.parquet"
-_ORC: Final = "org.apache.hadoop.hive.ql.io.orc"
-# Input format, output format, serde.
-_FORMATS: Final = {
-    "parquet": (
-        f"{_PARQUET}.MapredParquetInputFormat",
-        f"{_PARQUET}.MapredParquetOutputFormat",
-        f"{_PARQUET}.serde.ParquetHiveSerDe",
-    ),
-    "orc": (f"{_ORC}.OrcInputFormat", f"{_ORC}.OrcOutputFormat", f"{_ORC}.OrcSerde"),
-}
 
 
 def create_database(client: PatientClient, name: str) -> None:
@@ -92,7 +82,7 @@ def _elsewhere(database: str | None, table: str | None, location: str) -> str:
 
 def table_of(row: dict[str, Any], location: str) -> Table:
     """A table that leaves its files alone when it is dropped."""
-    input_format, output_format, serde = _FORMATS[row["format"]]
+    input_format, output_format, serde = FORMATS[row["format"].upper()]
     return Table(
         dbName=row["database"],
         tableName=row["table"],

@@ -1,4 +1,4 @@
-"""The names of file formats in HiveQL, and the classes that they mean."""
+"""The names of file formats in HiveQL, and the classes of Hive that they mean."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -43,13 +43,4 @@ FORMATS: Final[Mapping[str, FileFormat]] = MappingProxyType(
             f"{_MAPRED}.TextInputFormat", f"{_IO}.HiveIgnoreKeyTextOutputFormat", f"{_SERDE2}.JsonSerDe"
         ),
     }
-)
-# What ROW FORMAT DELIMITED says, and the property of the serde that keeps it.
-DELIMITERS: Final = (
-    (("FIELDS", "TERMINATED", "BY"), "field.delim"),
-    (("ESCAPED", "BY"), "escape.delim"),
-    (("COLLECTION", "ITEMS", "TERMINATED", "BY"), "collection.delim"),
-    (("MAP", "KEYS", "TERMINATED", "BY"), "mapkey.delim"),
-    (("LINES", "TERMINATED", "BY"), "line.delim"),
-    (("NULL", "DEFINED", "AS"), "serialization.null.format"),
 )
