@@ -1,11 +1,15 @@
-"""Which partitions a filter names."""
+"""Which tables and partitions the options name."""
+
+from dataclasses import replace
 
 import pytest
 
 pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.failures import UsageRefused
-from hms_gateway.pipeline.jobs.selection import partition_names
+from hms_gateway.pipeline.jobs.options import JobOptions
+from hms_gateway.pipeline.jobs.selection import check_only, partition_names
 
 pytestmark = pytest.mark.slow
 
@@ -27,3 +31,13 @@ def test_what_is_not_a_filter_of_the_table_is_refused_with_the_option(gateway):
         with pytest.raises(UsageRefused, match=r"--where 'nokey = 1' is not a filter of sales.orders") as refused:
             partition_names(client, table, "nokey = 1")
     assert "--only" in refused.value.hint
+
+
+def test_a_pattern_that_matches_no_table_is_refused(gateway):
+    options = JobOptions(connection=Connection.of(gateway.options), state="", patience_seconds=20)
+    for patterns in ((), ("sales.orders",), ("SALES.*", "s*.ord*"), ("*",)):
+        check_only(replace(options, only=patterns))
+    for patterns in (("salse.*",), ("sales.orders", "sales.ordres"), ("sales",)):
+        with pytest.raises(UsageRefused, match=f"^--only '{patterns[-1]}' matches no table$".replace("*", "[*]")):
+            check_only(replace(options, only=patterns))
+    check_only(replace(options, only=("salse.*",), resume="stats-1"))

@@ -25,6 +25,7 @@ from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.jobs.progress import Progress
 from hms_gateway.pipeline.jobs.records import records
 from hms_gateway.pipeline.jobs.run import Run
+from hms_gateway.pipeline.jobs.selection import check_only
 from hms_gateway.pipeline.jobs.stored import Stored
 from hms_gateway.pipeline.reports import render
 
@@ -45,6 +46,7 @@ def audit(
     """Find what is not as it should be in the tables that `options.only` names. Raises JobFailed."""
     if options.where:
         raise UsageRefused("--where is not for audit: it looks at whole tables", "name tables with --only")
+    check_only(options)
     with Run.begin(KIND, options, arguments, spark=spark, progress=progress, is_light=False) as run:
         return _Audit(run, arguments).run()
 

@@ -28,6 +28,7 @@ from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.jobs.progress import Progress
 from hms_gateway.pipeline.jobs.results import JobResult
 from hms_gateway.pipeline.jobs.run import Run
+from hms_gateway.pipeline.jobs.selection import check_only
 from hms_gateway.pipeline.jobs.stored import Stored
 
 GRACE_SECONDS: Final = 7 * 86_400.0
@@ -77,6 +78,7 @@ def compact(
     progress: Progress | None = None,
 ) -> CompactResult:
     """Make large files of small ones, partition by partition. Raises JobFailed."""
+    check_only(options)
     with Run.begin("compact", options, arguments, spark=spark, progress=progress) as run:
         found = _found(run, options.where, arguments.target_bytes)
         candidates, alone = found.where(lambda of: of[0] == CANDIDATE), _left_alone(run, found)
@@ -103,6 +105,7 @@ def clean(
     progress: Progress | None = None,
 ) -> CompactResult:
     """Remove the files that were compacted longer ago than the grace. Raises JobFailed."""
+    check_only(options)
     with Run.begin("clean", options, arguments, spark=spark, progress=progress) as run:
         left = _found(run, options.where, TARGET_BYTES).where(lambda of: of[0] == LEFT)
         if options.dry_run:

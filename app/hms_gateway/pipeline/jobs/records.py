@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -88,10 +88,13 @@ def found(state: State, kind: str, options: JobOptions, arguments: Any) -> dict[
         raise UsageRefused(f"run {run_id} is a run of {record['kind']}, not of {kind}")
     _check_alone(state, run_id)
     given = {**_plain(arguments), **_compared(options)}
+    said = {one.name: one.metadata["said"] for one in fields(arguments) if "said" in one.metadata}
     for name, before in {**record["arguments"], **record["options"]}.items():
         if given.get(name) != before:
-            text = f"run {run_id} was begun with {name} {before!r}, not {given.get(name)!r}"
-            raise UsageRefused(text, "resume it with the same arguments, or begin a new run")
+            text = said.get(name) or f"{name} {before!r}, not {given.get(name)!r}"
+            raise UsageRefused(
+                f"run {run_id} was begun with {text}", "resume it with the same arguments, or begin a new run"
+            )
     return record
 
 

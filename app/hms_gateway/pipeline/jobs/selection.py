@@ -1,9 +1,29 @@
-"""Which partitions of a table a job's option `where` names."""
+"""What a job's options `only` and `where` name in a metastore."""
+
+from dataclasses import replace
 
 from hms_gateway.metastore.vocabulary.partition_names import escape
+from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.failures import UsageRefused
+from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.structs import MetaException, PartitionValuesRequest, Table
+
+
+def check_only(options: JobOptions, metastore: Connection | None = None) -> None:
+    """Refuse patterns of `only` that match no table of the metastore (the job's own, unless another one is given).
+
+    A resumed run is not asked: its tables may be gone since. Raises UsageRefused, and what PatientClient raises.
+    """
+    if options.resume or not options.only:
+        return
+    with PatientClient(metastore or options.connection, options.patience_seconds) as client:
+        databases = [name for name in client.call("get_all_databases") if options.wants_database(name)]
+        tables = [(name, table) for name in databases for table in client.call("get_all_tables", name)]
+    for pattern in options.only:
+        alone = replace(options, only=(pattern,))
+        if not any(alone.wants(database, table) for database, table in tables):
+            raise UsageRefused(f"--only {pattern!r} matches no table", "write DB.TABLE, with * for any text")
 
 
 def partition_names(client: PatientClient, table: Table, where: str) -> list[str]:

@@ -18,6 +18,7 @@ from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.jobs.progress import Progress
 from hms_gateway.pipeline.jobs.results import JobResult
 from hms_gateway.pipeline.jobs.run import Run
+from hms_gateway.pipeline.jobs.selection import check_only
 from hms_gateway.pipeline.jobs.stored import Stored
 from hms_gateway.pipeline.migrate.comparing import Compare, difference_rows
 from hms_gateway.pipeline.migrate.copying import CopyPartitions, CopyTables
@@ -110,6 +111,7 @@ def migrate(
     """Bring the catalog of `arguments.source` into the metastore of the options. Raises JobFailed."""
     _check(options, arguments)
     _check_target(options)
+    check_only(options, arguments.source)
     noted = _Noted(
         arguments.source.url, arguments.on_conflict, arguments.verify, arguments.once, tuple(arguments.kinds)
     )

@@ -22,6 +22,7 @@ from hms_gateway.pipeline.jobs.progress import Progress
 from hms_gateway.pipeline.jobs.records import now
 from hms_gateway.pipeline.jobs.results import JobResult
 from hms_gateway.pipeline.jobs.run import Run
+from hms_gateway.pipeline.jobs.selection import check_only
 from hms_gateway.pipeline.jobs.stored import Stored
 from hms_gateway.pipeline.snapshot import work as working
 from hms_gateway.pipeline.snapshot.manifest import KindFile, KindPart, Manifest
@@ -69,6 +70,7 @@ def snapshot(
     """The whole catalog as Parquet as of one event. Raises JobFailed."""
     if options.where:
         raise UsageRefused("--where does not fit a snapshot", "it has whole tables; --only selects them")
+    check_only(options)
     place = Place.of(arguments.path, options.storage)
     with Run.begin("snapshot", options, arguments, spark=spark, progress=progress) as run:
         place.check_free(run.id)

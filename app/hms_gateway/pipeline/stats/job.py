@@ -14,6 +14,7 @@ from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.jobs.progress import Progress
 from hms_gateway.pipeline.jobs.results import JobResult
 from hms_gateway.pipeline.jobs.run import Run
+from hms_gateway.pipeline.jobs.selection import check_only
 from hms_gateway.pipeline.jobs.stored import Stored
 from hms_gateway.pipeline.stats import kept as keeping
 from hms_gateway.pipeline.stats.full import read_in_full, union_of_sketches
@@ -86,6 +87,7 @@ def stats(
     """
     if options.connection.is_thrift:
         raise UsageRefused("statistics are written to a gateway over HTTPS, not over Thrift", "give its https:// URL")
+    check_only(options)
     is_light = not arguments.is_full
     with Run.begin("stats", options, arguments, spark=spark, progress=progress, is_light=is_light) as run:
         return _Stats(run, options, arguments).run_all()

@@ -1,7 +1,7 @@
 """What job `apply` is given, and what it hands back."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hms_gateway.pipeline.jobs.results import JobResult
 
@@ -11,7 +11,7 @@ class ApplyArguments:
     """Arguments of job `apply`: a plan that an audit has written. `digest` is filled in by the job."""
 
     plan: str
-    digest: str = ""
+    digest: str = field(default="", metadata={"said": "other lines in the plan"})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -118,7 +118,8 @@ def _check(run: Run, planned: _Planned) -> None:
         return
     too_much = list(_too_many_drops(run, planned))
     if planned.deleted_files > DELETED_FILES_MAX or planned.deleted_bytes > DELETED_BYTES_MAX:
-        too_much.append(f"deletes {planned.deleted_files:,} files of {bytes_text(planned.deleted_bytes)}")
+        files = f"{planned.deleted_files:,} file{'' if planned.deleted_files == 1 else 's'}"
+        too_much.append(f"deletes {files} of {bytes_text(planned.deleted_bytes)}")
     if too_much:
         raise UsageRefused(f"the plan {'; '.join(too_much)}", "look at it, then give --yes")
 
