@@ -17,6 +17,7 @@ from hms_gateway.gateway.assembly import EdgeComponents
 from hms_gateway.gateway.observability.access_log import AccessRecord
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.rpc.errors import Unavailable
+from hms_gateway.runtime.caller import Caller
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.wire import Codecs
@@ -105,7 +106,7 @@ class _Identification:
         self._authenticator = authenticator
         self._refusals = refusals
 
-    async def __call__(self, session: Session) -> str:
+    async def __call__(self, session: Session) -> Caller:
         credentials = session.credentials
         if credentials is None:
             return await user_as_named(session)
@@ -124,7 +125,7 @@ class _Identification:
         if bound is not None:
             self._refusals.note(bound.name, user=identity.user, address=identity.address)
             raise NotTried(f"there are too many connections of this user ({bound.name}); try again")
-        return identity.user
+        return Caller(identity.user, identity.groups)
 
 
 class _Recorder:

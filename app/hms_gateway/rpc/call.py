@@ -19,7 +19,8 @@ class Dialect(StrEnum):
 
 
 class Call(msgspec.Struct, frozen=True):
-    """One call. `principal` is the authenticated user; `deadline` is on the event loop's monotonic clock, seconds.
+    """One call. `principal` is the authenticated user, `groups` are those that its login proved. `deadline` is on the
+    event loop's monotonic clock, seconds.
 
     `lease` is the id of a lease that the caller presents, as it was sent. `key` is what the caller marks a call with
     that it may repeat; the change is made once for each key (design D11). `recorded_at` is when it happened in another
@@ -31,7 +32,7 @@ class Call(msgspec.Struct, frozen=True):
     """
 
     principal: str
-    groups: tuple[str, ...] = ()
+    groups: frozenset[str] = frozenset()
     dialect: Dialect = Dialect.HIVE_2_3
     request_id: str = ""
     client_address: str = ""

@@ -20,6 +20,7 @@ from hms_gateway.bridge.thrift.session import Session
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.rpc.errors import Unavailable
 from hms_gateway.rpc.processor import Reply as ProcessorReply
+from hms_gateway.runtime.caller import Caller
 from hms_gateway.wire import ApplicationError, Codec, Codecs, Message, MessageType
 
 ANONYMOUS = "anonymous"
@@ -82,15 +83,15 @@ class Cache(Protocol):
     def remember(self, key: Any, arguments: Any, payload: bytes, ticket: int, tagged: Any = None) -> None: ...
 
 
-async def user_as_named(session: Session) -> str:
-    """The user that `set_ugi` named, as a Thrift metastore without authentication takes it."""
-    return session.user or ANONYMOUS
+async def user_as_named(session: Session) -> Caller:
+    """The user that `set_ugi` named, as a Thrift metastore without authentication takes it. Its groups are no proof."""
+    return Caller(session.user or ANONYMOUS)
 
 
 class ProcessorRelay:
     """A relay into the metastore of the same process.
 
-    `identify` gives the principal of a session and raises CallFailed for one that may not call. `failure_of` says what
+    `identify` gives the caller of a session and raises CallFailed for one that may not call. `failure_of` says what
     an exception of `answers` means for the Thrift client of a session, None for a bug. `note_limit` counts a message
     that was over a limit.
     """
@@ -102,7 +103,7 @@ class ProcessorRelay:
         *,
         dialect: Dialect = Dialect.HIVE_2_3,
         cache: Cache | None = None,
-        identify: Callable[[Session], Awaitable[str]] = user_as_named,
+        identify: Callable[[Session], Awaitable[Caller]] = user_as_named,
         failure_of: Callable[[Exception, Session], BridgeError | None] = lambda error, session: None,
         note_limit: Callable[[str, Session], None] = lambda limit, session: None,
         call_seconds_max: float = 600.0,
@@ -120,7 +121,7 @@ class ProcessorRelay:
 
     async def call(self, message: ThriftMessage, session: Session) -> Reply | None:
         """As `Relay.call`."""
-        user = await self._identify(session)
+        caller = await self._identify(session)
         codec = codec_of(self._codecs, message.protocol)
         call = Message(message.name, message.type, message.seqid, message.body[message.payload_begin :])
         key = (codec.name, self._dialect, message.name, call.payload)
@@ -136,7 +137,7 @@ class ProcessorRelay:
         ticket = 0 if self._cache is None else self._cache.ticket()
         request_id = uuid.uuid4().hex
         try:
-            ran = await self._run(codec, call, user, session, request_id, tagged)
+            ran = await self._run(codec, call, caller, session, request_id, tagged)
         except ApplicationError as error:
             body = application_exception(codec, message.name, message.seqid, error.message, error.type)
             return None if message.is_oneway else Reply(body, outcome=error.type.name, request_id=request_id)
@@ -174,14 +175,14 @@ class ProcessorRelay:
         self,
         codec: Codec,
         message: Message,
-        user: str,
+        caller: Caller,
         session: Session,
         request_id: str,
         tagged: Any,
     ) -> Ran:
         call = Call(
-            principal=user,
-            groups=session.groups,
+            principal=caller.user,
+            groups=caller.groups,
             dialect=self._dialect,
             request_id=request_id,
             client_address=session.address,

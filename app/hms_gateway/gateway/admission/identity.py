@@ -43,12 +43,14 @@ class RequestHead(NamedTuple):
 class Identity(NamedTuple):
     """An authenticated caller. `address` is the client's own where a trusted proxy named it, else the peer's.
 
-    `headers` belong to the reply, whatever it is: they prove to the caller who answers.
+    `headers` belong to the reply, whatever it is: they prove to the caller who answers. `groups` are those that the
+    login proved (a claim, a directory).
     """
 
     user: str
     address: str
     headers: HeaderList = ()
+    groups: frozenset[str] = frozenset()
 
 
 class Authenticator(Protocol):

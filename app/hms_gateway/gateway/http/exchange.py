@@ -84,6 +84,7 @@ class Exchange:
         assert identity is not None
         return Call(
             principal=identity.user,
+            groups=identity.groups,
             dialect=self.dialect,
             request_id=self.request_id.decode("latin-1"),
             client_address=identity.address,
