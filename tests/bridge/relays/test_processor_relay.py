@@ -104,7 +104,7 @@ def test_calls_are_answered_as_the_user_that_set_ugi_named():
             assert (await peer.ask(call("get_all_databases"))).success == ["default"]
             assert (await peer.ask(call("get_all_databases", codec=COMPACT), COMPACT)).success == ["default"]
             assert {(made.principal, made.groups, made.dialect.value) for made in handler.calls} == {
-                ("alice", ("staff",), "2.3")
+                ("alice", frozenset(), "2.3")
             }
 
     uvloop.run(work())
