@@ -15,9 +15,8 @@ from hms_gateway.gateway.admission.refusals import NOT_TRIED, ClientGone, Refusa
 from hms_gateway.gateway.application import SecondaryListenerFailed
 from hms_gateway.gateway.assembly import EdgeComponents
 from hms_gateway.gateway.observability.access_log import AccessRecord
-from hms_gateway.rpc.call import Dialect
+from hms_gateway.rpc.call import Caller, Dialect
 from hms_gateway.rpc.errors import Unavailable
-from hms_gateway.runtime.caller import Caller
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.wire import Codecs

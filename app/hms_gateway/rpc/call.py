@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -16,6 +16,13 @@ class Dialect(StrEnum):
 
     HIVE_2_3 = "2.3"
     HIVE_4 = "4"
+
+
+class Caller(NamedTuple):
+    """An authenticated user with the groups that the login proved. What a client says of itself is not a group."""
+
+    user: str
+    groups: frozenset[str] = frozenset()
 
 
 class Call(msgspec.Struct, frozen=True):
