@@ -1,0 +1,64 @@
+"""What `schema/rights.txt` says about each method: the objects that a call names and the rights it takes on them."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Final, NamedTuple
+
+from hms_gateway.idl.schema_files import schema_file
+
+TABLE: Final = "rights.txt"
+_KINDS: Final = frozenset(
+    {
+        *("database", "table", "column", "function", "named", "leased", "component"),
+        *("role", "location", "lock", "txn", "by", "to"),
+    }
+)
+OPEN: Final = "open"
+ADMIN: Final = "admin"
+REFUSED: Final = "refused"
+
+
+class Need(NamedTuple):
+    """One part of the column "needs": `drop table dbname name` is ("drop", "table", ("dbname", "name"))."""
+
+    verb: str
+    kind: str
+    paths: tuple[str, ...]
+
+
+class MethodRights(NamedTuple):
+    """One row of the table.
+
+    needs    what the caller needs, all of it; empty for what every user may call
+    refused  an object that the caller may not see is refused and not missing
+    answer   what is left out of the answer, with the path of its database if it has one; empty for nothing
+    """
+
+    needs: tuple[Need, ...]
+    refused: bool
+    answer: tuple[str, ...]
+
+
+@cache
+def method_rights() -> Mapping[str, MethodRights]:
+    """The rights by method name. Raises ValueError for a table that cannot be read."""
+    return dict(_rows(schema_file(TABLE).read_text("utf-8")))
+
+
+def _rows(text: str) -> Iterator[tuple[str, MethodRights]]:
+    lines = (line for line in text.splitlines() if line and not line.startswith("#"))
+    next(lines)  # the names of the columns
+    for line in lines:
+        name, needs, hidden, answer = map(str.strip, line.split("|"))
+        if not needs or hidden not in ("", REFUSED):
+            raise ValueError(
+                f"schema/{TABLE}: {name} needs nothing or has an unknown `hidden`; see the file's comments"
+            )
+        parts = () if needs == OPEN else tuple(_need(part.split()) for part in needs.split(","))
+        yield name, MethodRights(parts, hidden == REFUSED, tuple(answer.split()))
+
+
+def _need(words: list[str]) -> Need:
+    verb, *rest = words
+    kind = rest.pop(0) if rest and rest[0] in _KINDS else ""
+    return Need(verb, kind, tuple(rest))

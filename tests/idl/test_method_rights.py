@@ -1,0 +1,68 @@
+"""The table of rights fits the IDL: a line for each method, and paths that are there."""
+
+import pytest
+
+from hms_gateway.idl import ListType, SetType, StructType
+from hms_gateway.idl.method_rights import Need, method_rights
+from hms_gateway.structs import IDL, METHODS
+
+# Paths behind these verbs may lead to a list; `named` may lead to the keys of a map.
+ACTIONS = {"see", "select", "insert", "delete", "create", "alter", "drop"}
+VERBS = {*ACTIONS, "admin", "lock", "move", "give", "grant", "write", "own", "self", "principal"} | {
+    *("owned", "acted", "shown", "replication"),
+}
+ANSWERS = {
+    *("databases", "database_objects", "table_names", "table_objects", "table_metas", "table_infos", "functions"),
+    *("events", "locks", "blocking_locks", "leases", "compactions", "txn_infos", "roles", "role_members"),
+    *("privileges", "foreign_keys", "constraints"),
+}
+
+
+def type_at(fields, path):
+    kind = None
+    for word in path.split("."):
+        name, *lists = word.split("[]")
+        kind = {field.name: field.type for field in fields}[name]
+        for _ in lists:
+            assert isinstance(kind, (ListType, SetType))
+            kind = kind.element
+        fields = IDL.structs[kind.name].fields if isinstance(kind, StructType) else ()
+    return kind
+
+
+def test_every_method_has_a_line_and_no_other():
+    assert set(method_rights()) == set(METHODS)
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_paths_lead_to_arguments(name):
+    rights, definition = method_rights()[name], METHODS[name].definition
+    for need in rights.needs:
+        assert need.verb in VERBS
+        for path in need.paths:
+            for end in path.split(".."):
+                assert type_at(definition.arguments, end) is not None
+    assert not rights.answer or rights.answer[0] in ANSWERS
+    for path in rights.answer[1:]:
+        type_at(definition.arguments, path)
+
+
+def test_parts_of_a_line():
+    rights = method_rights()
+    assert rights["drop_table"].needs == (Need("drop", "table", ("dbname", "name")),)
+    assert rights["heartbeat"].needs == (Need("own", "lock", ("ids.lockid",)), Need("own", "txn", ("ids.txnid",)))
+    assert rights["getVersion"].needs == ()
+    assert rights["get_all_tables"].answer == ("table_names", "db_name")
+    assert rights["lock"].refused
+    assert not rights["get_table"].refused
+
+
+def test_reads_of_one_table_need_to_see_it():
+    """A method whose reply is cached by a table names that very table."""
+    from hms_gateway.idl.method_facts import method_facts
+
+    for name, facts in method_facts().items():
+        if facts.cached_by[:1] in (("table",), ("columns",)):
+            kind = "table" if facts.cached_by[0] == "table" else "column"
+            paths = {need.paths for need in method_rights()[name].needs if need.kind == kind}
+            assert facts.cached_by[1:] in paths, name
