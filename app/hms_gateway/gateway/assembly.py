@@ -134,12 +134,13 @@ def build_authenticator(settings: Settings) -> Authenticator:
         realm=settings.realm,
         share_of=share_of,
     )
+    bearer = _with_issuers(settings, tokens, share_of)
     accepted = f"{ACCEPTED}, or {TOKEN_ACCEPTED}"
     following: Authenticator = BasicAuthenticator(
         UserFile(settings.users_path, time.monotonic),
         realm=settings.realm,
         remembered_seconds=settings.credentials_remembered_seconds,
-        others={SCHEME: tokens},
+        others={SCHEME: bearer},
         challenges=(bearer_challenge(settings.realm),),
         limits=settings.limits,
         share_of=share_of,
@@ -159,6 +160,19 @@ def build_authenticator(settings: Settings) -> Authenticator:
         proxied_users=settings.trusted_proxy_users,
         proxy_users={name: _rule(user) for name, user in settings.proxy_users.items()},
     )
+
+
+def _with_issuers(
+    settings: Settings, tokens: TokenAuthenticator, share_of: Callable[[str], str | None]
+) -> Authenticator:
+    """What takes tokens: those of issuers too, where there are any. What this needs is loaded only then."""
+    if not settings.token_issuers:
+        return tokens
+    from hms_gateway.gateway.auth.issuers import make_issuer
+    from hms_gateway.gateway.auth.signed_tokens import SignedTokenAuthenticator
+
+    issuers = [make_issuer(issuer) for issuer in settings.token_issuers.values()]
+    return SignedTokenAuthenticator(issuers, tokens, realm=settings.realm, share_of=share_of)
 
 
 def build_proxies(settings: Settings) -> Proxies:

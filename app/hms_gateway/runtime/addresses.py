@@ -2,6 +2,7 @@
 
 import ipaddress
 from functools import lru_cache
+from urllib.parse import urlsplit
 
 
 def is_loopback(host: str) -> bool:
@@ -12,6 +13,16 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def is_safe_url(url: str) -> bool:
+    """Whether what comes from `url` cannot be changed on the way: HTTPS, or HTTP on this machine."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        return False
+    return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host)))
 
 
 @lru_cache(maxsize=4096)

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 import msgspec
 from msgspec import Meta, field
 
-from hms_gateway.runtime.addresses import is_loopback
+from hms_gateway.runtime.addresses import is_loopback, is_safe_url
 from hms_gateway.runtime.limits import Limits
 
 ENVIRONMENT_PREFIX = "HMS_GATEWAY_"
@@ -88,6 +88,54 @@ class ProxyUser(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         _check_networks("hosts", self.hosts)
 
 
+SigningAlgorithm = Literal[
+    "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"
+]
+
+
+class TokenIssuer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An OAuth2 issuer whose signed tokens (JWT) let users in."""
+
+    issuer: Annotated[str, Meta(min_length=1, description="The claim iss of its tokens, byte for byte.")]
+    audience: Annotated[
+        list[str], Meta(min_length=1, description="Values of the claim aud, of which a token needs one.")
+    ]
+    keys_url: Annotated[
+        str | None,
+        Meta(description="Address of its JWK set; unset asks <issuer>/.well-known/openid-configuration for it."),
+    ] = None
+    keys_file: Annotated[
+        Path | None, Meta(description="File with its JWK set instead, read again when it changes.")
+    ] = None
+    authority: Annotated[
+        Path | None, Meta(description="PEM certificates that its HTTPS is checked against; unset is the system's.")
+    ] = None
+    algorithms: Annotated[
+        list[SigningAlgorithm], Meta(min_length=1, description="Algorithms its tokens may be signed with.")
+    ] = field(default_factory=lambda: ["RS256"])
+    user_claim: Annotated[str, Meta(min_length=1, description="The claim with the user's name; a.b is b in a.")] = "sub"
+    groups_claim: Annotated[
+        str | None, Meta(description="The claim with the names of the user's groups; unset is no groups.")
+    ] = None
+    clock_skew_seconds: Annotated[float, Meta(ge=0, le=600, description="How far its clock and ours may differ.")] = (
+        60.0
+    )
+    keys_refresh_seconds: Annotated[
+        float, Meta(ge=10, le=86_400, description="Its keys are fetched again after this time.")
+    ] = 300.0
+    keys_kept_seconds: Annotated[
+        float, Meta(ge=10, le=10**7, description="While it does not answer, the keys fetched before go on for so long.")
+    ] = 86_400.0
+
+    def __post_init__(self) -> None:
+        if self.keys_url is not None and self.keys_file is not None:
+            raise ValueError("keys_url and keys_file are both set; set one of them")
+        url = self.keys_url if self.keys_file is None else None
+        if self.keys_file is None and not is_safe_url(url or self.issuer):
+            what = "keys_url" if url else "issuer"
+            raise ValueError(f"{what} is not an https:// address; set one, or set keys_file")
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What an operator can set. A name in upper case behind HMS_GATEWAY_ is its environment variable."""
 
@@ -139,6 +187,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             "data_dir/secrets.key, made when first needed. The same for all gateways of one database."
         ),
     ] = None
+    token_issuers: Annotated[
+        dict[str, TokenIssuer],
+        Meta(
+            description="OAuth2 issuers whose signed tokens (JWT) let users in, under names of your choice "
+            "(docs/operations.md, Tokens of an issuer)."
+        ),
+    ] = {}
     kerberos_keytab: Annotated[
         Path | None,
         Meta(description="Keytab with the key of HTTP/<host>: users may call with a Kerberos ticket (SPNEGO)."),
@@ -358,6 +413,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         _check_networks("forwarding_proxies", self.forwarding_proxies)
         _check_proxies(self)
         _check_origins(self.cors_origins)
+        _check_issuers(self.token_issuers)
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise ValueError("tls_certificate and tls_key belong together: set both or none")
         if self.admin_password is not None and self.admin_password_file is not None:
@@ -557,6 +613,12 @@ def _check_proxies(settings: Settings) -> None:
     secret = settings.trusted_proxy_secret
     if secret is not None and not _SECRET.fullmatch(secret.get_secret_value()):
         raise ValueError("trusted_proxy_secret is too weak; set 16 or more visible ASCII characters without spaces")
+
+
+def _check_issuers(issuers: Mapping[str, TokenIssuer]) -> None:
+    names = [issuer.issuer for issuer in issuers.values()]
+    if len(set(names)) < len(names):
+        raise ValueError("token_issuers names one issuer twice; put its audiences into one table")
 
 
 def _check_header(name: str, header: str | None) -> None:

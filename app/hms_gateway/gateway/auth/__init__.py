@@ -1,1 +1,1 @@
-"""Passwords, Kerberos tickets, trusted proxies: who sends a request."""
+"""Passwords, tokens, Kerberos tickets, trusted proxies: who sends a request."""

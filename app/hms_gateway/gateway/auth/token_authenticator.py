@@ -71,17 +71,16 @@ class TokenAuthenticator:
         self._sleep = sleep
         self._share_of = share_of
         self._attempts = FailedAttempts(monotonic)
-        wrong = f'Bearer realm="{realm}", error="invalid_token"'.encode()
-        self._challenges: HeaderList = (basic_challenge(realm), (b"www-authenticate", wrong))
+        self._challenges = wrong_token_challenges(realm)
         self._noted: dict[str, float] = {}
 
     def remembered(self, head: RequestHead) -> Identity | None:
-        token = self._tokens.find(_sent_token(head), at_once=False)
+        token = self._tokens.find(sent_token(head), at_once=False)
         return None if token is None or token.expires <= self._now() else self._identity(token, head)
 
     async def authenticate(self, head: RequestHead) -> Identity:
         """Raises Refused: 401 for a token that is not right, 429 when too many attempts wait."""
-        token = self._tokens.find(_sent_token(head), at_once=True)
+        token = self._tokens.find(sent_token(head), at_once=True)
         if token is not None and token.expires > self._now():
             return self._identity(token, head)
         source = (_ANY_USER, self._share_of(head.address) or head.address)
@@ -114,5 +113,12 @@ def bearer_challenge(realm: str) -> tuple[bytes, bytes]:
     return b"www-authenticate", f'Bearer realm="{realm}"'.encode()
 
 
-def _sent_token(head: RequestHead) -> bytes:
+def wrong_token_challenges(realm: str) -> HeaderList:
+    """The headers of a refusal of a token."""
+    wrong = f'Bearer realm="{realm}", error="invalid_token"'.encode()
+    return basic_challenge(realm), (b"www-authenticate", wrong)
+
+
+def sent_token(head: RequestHead) -> bytes:
+    """What follows the scheme."""
     return head.headers[b"authorization"].strip().partition(b" ")[2].strip()

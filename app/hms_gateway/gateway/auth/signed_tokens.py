@@ -1,0 +1,238 @@
+"""Signed tokens (JWT) of OAuth2 issuers beside personal tokens: `Authorization: Bearer …`.
+
+A token that was verified is remembered under a keyed hash until it expires, so later calls cost what a remembered
+password costs; it is forgotten when its issuer withdraws a key.
+"""
+
+import asyncio
+import base64
+import hashlib
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from hms_gateway.gateway.admission.identity import Authenticator, HeaderList, Identity, RequestHead
+from hms_gateway.gateway.admission.refusals import NOT_TRIED, Refused
+from hms_gateway.gateway.auth.attempts import FailedAttempts
+from hms_gateway.gateway.auth.issuer_keys import IssuerAway, IssuerKeys
+from hms_gateway.gateway.auth.signing_keys import KeySet, verified_payload
+from hms_gateway.gateway.auth.token_authenticator import sent_token, wrong_token_challenges
+from hms_gateway.runtime.addresses import share_of
+
+# Claims are bounded by it: groups, nesting, everything.
+TOKEN_BYTES_MAX: Final = 16 * 1024
+REMEMBERED_MAX: Final = 10_000
+USER_CHARACTERS_MAX: Final = 256
+TIME_SECONDS_MAX: Final = 10**12
+_ANY_USER: Final = ""
+
+
+class NotAccepted(Exception):
+    """A token does not let in; the text says why and shows nothing of it."""
+
+
+class Issuer(msgspec.Struct, frozen=True):
+    """Whose tokens are taken, and what has to be in them (`settings.TokenIssuer`)."""
+
+    name: str
+    audience: frozenset[str]
+    algorithms: frozenset[str]
+    keys: IssuerKeys
+    user_claim: str = "sub"
+    groups_claim: str | None = None
+    clock_skew_seconds: float = 60.0
+
+
+class _Header(msgspec.Struct):
+    alg: str
+    kid: str | None = None
+
+
+class _Unverified(msgspec.Struct):
+    iss: str
+
+
+class _Known(msgspec.Struct, frozen=True):
+    user: str
+    groups: frozenset[str]
+    expires: float
+    issuer: Issuer
+    version: int
+
+
+class SignedTokenAuthenticator:
+    """Lets in users of issuers' tokens; for requests with the scheme `Bearer` only. Other tokens are `following`'s."""
+
+    def __init__(
+        self,
+        issuers: Sequence[Issuer],
+        following: Authenticator,
+        *,
+        realm: str,
+        now: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        share_of: Callable[[str], str | None] = share_of,
+    ) -> None:
+        self._issuers = {issuer.name: issuer for issuer in issuers}
+        self._following = following
+        self._challenges: HeaderList = wrong_token_challenges(realm)
+        self._now = now
+        self._sleep = sleep
+        self._share_of = share_of
+        self._attempts = FailedAttempts(monotonic)
+        self._key = secrets.token_bytes(32)
+        self._known: OrderedDict[bytes, _Known] = OrderedDict()
+
+    def remembered(self, head: RequestHead) -> Identity | None:
+        token = sent_token(head)
+        if not _is_signed(token):
+            return self._following.remembered(head)
+        known = self._known.get(self._digest(token))
+        if known is None or known.expires <= self._now():
+            return None
+        keys = known.issuer.keys
+        # Asked first: it looks at a file that may have changed.
+        if keys.current() is None or keys.version != known.version:
+            return None
+        return Identity(known.user, head.address, groups=known.groups)
+
+    async def authenticate(self, head: RequestHead) -> Identity:
+        """Raises Refused: 401 for a token that is not right, 503 while its issuer's keys are not known, 429."""
+        token = sent_token(head)
+        if not _is_signed(token):
+            return await self._following.authenticate(head)
+        try:
+            known = await self._verified(token)
+        except IssuerAway as away:
+            text = f"The issuer of the token cannot be asked for its keys: {away}; try again"
+            raise Refused(503, text, headers=NOT_TRIED, reason="issuer_away") from None
+        except NotAccepted as error:
+            source = (_ANY_USER, self._share_of(head.address) or head.address)
+            await self._attempts.wait_for_turn(source, self._sleep, limit="wrong_tokens")
+            self._attempts.failed(source)
+            text = f"The token is not accepted: {error}"
+            raise Refused(401, text, headers=self._challenges, reason="wrong_token") from None
+        self._remember(token, known)
+        return Identity(known.user, head.address, groups=known.groups)
+
+    def close(self) -> None:
+        self._following.close()
+
+    async def _verified(self, token: bytes) -> _Known:
+        """Raises NotAccepted, IssuerAway."""
+        if len(token) > TOKEN_BYTES_MAX:
+            raise NotAccepted(f"it is longer than {TOKEN_BYTES_MAX} bytes")
+        header, issuer = self._header_and_issuer(token)
+        if header.alg not in issuer.algorithms:
+            raise NotAccepted("it is signed with an algorithm that the issuer's setting algorithms does not name")
+        keys = await issuer.keys.usable()
+        if not keys.find(header.kid, header.alg):
+            keys = await issuer.keys.newest()
+        # Nothing is awaited from here on: the version is that of these keys.
+        version = issuer.keys.version
+        return _known(_checked(token, keys, header), issuer, version, self._now())
+
+    def _header_and_issuer(self, token: bytes) -> tuple[_Header, Issuer]:
+        parts = token.split(b".")
+        try:
+            header = msgspec.json.decode(_decoded(parts[0]), type=_Header)
+            named = msgspec.json.decode(_decoded(parts[1]), type=_Unverified).iss
+        except (ValueError, RecursionError):
+            raise NotAccepted("its header or its claims cannot be read") from None
+        issuer = self._issuers.get(named)
+        if issuer is None:
+            raise NotAccepted("token_issuers does not name its issuer")
+        return header, issuer
+
+    def _remember(self, token: bytes, known: _Known) -> None:
+        self._known[self._digest(token)] = known
+        if len(self._known) > REMEMBERED_MAX:
+            self._known.popitem(last=False)
+
+    def _digest(self, token: bytes) -> bytes:
+        return hashlib.blake2b(token, key=self._key, digest_size=16).digest()
+
+
+def _is_signed(token: bytes) -> bool:
+    """Personal tokens have no dots."""
+    return token.count(b".") == 2
+
+
+def _decoded(part: bytes) -> bytes:
+    """Raises ValueError."""
+    return base64.b64decode(part + b"=" * (-len(part) % 4), altchars=b"-_", validate=True)
+
+
+def _checked(token: bytes, keys: KeySet, header: _Header) -> bytes:
+    """The claims that the issuer has signed. Raises NotAccepted."""
+    candidates = keys.find(header.kid, header.alg)
+    if not candidates:
+        raise NotAccepted("its issuer does not have the key that it names, or it names none of several")
+    payload = verified_payload(token, candidates, header.alg)
+    if payload is None:
+        raise NotAccepted("its signature is wrong")
+    return payload
+
+
+def _known(payload: bytes, issuer: Issuer, version: int, now: float) -> _Known:
+    """Whom the claims name, when they hold now. Raises NotAccepted."""
+    claims = msgspec.json.decode(payload)
+    if claims.get("iss") != issuer.name:
+        raise NotAccepted("it names two issuers")
+    expires = _seconds(claims, "exp", issuer)
+    if expires is None:
+        raise NotAccepted("it does not say when it expires (exp)")
+    if expires + issuer.clock_skew_seconds <= now:
+        raise NotAccepted("it has expired")
+    begins = _seconds(claims, "nbf", issuer)
+    if begins is not None and begins - issuer.clock_skew_seconds > now:
+        raise NotAccepted("it is not valid yet (nbf)")
+    if issuer.audience.isdisjoint(_texts(claims.get("aud"))):
+        raise NotAccepted("it is for another audience (aud)")
+    user = _claim(claims, issuer.user_claim)
+    if not isinstance(user, str) or not _is_name(user):
+        raise NotAccepted(f"its claim {issuer.user_claim} is not the name of a user")
+    groups: frozenset[str] = (
+        frozenset() if issuer.groups_claim is None else _groups(_claim(claims, issuer.groups_claim))
+    )
+    return _Known(user, groups, expires + issuer.clock_skew_seconds, issuer, version)
+
+
+def _seconds(claims: Mapping[str, Any], name: str, issuer: Issuer) -> float | None:
+    value = claims.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > TIME_SECONDS_MAX:
+        raise NotAccepted(f"its claim {name} is not a time")
+    return value
+
+
+def _claim(claims: Mapping[str, Any], name: str) -> object:
+    """The claim of that name; else, for `realm_access.roles`, the one inside of another."""
+    if name in claims:
+        return claims[name]
+    found: object = claims
+    for part in name.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found
+
+
+def _groups(value: object) -> frozenset[str]:
+    """A list of names, or names with blanks between them, as of `scope`."""
+    names = value.split() if isinstance(value, str) else _texts(value)
+    return frozenset(name for name in names if _is_name(name))
+
+
+def _texts(value: object) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+
+
+def _is_name(name: str) -> bool:
+    return 0 < len(name) <= USER_CHARACTERS_MAX and name.isprintable() and name == name.strip()
