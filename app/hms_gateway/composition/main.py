@@ -24,6 +24,7 @@ from hms_gateway.handlers.databases import Databases
 from hms_gateway.handlers.fields import Fields
 from hms_gateway.handlers.file_metadata import FileMetadata
 from hms_gateway.handlers.functions import Functions
+from hms_gateway.handlers.implicit_locks import ImplicitLocks, UnderImplicitLocks
 from hms_gateway.handlers.indexes import Indexes
 from hms_gateway.handlers.leases import Leases
 from hms_gateway.handlers.locks import Locks
@@ -45,7 +46,7 @@ from hms_gateway.handlers.tables import Tables
 from hms_gateway.handlers.tokens import Tokens
 from hms_gateway.handlers.transactions import Transactions
 from hms_gateway.handlers.types import Types
-from hms_gateway.idl.method_facts import method_facts
+from hms_gateway.idl.method_facts import changes_something, method_facts
 from hms_gateway.metastore.access.grants import PrivilegeService
 from hms_gateway.metastore.access.roles import RoleService
 from hms_gateway.metastore.changes.events import EventMaker
@@ -233,15 +234,28 @@ def _around(settings: Settings, store: SqlStore) -> Around:
     texts = BoundedTexts(settings.limits)
     lists = RequiredLists(store) if settings.require_write_id_lists else None
     administrators = frozenset(settings.administrators)
+    locks = _implicit_locks(settings)
 
     def around(method: Method, call: Call, arguments: Struct) -> AbstractContextManager[None]:
         texts.check(method, arguments)
         if lists is not None:
             lists.check(method, call, arguments)
         fence = under_presented_lease(method, call, arguments)
-        return fence if call.recorded_at is None else as_recorded(call, administrators, fence)
+        inner = fence if call.recorded_at is None else as_recorded(call, administrators, fence)
+        if locks is None or not changes_something(method.name) or method_facts()[method.name].suspendable:
+            return inner
+        return UnderImplicitLocks(locks, method, call, arguments, inner)
 
     return around
+
+
+def _implicit_locks(settings: Settings) -> ImplicitLocks | None:
+    """None where changes take no locks."""
+    if settings.locks_implicit == "off":
+        return None
+    retries = settings.locks_implicit_retries if settings.locks_implicit == "wait" else 0
+    timeout_ms = _txn_settings(settings).timeout_ms
+    return ImplicitLocks(timeout_ms, retries, settings.locks_implicit_pause_seconds)
 
 
 def translated(error: Exception) -> Exception:

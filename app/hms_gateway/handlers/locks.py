@@ -2,6 +2,8 @@
 
 from typing import Final
 
+import msgspec
+
 from hms_gateway.handlers.arguments import database_name, is_newer
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.rpc.call import Call
@@ -43,7 +45,7 @@ class Locks:
                 LockSpec(
                     components=components,
                     mistake=mistake,
-                    client=client(request.user, request.hostname, request.agentInfo),
+                    client=_holder(call, request),
                     txn_id=txn_id,
                     is_hive4=is_newer(call),
                     zero_wait_read=bool(request.zeroWaitReadEnabled),
@@ -83,6 +85,11 @@ class Locks:
 def client(user: str | None, hostname: str | None, agent_info: str | None) -> Client:
     """Clients of Iceberg compare the agent of every lock and fail on an absent one (clients §5.1)."""
     return Client(user or "", hostname or "", "Unknown" if agent_info is None else agent_info)
+
+
+def _holder(call: Call, request: LockRequest) -> Client:
+    sent = client(request.user, request.hostname, request.agentInfo)
+    return msgspec.structs.replace(sent, principal=call.principal, address=call.client_address)
 
 
 def _filter(request: ShowLocksRequest) -> LockFilter:

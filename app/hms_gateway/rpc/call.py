@@ -29,7 +29,8 @@ class Call(msgspec.Struct, frozen=True):
     """One call. `principal` is the authenticated user, `groups` are those that its login proved. `deadline` is on the
     event loop's monotonic clock, seconds.
 
-    `lease` is the id of a lease that the caller presents, as it was sent. `key` is what the caller marks a call with
+    `lease` is the id of a lease that the caller presents, as it was sent; `lock_id` and `txn_id` are those of a lock
+    and a transaction that it names as its own (`handlers.implicit_locks`). `key` is what the caller marks a call with
     that it may repeat; the change is made once for each key (design D11). `recorded_at` is when it happened in another
     metastore of which the call records what it knows, as it was sent (`handlers.recorded_calls`).
     `share_address` is whose share of an address the call uses (`runtime.shares`), None where addresses are not limited.
@@ -45,6 +46,8 @@ class Call(msgspec.Struct, frozen=True):
     client_address: str = ""
     deadline: float | None = None
     lease: str | None = None
+    lock_id: str | None = None
+    txn_id: str | None = None
     key: str | None = None
     recorded_at: str | None = None
     waited_seconds: float = 0.0

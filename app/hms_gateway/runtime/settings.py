@@ -294,6 +294,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     txn_timeout_seconds: Annotated[
         float, Meta(gt=0, le=10**9, description="A transaction or lock without a heartbeat for longer is lost.")
     ] = 300.0
+    locks_implicit: Annotated[
+        Literal["off", "deny", "wait"],
+        Meta(
+            description="What becomes of a change while others hold a lock that excludes it: it is made (off), refused "
+            "(deny), or tried again (wait)."
+        ),
+    ] = "off"
+    locks_implicit_retries: Annotated[
+        int, Meta(ge=0, le=10**6, description="How often such a change is tried again (locks_implicit is wait).")
+    ] = 100
+    locks_implicit_pause_seconds: Annotated[
+        float, Meta(gt=0, le=10**6, description="The time between two of these tries.")
+    ] = 60.0
     administrators: Annotated[
         list[str],
         Meta(

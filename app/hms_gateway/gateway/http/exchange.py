@@ -17,6 +17,8 @@ from hms_gateway.wire import Codec, Message
 
 KEY_HEADER: Final = b"idempotency-key"
 LEASE_HEADER: Final = b"x-hms-lease-id"
+LOCK_HEADER: Final = b"x-hms-lock-id"
+TXN_HEADER: Final = b"x-hms-txn-id"
 RECORDED_HEADER: Final = b"x-hms-recorded-at"
 WRITE_IDS_HEADER: Final = b"x-hms-valid-write-ids"
 # Which answer the client has already.
@@ -90,6 +92,8 @@ class Exchange:
             client_address=identity.address,
             deadline=asyncio.get_running_loop().time() + seconds_max,
             lease=_text(headers.get(LEASE_HEADER)),
+            lock_id=_text(headers.get(LOCK_HEADER)),
+            txn_id=_text(headers.get(TXN_HEADER)),
             key=_text(headers.get(KEY_HEADER)),
             recorded_at=_text(headers.get(RECORDED_HEADER)),
             share_address=holder.address,

@@ -49,7 +49,8 @@ from hms_gateway.metastore.vocabulary.patterns import Pattern
 from hms_gateway.structs import Database, EncodedList, FieldSchema, Partition, Table, TableMeta
 from hms_gateway.structs.encoded import EncodedTexts
 from hms_gateway.txn.ports.leases import LeaseWrites
-from hms_gateway.txn.ports.txn import TxnReads, TxnWrites
+from hms_gateway.txn.ports.txn import BatchedWrites as BatchedWrites
+from hms_gateway.txn.ports.txn import HeldLocks, TxnReads, TxnWrites
 
 T = TypeVar("T")
 
@@ -304,7 +305,7 @@ class Snapshot(Protocol):
     def pending_moves(self) -> list[PendingMove]: ...
 
 
-class Transaction(Snapshot, Protocol):
+class Transaction(Snapshot, HeldLocks, Protocol):
     """A unit of work that changes the catalog. One runs at a time: what it reads stays true until it commits."""
 
     @property
@@ -312,6 +313,9 @@ class Transaction(Snapshot, Protocol):
 
     @property
     def leases(self) -> LeaseWrites: ...
+
+    def made_events(self) -> Sequence[Event]:
+        """Those that this unit of work has appended."""
 
     @property
     def functions(self) -> FunctionWrites: ...
@@ -420,6 +424,7 @@ class CatalogWork(msgspec.Struct, Generic[T], frozen=True):
     new_partitions      the very list that it inserts, and their table, which it finds unchanged
     changed_partitions  the very list that it updates, and their table, which it finds unchanged; names stay
     partitions          by name, whether they exist or not, and their table
+    reads_locks         whether it looks at the locks that are held on its tables and databases
     """
 
     work: Callable[[Transaction], T]
@@ -428,6 +433,7 @@ class CatalogWork(msgspec.Struct, Generic[T], frozen=True):
     new_partitions: tuple[StoredTable, Sequence[NewPartition]] | None = None
     changed_partitions: tuple[StoredTable, Sequence[StoredPartition]] | None = None
     partitions: tuple[StoredTable, Sequence[str]] | None = None
+    reads_locks: bool = False
 
     def __call__(self, transaction: Transaction) -> T:
         return self.work(transaction)

@@ -23,6 +23,7 @@ from hms_gateway.storage.dialects.statements import Rows, Statement
 from hms_gateway.storage.schema.catalog import CATALOG, DESCRIPTORS, PENDING_MOVES, TABLES
 from hms_gateway.storage.sql.texts import is_storable
 from hms_gateway.storage.txn.batch_statements import batch_statements
+from hms_gateway.storage.txn.held_locks import KnownLocks
 
 _SET_VERSION: Final = update(CATALOG).values(last_event_id=bindparam("newest"))
 _PENDING_MOVES: Final = select(PENDING_MOVES).order_by(PENDING_MOVES.c.move_id)
@@ -45,6 +46,7 @@ class CatalogBatch:
         self._table_ids: list[int] = []
         self._changes = CatalogChanges()
         self.partitions: Final = KnownPartitions(self.dialect, self._read_together, self.flush)
+        self.locks: Final = KnownLocks(self.dialect, clock, self._read_together)
 
     def begin(self, lock: Statement, works: Sequence[CatalogWork[Any]], keys: Sequence[tuple[str, str]]) -> None:
         """Take the lock, and read what the units of work say they will ask for."""
@@ -55,6 +57,8 @@ class CatalogBatch:
         new_ids = self.dialect.new_ids(TABLES, new_tables) if new_tables else None
         partitions = self.partitions.foreseen(works)
         of_partitions = partitions.statements(self.dialect)
+        locked = [name for work in works if work.reads_locks for name in work.tables]
+        of_locks = self.locks.statements(locked)
         statements = [
             lock,
             *of_partitions,
@@ -63,6 +67,7 @@ class CatalogBatch:
             *([Statement(_PENDING_MOVES, {})] if tables else []),
             *([_outcomes_statement(keys, self.dialect)] if keys else []),
             *([new_ids] if new_ids else []),
+            *of_locks,
         ]
         answers = iter(self.dialect.run_together(self.connection, statements))
         self.last_event_id = self._version = EventId(next(answers)[0][0])
@@ -75,6 +80,7 @@ class CatalogBatch:
             self._concluded = dict.fromkeys(keys, False) | dict.fromkeys(map(_pair, next(answers)), True)
         if new_ids:
             self._table_ids = [table_id for (table_id,) in next(answers)]
+        self.locks.learn(locked, [next(answers) for _ in of_locks])
 
     def table_row(self, name: tuple[str, str]) -> Any:
         """A `TableRow`, None where there is no such table."""
@@ -141,10 +147,12 @@ class CatalogBatch:
         """Something was changed by other statements: what is asked for next is read again."""
         self._tables, self._databases, self._moves, self._concluded, self._table_ids = {}, {}, None, {}, []
         self.partitions.forget()
+        self.locks.forget()
 
-    def forget_outcomes(self) -> None:
-        """Calls were concluded by other statements."""
+    def forget_calls(self) -> None:
+        """Calls on transactions and locks were answered by other statements."""
         self._concluded = {}
+        self.locks.forget()
 
     def commit(self) -> None:
         """Raises ConnectionLost when it may have happened or not."""

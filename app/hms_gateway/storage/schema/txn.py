@@ -104,6 +104,9 @@ LOCKS: Final = Table(
     Column("agent_info", LONG_TEXT, nullable=False),
     Column("blocked_by_lock", BigInteger),
     Column("blocked_by_component", Integer),
+    # Who asked for it, as authenticated, and from where; unknown for those of older servers.
+    Column("principal", LONG_TEXT),
+    Column("client_address", LONG_TEXT),
     Index("locks_table", "db_name", "table_name", "strength"),
 )
 

@@ -85,6 +85,8 @@ def lock_insertions(
         **client_columns(client),
         "blocked_by_lock": None if blocker is None else blocker.lock_id,
         "blocked_by_component": None if blocker is None else blocker.number,
+        "principal": client.principal,
+        "client_address": client.address,
     }
     return [
         {

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from sqlalchemy import URL, Engine, select
 
 from hms_gateway.metastore.changes.fencing import fenced
+from hms_gateway.metastore.changes.implicit_locks import locked
 from hms_gateway.metastore.ports.store import EventId, Snapshot, StoredEvent, StoreUnavailable, Transaction
 from hms_gateway.runtime.call_keys import CallKey, KeptAnswer, Outcome, answering
 from hms_gateway.runtime.clock import Clock
@@ -24,6 +25,7 @@ from hms_gateway.storage.registry.outcomes import find_outcome
 from hms_gateway.storage.schema.catalog import CATALOG
 from hms_gateway.storage.writing.snapshot import SqlSnapshot
 from hms_gateway.storage.writing.thread_writer import ThreadWriter
+from hms_gateway.txn.ports.txn import TxnWork
 
 if TYPE_CHECKING:
     from hms_gateway.storage.dialects.mysql_version_watch import MysqlVersionWatch
@@ -87,8 +89,8 @@ class SqlStore:
         return self._on_a_working_connection(partial(self._read_once, work))
 
     def write(self, work: Callable[[Transaction], T]) -> T:
-        """See `ports.Store.write`. Under the lease that the caller presents, if any."""
-        return self._writer.write(fenced(work))
+        """See `ports.Store.write`. Under the lease that the caller presents, if any, and under implicit locks."""
+        return self._writer.write(work if isinstance(work, TxnWork) else locked(fenced(work)))
 
     def ready(self) -> None:
         """Raises StoreUnavailable when the database cannot be reached."""

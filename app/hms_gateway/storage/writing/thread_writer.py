@@ -160,7 +160,7 @@ class Batch:
                 if together:
                     batch.flush()
                     outcomes += self._run_together(connection, together)
-                    batch.forget_outcomes()
+                    batch.forget_calls()
                 else:
                     transaction = SqlTransaction(batch)
                     self._transactions[len(outcomes)] = transaction

@@ -49,6 +49,8 @@ from hms_gateway.storage.txn.leases import SqlLeaseWrites
 from hms_gateway.storage.txn.txns import SqlTxnWrites
 from hms_gateway.storage.writing.snapshot import Objects
 from hms_gateway.structs import Table
+from hms_gateway.txn.rules.implicit_locks import Held
+from hms_gateway.txn.rules.names import Target
 
 
 class SqlTransaction(PartitionWrites, TableWrites, DatabaseWrites, EventWrites, OutcomeWrites, Objects):
@@ -65,6 +67,7 @@ class SqlTransaction(PartitionWrites, TableWrites, DatabaseWrites, EventWrites, 
         self._clock = batch.clock
         self._changes = CatalogChanges()
         self._last_event_id = batch.last_event_id
+        self._made_events: list[Event] = []
         self.is_behind_savepoint = False
 
     @property
@@ -343,7 +346,14 @@ class SqlTransaction(PartitionWrites, TableWrites, DatabaseWrites, EventWrites, 
         row = event_row(event, EventId(self._last_event_id + 1), self._clock.seconds())
         self._last_event_id = EventId(self._last_event_id + 1)
         self._changes.events.append(row)
+        self._made_events.append(event)
         return self._last_event_id
+
+    def made_events(self) -> Sequence[Event]:
+        return self._made_events
+
+    def held_locks(self, targets: Sequence[Target]) -> tuple[list[Held], int]:
+        return self._batch.locks.on(targets)
 
     def current_event_id(self) -> EventId:
         return self._last_event_id

@@ -11,6 +11,7 @@ import msgspec
 
 from hms_gateway.structs import EncodedList, LockType, TxnInfo, TxnType
 from hms_gateway.txn.rules.compaction import Compaction, CompactionFilter
+from hms_gateway.txn.rules.implicit_locks import Held
 from hms_gateway.txn.rules.locks import Lock, LockId, TxnId
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.rules.transactions import CommittedWrite, Txn, Unfinished, Write
@@ -19,11 +20,13 @@ T = TypeVar("T")
 
 
 class Client(msgspec.Struct, frozen=True):
-    """Who asked, as administrators are shown."""
+    """Who asked, as administrators are shown; and the authenticated user who sent that, from which address."""
 
     user: str
     hostname: str
     agent_info: str
+    principal: str = ""
+    address: str = ""
 
 
 class ShownLock(msgspec.Struct, frozen=True):
@@ -165,6 +168,15 @@ class BatchedWrites(Protocol):
         """A heartbeat of a request without a transaction, now."""
 
     def delete_locks(self, lock_ids: Sequence[LockId]) -> None: ...
+
+
+class HeldLocks(Protocol):
+    """What implicit locks are compared with."""
+
+    def held_locks(self, targets: Sequence[Target]) -> tuple[list[Held], int]:
+        """The acquired locks on the targets' tables and databases, and perhaps others, and the database's time in
+        milliseconds; of a target that is a database also all in it.
+        """
 
 
 class TxnWrites(TxnReads, Protocol):

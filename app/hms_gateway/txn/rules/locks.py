@@ -54,6 +54,7 @@ LockId = NewType("LockId", int)
 TxnId = NewType("TxnId", int)
 
 NO_TXN: Final = TxnId(0)
+TIMED_OUT: Final = "no heartbeat within the time-out"
 _AFTER_SLASH: Final = chr(ord("/") + 1)
 
 _SR, _SW, _EW, _X = LockType.SHARED_READ, LockType.SHARED_WRITE, LockType.EXCL_WRITE, LockType.EXCLUSIVE

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from hms_gateway.txn.ports.txn import Store, TxnWrites
+from hms_gateway.txn.rules.locks import TIMED_OUT
 from hms_gateway.txn.services.compaction import CompactionService
-from hms_gateway.txn.services.locks import TIMED_OUT
 from hms_gateway.txn.services.settings import TxnSettings
 
 Step: TypeAlias = Callable[[TxnWrites], int]

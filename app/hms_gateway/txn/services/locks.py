@@ -21,6 +21,7 @@ from hms_gateway.txn.rules.errors import Refused, already_aborted, no_such_lock,
 from hms_gateway.txn.rules.locks import (
     NO_TXN,
     STRENGTH,
+    TIMED_OUT,
     Block,
     Lock,
     LockId,
@@ -307,9 +308,6 @@ def remove_expired(txns: BatchedWrites, expired: Iterable[Lock]) -> None:
         txns.abort_txns(txn_ids, TIMED_OUT)
     if lock_ids:
         txns.delete_locks(lock_ids)
-
-
-TIMED_OUT: Final = "no heartbeat within the time-out"
 
 
 def deadlock_text(victim: TxnId, cycle: Sequence[Owner], block: Block) -> str:

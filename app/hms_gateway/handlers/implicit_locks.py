@@ -1,0 +1,81 @@
+"""Implicit locks of a call: whose locks let it pass, and what becomes of it when others hold what its change needs."""
+
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Final
+
+import msgspec
+
+from hms_gateway.handlers.environment import in_environment
+from hms_gateway.metastore.changes.implicit_locks import LockedByAnother
+from hms_gateway.rpc.call import Call, Waiting
+from hms_gateway.runtime.lock_caller import LockCaller, locking
+from hms_gateway.structs import InvalidOperationException, Method, Struct
+
+LOCK_PROPERTY: Final = "hms.lock.id"
+TXN_PROPERTY: Final = "hms.txn.id"
+
+
+class ImplicitLocks(msgspec.Struct, frozen=True):
+    """The settings. `pause_seconds` is between tries, of which there are `retries` after the first; 0 never waits."""
+
+    timeout_ms: int
+    retries: int = 0
+    pause_seconds: float = 60.0
+
+
+class _Tries(msgspec.Struct, frozen=True):
+    """What a call that waits is resumed with."""
+
+    count: int
+
+
+class UnderImplicitLocks(AbstractContextManager[None]):
+    """What to answer a changing call in, around `inner`.
+
+    Raises Waiting for a change that is to be tried again, InvalidOperationException for what is not an id.
+    """
+
+    def __init__(
+        self,
+        settings: ImplicitLocks,
+        method: Method,
+        call: Call,
+        arguments: Struct,
+        inner: AbstractContextManager[None],
+    ) -> None:
+        caller = LockCaller(
+            call.principal,
+            call.client_address,
+            settings.timeout_ms,
+            _ids(LOCK_PROPERTY, call.lock_id, in_environment(method, arguments, LOCK_PROPERTY)),
+            _ids(TXN_PROPERTY, call.txn_id, in_environment(method, arguments, TXN_PROPERTY)),
+        )
+        self._settings = settings
+        self._tries = call.resume.count if isinstance(call.resume, _Tries) else 0
+        self._bound = locking(caller)
+        self._inner = inner
+
+    def __enter__(self) -> None:
+        self._bound.__enter__()
+        self._inner.__enter__()
+
+    def __exit__(
+        self, type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._inner.__exit__(type, error, trace)
+        self._bound.__exit__()
+        if isinstance(error, LockedByAnother):
+            if self._tries < self._settings.retries:
+                raise Waiting(self._settings.pause_seconds, resume=_Tries(self._tries + 1)) from error
+            raise InvalidOperationException(error.message) from error
+
+
+def _ids(name: str, *texts: str | None) -> frozenset[int]:
+    return frozenset(_id(name, text.strip()) for text in texts if text is not None)
+
+
+def _id(name: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 19):
+        raise InvalidOperationException(f"{name} is {text[:80]!r}; it is the id of a lock or transaction, a number")
+    return int(text)

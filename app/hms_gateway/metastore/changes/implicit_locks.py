@@ -1,0 +1,173 @@
+"""Implicit locks: a change is made only while others do not hold what its row of Hive's table of locks needs.
+
+The events that a unit of work has made say what it changed, so the check is part of the same unit of work and knows the
+partitions, and of an altered table what differs. Nothing is stored: the locks would be gone with the unit of work.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, TypeVar
+
+import msgspec
+
+from hms_gateway.metastore.changes.fencing import changed
+from hms_gateway.metastore.ports.store import BatchedWrites, CatalogWork, Event, Transaction
+from hms_gateway.metastore.vocabulary.parameters import DDL_TIME
+from hms_gateway.metastore.vocabulary.partition_names import make_name
+from hms_gateway.runtime.lock_caller import LockCaller, lock_caller
+from hms_gateway.structs import InvalidOperationException, LockType
+from hms_gateway.txn.rules.implicit_locks import Held, Needed, obstacle
+from hms_gateway.txn.rules.locks import NO_TXN, TIMED_OUT, Lock, has_expired
+from hms_gateway.txn.rules.names import Target, target
+
+T = TypeVar("T")
+
+_S, _X = LockType.SHARED_READ, LockType.EXCLUSIVE
+
+
+class Row(NamedTuple):
+    """What a change needs on what its event names, the partitions where it names some; and on the database.
+
+    S on the table of a partition is left out, as `client.concurrency` does: a lock knows what it lies in.
+    """
+
+    itself: LockType
+    database: LockType | None = None
+
+
+# What the page of Hive does not list is as in Hive's code, except that what is made or described anew is locked S: a
+# name that is held exclusively is not taken. Events that are not here change no object that can be locked.
+ROWS: Final[Mapping[str, Row]] = MappingProxyType(
+    {
+        "CREATE_DATABASE": Row(_S),
+        "ALTER_DATABASE": Row(_S),
+        "DROP_DATABASE": Row(_X),
+        "CREATE_TABLE": Row(_S, database=_S),
+        "DROP_TABLE": Row(_X),
+        "ALTER_TABLE": Row(_X),
+        "ADD_PARTITION": Row(_X),
+        "ALTER_PARTITION": Row(_X),
+        "DROP_PARTITION": Row(_X),
+        "CREATE_INDEX": Row(_X),
+        "ALTER_INDEX": Row(_X),
+        "DROP_INDEX": Row(_X),
+        "ADD_PRIMARYKEY": Row(_X),
+        "ADD_FOREIGNKEY": Row(_X),
+        "ADD_UNIQUECONSTRAINT": Row(_X),
+        "ADD_NOTNULLCONSTRAINT": Row(_X),
+        "ADD_DEFAULTCONSTRAINT": Row(_X),
+        "ADD_CHECKCONSTRAINT": Row(_X),
+        "DROP_CONSTRAINT": Row(_X),
+    }
+)
+
+# What "set serdeproperties", "set serializer" and "set file format" change: S, as on the page. By field ids of TJSON.
+_DESCRIPTOR: Final = "7"
+_FORMAT_FIELDS: Final = ("3", "4", "7")
+_PARAMETERS: Final = "9"
+_BOOKKEEPING: Final = (DDL_TIME, "last_modified_by", "last_modified_time")
+
+
+class LockedByAnother(InvalidOperationException):
+    """A change was not made, because others hold what it needs."""
+
+
+def locked(work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
+    """`work` under implicit locks; `work` itself for callers whose changes take none.
+
+    What is returned raises LockedByAnother, and nothing is changed, when another holds what the change needs.
+    """
+    caller = lock_caller()
+    if caller is None:
+        return work
+    guard = _Guard(caller)
+
+    def locked_work(transaction: Transaction) -> T:
+        result = work(transaction)
+        guard.check(transaction)
+        return result
+
+    if isinstance(work, CatalogWork):
+        return msgspec.structs.replace(work, work=locked_work, reads_locks=True)
+    return locked_work
+
+
+class _Guard:
+    def __init__(self, caller: LockCaller) -> None:
+        self._caller = caller
+
+    def check(self, transaction: Transaction) -> None:
+        needed = [one for event in transaction.made_events() for one in needed_locks(event)]
+        if not needed:
+            return
+        found = obstacle(needed, self._live(transaction, [one.target for one in needed]), self._is_own)
+        if found is not None:
+            raise LockedByAnother(f"{found}; wait until it is released, or name a lock of your own in hms.lock.id")
+
+    def _live(self, transaction: Transaction, targets: list[Target]) -> list[Held]:
+        """Without what is past its time, which is taken away: its holder must not think that nothing happened."""
+        held, now_ms = transaction.held_locks(targets)
+        lost = [one for one in held if has_expired(one.lock, now_ms, self._caller.timeout_ms) and not self._is_own(one)]
+        if lost:
+            transaction.txns.batched(partial(_remove, [one.lock for one in lost]))
+        return [one for one in held if one not in lost]
+
+    def _is_own(self, held: Held) -> bool:
+        caller = self._caller
+        if caller.lock_ids or caller.txn_ids:
+            return held.lock.lock_id in caller.lock_ids or held.lock.txn_id in caller.txn_ids
+        return (held.principal, held.address) == (caller.principal, caller.address)
+
+
+def _remove(locks: Sequence[Lock], batch: BatchedWrites) -> None:
+    txn_ids = {lock.txn_id for lock in locks if lock.txn_id != NO_TXN}
+    batch.abort_txns(sorted(txn_ids), TIMED_OUT)
+    batch.delete_locks(sorted({lock.lock_id for lock in locks if lock.txn_id == NO_TXN}))
+
+
+def needed_locks(event: Event) -> list[Needed]:
+    """The locks of the row of the change behind an event; none for what changes no object that can be locked."""
+    row = ROWS.get(event.event_type)
+    if row is None:
+        return []
+    mode = row.itself
+    if (
+        event.event_type == "ALTER_TABLE"
+        and event.renamed_from is None
+        and _sets_format_only(json.loads(event.message))
+    ):
+        mode = _S
+    needed = [Needed(each, mode) for each in changed(event)]
+    if row.database is not None:
+        needed.append(Needed(target(event.db_name), row.database))
+    if event.renamed_from is not None:
+        needed += [Needed(target(event.db_name), _S), Needed(target(event.db_name, event.table_name), _S)]
+    if event.event_type == "ALTER_PARTITION":
+        needed += [Needed(each, mode) for each in _renamed_partition(event)]
+    return needed
+
+
+def _sets_format_only(event: Event) -> bool:
+    if event.event_type != "ALTER_TABLE" or event.renamed_from is not None:
+        return False
+    message = json.loads(event.message)
+    before, after = (json.loads(message[key]) for key in ("tableObjBeforeJson", "tableObjAfterJson"))
+    return before != after and not message.get("isTruncateOp") and _without_format(before) == _without_format(after)
+
+
+def _without_format(table: dict[str, Any]) -> dict[str, Any]:
+    descriptor = table.get(_DESCRIPTOR, {}).get("rec", {})
+    kept = {key: value for key, value in descriptor.items() if key not in _FORMAT_FIELDS}
+    parameters = table.get(_PARAMETERS, {}).get("map", [{}])[-1]
+    described = {key: value for key, value in parameters.items() if key not in _BOOKKEEPING}
+    return {**table, _DESCRIPTOR: kept, _PARAMETERS: described}
+
+
+def _renamed_partition(event: Event) -> Iterable[Target]:
+    """The name that a partition had before, where it has another one now."""
+    message = json.loads(event.message)
+    keys, values = message["keyValues"], json.loads(message["partitionObjBeforeJson"])["1"]["lst"][2:]
+    if list(keys.values()) != values:
+        yield target(event.db_name, event.table_name, make_name(list(keys), values))

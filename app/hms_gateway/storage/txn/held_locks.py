@@ -1,0 +1,99 @@
+"""The locks that are held, with their holders: what implicit locks are compared with."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from typing import Any, Final, TypeAlias
+
+from sqlalchemy import BigInteger, Select, bindparam, literal
+
+from hms_gateway.runtime.clock import Clock
+from hms_gateway.storage.dialects import Dialect
+from hms_gateway.storage.dialects.database_clock import DATABASE_NOW
+from hms_gateway.storage.dialects.statements import Rows, Statement
+from hms_gateway.storage.schema.txn import LOCKS
+from hms_gateway.storage.sql.texts import is_storable
+from hms_gateway.storage.txn.locks import LOCK_ROWS, locks_of
+from hms_gateway.txn.rules.implicit_locks import Held
+from hms_gateway.txn.rules.names import Target
+
+_Place: TypeAlias = tuple[str, str | None]  # database and table; "" for the database itself, None for all in it
+_LOCK_COLUMNS: Final = len(LOCK_ROWS.selected_columns)
+
+
+class HeldLockStatements:
+    """For one kind of database."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        now: Any = DATABASE_NOW.scalar_subquery() if dialect.has_clock else literal(0, BigInteger)
+        holders = (LOCKS.c.user_name, LOCKS.c.host_name, LOCKS.c.agent_info, LOCKS.c.principal, LOCKS.c.client_address)
+        rows: Select[Any] = LOCK_ROWS.add_columns(*holders, now).where(LOCKS.c.is_acquired.is_(True))
+        self.on_tables = dialect.with_pairs(rows, LOCKS.c.db_name, LOCKS.c.table_name)
+        self.in_database = rows.where(LOCKS.c.db_name == bindparam("the_db"))
+
+
+_statements: Final = cache(HeldLockStatements)
+
+
+class KnownLocks:
+    """What a batch knows of them: complete for the places it has asked for."""
+
+    def __init__(self, dialect: Dialect, clock: Clock, read: Callable[[Sequence[Statement]], Sequence[Rows]]) -> None:
+        self._dialect = dialect
+        self._clock = clock
+        self._read = read
+        self._held: dict[_Place, list[Held]] = {}
+        self._now_ms = 0
+
+    def statements(self, tables: Iterable[tuple[str, str]]) -> list[Statement]:
+        """What reads the locks on these tables by database and name, and on their databases."""
+        return self._reading(_around(tables))
+
+    def learn(self, tables: Iterable[tuple[str, str]], answers: Sequence[Rows]) -> None:
+        """What those statements have given."""
+        self._learn(_around(tables), answers)
+
+    def on(self, targets: Sequence[Target]) -> tuple[list[Held], int]:
+        """See `ports.HeldLocks`."""
+        places: dict[_Place, None] = dict.fromkeys((each.db_name, None) for each in targets if each.table_name is None)
+        places |= dict.fromkeys(_around((each.db_name, each.table_name) for each in targets if each.table_name))
+        if unknown := [place for place in places if place not in self._held]:
+            self._learn(unknown, self._read(self._reading(unknown)))
+        found = {(one.lock.lock_id, one.lock.number): one for place in places for one in self._held[place]}
+        return list(found.values()), self._now_ms
+
+    def forget(self) -> None:
+        """Locks were changed by other statements."""
+        self._held = {}
+
+    def _reading(self, places: Iterable[_Place]) -> list[Statement]:
+        made = _statements(self._dialect)
+        pairs = [(db_name, name) for db_name, name in places if name is not None]
+        storable = [pair for pair in pairs if all(map(is_storable, pair))]
+        databases = [db_name for db_name, name in places if name is None]
+        return [
+            *([Statement(made.on_tables, self._dialect.bound_pairs(storable))] if pairs else []),
+            *(Statement(made.in_database, {"the_db": one if is_storable(one) else ""}) for one in databases),
+        ]
+
+    def _learn(self, places: Iterable[_Place], answers: Sequence[Rows]) -> None:
+        found: dict[_Place, dict[tuple[int, int], Held]] = {place: {} for place in places}
+        for rows in answers:
+            if not self._dialect.has_clock:
+                self._now_ms = self._clock.milliseconds()
+            elif rows:
+                self._now_ms = rows[0][-1]
+            for one in _held_of(rows):
+                db_name, table_name, _ = one.lock.target
+                for place in ((db_name, table_name or ""), (db_name, None)):
+                    if place in found:
+                        found[place][one.lock.lock_id, one.lock.number] = one
+        self._held |= {place: list(locks.values()) for place, locks in found.items()}
+
+
+def _around(tables: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    return list(dict.fromkeys(place for db_name, name in tables for place in ((db_name, ""), (db_name, name))))
+
+
+def _held_of(rows: Rows) -> list[Held]:
+    locks = locks_of(row[:_LOCK_COLUMNS] for row in rows)
+    return [Held(lock, *row[_LOCK_COLUMNS:-1]) for lock, row in zip(locks, rows, strict=True)]
