@@ -25,6 +25,7 @@ from hms_gateway.structs import (
     MetaException,
     OpenTxnRequest,
     Partition,
+    SerDeInfo,
     StorageDescriptor,
     Table,
     UnlockRequest,
@@ -145,7 +146,7 @@ def altered_partition(change: Callable[[Partition], None], *old: str) -> Callabl
 
 
 def new_partition(value: str) -> Partition:
-    return Partition([value], "d", "t", sd=StorageDescriptor(cols=columns("a int")))
+    return Partition([value], "d", "t", sd=StorageDescriptor(cols=columns("a int"), serdeInfo=SerDeInfo()))
 
 
 def read(peer: Peer) -> None:

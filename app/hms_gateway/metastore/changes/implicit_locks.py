@@ -132,13 +132,7 @@ def needed_locks(event: Event) -> list[Needed]:
     row = ROWS.get(event.event_type)
     if row is None:
         return []
-    mode = row.itself
-    if (
-        event.event_type == "ALTER_TABLE"
-        and event.renamed_from is None
-        and _sets_format_only(json.loads(event.message))
-    ):
-        mode = _S
+    mode = _S if _sets_format_only(event) else row.itself
     needed = [Needed(each, mode) for each in changed(event)]
     if row.database is not None:
         needed.append(Needed(target(event.db_name), row.database))
