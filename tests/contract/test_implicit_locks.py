@@ -48,7 +48,6 @@ CELLS = """
     touch partition 1   no    ok    no     no     no     no         no         ok         ok     ok     ok   ok
     drop partition 1    no    ok    no     no     no     no         no         ok         ok     ok     ok   ok
     rename partition 1  no    ok    no     no     no     no         no         ok         ok     ok     ok   ok
-    truncate            no    ok    no     no     no     no         no         no         ok     ok     ok   ok
     drop table          no    ok    no     no     no     no         no         no         ok     ok     ok   ok
     create table v      no    ok    ok     ok     ok     ok         ok         ok         ok     no     ok   ok
     alter database      no    ok    ok     ok     ok     ok         ok         ok         ok     ok     ok   ok
@@ -167,7 +166,6 @@ CHANGES: dict[str, Callable[[Peer], Any]] = {
     "touch partition 1": altered_partition(lambda partition: None),
     "drop partition 1": lambda peer: peer.ask("drop_partition", "d", "t", ["1"], False),
     "rename partition 1": altered_partition(lambda partition: setattr(partition, "values", ["4"]), "1"),
-    "truncate": lambda peer: peer.ask("truncate_table", "d", "t", None),
     "drop table": lambda peer: peer.ask("drop_table", "d", "t", False),
     "create table v": lambda peer: peer.ask("create_table", new_table("v", "d")),
     "alter database": lambda peer: peer.ask("alter_database", "d", Database("d", "changed", "file:/d")),

@@ -32,6 +32,7 @@ USERS = {
         "txn.services.leases",
     },
     "presented_lease": {"handlers.presented_lease", "metastore.changes.fencing"},
+    "lock_caller": {"handlers.implicit_locks", "metastore.changes.implicit_locks"},
     "recorded_calls": {
         "handlers.recorded_calls",
         "files.directories",

@@ -5,5 +5,6 @@ does, so the modules that may import these are listed by name in `tests/runtime/
 
 suspension       set by `rpc.repeatable`, obeyed by the store's writers; the gateway hands the results over
 call_keys        set by `rpc.repeatable`, obeyed by the store's writers; preparations and repairs take themselves out
+lock_caller      set by the handlers' `implicit_locks`, obeyed by `metastore.changes.implicit_locks`
 presented_lease  set by the handlers' `presented_lease`, obeyed by `metastore.fencing`
 """
