@@ -1,18 +1,25 @@
 """Changes under implicit locks: the rows of Hive's table of locks against what others hold, on every database."""
 
+import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from msgspec.structs import replace
 
 from hms_gateway.composition.main import Metastore, build_metastore
+from hms_gateway.files import Directories
 from hms_gateway.rpc import Call
 from hms_gateway.rpc.call import Dialect, Waiting
 from hms_gateway.rpc.dialects import methods_of
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.structs import (
+    CheckLockRequest,
+    ColumnStatistics,
+    ColumnStatisticsData,
+    ColumnStatisticsDesc,
+    ColumnStatisticsObj,
     Database,
     DataOperationType,
     EnvironmentContext,
@@ -22,10 +29,14 @@ from hms_gateway.structs import (
     LockRequest,
     LockState,
     LockType,
+    LongColumnStatsData,
     MetaException,
+    NoSuchLockException,
+    NoSuchObjectException,
     OpenTxnRequest,
     Partition,
     SerDeInfo,
+    ShowLocksRequest,
     StorageDescriptor,
     Table,
     UnlockRequest,
@@ -48,6 +59,10 @@ CELLS = """
     touch partition 1   no    ok    no     no     no     no         no         ok         ok     ok     ok   ok
     drop partition 1    no    ok    no     no     no     no         no         ok         ok     ok     ok   ok
     rename partition 1  no    ok    no     no     no     no         no         ok         ok     ok     ok   ok
+    exchange 1 to d.x   no    ok    no     no     no     no         no         ok         ok     ok     ok   ok
+    truncate            no    ok    no     no     no     no         no         no         ok     ok     ok   ok
+    truncate 1          no    ok    no     no     no     no         no         ok         ok     ok     ok   ok
+    statistics of u     no    ok    ok     ok     ok     ok         ok         ok         no     ok     ok   ok
     drop table          no    ok    no     no     no     no         no         no         ok     ok     ok   ok
     create table v      no    ok    ok     ok     ok     ok         ok         ok         ok     no     ok   ok
     alter database      no    ok    ok     ok     ok     ok         ok         ok         ok     ok     ok   ok
@@ -55,18 +70,20 @@ CELLS = """
     drop empty e        ok    ok    ok     ok     ok     ok         ok         ok         ok     ok     no   no
     read                ok    ok    ok     ok     ok     ok         ok         ok         ok     ok     ok   ok
 """
+TRIES_MAX = 1_000
 TYPES = {"X": LockType.EXCLUSIVE, "S": LockType.SHARED_READ, "W": LockType.SHARED_WRITE}
 
 
 class Peer:
     """A client of a metastore in this process."""
 
-    def __init__(self, metastore: Metastore, principal: str, address: str = "10.0.0.1", **call: Any) -> None:
+    def __init__(self, metastore: Metastore, warehouse: Path, principal: str) -> None:
         self._metastore = metastore
-        self._call = Call(principal, client_address=address, **call)
+        self._warehouse = warehouse
+        self._call = Call(principal, client_address="10.0.0.1")
 
     def with_call(self, **changed: Any) -> "Peer":
-        found = Peer(self._metastore, "")
+        found = Peer(self._metastore, self._warehouse, "")
         found._call = replace(self._call, **changed)
         return found
 
@@ -106,8 +123,8 @@ class Peer:
         return int(answer.lockid)
 
     def is_made(self, change: Callable[["Peer"], Any]) -> bool:
-        """Nothing has changed where it is not."""
-        before = self.ask("get_current_notificationEventId").eventId
+        """Nothing has changed where it is not, neither in the catalog nor on disk."""
+        before = self._state()
         try:
             change(self)
         except (InvalidOperationException, MetaException) as error:
@@ -115,8 +132,12 @@ class Peer:
         else:
             return True
         assert "is locked: user ann on etl-9 holds" in text
-        assert self.ask("get_current_notificationEventId").eventId == before
+        assert self._state() == before
         return False
+
+    def _state(self) -> Any:
+        locks = self.ask("show_locks", ShowLocksRequest()).locks
+        return self.ask("get_current_notificationEventId").eventId, len(locks), sorted(self._warehouse.rglob("*"))
 
 
 def altered(change: Callable[[Table], None]) -> Callable[[Peer], None]:
@@ -166,9 +187,13 @@ CHANGES: dict[str, Callable[[Peer], Any]] = {
     "touch partition 1": altered_partition(lambda partition: None),
     "drop partition 1": lambda peer: peer.ask("drop_partition", "d", "t", ["1"], False),
     "rename partition 1": altered_partition(lambda partition: setattr(partition, "values", ["4"]), "1"),
+    "exchange 1 to d.x": lambda peer: peer.ask("exchange_partition", {"p": "1"}, "d", "t", "d", "x"),
+    "truncate": lambda peer: peer.ask("truncate_table", "d", "t", None),
+    "truncate 1": lambda peer: peer.ask("truncate_table", "d", "t", ["p=1"]),
+    "statistics of u": lambda peer: peer.ask("update_table_column_statistics", statistics_of_u()),
     "drop table": lambda peer: peer.ask("drop_table", "d", "t", False),
     "create table v": lambda peer: peer.ask("create_table", new_table("v", "d")),
-    "alter database": lambda peer: peer.ask("alter_database", "d", Database("d", "changed", "file:/d")),
+    "alter database": lambda peer: peer.ask("alter_database", "d", Database("d", "changed")),
     "drop database": lambda peer: peer.ask("drop_database", "d", False, True),
     "drop empty e": lambda peer: peer.ask("drop_database", "e", False, False),
     "read": read,
@@ -185,71 +210,98 @@ def cells() -> dict[str, dict[str, bool]]:
     return found
 
 
+class World(NamedTuple):
+    """A metastore that denies, and two of its users."""
+
+    ann: Peer
+    bob: Peer
+
+    def fill(self) -> None:
+        for name in ("d", "e"):
+            self.bob.ask("create_database", Database(name))
+        for name in ("t", "x"):
+            self.bob.ask("create_table", managed(name, keys=columns("p string"), parameters={"a": "0"}))
+        self.bob.ask("create_table", managed("u"))
+        for value in ("1", "2"):
+            self.bob.ask("add_partition", new_partition(value))
+
+    def empty(self) -> None:
+        for db_name in ("d", "e"):
+            with contextlib.suppress(NoSuchObjectException):
+                self.bob.ask("drop_database", db_name, True, True)
+
+
+@contextlib.contextmanager
+def opened(url: str, folder: Path, mode: str = "deny", **settings: Any) -> Iterator[World]:
+    settings |= {} if mode == "default" else {"locks_implicit": mode}
+    metastore = build_metastore(Settings(data_dir=folder, database_url=url, **settings))
+    try:
+        yield World(*(Peer(metastore, folder / "warehouse", name) for name in ("ann", "bob")))
+    finally:
+        metastore.store.close()
+
+
 @pytest.fixture
-def metastore(database_url: str, tmp_path: Path) -> Iterator[Metastore]:
-    opened = open_metastore(database_url, tmp_path, locks_implicit="deny")
-    yield opened
-    opened.store.close()
+def world(database_url: str, tmp_path: Path) -> Iterator[World]:
+    with opened(database_url, tmp_path) as found:
+        found.fill()
+        yield found
 
 
-def open_metastore(url: str, folder: Path, **settings: Any) -> Metastore:
-    return build_metastore(Settings(data_dir=folder, database_url=url, file_systems={"file": "ignore"}, **settings))
+def managed(name: str, **given: Any) -> Table:
+    table = new_table(name, "d", **given)
+    table.tableType = "MANAGED_TABLE"
+    return table
 
 
-def fill(peer: Peer) -> None:
-    for name in ("d", "e"):
-        peer.ask("create_database", Database(name, None, f"file:/{name}"))
-    peer.ask("create_table", new_table("t", "d", keys=columns("p string"), parameters={"a": "0"}))
-    peer.ask("create_table", new_table("u", "d"))
-    for value in ("1", "2"):
-        peer.ask("add_partition", new_partition(value))
+def statistics_of_u() -> ColumnStatistics:
+    figures = ColumnStatisticsData(longStats=LongColumnStatsData(numNulls=1, numDVs=2))
+    described = ColumnStatisticsDesc(True, "d", "u")
+    return ColumnStatistics(described, [ColumnStatisticsObj("a", "int", figures)])
 
 
 def test_every_row_is_tried() -> None:
     assert cells().keys() == CHANGES.keys()
 
 
-@pytest.mark.parametrize("name", CHANGES)
-def test_a_change_is_made_only_where_its_locks_could_be_granted(metastore: Metastore, name: str) -> None:
-    ann, bob = Peer(metastore, "ann"), Peer(metastore, "bob")
-    found = {}
-    for place in cells()[name]:
-        fill(bob)
-        lock_id = ann.lock(place)
-        found[place] = bob.is_made(CHANGES[name])
-        ann.ask("unlock", UnlockRequest(lock_id))
-        for db_name in bob.ask("get_all_databases"):
-            if db_name != "default":
-                bob.ask("drop_database", db_name, False, True)
-    assert found == cells()[name]
+def test_a_change_is_made_only_where_its_locks_could_be_granted(world: World) -> None:
+    found: dict[str, dict[str, bool]] = {}
+    for name, row in cells().items():
+        for place in row:
+            lock_id = world.ann.lock(place)
+            is_made = world.bob.is_made(CHANGES[name])
+            found.setdefault(name, {})[place] = is_made
+            world.ann.ask("unlock", UnlockRequest(lock_id))
+            if is_made and name != "read":
+                world.empty()
+                world.fill()
+    assert found == cells()
 
 
 def test_off_is_the_default_and_passes_every_lock(database_url: str, tmp_path: Path) -> None:
-    metastore = open_metastore(database_url, tmp_path)
-    ann, bob = Peer(metastore, "ann"), Peer(metastore, "bob")
-    fill(bob)
-    ann.lock("X d.t")
-    assert bob.is_made(CHANGES["drop table"])
-    metastore.store.close()
+    with opened(database_url, tmp_path, "default") as world:
+        world.fill()
+        world.ann.lock("X d.t")
+        assert world.bob.is_made(CHANGES["drop table"])
 
 
-def test_a_caller_passes_its_own_locks(metastore: Metastore) -> None:
+def test_a_caller_passes_its_own_locks(world: World) -> None:
     """As Iceberg's clients do, which name no lock in alter_table."""
-    ann = Peer(metastore, "ann")
-    fill(ann)
+    ann = world.ann
     lock_id = ann.lock("X d.t")
     assert ann.is_made(CHANGES["set tblproperties"])
+    assert ann.is_made(CHANGES["truncate"])
     assert not ann.with_call(client_address="10.0.0.2").is_made(CHANGES["add columns"])
-    assert not ann.with_call(principal="bob").is_made(CHANGES["add columns"])
-    assert ann.with_call(principal="bob", lock_id=str(lock_id)).is_made(CHANGES["add columns"])
+    assert not world.bob.is_made(CHANGES["add columns"])
+    assert world.bob.with_call(lock_id=str(lock_id)).is_made(CHANGES["add columns"])
+    assert world.bob.with_call(lock_id=str(lock_id)).is_made(CHANGES["truncate"])
     assert not ann.with_call(lock_id=str(lock_id + 1)).is_made(CHANGES["replace columns"])
 
 
-def test_a_lock_is_named_in_the_environment_context_and_a_transaction_as_well(metastore: Metastore) -> None:
-    ann, bob = Peer(metastore, "ann"), Peer(metastore, "bob")
-    fill(ann)
-    (txn_id,) = ann.ask("open_txns", OpenTxnRequest(1, "ann", "etl-9")).txn_ids
-    ann.lock("X d.t", txn_id)
+def test_a_lock_is_named_in_the_environment_context_and_a_transaction_as_well(world: World) -> None:
+    bob = world.bob
+    (txn_id,) = world.ann.ask("open_txns", OpenTxnRequest(1, "ann", "etl-9")).txn_ids
+    world.ann.lock("X d.t", txn_id)
     table = bob.ask("get_table", "d", "t")
 
     def altering(number: int) -> Callable[[Peer], None]:
@@ -263,19 +315,68 @@ def test_a_lock_is_named_in_the_environment_context_and_a_transaction_as_well(me
         bob.with_call(lock_id="x").ask("drop_table", "d", "t", False)
 
 
-def test_a_change_waits_as_often_as_configured(database_url: str, tmp_path: Path) -> None:
-    metastore = open_metastore(
-        database_url, tmp_path, locks_implicit="wait", locks_implicit_retries=2, locks_implicit_pause_seconds=7.0
-    )
-    ann, bob = Peer(metastore, "ann"), Peer(metastore, "bob")
-    fill(bob)
-    lock_id = ann.lock("X d.t")
-    for _ in range(2):
-        with pytest.raises(Waiting) as waiting:
-            CHANGES["drop table"](bob)
-        assert waiting.value.seconds == 7
-        bob = bob.with_call(resume=waiting.value.resume)
-    assert not bob.is_made(CHANGES["drop table"])
-    ann.ask("unlock", UnlockRequest(lock_id))
-    assert bob.is_made(CHANGES["drop table"])
-    metastore.store.close()
+def test_a_lock_past_its_time_is_taken_away(database_url: str, tmp_path: Path) -> None:
+    with opened(database_url, tmp_path, txn_timeout_seconds=0.001) as world:
+        world.fill()
+        lock_id = world.ann.lock("X d.t")
+        for _ in range(TRIES_MAX):
+            with contextlib.suppress(InvalidOperationException):
+                CHANGES["set tblproperties"](world.bob)
+                break
+        assert world.bob.ask("get_table", "d", "t").parameters["a"] == "1"
+        with pytest.raises(NoSuchLockException):
+            world.ann.ask("check_lock", CheckLockRequest(lock_id))
+
+
+def test_files_are_moved_and_deleted_under_a_lock_that_others_see(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is held from before they are touched until the change is made, and refuses changes in between."""
+    seen = []
+
+    def watched(self: Directories, *places: str) -> None:
+        monkeypatch.undo()
+        locks = world.ann.ask("show_locks", ShowLocksRequest("d", "t")).locks
+        seen.append({(LockType(one.type).name, one.partname, one.user) for one in locks})
+        with pytest.raises(InvalidOperationException, match=r"user bob on .* holds EXCLUSIVE"):
+            CHANGES["set tblproperties"](world.ann)
+
+    for name, touched in (("truncate 1", "delete_directory"), ("rename partition 1", "move_directory")):
+        monkeypatch.setattr(Directories, touched, watched)
+        CHANGES[name](world.bob)
+    monkeypatch.setattr(Directories, "move_directory", watched)
+    CHANGES["rename to e.t"](world.bob)
+    one, four = ("EXCLUSIVE", "p=1", "bob"), ("EXCLUSIVE", "p=4", "bob")
+    assert seen == [{one}, {one, four}, {("EXCLUSIVE", None, "bob")}]
+    assert not world.ann.ask("show_locks", ShowLocksRequest()).locks
+
+
+def test_a_change_that_lost_the_lock_of_its_files_is_not_made(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What another did meanwhile, as after a pause that was longer than the time-out, is not undone."""
+    move = Directories.move_directory
+
+    def paused(self: Directories, source: str, target: str) -> None:
+        monkeypatch.undo()
+        move(self, source, target)
+        (lock,) = {one.lockid for one in world.ann.ask("show_locks", ShowLocksRequest()).locks}
+        world.ann.ask("unlock", UnlockRequest(lock))
+
+    monkeypatch.setattr(Directories, "move_directory", paused)
+    with pytest.raises(InvalidOperationException, match="are lost; call again"):
+        CHANGES["rename to e.t"](world.bob)
+    assert world.bob.ask("get_table", "d", "t")
+    assert world.bob.is_made(CHANGES["rename to e.t"])
+
+
+def test_a_change_waits_as_long_as_configured(database_url: str, tmp_path: Path) -> None:
+    settings = {"locks_implicit_retries": 2, "locks_implicit_pause_seconds": 7.0}
+    with opened(database_url, tmp_path, "wait", **settings) as world:
+        world.fill()
+        lock_id = world.ann.lock("X d.t")
+        for waited, pause in ((0, 7), (7, 7), (10, 4)):
+            with pytest.raises(Waiting) as waiting:
+                CHANGES["drop table"](world.bob.with_call(waited_seconds=waited))
+            assert waiting.value.seconds == pause
+        assert not world.bob.with_call(waited_seconds=14).is_made(CHANGES["drop table"])
+        world.ann.ask("unlock", UnlockRequest(lock_id))
+        assert world.bob.is_made(CHANGES["drop table"])

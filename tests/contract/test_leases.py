@@ -5,7 +5,7 @@ import re
 import pytest
 
 from hms_gateway.metastore.ports.store import Event
-from hms_gateway.runtime.presented_lease import presenting
+from hms_gateway.runtime.presented import presenting
 from hms_gateway.structs import InvalidOperationException, LeaseObject
 from hms_gateway.txn.rules.leases import Claim, Held, LeaseId, LeaseType, Waiter, containers
 from hms_gateway.txn.rules.names import Target

@@ -8,7 +8,7 @@ from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.metastore.ports.store import Event
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.presented_lease import presenting
+from hms_gateway.runtime.presented import presenting
 from hms_gateway.storage import open_store
 from hms_gateway.structs import Database, LeaseObject
 from hms_gateway.txn.rules.leases import Ticket

@@ -12,7 +12,7 @@ from typing import Any
 
 from hms_gateway.metastore.changes.fencing import fenced
 from hms_gateway.metastore.ports.store import Event, OutcomeUnknown, StoreUnavailable
-from hms_gateway.runtime.presented_lease import presenting
+from hms_gateway.runtime.presented import presenting
 from hms_gateway.structs import InvalidOperationException, LeaseAlreadyExistsException, LeaseObject, ThriftException
 from hms_gateway.txn.services.lease_settings import LeaseSettings
 from hms_gateway.txn.services.leases import LeaseService, MustWait

@@ -254,8 +254,8 @@ def _implicit_locks(settings: Settings) -> ImplicitLocks | None:
     if settings.locks_implicit == "off":
         return None
     retries = settings.locks_implicit_retries if settings.locks_implicit == "wait" else 0
-    timeout_ms = _txn_settings(settings).timeout_ms
-    return ImplicitLocks(timeout_ms, retries, settings.locks_implicit_pause_seconds)
+    pause_seconds = settings.locks_implicit_pause_seconds
+    return ImplicitLocks(_txn_settings(settings).timeout_ms, retries * pause_seconds, pause_seconds)
 
 
 def translated(error: Exception) -> Exception:

@@ -7,27 +7,21 @@ from typing import Final
 import msgspec
 
 from hms_gateway.handlers.environment import in_environment
-from hms_gateway.metastore.changes.implicit_locks import LockedByAnother
 from hms_gateway.rpc.call import Call, Waiting
-from hms_gateway.runtime.lock_caller import LockCaller, locking
+from hms_gateway.runtime.presented import LockCaller, locking
 from hms_gateway.structs import InvalidOperationException, Method, Struct
+from hms_gateway.txn.rules.implicit_locks import LockedByAnother
 
 LOCK_PROPERTY: Final = "hms.lock.id"
 TXN_PROPERTY: Final = "hms.txn.id"
 
 
 class ImplicitLocks(msgspec.Struct, frozen=True):
-    """The settings. `pause_seconds` is between tries, of which there are `retries` after the first; 0 never waits."""
+    """The settings. A change is tried again every `pause_seconds`, for `wait_seconds`."""
 
     timeout_ms: int
-    retries: int = 0
+    wait_seconds: float = 0.0
     pause_seconds: float = 60.0
-
-
-class _Tries(msgspec.Struct, frozen=True):
-    """What a call that waits is resumed with."""
-
-    count: int
 
 
 class UnderImplicitLocks(AbstractContextManager[None]):
@@ -52,7 +46,7 @@ class UnderImplicitLocks(AbstractContextManager[None]):
             _ids(TXN_PROPERTY, call.txn_id, in_environment(method, arguments, TXN_PROPERTY)),
         )
         self._settings = settings
-        self._tries = call.resume.count if isinstance(call.resume, _Tries) else 0
+        self._left_seconds = settings.wait_seconds - call.waited_seconds
         self._bound = locking(caller)
         self._inner = inner
 
@@ -66,8 +60,8 @@ class UnderImplicitLocks(AbstractContextManager[None]):
         self._inner.__exit__(type, error, trace)
         self._bound.__exit__()
         if isinstance(error, LockedByAnother):
-            if self._tries < self._settings.retries:
-                raise Waiting(self._settings.pause_seconds, resume=_Tries(self._tries + 1)) from error
+            if self._left_seconds > 0:
+                raise Waiting(min(self._settings.pause_seconds, self._left_seconds)) from error
             raise InvalidOperationException(error.message) from error
 
 

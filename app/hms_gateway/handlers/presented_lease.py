@@ -5,7 +5,7 @@ from typing import Final
 
 from hms_gateway.handlers.environment import in_environment
 from hms_gateway.rpc.call import Call
-from hms_gateway.runtime.presented_lease import presenting
+from hms_gateway.runtime.presented import presenting
 from hms_gateway.structs import InvalidOperationException, Method, Struct
 
 PROPERTY: Final = "hms.lease.id"

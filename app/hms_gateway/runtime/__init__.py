@@ -1,10 +1,9 @@
-"""What steers a call without being an argument: its key, its lease, and whether it is being suspended.
+"""What steers a call without being an argument: its key, its lease and locks, and whether it is being suspended.
 
 Each is a context variable, and no other package defines one. A value set here changes what a unit of work further down
 does, so the modules that may import these are listed by name in `tests/runtime/test_users.py`:
 
 suspension       set by `rpc.repeatable`, obeyed by the store's writers; the gateway hands the results over
 call_keys        set by `rpc.repeatable`, obeyed by the store's writers; preparations and repairs take themselves out
-lock_caller      set by the handlers' `implicit_locks`, obeyed by `metastore.changes.implicit_locks`
-presented_lease  set by the handlers' `presented_lease`, obeyed by `metastore.fencing`
+presented        set by the handlers' `presented_lease` and `implicit_locks`, obeyed in `metastore.changes`
 """

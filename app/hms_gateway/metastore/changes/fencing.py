@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from hms_gateway.metastore.ports.store import Event, EventId, Transaction
 from hms_gateway.metastore.vocabulary.partition_names import make_name
-from hms_gateway.runtime.presented_lease import presented_lease_id
+from hms_gateway.runtime.presented import presented_lease_id
 from hms_gateway.structs import InvalidOperationException
 from hms_gateway.txn.rules.leases import refusal
 from hms_gateway.txn.rules.names import Target, target

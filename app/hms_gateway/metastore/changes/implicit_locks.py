@@ -16,9 +16,9 @@ from hms_gateway.metastore.changes.fencing import changed
 from hms_gateway.metastore.ports.store import BatchedWrites, CatalogWork, Event, Transaction
 from hms_gateway.metastore.vocabulary.parameters import DDL_TIME
 from hms_gateway.metastore.vocabulary.partition_names import make_name
-from hms_gateway.runtime.lock_caller import LockCaller, lock_caller
-from hms_gateway.structs import InvalidOperationException, LockType
-from hms_gateway.txn.rules.implicit_locks import Held, Needed, obstacle
+from hms_gateway.runtime.presented import LockCaller, lock_caller
+from hms_gateway.structs import LockType
+from hms_gateway.txn.rules.implicit_locks import Held, LockedByAnother, Needed, obstacle
 from hms_gateway.txn.rules.locks import NO_TXN, TIMED_OUT, Lock, has_expired
 from hms_gateway.txn.rules.names import Target, target
 
@@ -38,7 +38,8 @@ class Row(NamedTuple):
 
 
 # What the page of Hive does not list is as in Hive's code, except that what is made or described anew is locked S: a
-# name that is held exclusively is not taken. Events that are not here change no object that can be locked.
+# name that is held exclusively is not taken, and statistics change beside readers. Events that are not here change no
+# object that can be locked.
 ROWS: Final[Mapping[str, Row]] = MappingProxyType(
     {
         "CREATE_DATABASE": Row(_S),
@@ -60,6 +61,10 @@ ROWS: Final[Mapping[str, Row]] = MappingProxyType(
         "ADD_DEFAULTCONSTRAINT": Row(_X),
         "ADD_CHECKCONSTRAINT": Row(_X),
         "DROP_CONSTRAINT": Row(_X),
+        "UPDATE_TBL_COL_STAT_EVENT": Row(_S),
+        "UPDATE_PART_COL_STAT_EVENT": Row(_S),
+        "DELETE_TBL_COL_STAT_EVENT": Row(_S),
+        "DELETE_PART_COL_STAT_EVENT": Row(_S),
     }
 )
 
@@ -68,10 +73,6 @@ _DESCRIPTOR: Final = "7"
 _FORMAT_FIELDS: Final = ("3", "4", "7")
 _PARAMETERS: Final = "9"
 _BOOKKEEPING: Final = (DDL_TIME, "last_modified_by", "last_modified_time")
-
-
-class LockedByAnother(InvalidOperationException):
-    """A change was not made, because others hold what it needs."""
 
 
 def locked(work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
@@ -99,9 +100,18 @@ class _Guard:
         self._caller = caller
 
     def check(self, transaction: Transaction) -> None:
-        needed = [one for event in transaction.made_events() for one in needed_locks(event)]
-        if not needed:
+        """What the changes of the unit of work need, which is worked out only where something is held."""
+        events = [event for event in transaction.made_events() if event.event_type in ROWS]
+        if not events:
             return
+        held, _ = transaction.held_locks([place for event in events for place in _places(event)])
+        if not self._caller.taken <= {one.lock.lock_id for one in held}:
+            raise LockedByAnother("the locks that the call took before it moved or deleted files are lost; call again")
+        if not all(map(self._is_own, held)):
+            self.refuse(transaction, [one for event in events for one in needed_locks(event)])
+
+    def refuse(self, transaction: Transaction, needed: Sequence[Needed]) -> None:
+        """Raises LockedByAnother where others hold what is needed."""
         found = obstacle(needed, self._live(transaction, [one.target for one in needed]), self._is_own)
         if found is not None:
             raise LockedByAnother(f"{found}; wait until it is released, or name a lock of your own in hms.lock.id")
@@ -115,10 +125,23 @@ class _Guard:
         return [one for one in held if one not in lost]
 
     def _is_own(self, held: Held) -> bool:
-        caller = self._caller
+        caller, lock = self._caller, held.lock
+        if lock.lock_id in caller.taken:
+            return True
         if caller.lock_ids or caller.txn_ids:
-            return held.lock.lock_id in caller.lock_ids or held.lock.txn_id in caller.txn_ids
+            return lock.lock_id in caller.lock_ids or lock.txn_id in caller.txn_ids
         return (held.principal, held.address) == (caller.principal, caller.address)
+
+
+def refuse_locked(transaction: Transaction, caller: LockCaller, needed: Sequence[Needed]) -> None:
+    """Raises LockedByAnother where others hold what the caller needs."""
+    _Guard(caller).refuse(transaction, needed)
+
+
+def _places(event: Event) -> list[Target]:
+    """Where locks lie that may be in the way of a change."""
+    places = [target(event.db_name, event.table_name)]
+    return places if event.renamed_from is None else [*places, target(*event.renamed_from)]
 
 
 def _remove(locks: Sequence[Lock], batch: BatchedWrites) -> None:
@@ -133,7 +156,8 @@ def needed_locks(event: Event) -> list[Needed]:
     if row is None:
         return []
     mode = _S if _sets_format_only(event) else row.itself
-    needed = [Needed(each, mode) for each in changed(event)]
+    emptied = [target(event.db_name, event.table_name, name) for name in event.emptied_partitions]
+    needed = [Needed(each, mode) for each in emptied or changed(event)]
     if row.database is not None:
         needed.append(Needed(target(event.db_name), row.database))
     if event.renamed_from is not None:

@@ -65,6 +65,7 @@ from hms_gateway.structs import (
     Partition,
     StorageDescriptor,
 )
+from hms_gateway.txn.rules.names import Target
 
 
 class _Texts(msgspec.Struct, frozen=True):
@@ -298,8 +299,11 @@ class PartitionChanges:
         if self._files.exists(target):
             owner = f"{table.table.dbName}.{table.table.tableName}"
             raise InvalidOperationException(f"New location for this table {owner} already exists : {target}")
-        move = Move(table.table_id, source, target) if self._files.exists(source) else None
-        return _at(change, target), move
+        if not self._files.exists(source):
+            return _at(change, target), None
+        names = (change.before.name, change.after.name)
+        changed = [Target(table.table.dbName or "", table.table.tableName, name) for name in names]
+        return _at(change, target), Move(table.table_id, source, target, changed)
 
     def _counted_source(self, table: StoredTable, change: _Change) -> _Change:
         """With the files counted where they still are; those of external tables are not counted here."""

@@ -35,16 +35,24 @@ from hms_gateway.metastore.vocabulary.locations import join, moved_location
 from hms_gateway.metastore.vocabulary.partition_names import make_name, partial_spec
 from hms_gateway.metastore.vocabulary.table_types import is_external
 from hms_gateway.structs import FieldSchema, MetaException, Partition
+from hms_gateway.txn.rules.names import target
 
 
 class _Exchange(msgspec.Struct, frozen=True):
-    """What goes from `source` to `target`: directories may be None where a table has none."""
+    """What goes from `source` to `target`: directories may be None where a table has none. `prefix` is what the names
+    of all that leave begin with.
+    """
 
     source: StoredTable
     target: StoredTable
     leaving: list[StoredPartition]
+    prefix: str
     source_directory: str | None
     target_directory: str | None
+
+    @property
+    def tables(self) -> tuple[StoredTable, StoredTable]:
+        return self.source, self.target
 
 
 class PartitionExchange:
@@ -90,7 +98,8 @@ class PartitionExchange:
             )
         elif exchange.leaving and self._files.exists(old):
             check_place(self._files, new, is_owned=True)
-            return Move(exchange.target.table_id, old, new)
+            changed = [target(one.table.dbName, one.table.tableName, exchange.prefix) for one in exchange.tables]
+            return Move(exchange.target.table_id, old, new, changed)
         raise MetaException(f"Got exception: java.io.FileNotFoundException File {old} does not exist")
 
     def _apply(self, transaction: Transaction, exchange: _Exchange, arriving: Sequence[NewPartition]) -> None:
@@ -123,7 +132,7 @@ def _load(snapshot: Snapshot, spec: Mapping[str, str], source_name: TableName, t
     taken = snapshot.partitions(target, Selection(names=names, limit=1)) if names else []
     if taken and source.table_id != target.table_id:
         raise MetaException(f"Partition already exists:{target_name}.{java_list(taken[0].partition.values or ())}")
-    return _Exchange(source, target, leaving, _below(source, directory), _below(target, directory))
+    return _Exchange(source, target, leaving, directory, _below(source, directory), _below(target, directory))
 
 
 def _same_schema(one: StoredTable, other: StoredTable) -> bool:

@@ -1,20 +1,23 @@
 """Directories that follow their partitions (semantics §2.11, §13 row 6)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
+from hms_gateway.metastore.changes.held_for_files import held_for_files
 from hms_gateway.metastore.directories.moves import DirectoryMoves, MoveTakenBack
 from hms_gateway.metastore.partitions.writes import Conflict, write
 from hms_gateway.metastore.ports.store import FileSystem, OutcomeUnknown, Store, TableId, Transaction
+from hms_gateway.txn.rules.names import Target
 
 
 class Move(msgspec.Struct, frozen=True):
-    """A directory to be renamed because partitions are about to lie elsewhere."""
+    """A directory to be renamed because partitions are about to lie elsewhere; `changed` are these, or a prefix."""
 
     table_id: TableId
     source: str
     target: str
+    changed: Sequence[Target]
 
 
 class PartitionMoves:
@@ -36,6 +39,10 @@ class PartitionMoves:
         if move is None:
             write(self._store, change)
             return
+        with held_for_files(self._store, move.changed):
+            self._commit_moved(change, move)
+
+    def _commit_moved(self, change: Callable[[Transaction], None], move: Move) -> None:
         pending = self._moves.begin(move.table_id, move.source, move.target)
 
         def settled(transaction: Transaction) -> None:

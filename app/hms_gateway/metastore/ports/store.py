@@ -155,6 +155,7 @@ class Event(msgspec.Struct, frozen=True):
     """A notification event to append; `message` is the JSON text (semantics §2.20), ids and time are storage's.
 
     `renamed_from` is the normalised (database, table) that a rename left behind, for followers of the log.
+    `emptied_partitions` are the names of those that a truncation was about; they are not kept.
     """
 
     event_type: str
@@ -162,6 +163,7 @@ class Event(msgspec.Struct, frozen=True):
     table_name: str | None
     message: str
     renamed_from: tuple[str, str] | None = None
+    emptied_partitions: Sequence[str] = ()
 
 
 class StoredEvent(msgspec.Struct, frozen=True):

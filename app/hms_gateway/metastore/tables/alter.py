@@ -7,6 +7,7 @@ to the same conclusion the change is made, else everything starts over. A direct
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Final
 
@@ -14,6 +15,7 @@ import msgspec
 
 from hms_gateway.metastore.changes.conditions import check_unchanged_since
 from hms_gateway.metastore.changes.events import EventMaker
+from hms_gateway.metastore.changes.held_for_files import held_for_files
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
 from hms_gateway.metastore.checks.table_shape import (
     check_bucket_columns,
@@ -72,6 +74,7 @@ from hms_gateway.structs import (
     Struct,
     Table,
 )
+from hms_gateway.txn.rules.names import Target
 
 _ATTEMPTS: Final = 10
 
@@ -185,21 +188,32 @@ class AlterTableService:
         request = self._checked(name, table, environment, cascade, expected_key, expected_value, by_newer=by_newer)
         for _ in range(_ATTEMPTS):
             plan = self._store.read(lambda snapshot: self._plan(snapshot, request))
-            done = self._do_files(plan, request)
-            try:
-                with unstorable_as_meta():
-                    self._store.write(CatalogWork(partial(self._apply, request, plan, done), request.foreseen))
-            except OutcomeUnknown:
-                if not self._has_committed(done):
-                    raise
-            except (_Outdated, MoveTakenBack):
-                self._take_back(done)
-                continue
-            except BaseException:
-                self._take_back(done)
-                raise
-            return
+            with nullcontext() if plan.files.move is None else self._held(plan):
+                if self._attempt(request, plan):
+                    return
         raise MetaException(f"table {name} is being changed by too many others at once, try again")
+
+    def _held(self, plan: Alteration) -> AbstractContextManager[None]:
+        """The locks of a rename, from before its directory is moved."""
+        old, new = (Target(one.dbName or "", one.tableName) for one in (plan.before.table, plan.after))
+        return held_for_files(self._store, [old], [Target(new.db_name), new])
+
+    def _attempt(self, request: AlterRequest, plan: Alteration) -> bool:
+        """Whether the change was made; if not, something else was, and it has to be planned again."""
+        done = self._do_files(plan, request)
+        try:
+            with unstorable_as_meta():
+                self._store.write(CatalogWork(partial(self._apply, request, plan, done), request.foreseen))
+        except OutcomeUnknown:
+            if not self._has_committed(done):
+                raise
+        except (_Outdated, MoveTakenBack):
+            self._take_back(done)
+            return False
+        except BaseException:
+            self._take_back(done)
+            raise
+        return True
 
     def recover_pending_moves(self) -> int:
         """Move directories back that a crash left where the catalog does not expect them; for the start of a server."""

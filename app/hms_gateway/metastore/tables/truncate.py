@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from hms_gateway.metastore.changes.events import EventMaker
+from hms_gateway.metastore.changes.held_for_files import held_for_files
 from hms_gateway.metastore.checks.errors import file_errors_as_meta, required
 from hms_gateway.metastore.checks.table_shape import with_parameters
 from hms_gateway.metastore.ports.store import (
@@ -32,6 +33,7 @@ from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.table_types import drop_deletes_data, is_view
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.structs import EnvironmentContext, MetaException, Struct
+from hms_gateway.txn.rules.names import Target, target
 
 _KEEPS_FILES: Final = "truncateSkipDataDeletion"
 _BY_TASK: Final = {STATS_GENERATED: STATS_GENERATED_BY_TASK}
@@ -50,6 +52,11 @@ class _Emptied(msgspec.Struct, frozen=True):
         else:
             descriptors = [stored.partition.sd for stored in self.partitions]
         return [sd.location for sd in descriptors if sd is not None and sd.location]
+
+    def targets(self, part_names: Sequence[str] | None) -> list[Target]:
+        """What is changed: the table, or the partitions where only some are meant."""
+        db_name, table_name = self.table.table.dbName, self.table.table.tableName
+        return [target(db_name, table_name, name) for name in part_names or ()] or [target(db_name, table_name)]
 
 
 class TruncateService:
@@ -77,10 +84,13 @@ class TruncateService:
         """
         emptied = self._store.read(lambda snapshot: _load(snapshot, name, part_names))
         _check(emptied.table)
-        if not says_true(environment.properties if environment else None, _KEEPS_FILES):
+        if says_true(environment.properties if environment else None, _KEEPS_FILES):
+            self._store.write(lambda tx: self._reset_statistics(tx, name, part_names))
+            return
+        with held_for_files(self._store, emptied.targets(part_names)):
             for location in emptied.locations:
                 self._empty(location)
-        self._store.write(lambda tx: self._reset_statistics(tx, name, part_names))
+            self._store.write(lambda tx: self._reset_statistics(tx, name, part_names))
 
     def _empty(self, location: str) -> None:
         with file_errors_as_meta():
@@ -100,7 +110,8 @@ class TruncateService:
         else:
             tx.update_partitions(stored, [self._emptied_partition(partition) for partition in emptied.partitions])
         # One event for all partitions: followers of the catalog learn that the table changed.
-        tx.append_event(self._events.alter_table(stored.table, after, truncates=True))
+        event = self._events.alter_table(stored.table, after, truncates=True)
+        tx.append_event(msgspec.structs.replace(event, emptied_partitions=tuple(part_names or ())))
 
     def _emptied_partition(self, stored: StoredPartition) -> StoredPartition:
         parameters = self._empty_parameters(stored.partition.parameters)

@@ -54,8 +54,9 @@ class KnownLocks:
 
     def on(self, targets: Sequence[Target]) -> tuple[list[Held], int]:
         """See `ports.HeldLocks`."""
-        places: dict[_Place, None] = dict.fromkeys((each.db_name, None) for each in targets if each.table_name is None)
-        places |= dict.fromkeys(_around((each.db_name, each.table_name) for each in targets if each.table_name))
+        whole = {each.db_name for each in targets if each.table_name is None}
+        tables = [(each.db_name, each.table_name) for each in targets if each.table_name and each.db_name not in whole]
+        places: dict[_Place, None] = dict.fromkeys([*((db_name, None) for db_name in whole), *_around(tables)])
         if unknown := [place for place in places if place not in self._held]:
             self._learn(unknown, self._read(self._reading(unknown)))
         found = {(one.lock.lock_id, one.lock.number): one for place in places for one in self._held[place]}

@@ -8,9 +8,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from hms_gateway.structs import LockType
+from hms_gateway.structs import InvalidOperationException, LockType
 from hms_gateway.txn.rules.locks import NO_TXN, Lock, LockId, block_of
 from hms_gateway.txn.rules.names import Target
+
+
+class LockedByAnother(InvalidOperationException):
+    """A change was not made, because others hold what it needs."""
 
 
 class Needed(NamedTuple):

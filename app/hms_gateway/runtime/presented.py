@@ -1,4 +1,6 @@
-"""Whose locks let a call pass: its changes are checked against those of others (`metastore.changes.implicit_locks`)."""
+"""What a caller presents for its changes: a lease, which fences its units of work (`metastore.changes.fencing`), and
+itself as the owner of locks, which those of others stop (`metastore.changes.implicit_locks`).
+"""
 
 from contextvars import ContextVar
 
@@ -6,13 +8,26 @@ import msgspec
 
 from hms_gateway.runtime.bound import bound
 
+_lease_id: ContextVar[int | None] = ContextVar("presented_lease", default=None)
+
+
+def presenting(lease_id: int) -> bound[int | None]:
+    """Units of work that this thread starts inside are made under the lease."""
+    return bound(_lease_id, lease_id)
+
+
+def presented_lease_id() -> int | None:
+    """The lease of the call this thread is answering, None when its caller presents none."""
+    return _lease_id.get()
+
 
 class LockCaller(msgspec.Struct, frozen=True):
     """Who changes something under implicit locks.
 
     principal, address  the authenticated user, and the address of its client
-    lock_ids, txn_ids   what the call names as its own; where it names any, only these are
     timeout_ms          after which a lock without a heartbeat is lost
+    lock_ids, txn_ids   what the call names as its own; where it names any, only these are
+    taken               the locks taken for the call itself, which it must not have lost
     """
 
     principal: str
@@ -20,6 +35,7 @@ class LockCaller(msgspec.Struct, frozen=True):
     timeout_ms: int
     lock_ids: frozenset[int] = frozenset()
     txn_ids: frozenset[int] = frozenset()
+    taken: frozenset[int] = frozenset()
 
 
 _caller: ContextVar[LockCaller | None] = ContextVar("lock_caller", default=None)
