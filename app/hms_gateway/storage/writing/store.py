@@ -90,7 +90,9 @@ class SqlStore:
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         """See `ports.Store.write`. Under the lease that the caller presents, if any, and under implicit locks."""
-        return self._writer.write(work if isinstance(work, TxnWork) else locked(fenced(work)))
+        if not isinstance(work, TxnWork):
+            work = locked(fenced(work))
+        return self._writer.write(work)
 
     def ready(self) -> None:
         """Raises StoreUnavailable when the database cannot be reached."""
