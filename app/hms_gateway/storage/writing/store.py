@@ -90,9 +90,8 @@ class SqlStore:
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         """See `ports.Store.write`. Under the lease that the caller presents, if any, and under implicit locks."""
-        if not isinstance(work, TxnWork):
-            work = locked(fenced(work))
-        return self._writer.write(work)
+        guarded: Callable[[Transaction], T] = work if isinstance(work, TxnWork) else locked(fenced(work))
+        return self._writer.write(guarded)
 
     def ready(self) -> None:
         """Raises StoreUnavailable when the database cannot be reached."""
