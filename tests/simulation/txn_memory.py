@@ -6,9 +6,11 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from hms_gateway.metastore.ports.store import Event
 from hms_gateway.structs import LockType, TxnType
 from hms_gateway.txn.ports.txn import Client, LockFilter, Rebuild, ShownLock
 from hms_gateway.txn.rules.compaction import Compaction, CompactionFilter
+from hms_gateway.txn.rules.implicit_locks import Held
 from hms_gateway.txn.rules.locks import NO_TXN, Lock, LockId, TxnId
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.rules.transactions import CommittedWrite, State, Txn, Unfinished, Write
@@ -27,13 +29,29 @@ class MemoryStore:
         self.clock_ms = 1_000_000_000_000
         self.local_skew_ms = 0
         self.txns = MemoryTxns(self)
+        self._made: list[Event] = []
+
+    def append_event(self, event: Event) -> None:
+        self._made.append(event)
+
+    def made_events(self) -> Sequence[Event]:
+        return self._made
+
+    def held_locks(self, targets: Sequence[Target]) -> tuple[list[Held], int]:
+        """No more than was asked for, so that a rule which needs more has to ask."""
+        return [
+            Held(self.txns.alive(shown.lock), *_holder(shown.client))
+            for request in self.txns.locks.values()
+            for shown in request
+            if shown.lock.is_acquired and any(_is_around(shown.lock.target, each) for each in targets)
+        ], self.clock_ms
 
     def read(self, work: Callable[["MemoryStore"], T]) -> T:
         return work(self)
 
     def write(self, work: Callable[["MemoryStore"], T]) -> T:
         before = self.txns
-        self.txns = before.copied()
+        self.txns, self._made = before.copied(), []
         try:
             return work(self)
         except BaseException:
@@ -191,7 +209,7 @@ class MemoryTxns:
         ]
 
     def request(self, lock_id: int) -> list[Lock]:
-        return [self._alive(shown.lock) for shown in self.locks.get(lock_id, ())]
+        return [self.alive(shown.lock) for shown in self.locks.get(lock_id, ())]
 
     def waiting_requests(self, txn_ids: Sequence[TxnId], lock_ids: Sequence[LockId]) -> list[Lock]:
         found = (lock for lock in self._all() if not lock.is_acquired)
@@ -291,9 +309,9 @@ class MemoryTxns:
         raise NotImplementedError
 
     def _all(self) -> list[Lock]:
-        return [self._alive(shown.lock) for request in self.locks.values() for shown in request]
+        return [self.alive(shown.lock) for request in self.locks.values() for shown in request]
 
-    def _alive(self, lock: Lock) -> Lock:
+    def alive(self, lock: Lock) -> Lock:
         """A transaction's heartbeat is that of its locks."""
         if not lock.txn_id:
             return lock
@@ -303,6 +321,16 @@ class MemoryTxns:
         self.locks = {
             lock_id: request for lock_id, request in self.locks.items() if request[0].lock.txn_id not in txn_ids
         }
+
+
+def _holder(client: Client) -> tuple[str, str, str, str, str]:
+    return client.user, client.hostname, client.agent_info, client.principal, client.address
+
+
+def _is_around(held: Target, asked: Target) -> bool:
+    """On the table that was asked about or on its database; in the database that was asked about."""
+    is_near = None in (asked.table_name, held.table_name) or asked.table_name == held.table_name
+    return is_near and held.db_name == asked.db_name
 
 
 def _is_wanted(asked: object, there: object) -> bool:

@@ -129,12 +129,21 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
         open_store(f"sqlite:///{path}", ManualClock(), Limits())
 
 
+# Since the revision that the test goes back to.
+LATER_COLUMNS = (
+    ("outcomes", "message_hash"),
+    ("outcomes", "is_exception"),
+    ("locks", "principal"),
+    ("locks", "client_address"),
+)
+
+
 def test_keys_of_calls_from_before_they_had_hashes_stay_known(empty_database: str) -> None:
     migrate(empty_database)
     engine = create_engine(empty_database)
     with engine.begin() as connection:
-        for column in ("message_hash", "is_exception"):
-            connection.execute(text(f"ALTER TABLE outcomes DROP COLUMN {column}"))
+        for table, column in LATER_COLUMNS:
+            connection.execute(text(f"ALTER TABLE {table} DROP COLUMN {column}"))
         connection.execute(
             text("INSERT INTO outcomes (principal, call_key, method, concluded_at) VALUES ('a','k','m',1)")
         )

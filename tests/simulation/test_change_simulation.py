@@ -1,0 +1,35 @@
+"""Changes under implicit locks among clients that lock, a sample: CHANGE_SIMULATION_STEPS=1000000 asks for more."""
+
+import os
+
+import pytest
+
+from tests.simulation.change_simulation import ChangeSimulation
+from tests.simulation.planted_change_bugs import BUGS
+from tests.simulation.violations import Violation
+
+STEPS_PER_SEED = 4_000
+STEPS = int(os.environ.get("CHANGE_SIMULATION_STEPS", "20000"))
+BUG_STEPS_MAX = 200_000
+
+
+def play(steps: int) -> list[ChangeSimulation]:
+    played = [ChangeSimulation(seed) for seed in range(max(1, steps // STEPS_PER_SEED))]
+    for simulation in played:
+        simulation.run(STEPS_PER_SEED)
+    return played
+
+
+def test_no_change_is_ever_made_under_an_exclusive_lock_of_somebody_else() -> None:
+    """Nor refused for nothing."""
+    played = play(STEPS)
+    assert min(simulation.made for simulation in played) > 50
+    assert min(simulation.refused for simulation in played) > 50
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_a_planted_bug_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It names its seed and step, so that it can be played again."""
+    monkeypatch.setattr(*BUGS[name])
+    with pytest.raises(Violation, match=r"seed \d+, step \d+"):
+        play(BUG_STEPS_MAX)
