@@ -1,4 +1,6 @@
-"""A gateway whose locks live three seconds, a bridge to it over TLS, and PyIceberg's own catalog on the bridge."""
+"""A gateway whose locks live three seconds and stop changes of others, a bridge to it over TLS, and PyIceberg's own
+catalog on the bridge.
+"""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,7 +22,7 @@ LOCK_CHECKS = {"lock-check-min-wait-time": "0.02", "lock-check-max-wait-time": "
 @pytest.fixture(scope="session")
 def iceberg_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
     folder = tmp_path_factory.mktemp("iceberg-gateway")
-    with GatewayServer(folder, settings={"txn_timeout_seconds": LOCK_SECONDS}) as running:
+    with GatewayServer(folder, settings={"txn_timeout_seconds": LOCK_SECONDS, "locks_implicit": "deny"}) as running:
         yield running
 
 

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.java
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
-    """A gateway whose certificate a private authority signed, which believes no proxy."""
+    """A gateway whose certificate a private authority signed, which believes no proxy. Changes respect locks."""
     folder = tmp_path_factory.mktemp("java")
     authority = trustme.CA()
     issued = authority.issue_cert("127.0.0.1", "localhost")
@@ -34,7 +34,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
     certificate.write_bytes(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
     key.write_bytes(issued.private_key_pem.bytes())
     authority.cert_pem.write_to_path(folder / "authority.pem")
-    settings = {"tls_certificate": str(certificate), "tls_key": str(key)}
+    settings = {"tls_certificate": str(certificate), "tls_key": str(key), "locks_implicit": "deny"}
     with GatewayServer(folder, demo=True, settings=settings) as running:
         yield running
 

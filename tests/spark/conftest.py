@@ -23,7 +23,9 @@ LOG_CHARACTERS_SHOWN = 3_000
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
     if reason := why_not():
         pytest.skip(reason)
-    with GatewayServer(tmp_path_factory.mktemp("spark-gateway") / "var") as running:
+    with GatewayServer(
+        tmp_path_factory.mktemp("spark-gateway") / "var", settings={"locks_implicit": "deny"}
+    ) as running:
         yield running
 
 

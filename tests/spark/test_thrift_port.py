@@ -16,7 +16,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSessionProc
         pytest.skip(reason)
     port, folder = free_port(), tmp_path_factory.mktemp("thrift-port")
     with (
-        GatewayServer(folder / "gateway", settings={"thrift_port": port}) as gateway,
+        GatewayServer(folder / "gateway", settings={"thrift_port": port, "locks_implicit": "deny"}) as gateway,
         SparkSessionProcess(f"thrift://127.0.0.1:{port}", gateway.data_dir / "warehouse", folder / "spark") as session,
     ):
         yield session

@@ -172,6 +172,73 @@ public class HttpScenarios {
         client.drop_database(name, true, true);
     }
 
+    /** As Iceberg's MetastoreLock commits: the table is locked, altered without a word about the lock, and unlocked. */
+    public void icebergsLockLetsItsOwnCommitPass() throws Exception {
+        ThriftHiveMetastore.Client client = client();
+        String name = prefix + "_iceberg";
+        client.create_database(new Database(name, null, null, null));
+        client.create_table(table(name, "commits"));
+        LockComponent component = new LockComponent(LockType.EXCLUSIVE, LockLevel.TABLE, name);
+        component.setTablename("commits");
+        LockRequest request = new LockRequest(List.of(component), "java", "localhost");
+        request.setAgentInfo("Iceberg-" + UUID.randomUUID());
+        LockResponse lock = client.lock(request);
+        equal(lock.getState(), LockState.ACQUIRED);
+        client.heartbeat(heartbeat(lock.getLockid(), 0));
+        Table table = client.get_table(name, "commits");
+        table.putToParameters("metadata_location", "file:/two.json");
+        client.alter_table_with_environment_context(name, "commits", table,
+            new EnvironmentContext(Map.of("DO_NOT_UPDATE_STATS", "true")));
+        ThriftHiveMetastore.Client other = Protocol.BINARY.client(naming("x-hms-lock-id", lock.getLockid() + 1_000));
+        throwsA(InvalidOperationException.class, () -> other.alter_table(name, "commits", table));
+        throwsA(MetaException.class, () -> other.drop_table(name, "commits", true));
+        client.unlock(new UnlockRequest(lock.getLockid()));
+        other.drop_table(name, "commits", true);
+        client.drop_database(name, true, true);
+    }
+
+    /** As Hive's own transaction manager: the locks of a statement belong to its transaction, its calls name neither. */
+    public void locksOfHivesTransactionsLetItsStatementsPass() throws Exception {
+        ThriftHiveMetastore.Client client = client();
+        String name = prefix + "_statements";
+        client.create_database(new Database(name, null, null, null));
+        client.create_table(table(name, "sales"));
+        OpenTxnRequest opening = new OpenTxnRequest(1, "java", "localhost");
+        long txn = client.open_txns(opening).getTxn_ids().get(0);
+        LockComponent component = new LockComponent(LockType.EXCLUSIVE, LockLevel.TABLE, name);
+        component.setTablename("sales");
+        component.setOperationType(DataOperationType.NO_TXN);
+        LockRequest request = new LockRequest(List.of(component), "java", "localhost");
+        request.setTxnid(txn);
+        request.setAgentInfo("java_20240101000000_query");
+        equal(client.lock(request).getState(), LockState.ACQUIRED);
+        client.add_partition(partition(name, "sales", "2024-01"));
+        Table table = client.get_table(name, "sales");
+        table.getSd().addToCols(new FieldSchema("added", "int", null));
+        client.alter_table(name, "sales", table);
+        Table renamed = table.deepCopy();
+        renamed.setTableName("sold");
+        ThriftHiveMetastore.Client other = Protocol.BINARY.client(naming("x-hms-txn-id", txn + 1_000));
+        throwsA(InvalidOperationException.class, () -> other.alter_table(name, "sales", renamed));
+        client.alter_table(name, "sales", renamed);
+        client.drop_table(name, "sold", true);
+        client.commit_txn(new CommitTxnRequest(txn));
+        client.drop_database(name, true, true);
+    }
+
+    static HeartbeatRequest heartbeat(long lock, long txn) {
+        HeartbeatRequest request = new HeartbeatRequest();
+        request.setLockid(lock);
+        request.setTxnid(txn);
+        return request;
+    }
+
+    THttpClient naming(String header, long id) throws TTransportException {
+        THttpClient transport = transport(PATHS[0], basic());
+        transport.setCustomHeader(header, Long.toString(id));
+        return transport;
+    }
+
     public void statisticsAndLocks() throws Exception {
         ThriftHiveMetastore.Client client = client();
         String name = prefix + "_statistics";
