@@ -11,6 +11,7 @@ import httpx
 from hms_gateway.client.transaction import MetastoreTransaction
 from hms_gateway.runtime.kerberos import KerberosError, ServiceTickets
 from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.logins.login_tokens import LoginToken, TokenError
 from hms_gateway.structs import METHODS, Method, Struct
 from hms_gateway.wire import (
     ApplicationError,
@@ -82,14 +83,22 @@ class TicketAuth(httpx.Auth):
 
 
 class TokenAuth(httpx.Auth):
-    """Logs in with a token (`Authorization: Bearer`)."""
+    """Logs in with a token (`Authorization: Bearer`); one of a file or a program is read again when it is refused."""
 
-    def __init__(self, token: str) -> None:
-        self._header = f"Bearer {token}"
+    def __init__(self, token: str | LoginToken) -> None:
+        self._token = token
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        request.headers["Authorization"] = self._header
-        yield request
+        """Raises TokenError."""
+        source = self._token
+        token = source if isinstance(source, str) else source.known() or source.read()
+        request.headers["Authorization"] = f"Bearer {token}"
+        response = yield request
+        if response.status_code == 401 and not isinstance(source, str):
+            another = source.renewed(token)
+            if another is not None:
+                request.headers["Authorization"] = f"Bearer {another}"
+                yield request
 
 
 class MetastoreClient:
@@ -187,6 +196,8 @@ class MetastoreClient:
                 answer = _received(response, on_progress)
         except httpx.HTTPError as error:
             raise _transport_error(self._url, error) from error
+        except TokenError as error:
+            raise NotAuthorized(str(error), error.hint) from error
         except KerberosError as error:
             raise NotAuthorized(str(error), "kinit gets a ticket, klist shows those you have") from error
         except httpx.InvalidURL as error:

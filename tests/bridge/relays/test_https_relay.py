@@ -10,6 +10,7 @@ import trustme
 import uvloop
 
 from hms_gateway.idl.method_facts import changes_something
+from hms_gateway.runtime.logins.login_tokens import LoginToken
 from hms_gateway.structs import METHODS, AddPartitionsRequest, AddPartitionsResult, Partition
 from hms_gateway.wire import ApplicationErrorType
 from tests.bridge.canned_upstream import CannedUpstream, answering, dropping, http
@@ -19,6 +20,7 @@ REPEATED_BY_HIVE = re.compile(r"(JDO\w*|TProtocol|TTransport)Exception")
 GET = call("get_all_databases")
 DROP = call("drop_table", "sales", "orders", True)
 NAMES = {"get_all_databases": ["default", "sales"]}
+UNAUTHORIZED = http(b"wrong", "401 Unauthorized")
 UNAVAILABLE = http(b"busy", "503 Service Unavailable")
 NOT_TRIED = http(b"the database is away", "503 Service Unavailable", x_call_outcome="not-tried")
 
@@ -47,13 +49,45 @@ def test_the_message_goes_out_unchanged_with_the_password():
     run(work)
 
 
-def test_a_token_replaces_the_password():
+def test_a_token_replaces_the_password(tmp_path):
+    (tmp_path / "token").write_text("hmsgw_abc\n")
+
     async def work(peer, upstream, _server):
         assert (await peer.ask(GET)).success == ["default", "sales"]
         (request,) = upstream.requests
         assert request.headers["authorization"] == "Bearer hmsgw_abc"
 
-    run(work, credentials=None, token="hmsgw_abc")
+    run(work, credentials=None, token=LoginToken(tmp_path / "token"))
+
+
+def test_a_token_that_is_refused_is_read_again_and_the_call_repeated_once(tmp_path):
+    file = tmp_path / "token"
+    file.write_text("hmsgw_old\n")
+    token = LoginToken(file, monotonic=lambda: 0.0)
+    assert token.known() == "hmsgw_old"
+
+    async def work(peer, upstream, _server):
+        file.write_text("hmsgw_new\n")
+        assert (await peer.ask(DROP)).o1 is None
+        assert [request.headers["authorization"] for request in upstream.requests] == [
+            "Bearer hmsgw_old",
+            "Bearer hmsgw_new",
+        ]
+        assert len({request.headers["idempotency-key"] for request in upstream.requests}) == 1
+
+    run(work, answering(UNAUTHORIZED), credentials=None, token=token, results={"drop_table": None})
+
+
+def test_a_token_that_is_refused_and_has_not_changed_is_an_error(tmp_path):
+    (tmp_path / "token").write_text("hmsgw_old\n")
+
+    async def work(peer, upstream, _server):
+        error = (await peer.ask(GET)).o1
+        assert "does not accept the bridge's token" in error.message
+        assert "hmsgw_old" not in error.message
+        assert len(upstream.requests) == 1
+
+    run(work, answering(UNAUTHORIZED), credentials=None, token=LoginToken(tmp_path / "token"))
 
 
 @pytest.mark.parametrize(

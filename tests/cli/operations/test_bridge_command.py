@@ -43,7 +43,7 @@ def test_the_password_comes_from_the_environment_or_a_file(settings_of, tmp_path
 def test_a_token_replaces_user_and_password(settings_of, tmp_path):
     (tmp_path / "token").write_text("hmsgw_abc\n")
     settings = settings_of("--token-file", str(tmp_path / "token"))
-    assert (settings.token, settings.credentials) == ("hmsgw_abc", None)
+    assert (settings.token.text, settings.credentials) == ("hmsgw_abc", None)
 
 
 def test_sasl_may_go_without_a_password(settings_of):

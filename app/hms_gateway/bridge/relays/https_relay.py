@@ -32,6 +32,7 @@ from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.bridge.thrift.session import Session
 from hms_gateway.idl.method_facts import changes_something
 from hms_gateway.runtime.kerberos import KerberosError, ServiceTickets
+from hms_gateway.runtime.logins.login_tokens import LoginToken, TokenError
 
 # Replies of changing methods are held up to this size, so that one that breaks off can be asked for again.
 CHANGING_REPLY_BYTES_MAX = 64 * 1024 * 1024
@@ -55,7 +56,7 @@ class RelayOptions(msgspec.Struct, frozen=True):
 
     url: str
     credentials: Credentials | None = None
-    token: str | None = None
+    token: LoginToken | None = None
     tickets: ServiceTickets | None = None
     keeps_keys: bool = True
     acts_for_users: bool = False
@@ -120,13 +121,18 @@ class HttpsRelay:
         attempts.count += 1
         is_repeatable = attempts.key is None or self._options.keeps_keys
         credentials = session.credentials or self._options.credentials
-        head = self._head(credentials, session.user if self._options.acts_for_users else "")
-        if credentials is None and self._options.token is None and self._options.tickets is not None:
+        token = None if credentials is not None else await self._token()
+        head = self._head(credentials, session.user if self._options.acts_for_users else "", token)
+        if credentials is None and token is None and self._options.tickets is not None:
             head += await self._ticket(self._options.tickets)
         key = b"" if attempts.key is None else b"idempotency-key: %b\r\n" % attempts.key.encode()
         head = b"%bcontent-length: %d\r\n%b\r\n" % (head, len(body), key)
         connection = await self._pool.acquire(must_be_fresh=not is_repeatable)
         answer = await connection.request(head, body, self._options.call_seconds_max)
+        if answer.status == 401 and token is not None and await self._has_another(token):
+            # Nothing has happened, and there is another token now.
+            await answer.whole(ERROR_TEXT_BYTES_MAX)
+            return await self._attempt(message, session, body, attempts)
         if answer.status in NOBODY_ANSWERED:
             text = await self._problem(answer)
             raise UpstreamError(text, was_sent=not answer.is_not_tried)
@@ -135,6 +141,25 @@ class HttpsRelay:
         if attempts.key is not None and answer.body is None:
             await answer.held(CHANGING_REPLY_BYTES_MAX)
         return answer
+
+    async def _token(self) -> str | None:
+        """The token to send, where the bridge logs in with one. Raises CallFailed."""
+        source = self._options.token
+        if source is None or (token := source.known()) is not None:
+            return None if source is None else token
+        try:
+            return await self._loop.run_in_executor(None, source.read)
+        except TokenError as error:
+            raise CallFailed(f"the bridge has no token: {error}", "unauthorized") from error
+
+    async def _has_another(self, refused: str) -> bool:
+        """Whether the source has another token than the one that was refused."""
+        assert self._options.token is not None
+        try:
+            return await self._loop.run_in_executor(None, self._options.token.renewed, refused) is not None
+        except TokenError as error:
+            _log.warning("the token was refused, and there is not another one", problem=str(error))
+            return False
 
     async def _ticket(self, tickets: ServiceTickets) -> bytes:
         """The header of one attempt. In a thread, since it may have to ask the KDC. Raises CallFailed."""
@@ -196,7 +221,7 @@ class HttpsRelay:
         """Without what may be secret in it."""
         return f"{self._url.scheme}://{self._url.hostname}:{self._url.port or ''}{self._url.path}"
 
-    def _make_head(self, credentials: Credentials | None, acts_for: str) -> bytes:
+    def _make_head(self, credentials: Credentials | None, acts_for: str, bearer: str | None) -> bytes:
         """Request line and the headers that are the same for every call of one user."""
         target = self._url.path or "/"
         query = "&".join(part for part in (self._url.query, f"doAs={quote(acts_for, '')}" if acts_for else "") if part)
@@ -210,8 +235,8 @@ class HttpsRelay:
         if credentials is not None:
             token = b64encode(f"{credentials.user}:{credentials.password}".encode()).decode()
             lines.append(f"authorization: Basic {token}")
-        elif self._options.token is not None:
-            lines.append(f"authorization: Bearer {self._options.token}")
+        elif bearer is not None:
+            lines.append(f"authorization: Bearer {bearer}")
         return ("\r\n".join(lines) + "\r\n").encode()
 
 

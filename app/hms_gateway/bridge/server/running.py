@@ -24,6 +24,7 @@ from hms_gateway.bridge.server.side_port import SidePort
 from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.runtime.kerberos import ServiceTickets
 from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.logins.login_tokens import LoginToken
 from hms_gateway.wire import make_codecs
 
 _OPEN_TO = {
@@ -42,7 +43,7 @@ class BridgeSettings(msgspec.Struct, frozen=True):
     url: str
     server: ServerOptions = msgspec.field(default_factory=ServerOptions)
     credentials: Credentials | None = None
-    token: str | None = None
+    token: LoginToken | None = None
     negotiates: bool = False
     cacert: Path | None = None
     is_insecure: bool = False

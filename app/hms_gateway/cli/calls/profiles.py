@@ -10,8 +10,9 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
-from hms_gateway.cli.terminal.output import TokenCommand, fail
+from hms_gateway.cli.terminal.output import fail
 from hms_gateway.cli.terminal.suggesting import did_you_mean
+from hms_gateway.runtime.logins.login_tokens import TokenCommand
 
 FILE_VARIABLE: Final = "HMS_GATEWAY_PROFILES"
 # What a profile may say, with the type of its value.
@@ -52,7 +53,7 @@ def with_profile(name: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
     if any(_is_typed(option) for option in _LOGINS if option in given) or _is_typed("password_stdin"):
         profile = {key: value for key, value in profile.items() if key not in _LOGINS}
     if "token_command" in profile:
-        profile["token_file"] = TokenCommand(tuple(profile.pop("token_command")))
+        profile["token_command"] = TokenCommand(tuple(profile["token_command"]))
     if "headers" in profile:
         profile["header"] = tuple(profile.pop("headers"))
     return {**given, **{key: value for key, value in profile.items() if key in given and not _is_typed(key)}}

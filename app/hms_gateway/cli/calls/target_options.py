@@ -10,11 +10,32 @@ import click
 
 if TYPE_CHECKING:
     from hms_gateway.cli.calls.targets import Target
-    from hms_gateway.cli.terminal.output import TokenCommand
+    from hms_gateway.runtime.logins.login_tokens import TokenCommand
 
 DEFAULT_URL: Final = "https://localhost:30443/gateway/default/hmshttpthrift/api/hms"
 
 FILE: Final = click.Path(path_type=Path)
+
+
+class _Words(click.ParamType["TokenCommand"]):
+    """A program and its arguments, as a shell separates them; no shell runs it."""
+
+    name = "command"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> "TokenCommand":
+        import shlex
+
+        from hms_gateway.runtime.logins.login_tokens import TokenCommand
+
+        if isinstance(value, TokenCommand):
+            return value
+        try:
+            words = shlex.split(value)
+        except ValueError as error:
+            self.fail(f"{value!r} cannot be separated into words: {error}", param, ctx)
+        return TokenCommand(tuple(words))
+
+
 SECONDS: Final = click.FloatRange(min=0, min_open=True)
 
 password_stdin_option = click.option(
@@ -27,6 +48,18 @@ cacert_option = click.option(
     type=FILE,
     metavar="FILE",
     help="PEM certificate to trust, such as var/certificate.pem.",
+)
+token_file_option = click.option(
+    "--token-file",
+    type=FILE,
+    metavar="FILE",
+    help="File whose first line is a token, of `hms-gateway token create` or an issuer, instead of user and password.",
+)
+token_command_option = click.option(
+    "--token-command",
+    type=_Words(),
+    metavar="COMMAND",
+    help="Program that prints such a token; run again when it ends or is refused.",
 )
 _OPTIONS: Final = (
     click.option(
@@ -47,12 +80,8 @@ _OPTIONS: Final = (
         metavar="FILE",
         help="File whose first line is the password, instead of HMS_GATEWAY_PASSWORD.",
     ),
-    click.option(
-        "--token-file",
-        type=FILE,
-        metavar="FILE",
-        help="File whose first line is a token of `hms-gateway token create`, instead of user and password.",
-    ),
+    token_file_option,
+    token_command_option,
     click.option(
         "--negotiate", is_flag=True, help="Log in with a Kerberos ticket, such as one of kinit, instead of a password."
     ),
@@ -74,7 +103,8 @@ def target_of(
     user: str,
     password_stdin: bool,
     password_file: Path | None,
-    token_file: "Path | TokenCommand | None",
+    token_file: Path | None,
+    token_command: "TokenCommand | None",
     negotiate: bool,
     insecure: bool,
     cacert: Path | None,
@@ -85,7 +115,8 @@ def target_of(
     from hms_gateway.cli.calls import targets
     from hms_gateway.cli.terminal.output import find_token
 
-    token = None if token_file is None else find_token(token_file)
+    source = token_file or token_command
+    token = None if source is None else find_token(source)
     if token is not None:
         password = None
     elif negotiate:

@@ -13,6 +13,7 @@ import msgspec
 
 from hms_gateway.cli.terminal.output import fail, first_line
 from hms_gateway.runtime.kerberos import KerberosError, ServiceTickets
+from hms_gateway.runtime.logins.login_tokens import LoginToken
 
 PASSWORD_VARIABLE: Final = "HMS_GATEWAY_PASSWORD"
 DATA_DIR_VARIABLE: Final = "HMS_GATEWAY_DATA_DIR"
@@ -25,7 +26,7 @@ class Target(msgspec.Struct, frozen=True):
     url: str
     user: str
     password: str | None
-    token: str | None
+    token: LoginToken | None
     verify: bool | ssl.SSLContext
     headers: dict[str, str]
     timeout_seconds: float

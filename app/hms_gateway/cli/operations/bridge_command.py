@@ -8,13 +8,21 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from hms_gateway.cli.calls.target_options import DEFAULT_URL, FILE, SECONDS, cacert_option
+from hms_gateway.cli.calls.target_options import (
+    DEFAULT_URL,
+    FILE,
+    SECONDS,
+    cacert_option,
+    token_command_option,
+    token_file_option,
+)
 from hms_gateway.cli.terminal.importing import gc_paused
 from hms_gateway.cli.terminal.output import err, fail, find_token, first_line
 from hms_gateway.cli.terminal.signals import ignore_hang_up
 
 if TYPE_CHECKING:
     from hms_gateway.bridge.thrift.sasl import Credentials
+    from hms_gateway.runtime.logins.login_tokens import TokenCommand
 
 PASSWORD_VARIABLE = "HMS_GATEWAY_PASSWORD"
 ENCODINGS = ("binary", "tjson")
@@ -58,12 +66,8 @@ Clients then use thrift://127.0.0.1:9083.
     metavar="FILE",
     help="File whose first line is the password, instead of HMS_GATEWAY_PASSWORD.",
 )
-@click.option(
-    "--token-file",
-    type=FILE,
-    metavar="FILE",
-    help="File whose first line is a token of `hms-gateway token create`, instead of user and password.",
-)
+@token_file_option
+@token_command_option
 @click.option(
     "--negotiate",
     is_flag=True,
@@ -112,6 +116,7 @@ def bridge(
     user: str,
     password_file: Path | None,
     token_file: Path | None,
+    token_command: "TokenCommand | None",
     negotiate: bool,
     cacert: Path | None,
     insecure: bool,
@@ -142,7 +147,8 @@ def bridge(
         from hms_gateway.runtime.limits import Limits
         from hms_gateway.runtime.logging import configure_logging, format_for_stderr
 
-    token = None if token_file is None else find_token(token_file)
+    source = token_file or token_command
+    token = None if source is None else find_token(source)
     logs_in_itself = negotiate or token is not None
     if log_level not in LEVELS:
         fail(f"--log-level is one of {', '.join(LEVELS)}")

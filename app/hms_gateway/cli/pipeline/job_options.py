@@ -14,6 +14,7 @@ import click
 
 from hms_gateway.cli.calls.target_options import FILE, check_words, login_options
 from hms_gateway.cli.terminal.output import err, fail, find_token
+from hms_gateway.runtime.logins.login_tokens import TokenCommand
 
 if TYPE_CHECKING:
     from hms_gateway.pipeline.connection import Connection
@@ -154,6 +155,7 @@ def connect(
     password_stdin: bool,
     password_file: Path | None,
     token_file: Path | None,
+    token_command: TokenCommand | None,
     negotiate: bool,
     insecure: bool,
     cacert: Path | None,
@@ -165,8 +167,9 @@ def connect(
     from hms_gateway.pipeline.errors import OptionError
 
     given = {"url": url, "user": user, "timeout": str(max(1, int(timeout))), "verify": "false" if insecure else "true"}
-    if token_file is not None:
-        given["token"] = find_token(token_file)
+    source = token_file or token_command
+    if source is not None:
+        given["token"] = find_token(source).text
     elif negotiate:
         given |= {"auth": "kerberos", "user": targets.find_ticket(url)}
     elif not url.startswith("thrift:"):

@@ -54,6 +54,6 @@ def _connection(target: Target, words: Mapping[str, Any]) -> Any:
         "cafile": "" if trusted is None or target.verify is False else str(trusted),
         "auth": "kerberos" if target.token is None and target.password is None else "password",
         "password": target.password or "",
-        "token": target.token or "",
+        "token": "" if target.token is None else target.token.text,
     }
     return Connection.of({name: value for name, value in given.items() if value}, {})

@@ -2,16 +2,17 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, NoReturn
+from typing import NoReturn
 
 import click
 from rich.console import Console
 from rich.markup import escape
 
+from hms_gateway.runtime.logins.login_tokens import LoginToken, TokenError, TokenSource
+
 # The answer is that the call failed, as opposed to there being no answer.
 EXIT_REFUSED = 1
 EXIT_FAILED = 2
-TOKEN_SECONDS_MAX: Final = 60.0
 
 out = Console()
 err = Console(stderr=True)
@@ -33,35 +34,12 @@ def first_line(what: str, file: Path) -> str:
         fail(f"{what} {file} cannot be read: {error}")
 
 
-class TokenCommand(NamedTuple):
-    """A program whose first line of output is a token."""
-
-    words: Sequence[str]
-
-
-def find_token(source: Path | TokenCommand) -> str:
-    """The first line of a file, or of what a program prints."""
-    if isinstance(source, Path):
-        name, line = f"token file {source}", first_line("token file", source)
-    else:
-        name, line = f"token_command {' '.join(source.words)}", _first_line_of(source)
-    token = line.strip()
-    if not token or not token.isascii() or not token.isprintable():
-        fail(f"{name} has no token in its first line", "hms-gateway token create NAME prints one")
-    return token
-
-
-def _first_line_of(command: TokenCommand) -> str:
-    import subprocess
-
-    name = f"token_command {' '.join(command.words)}"
+def find_token(source: TokenSource) -> LoginToken:
+    """The token in a file, or that a program prints. Ends the command without one."""
     try:
-        ran = subprocess.run(command.words, stdout=subprocess.PIPE, text=True, timeout=TOKEN_SECONDS_MAX, check=False)
-    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        fail(f"{name} cannot be run: {error}")
-    if ran.returncode:
-        fail(f"{name} ended with exit status {ran.returncode}")
-    return ran.stdout.partition("\n")[0]
+        return LoginToken(source)
+    except TokenError as error:
+        fail(str(error), error.hint)
 
 
 def fail_all(problems: Sequence[str]) -> NoReturn:

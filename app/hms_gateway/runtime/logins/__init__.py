@@ -1,0 +1,1 @@
+"""What programs of ours log in with elsewhere."""
