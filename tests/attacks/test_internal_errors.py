@@ -115,9 +115,9 @@ def test_a_bug_is_an_internal_error(metastore: Metastore, monkeypatch: pytest.Mo
 
 def test_internal_errors_have_a_counter() -> None:
     metrics = Metrics({"lock"})
-    metrics.call("lock", "PROTOCOL_ERROR", 0.1)
-    metrics.call("lock", "MetaException", 0.1)
+    metrics.served.add("lock", "PROTOCOL_ERROR", 200, False, "ann", (), 0.1, 0, 0)
+    metrics.served.add("lock", "MetaException", 200, False, "ann", (), 0.1, 0, 0)
     assert b"\nhms_gateway_internal_errors_total 0.0\n" in metrics_text(metrics)
-    metrics.call("lock", "INTERNAL_ERROR", 0.1)
-    metrics.call("other", "internal_error", 0.1)
+    metrics.served.add("lock", "INTERNAL_ERROR", 200, False, "ann", (), 0.1, 0, 0)
+    metrics.served.add("other", "internal_error", 200, False, "ann", (), 0.1, 0, 0)
     assert b"\nhms_gateway_internal_errors_total 2.0\n" in metrics_text(metrics)

@@ -108,6 +108,9 @@ class FakeCache:
         loop.call_soon(answer.set_result, found)
         return answer
 
+    def scopes_of(self, key):
+        return ()
+
     def remember(self, key, arguments, payload, ticket, tagged=None):
         self.remembered.append((key, payload, ticket))
 

@@ -42,6 +42,25 @@ def answering_process(url) -> int:
     return int(json.loads(httpx.post(url, content=CALL).content)[4]["0"]["lst"][2])
 
 
+def counters_never_go_back(url, calls) -> bool:
+    """Whichever worker is asked: /metrics has what all of them counted."""
+    root = url.removesuffix(PATH)
+    before = counted(root)
+    for number in range(calls):
+        httpx.post(url, content=CALL)
+        after = counted(root)
+        assert after >= before, number
+        before = after
+    until(lambda: counted(root) >= calls)
+    return True
+
+
+def counted(root) -> float:
+    text = httpx.get(f"{root}/metrics").text
+    assert "hms_gateway_workers 2.0" in text
+    return sum(float(line.split()[-1]) for line in text.splitlines() if line.startswith("hms_gateway_calls_total{"))
+
+
 @pytest.mark.parametrize("name", [signal.SIGTERM, signal.SIGINT])
 def test_one_process_stops_cleanly(tmp_path, name):
     with program(tmp_path, 1) as (process, url):
@@ -57,6 +76,7 @@ def test_workers_share_the_port_are_replaced_and_all_stop(tmp_path):
         seen = set()
         until(lambda: seen.add(answering_process(url)) or len(seen) == 2)
         assert process.pid not in seen
+        assert counters_never_go_back(url, calls=20)
         victim = seen.pop()
         os.kill(victim, signal.SIGKILL)
         survivors = set(seen)

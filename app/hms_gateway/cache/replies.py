@@ -112,6 +112,16 @@ class ReplyCache:
         """Taken before a reply is read and handed to `remember` with it."""
         return self._shift + self._version
 
+    @property
+    def version(self) -> EventId:
+        """The newest event that the cache has seen."""
+        return self._version
+
+    def scopes_of(self, key: ReplyKey) -> tuple[Scope, ...]:
+        """What the reply that is kept for `key` depends on."""
+        entry = self._entries.get(key)
+        return () if entry is None else entry[1]
+
     def lookup(self, key: ReplyKey) -> "bytes | asyncio.Future[bytes | None] | None":
         """The encoded result for `key` if it is known and current.
 

@@ -1,7 +1,10 @@
 """The composition root: settings in, a gateway that can be served out. Nothing imports it but the command line."""
 
+import os
+import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -13,6 +16,7 @@ from hms_gateway.gateway.assembly import EdgeComponents, build_gateway, served_c
 from hms_gateway.gateway.certificates.served_certificate import LOOK_EVERY_SECONDS
 from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME, KEY_NAME
 from hms_gateway.gateway.memory import return_free_memory
+from hms_gateway.gateway.observability.figures import Replica, Watched
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.handlers.bounded_texts import BoundedTexts
 from hms_gateway.handlers.catalogs import Catalogs
@@ -190,6 +194,7 @@ def build(settings: Settings) -> Gateway:
     cache = ReplyCache(
         metastore.store, settings.limits, metastore.store.read, keeps_apart=settings.require_write_id_lists
     )
+    metrics.watch(partial(_watched, metastore.store, cache, f"{socket.gethostname()}:{settings.port}"))
     integrity = _integrity_watch(settings, metrics)
     stops = [] if integrity is None else [integrity.stop]
     gateway = build_gateway(
@@ -201,6 +206,7 @@ def build(settings: Settings) -> Gateway:
         metrics=metrics,
         certificate=certificate,
         releases=metastore.releases,
+        newest_event=metastore.store.version,
         on_stop=[*stops, housekeeping.stop, cache.close, metastore.store.close],
         secondary_listener=None if port is None else lambda edge: _thrift_port(settings, port, metastore.codecs, edge),
     )
@@ -208,6 +214,19 @@ def build(settings: Settings) -> Gateway:
     if integrity is not None:
         integrity.start()
     return gateway
+
+
+def _watched(store: SqlStore, cache: ReplyCache, name: str) -> Watched:
+    """What the store and the reply cache count themselves."""
+    counters: dict[str, float] = {}
+    for kind, count in store.times.counts.items():
+        counters |= {f"database_{kind}s": count, f"database_{kind}_seconds": store.times.seconds[kind]}
+    gauges: dict[str, float] = {
+        "writes_queued": store.writes_waiting,
+        "cache_bytes": cache.size_bytes,
+        "cache_replies": len(cache),
+    }
+    return Watched(counters, gauges, [Replica(name, os.getpid(), cache.version)])
 
 
 def _integrity_watch(settings: Settings, metrics: Metrics) -> IntegrityWatch | None:

@@ -148,9 +148,17 @@ class _Recorder:
 
     def write(self, record: CallRecord) -> None:
         metrics = self._metrics
-        metrics.call(record.method, record.outcome, record.seconds)
-        metrics.bytes_in += record.bytes_in
-        metrics.bytes_out += record.bytes_out
+        metrics.served.add(
+            record.method,
+            record.outcome,
+            NO_STATUS,
+            record.cached,
+            record.user,
+            record.about,
+            record.seconds,
+            record.bytes_in,
+            record.bytes_out,
+        )
         if record.cached:
             metrics.cache_hits += 1
         if self._access_log is None:

@@ -14,6 +14,7 @@ from hms_gateway.gateway.certificates.served_certificate import ServedCertificat
 from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint
 from hms_gateway.gateway.http.request_body import Receive, Scope, Send
 from hms_gateway.gateway.observability.metrics import Metrics
+from hms_gateway.gateway.status import GatewayStatus
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.runtime.connections import Connections
 
@@ -56,8 +57,10 @@ class Gateway:
         ready: Callable[[], None],
         on_stop: Sequence[Callable[[], None]] = (),
         secondary_listener: SecondaryListener | None = None,
+        status: GatewayStatus | None = None,
     ) -> None:
         self.metrics = metrics
+        self.status = status or GatewayStatus(metrics)
         self.connections = connections
         self.certificate = certificate
         self._secondary_listener = secondary_listener
@@ -112,7 +115,15 @@ class Gateway:
         # Starlette takes a tenth of the time until the first call is answered, so it is loaded with the first page.
         from hms_gateway.gateway.pages import pages
 
-        return pages(self.metrics, self._ready, lambda: self._is_stopping, (self._path, HIVE_4_PATHS[0]))
+        return pages(
+            self.metrics,
+            self._ready,
+            lambda: self._is_stopping,
+            (self._path, HIVE_4_PATHS[0]),
+            self.asgi_endpoint.identify,
+            self.status,
+            show_names=self.status.shows_names,
+        )
 
     async def start_secondary_listener(self) -> None:
         """Start it, if there is one. Raises SecondaryListenerFailed."""
@@ -130,8 +141,10 @@ class Gateway:
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
+        self.status.start()
         await send({"type": "lifespan.startup.complete"})
         await receive()
+        self.status.stop()
         if self._listener_stopping is not None:
             await asyncio.wait([self._listener_stopping])
         self._close()

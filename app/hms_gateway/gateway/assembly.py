@@ -32,9 +32,11 @@ from hms_gateway.gateway.certificates.tls import CertificateFiles, ensure_certif
 from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint
 from hms_gateway.gateway.http.endpoint import Endpoint
 from hms_gateway.gateway.observability.access_log import AccessLog
+from hms_gateway.gateway.observability.figures import Watched
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.open_files import bounded_connections
 from hms_gateway.gateway.server import ServerOptions
+from hms_gateway.gateway.status import GatewayStatus
 from hms_gateway.rpc.processor import MessageProcessor
 from hms_gateway.rpc.releases import Releases
 from hms_gateway.runtime.clock import SystemClock
@@ -201,12 +203,13 @@ def build_gateway(
     authenticator: Authenticator | None = None,
     on_stop: Sequence[Callable[[], None]] = (),
     secondary_listener: Callable[[EdgeComponents], SecondaryListener] | None = None,
+    newest_event: Callable[[], int] | None = None,
 ) -> Gateway:
     """The application that one process serves.
 
     `ready` raises while calls cannot be answered; `on_stop` are called in order after the last call, so closing the
     store belongs there. `authenticator` replaces the one that the settings describe. Calls that wait are tried again
-    after each of `releases`. `secondary_listener` makes one.
+    after each of `releases`. `secondary_listener` makes one. `newest_event` is what `GatewayStatus` asks.
     """
     access_log = AccessLog(format_for_stderr(settings.log_format)) if settings.access_log else None
     authenticator = authenticator or build_authenticator(settings)
@@ -223,7 +226,9 @@ def build_gateway(
         threads=settings.threads,
         streams_max=settings.streams_max,
         call_seconds_max=settings.call_seconds_max,
+        slow_call_seconds=settings.slow_call_seconds,
     )
+    metrics.watch(lambda: Watched(gauges={"calls_queued": endpoint.calls.queued}))
     bodies = BodyShares(settings.limits)
     asgi_endpoint = AsgiEndpoint(
         endpoint,
@@ -247,6 +252,12 @@ def build_gateway(
         ready=ready,
         on_stop=closing,
         secondary_listener=None if secondary_listener is None else secondary_listener(edge),
+        status=GatewayStatus(
+            metrics,
+            newest_event=newest_event,
+            administrators=frozenset(settings.administrators),
+            shows_names=settings.metrics_show_names,
+        ),
     )
 
 

@@ -1,7 +1,9 @@
 """What operators and their tools look at: whether the gateway lives, whether it is ready, and its metrics."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol
 
 import structlog
 from starlette.applications import Starlette
@@ -9,6 +11,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from hms_gateway.gateway.admission.identity import Identity
+from hms_gateway.gateway.admission.refusals import Refused
+from hms_gateway.gateway.http.request_body import Scope
+from hms_gateway.gateway.observability.figures import Figures
 from hms_gateway.gateway.observability.metrics import CONTENT_TYPE, Metrics
 
 READY_SECONDS_MAX = 5.0
@@ -16,10 +22,29 @@ READY_SECONDS_MAX = 5.0
 _log = structlog.get_logger("hms_gateway.application")
 
 
+class Status(Protocol):
+    """What the figures of the gateway are asked of."""
+
+    async def figures(self) -> Figures | None:
+        """Those of all workers; None where this process is the only one."""
+
+    async def report(self, user: str) -> dict[str, Any]:
+        """What calls cost, as far as the user may know."""
+
+
 def pages(
-    metrics: Metrics, ready: Callable[[], None], is_stopping: Callable[[], bool], endpoints: Sequence[str]
+    metrics: Metrics,
+    ready: Callable[[], None],
+    is_stopping: Callable[[], bool],
+    endpoints: Sequence[str],
+    identify: Callable[[Scope], Awaitable[Identity]],
+    status: Status,
+    *,
+    show_names: bool,
 ) -> Starlette:
-    """/healthz, /readyz and /metrics, with or without a slash behind. `ready` raises while calls cannot be answered.
+    """/healthz, /readyz, /metrics and /status/costs, with or without a slash behind.
+
+    `ready` raises while calls cannot be answered; `identify` raises Refused. `show_names` is for /metrics.
 
     Everywhere else the answer is 404 and the paths of the endpoints.
     """
@@ -44,9 +69,21 @@ def pages(
         # Only here, since a server whose metrics are not read needs no library for them.
         from hms_gateway.gateway.observability.metrics_text import metrics_text
 
-        return Response(metrics_text(metrics), headers={"content-type": CONTENT_TYPE.decode()})
+        text = metrics_text(metrics, await status.figures(), show_names=show_names)
+        return Response(text, headers={"content-type": CONTENT_TYPE.decode()})
 
-    makers = {"/healthz": healthz, "/readyz": readyz, "/metrics": metrics_page}
+    async def costs(request: Request) -> Response:
+        try:
+            identity = await identify(request.scope)
+        except Refused as refused:
+            headers = {name.decode(): value.decode() for name, value in refused.headers}
+            return PlainTextResponse(f"{refused.text}\n", refused.status, headers)
+        body = json.dumps(await status.report(identity.user), separators=(",", ":"))
+        headers = {name.decode(): value.decode() for name, value in identity.headers}
+        headers |= {"content-type": "application/json", "cache-control": "no-store"}
+        return Response(body, headers=headers)
+
+    makers = {"/healthz": healthz, "/readyz": readyz, "/metrics": metrics_page, "/status/costs": costs}
 
     async def nothing(_request: Request, _error: Exception) -> Response:
         return PlainTextResponse(f"Not found: Thrift messages go to {' or '.join(endpoints)}\n", 404)

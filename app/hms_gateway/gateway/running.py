@@ -8,12 +8,14 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any
 
 import structlog
 
 from hms_gateway.gateway.application import Gateway
 from hms_gateway.gateway.assembly import server_options
+from hms_gateway.gateway.observability.worker_figures import make_folder, remove_folder
 from hms_gateway.gateway.server import Server, listening_sockets
 from hms_gateway.runtime.logging import configure_logging, format_for_stderr
 from hms_gateway.runtime.settings import Settings
@@ -54,9 +56,15 @@ def run(
 
 
 def _serve(
-    settings: Settings, build: Build, listeners: list[socket.socket] | None, on_listening: Callable[[Addresses], None]
+    settings: Settings,
+    build: Build,
+    listeners: list[socket.socket] | None,
+    on_listening: Callable[[Addresses], None],
+    figures: Path | None = None,
 ) -> None:
     gateway = build(settings)
+    if figures is not None:
+        gateway.status.share(figures)
     options = server_options(settings, gateway.certificate)
     server = Server(gateway, options, settings.limits, on_listening=on_listening)
     server.run(sockets=listeners)
@@ -74,6 +82,7 @@ class _Workers:
         self._workers: list[_Worker] = []
 
     def run(self, on_listening: Callable[[Addresses], None]) -> None:
+        self._figures = make_folder(self._settings.data_dir)
         with _signals(self._wants_stop.set, (signal.SIGTERM, signal.SIGINT)), _signals(self._hang_up, (signal.SIGHUP,)):
             try:
                 self._workers = [self._start() for _ in range(self._settings.workers)]
@@ -83,10 +92,12 @@ class _Workers:
                     self._replace_dead()
             finally:
                 self._stop()
+                remove_folder(self._figures)
 
     def _start(self) -> "_Worker":
         listening = self._context.Event()
-        process = self._context.Process(target=_work, args=(self._settings, self._build, self._listeners, listening))
+        arguments = (self._settings, self._build, self._listeners, listening, self._figures)
+        process = self._context.Process(target=_work, args=arguments)
         # A new program inherits what is ignored and not what is handled: until it handles SIGHUP, it would be killed.
         with _signals(None, (signal.SIGHUP,)):
             process.start()
@@ -129,11 +140,11 @@ class _Worker:
         self.listening = listening
 
 
-def _work(settings: Settings, build: Build, listeners: list[socket.socket], listening: Any) -> None:
+def _work(settings: Settings, build: Build, listeners: list[socket.socket], listening: Any, figures: Path) -> None:
     """Body of a worker process."""
     configure_logging(settings.log_level, format_for_stderr(settings.log_format))
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _serve(settings, build, listeners, lambda _addresses: listening.set())
+    _serve(settings, build, listeners, lambda _addresses: listening.set(), figures)
 
 
 def _end_with_parent() -> None:

@@ -11,6 +11,7 @@ import msgspec
 from hms_gateway.idl import StructType
 from hms_gateway.rpc.binding import Bound, bind
 from hms_gateway.rpc.call import Call, Dialect, Uncacheable, Waiting
+from hms_gateway.rpc.call_objects import objects_of
 from hms_gateway.rpc.decoded_memory import DecodedMemory
 from hms_gateway.rpc.dialects import methods_of
 from hms_gateway.rpc.errors import Failed, Unavailable
@@ -38,6 +39,7 @@ class Reply(msgspec.Struct, frozen=True):
     arguments  what was decoded, None when it could not be, or when the answer is uncacheable
     is_final   false when the server failed, so that the same call may give another answer later
     limit      the field of `Limits` that the message went over, if that is why there is no other answer
+    objects    the databases and tables that the arguments name
     """
 
     type: MessageType
@@ -46,6 +48,7 @@ class Reply(msgspec.Struct, frozen=True):
     arguments: Struct | None = None
     is_final: bool = True
     limit: str = ""
+    objects: tuple[str, ...] = ()
 
 
 Around = Callable[[Method, Call, Struct], AbstractContextManager[None]]
@@ -87,28 +90,31 @@ class Processor:
 
     def process(self, codec: Codec, message: Message, call: Call) -> Reply:
         """Answer `message`. Raises Unavailable, AlreadyConcluded, Waiting; every other failure becomes a reply."""
-        arguments = None
+        arguments: Any = None
+        objects: tuple[str, ...] = ()
         try:
             if call.first is not None:
                 call.first()
             bound = self._find(message, call.dialect)
             with self._memory.held(codec, bound.method, message.payload, call.holder):
                 arguments = _decoded(codec, bound.method, message.payload)
+                objects = objects_of(arguments)
                 result, outcome, is_uncacheable, is_final = self._invoke(bound, call, arguments)
             if message.type is MessageType.ONEWAY or bound.method.oneway:
-                return Reply(MessageType.REPLY, None, outcome, arguments)
+                return Reply(MessageType.REPLY, None, outcome, arguments, objects=objects)
             payload = self._whole_when_short(codec.encode(result))
             if call.last is not None:
                 call.last()
-            return Reply(MessageType.REPLY, payload, outcome, None if is_uncacheable else arguments, is_final)
+            kept = None if is_uncacheable else arguments
+            return Reply(MessageType.REPLY, payload, outcome, kept, is_final, objects=objects)
         except ApplicationError as error:
-            return self._application_exception(codec, message, error, arguments)
+            return self._application_exception(codec, message, error, arguments, objects)
         except (Unavailable, AlreadyConcluded, Waiting):
             raise
         except Exception:
             _log.exception("internal error in %s, request %s", message.name, call.request_id)
             internal = ApplicationError(f"Internal error processing {message.name}")
-            return self._application_exception(codec, message, internal, arguments)
+            return self._application_exception(codec, message, internal, arguments, objects)
 
     def _find(self, message: Message, dialect: Dialect) -> Bound:
         if message.type not in (MessageType.CALL, MessageType.ONEWAY):
@@ -148,13 +154,18 @@ class Processor:
         return whole_or_chunks(payload, self._whole_reply_bytes_max)
 
     def _application_exception(
-        self, codec: Codec, message: Message, error: ApplicationError, arguments: Struct | None
+        self,
+        codec: Codec,
+        message: Message,
+        error: ApplicationError,
+        arguments: Struct | None,
+        objects: tuple[str, ...],
     ) -> Reply:
         if message.type is MessageType.ONEWAY:
-            return Reply(MessageType.EXCEPTION, None, error.type.name, arguments, limit=error.limit)
+            return Reply(MessageType.EXCEPTION, None, error.type.name, arguments, limit=error.limit, objects=objects)
         payload = codec.encode(_cut(error.payload(), self._text_max))
         is_final = error.type is not ApplicationErrorType.INTERNAL_ERROR
-        return Reply(MessageType.EXCEPTION, payload, error.type.name, arguments, is_final, error.limit)
+        return Reply(MessageType.EXCEPTION, payload, error.type.name, arguments, is_final, error.limit, objects)
 
 
 def _decoded(codec: Codec, method: Method, payload: bytes) -> Any:

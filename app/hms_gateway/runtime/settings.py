@@ -421,6 +421,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     access_log: Annotated[bool, Meta(description="Write one line per call.")] = True
 
+    slow_call_seconds: Annotated[
+        float, Meta(gt=0, description="Calls that take longer are kept with what their time went to (/status/costs).")
+    ] = 1.0
+    metrics_show_names: Annotated[
+        bool,
+        Meta(
+            description="The users and objects with most calls are labels in /metrics, which anybody reads who reaches "
+            "the port. /status/costs shows them to administrators in any case."
+        ),
+    ] = False
+
     def __post_init__(self) -> None:
         _check_networks("trusted_proxies", self.trusted_proxies)
         _check_networks("forwarding_proxies", self.forwarding_proxies)

@@ -98,7 +98,7 @@ def test_a_known_reply_is_there_at_once_and_counted():
         b"content-length: %d\r\n\r\n%b" % (len(ANSWER), ANSWER)
     )
     endpoint.record(exchange)
-    assert (metrics.cache_hits, metrics.bytes_in, metrics.bytes_out) == (1, len(CALL), len(ANSWER))
+    assert metrics.cache_hits == 1
     assert metrics.calls_by_method() == {"get_all_databases": 1}
 
 

@@ -69,6 +69,9 @@ class Cache(Protocol):
 
     def lookup(self, key: Any) -> Any: ...
 
+    def scopes_of(self, key: Any) -> tuple[object, ...]:
+        """What the reply depends on that is kept for the key."""
+
     def reading(self, key: Any, codec: Codec, sent: bytes | None) -> Any:
         """The call as that of a reader with such a list, whose `key` is without it; None for one without."""
 
@@ -132,7 +135,7 @@ class ProcessorRelay:
                 key, tagged = reading.key, self._cache.tag_reading(reading)
                 known = await self._found(self._cache.lookup_for, reading)
         if known is not None:
-            return Reply(_enclosed(codec, message, MessageType.REPLY, known), cached=True)
+            return Reply(_enclosed(codec, message, MessageType.REPLY, known), cached=True, about=self._scopes_of(key))
         ticket = 0 if self._cache is None else self._cache.ticket()
         request_id = uuid.uuid4().hex
         try:
@@ -151,10 +154,13 @@ class ProcessorRelay:
         if self._cache is not None and reply.outcome == "ok" and reply.type is MessageType.REPLY:
             self._cache.remember(key, reply.arguments, reply.payload, ticket, tagged)
         body = _enclosed(codec, message, reply.type, reply.payload)
-        return Reply(body, outcome=reply.outcome, request_id=request_id)
+        return Reply(body, outcome=reply.outcome, request_id=request_id, about=reply.objects)
 
     async def close(self) -> None:
         """Threads and cache are the gateway's."""
+
+    def _scopes_of(self, key: Any) -> tuple[object, ...]:
+        return () if self._cache is None else self._cache.scopes_of(key)
 
     async def _known(self, key: Any, message: ThriftMessage) -> bytes | None:
         return None if self._cache is None or message.is_oneway else await self._found(self._cache.lookup, key)

@@ -13,7 +13,7 @@ class Reply(msgspec.Struct):
     """The answer to one call as a whole message: `body`, or `chunks` of a long one with its `length` if known.
 
     `outcome` and `request_id` are for the log; `request_id` is the far side's. `cached` replies came
-    out of this process's cache.
+    out of this process's cache. `about` are the objects of the call, or what the kept reply depends on.
     """
 
     body: bytes | None = None
@@ -22,6 +22,7 @@ class Reply(msgspec.Struct):
     outcome: str = "ok"
     request_id: str = ""
     cached: bool = False
+    about: tuple[object, ...] = ()
 
 
 class Relay(Protocol):

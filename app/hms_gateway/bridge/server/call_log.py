@@ -10,7 +10,8 @@ from hms_gateway.runtime.logging import render_json
 class CallRecord(NamedTuple):
     """One call. `request_id` is the gateway's; `problem` is empty when the call was answered.
 
-    `cached` is whether the reply cache of this process answered it; a bridge has none.
+    `cached` is whether the reply cache of this process answered it, and `about` are the call's objects; a bridge knows
+    neither.
     """
 
     time: float
@@ -24,6 +25,7 @@ class CallRecord(NamedTuple):
     request_id: str
     problem: str
     cached: bool = False
+    about: tuple[object, ...] = ()
 
 
 class CallLog(LineWriter):

@@ -206,11 +206,12 @@ class ClientConnection(asyncio.Protocol):
         """Answer one call. Raises NotTried, ReplyBroken and _ClientGone when the connection has to be closed."""
         started = time.perf_counter()
         self._is_busy = self._has_called = True
-        outcome, problem, request_id, sent, cached = "ok", "", "", 0, False
+        outcome, problem, sent = "ok", "", 0
+        reply: Reply | None = None
         try:
             reply = await self._reply(message)
             if reply is not None:
-                outcome, request_id, cached = reply.outcome, reply.request_id, reply.cached
+                outcome = reply.outcome
                 sent = await self._send(reply)
         except CallFailed as error:
             outcome, problem = error.outcome, str(error)
@@ -230,7 +231,7 @@ class ClientConnection(asyncio.Protocol):
             raise
         finally:
             self._is_busy = False
-            self._record(message, started, outcome, problem, request_id, sent, cached)
+            self._record(message, started, outcome, problem, sent, reply or Reply())
 
     async def _reply(self, message: ThriftMessage) -> Reply | None:
         session = self._session
@@ -317,9 +318,8 @@ class ClientConnection(asyncio.Protocol):
         started: float,
         outcome: str,
         problem: str,
-        request_id: str,
         sent: int,
-        cached: bool,
+        reply: Reply,
     ) -> None:
         seconds = time.perf_counter() - started
         received = len(message.body)
@@ -330,7 +330,7 @@ class ClientConnection(asyncio.Protocol):
             log.write(
                 CallRecord(
                     time.time(), message.name, user, seconds, received, sent, outcome,
-                    self._session.address, request_id, problem, cached,
+                    self._session.address, reply.request_id, problem, reply.cached, reply.about,
                 )
             )  # fmt: skip
 

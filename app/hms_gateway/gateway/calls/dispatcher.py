@@ -5,6 +5,7 @@ committed.
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
@@ -46,6 +47,11 @@ class Dispatcher:
         self._waiting = WaitingCalls(limits, metrics, releases)
         self._delivery: tuple[asyncio.AbstractEventLoop, Deliver] | None = None
         self._starting: list[tuple[Start, Done]] = []
+
+    @property
+    def queued(self) -> int:
+        """Calls that wait for a thread."""
+        return self._runner.queued
 
     async def answer(
         self, codec: Codec, message: Message, call: Call, wrap: Wrap, until_gone: Callable[[], Awaitable[None]]
@@ -100,6 +106,7 @@ class Dispatcher:
         """Those that came with the same look at the sockets are started together, and committed together."""
 
         def finish(result: Result) -> None:
+            in_flight.spans.append(("write", in_flight.admitted, time.perf_counter()))
             if in_flight.completed.done():
                 in_flight.end()
                 return

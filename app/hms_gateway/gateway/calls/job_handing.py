@@ -37,6 +37,11 @@ class JobHanding(Generic[T]):
         # Jobs that the next free thread takes: no thread is idle and there is no room for another one.
         self._kept: deque[T] = deque()
 
+    @property
+    def kept(self) -> int:
+        """Jobs whose turn it is and that wait for a thread."""
+        return len(self._kept)
+
     def hand(self, jobs: Iterable[T]) -> Handed[T]:
         """Give the jobs to threads; those that find none are kept for `free`."""
         self._kept.extend(jobs)

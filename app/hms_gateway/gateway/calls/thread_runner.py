@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -16,6 +17,7 @@ from hms_gateway.rpc.processor import Reply
 from hms_gateway.runtime.event_loop import call_in_loop
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Holder, Shares, bound_of
+from hms_gateway.runtime.spans import Span, begin_spans, end_spans, note_span
 
 # Users share these, a few each: that many are never busy at the same time.
 GATES = 64
@@ -39,10 +41,10 @@ class InFlightCall:
 
     One that takes longer than `seconds_max` is given up: the client gets 503, and a change may still take effect, as
     with any lost connection. `process` answers it, and the chunks of a long reply go through `wrap`. `releases` is how
-    many there had been when it was admitted. `at_end` is called once, however it ends.
+    many there had been when it was admitted, `spans` what its thread noted. `at_end` is called once, however it ends.
     """
 
-    __slots__ = ("_timer", "at_end", "call", "completed", "holder", "process", "releases", "wrap")
+    __slots__ = ("_timer", "admitted", "at_end", "call", "completed", "holder", "process", "releases", "spans", "wrap")
 
     def __init__(
         self, call: Call, holder: Holder, process: Process, wrap: Wrap, releases: int, seconds_max: float
@@ -53,6 +55,8 @@ class InFlightCall:
         self.process = process
         self.wrap = wrap
         self.releases = releases
+        self.admitted = time.perf_counter()
+        self.spans: list[Span] = []
         self.at_end: Callable[[InFlightCall], None] | None = None
         self.completed: asyncio.Future[CompletedCall] = loop.create_future()
         self._timer = loop.call_later(seconds_max, self._give_up, seconds_max)
@@ -106,6 +110,11 @@ class ThreadRunner:
             bound_of(limits, "streams_per_address_max"),
         )
 
+    @property
+    def queued(self) -> int:
+        """Admitted calls that wait for a thread."""
+        return self._threads.waiting
+
     def admit(self, call: Call, process: Process, wrap: Wrap, releases: int) -> InFlightCall:
         """Count a call until `leave`; one that needs no thread counts all the same. Raises Refused (503)."""
         holder = call.holder
@@ -131,8 +140,11 @@ class ThreadRunner:
 
     def _process(self, in_flight: InFlightCall, loop: asyncio.AbstractEventLoop) -> None:
         """In the worker thread."""
+        in_flight.spans = begin_spans()
+        begun = note_span("queue", in_flight.admitted)
         try:
             reply = in_flight.process(in_flight.call)
+            note_span("call", begun)
             if reply.payload is None or isinstance(reply.payload, bytes):
                 call_in_loop(loop, in_flight.complete, CompletedCall(reply))
             else:
@@ -140,6 +152,7 @@ class ThreadRunner:
         except BaseException as error:
             call_in_loop(loop, in_flight.fail, error)
         finally:
+            end_spans()
             call_in_loop(loop, self.leave, in_flight)
 
     def _stream(

@@ -53,6 +53,11 @@ class Turns(Generic[T]):
         self._waiting: OrderedDict[str, _Lanes[T]] = OrderedDict()
         self._used: dict[str, _Used] = {}
 
+    @property
+    def waiting(self) -> int:
+        """Jobs that wait for their turn."""
+        return sum(len(jobs) for lanes in self._waiting.values() for jobs in lanes.values())
+
     def ask(self, holder: Holder, job: T, now: float) -> bool:
         """Whether the job has a place and may run now; else it waits for its turn."""
         user, address = holder.user or "", holder.address

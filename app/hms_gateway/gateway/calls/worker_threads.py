@@ -54,6 +54,12 @@ class WorkerThreads:
         self._have_ended = threading.Event()
         self._place = _Place()
 
+    @property
+    def waiting(self) -> int:
+        """Jobs that no thread has begun."""
+        with self._lock:
+            return self._turns.waiting + self._handing.kept
+
     def submit(self, job: Job, holder: Holder = NO_HOLDER) -> None:
         """Run `job` when it is the holder's turn; it must not raise."""
         asked = _HeldJob(holder, job)

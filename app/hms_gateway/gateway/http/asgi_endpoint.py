@@ -10,7 +10,7 @@ from functools import partial
 from hms_gateway.gateway.admission.body_shares import BodyShares
 from hms_gateway.gateway.admission.cors import ALLOWED_METHODS, ORIGIN, CrossOrigin
 from hms_gateway.gateway.admission.header_rules import check_headers
-from hms_gateway.gateway.admission.identity import HeaderList
+from hms_gateway.gateway.admission.identity import HeaderList, Identity
 from hms_gateway.gateway.admission.proxies import PROXY_CERTIFICATE
 from hms_gateway.gateway.admission.refusals import ClientGone, Refused
 from hms_gateway.gateway.calls.streaming import ReplyStream, StreamFailed
@@ -56,23 +56,35 @@ class AsgiEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, dialect: Dialect) -> None:
         """Answer one request. `dialect` belongs to the path it came by (design D2)."""
-        client = scope.get("client")
-        peer = client[0] if client else ""
-        headers, has_certificate = scope["headers"], PROXY_CERTIFICATE in scope
-        head = self.endpoint.proxies.head(dict(headers), headers, scope["query_string"], peer, has_certificate)
-        exchange = Exchange(head, dialect)
-        exchange.claim = scope.get(CLAIM)
-        exchange.held = head.headers.get(HELD_HEADER)
+        exchange = self._exchange(scope, dialect)
+        exchange.held = exchange.head.headers.get(HELD_HEADER)
         channel = self._channel(exchange, scope, receive, send)
         # The body counts as long as the request is answered.
         with ExitStack() as held:
             await self.endpoint.conclude(exchange, self._answer(exchange, channel, held), channel.respond)
+
+    async def identify(self, scope: Scope) -> Identity:
+        """Who asks for a page beside the endpoint. Raises Refused."""
+        exchange = self._exchange(scope, Dialect.HIVE_4)
+        self._check_head(exchange, scope)
+        await self.endpoint.identify(exchange)
+        assert exchange.identity is not None
+        return exchange.identity
 
     async def conclude(self, exchange: Exchange, answer: Answer, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the answer to a request whose body was read before."""
         channel = self._channel(exchange, scope, receive, send)
         channel.body_is_read = True
         await self.endpoint.conclude(exchange, answer, channel.respond)
+
+    def _exchange(self, scope: Scope, dialect: Dialect) -> Exchange:
+        client = scope.get("client")
+        peer = client[0] if client else ""
+        headers, has_certificate = scope["headers"], PROXY_CERTIFICATE in scope
+        head = self.endpoint.proxies.head(dict(headers), headers, scope["query_string"], peer, has_certificate)
+        exchange = Exchange(head, dialect)
+        exchange.claim = scope.get(CLAIM)
+        return exchange
 
     def _channel(self, exchange: Exchange, scope: Scope, receive: Receive, send: Send) -> "Channel":
         # Not a method of the channel, which has the exchange: a circle would wait for the garbage collector.

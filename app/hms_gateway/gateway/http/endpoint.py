@@ -26,12 +26,14 @@ from hms_gateway.gateway.http.exchange import WRITE_IDS_HEADER, Answer, Exchange
 from hms_gateway.gateway.http.failures import Failures
 from hms_gateway.gateway.http.request_body import KEPT_BYTES_MAX, unescaped
 from hms_gateway.gateway.observability.access_log import AccessLog, AccessRecord
+from hms_gateway.gateway.observability.figures import SlowCall, object_name
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.rpc.call import Waiting
 from hms_gateway.rpc.processor import MessageProcessor, Reply
 from hms_gateway.rpc.releases import Releases
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Holder
+from hms_gateway.runtime.spans import seconds_by_name
 from hms_gateway.wire import Codec, Codecs, Message, MessageType
 
 GZIPPED: HeaderList = ((b"content-encoding", b"gzip"), (b"vary", b"accept-encoding"))
@@ -66,6 +68,7 @@ class Endpoint:
         threads: int = 32,
         streams_max: int = 100,
         call_seconds_max: float = 600.0,
+        slow_call_seconds: float = 1.0,
     ) -> None:
         self._codecs = codecs
         self._content_types: Mapping[str, bytes] = {codec.name: codec.content_type.encode() for codec in codecs}
@@ -75,6 +78,8 @@ class Endpoint:
         self._metrics = metrics
         self._access_log = access_log
         self._call_seconds_max = call_seconds_max
+        self._slow_call_seconds = slow_call_seconds
+        self._served = metrics.served
         self._failures = Failures(codecs, self._content_types, metrics)
         self.calls = Dispatcher(
             processor,
@@ -148,14 +153,26 @@ class Endpoint:
     def record(self, exchange: Exchange) -> None:
         """Count and log a request that was answered, or whose client has left."""
         seconds = time.perf_counter() - exchange.started
-        method = exchange.method
-        self._metrics.response(exchange.status, exchange.bytes_in, exchange.bytes_out)
-        if method:
-            self._metrics.call(method, exchange.outcome, seconds)
+        method, identity = exchange.method, exchange.identity
+        about: tuple[object, ...] = exchange.objects
+        user, address = ("", exchange.head.address) if identity is None else (identity.user, identity.address)
+        if exchange.cached and exchange.key is not None and self._cache is not None:
+            about = self._cache.scopes_of(exchange.key)
+        self._served.add(
+            method,
+            exchange.outcome,
+            exchange.status,
+            exchange.cached,
+            user,
+            about,
+            seconds,
+            exchange.bytes_in,
+            exchange.bytes_out,
+        )
+        if seconds >= self._slow_call_seconds:
+            self._note_slow(exchange, user, about, seconds)
         if self._access_log is None:
             return
-        identity = exchange.identity
-        user, address = ("", exchange.head.address) if identity is None else (identity.user, identity.address)
         self._access_log.write(
             AccessRecord(
                 time.time(),
@@ -169,6 +186,22 @@ class Endpoint:
                 exchange.status,
                 address,
                 exchange.cached,
+            )
+        )
+
+    def _note_slow(self, exchange: Exchange, user: str, about: object, seconds: float) -> None:
+        name = object_name(about)
+        spans = seconds_by_name(exchange.spans)
+        self._served.add_slow(
+            SlowCall(
+                time.time(),
+                exchange.request_id.decode(),
+                exchange.method,
+                user,
+                list(exchange.objects) or ([name] if name else []),
+                seconds,
+                exchange.outcome,
+                spans,
             )
         )
 
@@ -264,6 +297,7 @@ class Endpoint:
         return Pending(started.completed, partial(self._completed, exchange, ticket, started))
 
     def _completed(self, exchange: Exchange, ticket: int, started: InFlightCall) -> Answer:
+        exchange.spans = started.spans
         try:
             completed = started.completed.result()
         except Waiting as waiting:
@@ -276,7 +310,7 @@ class Endpoint:
 
     def _reply(self, exchange: Exchange, ticket: int, completed: CompletedCall) -> Answer:
         reply = completed.reply
-        exchange.outcome = reply.outcome
+        exchange.outcome, exchange.objects = reply.outcome, reply.objects
         if reply.limit:
             self._failures.note(exchange, reply.limit)
         if completed.stream is not None:

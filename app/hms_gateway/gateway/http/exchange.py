@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -13,6 +13,7 @@ from hms_gateway.gateway.calls.streaming import ReplyStream
 from hms_gateway.gateway.http.request_id import request_id_of
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.runtime.shares import Bound, Holder
+from hms_gateway.runtime.spans import Span
 from hms_gateway.wire import Codec, Message
 
 KEY_HEADER: Final = b"idempotency-key"
@@ -68,6 +69,9 @@ class Exchange:
     # Of a reader that says which write ids it sees. `tagged` has to be called before the reply is read.
     reading: Reading | None = None
     tagged: TagReading | None = None
+    # Of a call that was not answered by the cache: what its arguments name, and what its thread did.
+    objects: tuple[str, ...] = ()
+    spans: Sequence[Span] = ()
     outcome = "ok"
     cached = False
     status = 0

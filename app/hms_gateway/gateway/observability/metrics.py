@@ -1,43 +1,23 @@
-"""What /metrics shows. Counting is a few list and dict operations per call; the text is made when it is asked for."""
+"""What /metrics and /status/costs show of one process. Counting is a few additions; texts are made when asked for."""
 
-from bisect import bisect_left
+import os
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
-import msgspec
+from hms_gateway.gateway.observability.call_counter import CallCounter
+from hms_gateway.gateway.observability.figures import INTERNAL_OUTCOMES, Figures, Watched, add_counts
 
-SECONDS_BUCKETS = (
-    0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0
-)  # fmt: skip
-UNKNOWN_METHOD = "unknown"
-# What a call ends with that met an error of ours: within the message, or as an HTTP status of 500.
-INTERNAL_OUTCOMES = frozenset({"INTERNAL_ERROR", "internal_error"})
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 
 
-class MethodTimes(msgspec.Struct):
-    """How many calls of a method fell into each bucket, the last for longer ones, and the time of all."""
-
-    counts: list[int] = msgspec.field(default_factory=lambda: [0] * (len(SECONDS_BUCKETS) + 1))
-    seconds: float = 0.0
-
-
 class Metrics:
-    """Counters of one process, touched from the event loop's thread only.
-
-    Method names come from outside, so those that are not `known_methods` share one label.
-    """
+    """Counters of one process, touched from the event loop's thread only."""
 
     def __init__(self, known_methods: Collection[str]) -> None:
-        self._known = frozenset(known_methods)
-        self.times: defaultdict[str, MethodTimes] = defaultdict(MethodTimes)
-        self.outcomes: defaultdict[tuple[str, str], int] = defaultdict(int)
-        self.statuses: defaultdict[int, int] = defaultdict(int)
+        self.served = CallCounter(known_methods)
         self.refusals: defaultdict[str, int] = defaultdict(int)
         # By the name of the limit, see `gateway.admission.refusals`.
         self.limited: defaultdict[str, int] = defaultdict(int)
-        self.bytes_in = 0
-        self.bytes_out = 0
         self.cache_hits = 0
         self.cache_misses = 0
         self.calls_in_flight = 0
@@ -50,30 +30,53 @@ class Metrics:
         # None until the SQLite database was checked, and with other databases.
         self.database_damaged: int | None = None
         self.thrift_refusals: defaultdict[str, int] = defaultdict(int)
+        self._watched: list[Callable[[], Watched]] = []
 
-    def call(self, method: str, outcome: str, seconds: float) -> None:
-        """One Thrift call was answered."""
-        if method not in self._known:
-            method = UNKNOWN_METHOD
-        times = self.times[method]
-        times.counts[bisect_left(SECONDS_BUCKETS, seconds)] += 1
-        times.seconds += seconds
-        self.outcomes[method, outcome] += 1
+    def watch(self, look: Callable[[], Watched]) -> None:
+        """Figures that another part counts; `look` is called whenever they are shown, from the event loop's thread."""
+        self._watched.append(look)
+
+    def figures(self) -> Figures:
+        """Everything, as values."""
+        figures = self.served.read()
+        figures.counters |= {
+            "internal_errors": self.internal_errors,
+            "cache_hits": self.cache_hits,
+            "cache_misses": self.cache_misses,
+            "connections_refused": self.connections_refused,
+            "cpu_seconds": sum(os.times()[:2]),
+        }
+        figures.gauges |= {
+            "calls_in_flight": self.calls_in_flight,
+            "calls_waiting": self.calls_waiting,
+            "streams_in_flight": self.streams_in_flight,
+        }
+        for name, counts in (
+            ("authentication_refused", self.refusals),
+            ("limited", self.limited),
+            ("thrift_connections_refused", self.thrift_refusals),
+        ):
+            figures.labelled[name] = dict(counts)
+        for look in self._watched:
+            watched = look()
+            add_counts(figures.counters, watched.counters)
+            add_counts(figures.gauges, watched.gauges)
+            figures.replicas += watched.replicas
+        return figures
 
     def calls_by_method(self) -> dict[str, int]:
         """How often each method was answered; safe to ask from any thread."""
-        return {method: sum(times.counts) for method, times in list(self.times.items())}
+        return {name: figures.calls for name, figures in self.served.methods().items()}
 
     @property
     def internal_errors(self) -> int:
         """Calls that failed because of the gateway, and not because of what was asked."""
-        return sum(count for (_, outcome), count in list(self.outcomes.items()) if outcome in INTERNAL_OUTCOMES)
-
-    def response(self, status: int, bytes_in: int, bytes_out: int) -> None:
-        """One HTTP response of the Thrift endpoint was sent."""
-        self.statuses[status] += 1
-        self.bytes_in += bytes_in
-        self.bytes_out += bytes_out
+        return sum(
+            count
+            for figures in self.served.methods().values()
+            for outcome, count in figures.outcomes.items()
+            if outcome in INTERNAL_OUTCOMES
+        )
 
     def authentication_refused(self, reason: str) -> None:
         self.refusals[reason] += 1

@@ -1,61 +1,115 @@
 """The text of /metrics, made with Prometheus' own library."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
-from hms_gateway.gateway.observability.metrics import SECONDS_BUCKETS, Metrics
+from hms_gateway.gateway.observability.figures import SECONDS_BUCKETS, Figures, MethodFigures, NameFigures
+from hms_gateway.gateway.observability.metrics import Metrics
+
+_COUNTERS = {
+    "internal_errors": "Calls that failed because of the gateway",
+    "received_bytes": "Bytes of request bodies",
+    "sent_bytes": "Bytes of response bodies",
+    "cache_hits": "Calls answered from the reply cache",
+    "cache_misses": "Calls the reply cache could not answer",
+    "connections_refused": "Connections closed because there were too many",
+    "database_reads": "Units of work that read the database",
+    "database_read_seconds": "Time that calls waited for reading the database",
+    "database_writes": "Units of work that changed the database",
+    "database_write_seconds": "Time that calls waited for changing the database",
+}
+_GAUGES = {
+    "calls_in_flight": "Calls being worked on",
+    "calls_waiting": "Calls that wait for others",
+    "streams_in_flight": "Replies being streamed",
+    "calls_queued": "Calls that wait for a thread",
+    "writes_queued": "Units of work that wait for the writer",
+    "cache_bytes": "Memory of the reply cache",
+    "cache_replies": "Replies in the cache",
+}
+_RECENT = {
+    "calls": "Calls",
+    "errors": "Calls that failed",
+    "seconds": "Time to answer",
+    "bytes_out": "Bytes of responses",
+}
+_LABELLED = {
+    "authentication_refused": ("reason", "Requests refused before the call"),
+    "limited": ("limit", "Requests and connections that a limit refused or cut off"),
+    "thrift_connections_refused": ("reason", "Connections closed by the Thrift port"),
+}
 
 
-def metrics_text(metrics: Metrics) -> bytes:
-    """Everything in the Prometheus text format."""
+def metrics_text(metrics: Metrics, figures: Figures | None = None, *, show_names: bool = False) -> bytes:
+    """Everything in the Prometheus text format.
+
+    `figures` are those of all workers; without them this process is the only one. `show_names` adds the users and
+    objects with most calls.
+    """
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Collector(metrics))
-    ProcessCollector(registry=registry)
-    PlatformCollector(registry=registry)
+    registry.register(_Collector(metrics, metrics.figures() if figures is None else figures, show_names))
+    if figures is None:
+        # Of several workers they would be those of the one that was asked.
+        ProcessCollector(registry=registry)
+        PlatformCollector(registry=registry)
     return generate_latest(registry)
 
 
 class _Collector:
     """What prometheus-client asks for metrics."""
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: Metrics, figures: Figures, show_names: bool) -> None:
         self._metrics = metrics
+        self._figures = figures
+        self._show_names = show_names
 
     def collect(self) -> Iterator[Metric]:
-        return _families(self._metrics)
+        yield from _families(self._figures)
+        yield from _certificate_families(self._metrics)
+        if self._show_names:
+            yield from _name_families("user", self._figures.window.users)
+            yield from _name_families("object", self._figures.window.objects)
+        if self._metrics.database_damaged is not None:
+            text = "1 when the last check of the SQLite database found damage"
+            yield GaugeMetricFamily("hms_gateway_database_damaged", text, value=self._metrics.database_damaged)
 
 
-def _families(metrics: Metrics) -> Iterator[Metric]:
-    yield _seconds_family(metrics)
-    yield _counter("calls", "Thrift calls answered", ("method", "outcome"), metrics.outcomes.items())
-    statuses = [((str(status),), count) for status, count in metrics.statuses.items()]
+def _families(figures: Figures) -> Iterator[Metric]:
+    methods = figures.methods
+    yield _seconds_family(methods)
+    outcomes = (((method, outcome), count) for method, of in methods.items() for outcome, count in of.outcomes.items())
+    yield _counter("calls", "Thrift calls answered", ("method", "outcome"), outcomes)
+    yield _counter("method_received_bytes", "Bytes of requests", ("method",), _each(methods, "bytes_in"))
+    yield _counter("method_sent_bytes", "Bytes of responses", ("method",), _each(methods, "bytes_out"))
+    yield _counter("method_cached", "Calls answered by the reply cache", ("method",), _each(methods, "cached"))
+    statuses = [((str(status),), count) for status, count in figures.statuses.items()]
     yield _counter("http_responses", "HTTP responses of the endpoint", ("status",), statuses)
-    refusals = [((reason,), count) for reason, count in metrics.refusals.items()]
-    yield _counter("authentication_refused", "Requests refused before the call", ("reason",), refusals)
-    limited = [((limit,), count) for limit, count in metrics.limited.items()]
-    yield _counter("limited", "Requests and connections that a limit refused or cut off", ("limit",), limited)
-    thrift_refusals = [((reason,), count) for reason, count in metrics.thrift_refusals.items()]
-    yield _counter("thrift_connections_refused", "Connections closed by the Thrift port", ("reason",), thrift_refusals)
-    for name, text, value in (
-        ("internal_errors", "Calls that failed because of the gateway", metrics.internal_errors),
-        ("received_bytes", "Bytes of request bodies", metrics.bytes_in),
-        ("sent_bytes", "Bytes of response bodies", metrics.bytes_out),
-        ("cache_hits", "Calls answered from the reply cache", metrics.cache_hits),
-        ("cache_misses", "Calls the reply cache could not answer", metrics.cache_misses),
-        ("connections_refused", "Connections closed because there were too many", metrics.connections_refused),
-    ):
-        yield CounterMetricFamily(f"hms_gateway_{name}", text, value=value)
-    yield GaugeMetricFamily("hms_gateway_calls_in_flight", "Calls being worked on", value=metrics.calls_in_flight)
-    yield GaugeMetricFamily("hms_gateway_calls_waiting", "Calls that wait for others", value=metrics.calls_waiting)
-    yield GaugeMetricFamily("hms_gateway_streams_in_flight", "Replies being streamed", value=metrics.streams_in_flight)
-    yield from _certificate_families(metrics)
-    if metrics.database_damaged is not None:
-        text = "1 when the last check of the SQLite database found damage"
-        yield GaugeMetricFamily("hms_gateway_database_damaged", text, value=metrics.database_damaged)
+    for name, (label, text) in _LABELLED.items():
+        counts = [((value,), count) for value, count in figures.labelled.get(name, {}).items()]
+        yield _counter(name, text, (label,), counts)
+    for name, text in _COUNTERS.items():
+        yield CounterMetricFamily(f"hms_gateway_{name}", text, value=figures.counters.get(name, 0))
+    for name, text in _GAUGES.items():
+        yield GaugeMetricFamily(f"hms_gateway_{name}", text, value=figures.gauges.get(name, 0))
+    yield GaugeMetricFamily("hms_gateway_workers", "Processes that these figures are of", value=figures.workers)
+
+
+def _each(methods: Mapping[str, MethodFigures], field: str) -> list[tuple[tuple[str, ...], float]]:
+    return [((method,), getattr(of, field)) for method, of in methods.items()]
+
+
+def _name_families(label: str, names: Mapping[str, NameFigures]) -> Iterator[Metric]:
+    """Gauges of the last minutes: names come and go, so a counter of one would go back."""
+    for field, text in _RECENT.items():
+        name = f"hms_gateway_{label}_recent_{field}"
+        family = GaugeMetricFamily(name, f"{text} in the last minutes", labels=(label,))
+        for of, figures in names.items():
+            family.add_metric((of,), getattr(figures, field))
+        yield family
 
 
 def _certificate_families(metrics: Metrics) -> Iterator[Metric]:
@@ -73,20 +127,20 @@ def _certificate_families(metrics: Metrics) -> Iterator[Metric]:
     )
 
 
-def _seconds_family(metrics: Metrics) -> Metric:
+def _seconds_family(methods: Mapping[str, MethodFigures]) -> Metric:
     family = HistogramMetricFamily("hms_gateway_call_seconds", "Time to answer a call", labels=("method",))
-    for method, times in list(metrics.times.items()):
+    for method, figures in methods.items():
         total = 0
         buckets = []
-        for bound, count in zip((*map(str, SECONDS_BUCKETS), "+Inf"), times.counts, strict=True):
+        for bound, count in zip((*map(str, SECONDS_BUCKETS), "+Inf"), figures.counts, strict=True):
             total += count
             buckets.append((bound, float(total)))
-        family.add_metric((method,), buckets, times.seconds)
+        family.add_metric((method,), buckets, figures.seconds)
     return family
 
 
-def _counter(name: str, text: str, labels: tuple[str, ...], values: Iterable[tuple[tuple[str, ...], int]]) -> Metric:
+def _counter(name: str, text: str, labels: tuple[str, ...], values: Iterable[tuple[tuple[str, ...], float]]) -> Metric:
     family = CounterMetricFamily(f"hms_gateway_{name}", text, labels=labels)
-    for label_values, count in list(values):
+    for label_values, count in values:
         family.add_metric(label_values, count)
     return family

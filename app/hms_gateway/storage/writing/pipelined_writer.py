@@ -115,6 +115,11 @@ class PipelinedWriter:
             loop.call_soon(self._begin)
         return True
 
+    @property
+    def waiting(self) -> int:
+        """Jobs that are not begun."""
+        return len(self._waiting)
+
     def close(self) -> None:
         """Take nothing more and close the connection. Jobs under way get what is known of them."""
         self._is_closed = True

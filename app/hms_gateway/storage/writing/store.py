@@ -2,6 +2,7 @@
 
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -15,6 +16,7 @@ from hms_gateway.runtime.call_keys import CallKey, KeptAnswer, Outcome, answerin
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.suspension import resumed_result
+from hms_gateway.runtime.work_times import WorkTimes
 from hms_gateway.storage.catalog.events import change_headers
 from hms_gateway.storage.dialects import dialect_of_url, parse_url
 from hms_gateway.storage.dialects.base import Retryable
@@ -79,19 +81,29 @@ class SqlStore:
         self._watching = watching
         self._watching_lock = threading.Lock()
         self._clock = clock
+        self.times = WorkTimes()
         self._dialect = dialect_of_url(url)
         connect = self._open_pipeline if self._dialect.has_pipeline else None
-        self._writer = ThreadWriter(writing, clock, limits.write_queue_max, connect)
+        self._writer = ThreadWriter(writing, clock, limits.write_queue_max, connect, self.times)
 
     def read(self, work: Callable[[Snapshot], T]) -> T:
         """See `ports.Store.read`. A list in the result keeps the connection until it is closed."""
         resumed_result()  # a call that reads as well cannot be suspended
-        return self._on_a_working_connection(partial(self._read_once, work))
+        begin = time.perf_counter()
+        try:
+            return self._on_a_working_connection(partial(self._read_once, work))
+        finally:
+            self.times.note("read", begin)
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         """See `ports.Store.write`. Under the lease that the caller presents, if any, and under implicit locks."""
         guarded: Callable[[Transaction], T] = work if isinstance(work, TxnWork) else locked(fenced(work))
         return self._writer.write(guarded)
+
+    @property
+    def writes_waiting(self) -> int:
+        """Units of work that the writer has not begun."""
+        return self._writer.waiting
 
     def ready(self) -> None:
         """Raises StoreUnavailable when the database cannot be reached."""

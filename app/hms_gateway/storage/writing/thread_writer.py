@@ -8,6 +8,7 @@ elsewhere a lock on the catalog's row keeps "one at a time".
 import itertools
 import queue
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
@@ -19,7 +20,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from hms_gateway.metastore.ports.store import CatalogWork, OutcomeUnknown, StoreUnavailable
 from hms_gateway.runtime.call_keys import CallKey, current_call_key, recalled_value
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.suspension import Deliver, Done, is_recording, resumed_result, suspend
+from hms_gateway.runtime.suspension import Deliver, Done, Result, is_recording, resumed_result, suspend
+from hms_gateway.runtime.work_times import WorkTimes
 from hms_gateway.storage.catalog.batch import CatalogBatch
 from hms_gateway.storage.dialects import dialect_of
 from hms_gateway.storage.dialects.base import Retryable
@@ -51,9 +53,15 @@ class ThreadWriter:
     """Runs units of work one after the other in a thread of its own."""
 
     def __init__(
-        self, engine: Engine, clock: Clock, waiting_max: int, connect: Callable[[], Pipeline] | None = None
+        self,
+        engine: Engine,
+        clock: Clock,
+        waiting_max: int,
+        connect: Callable[[], Pipeline] | None = None,
+        times: WorkTimes | None = None,
     ) -> None:
         """`connect` gives the connection of `PipelinedWriter`, where the database is one for it."""
+        self._times = times or WorkTimes()
         self._event_loop = connect and PipelinedWriter(connect, dialect_of(engine), clock, waiting_max, self._submit)
         self._engine = engine
         self._clock = clock
@@ -79,11 +87,21 @@ class ThreadWriter:
         if recalled is not None:
             return cast(T, recalled.value)
         outcome: Future[T] = Future()
+        begin = time.perf_counter()
         self._submit(Job(work, outcome, current_call_key()))
-        return outcome.result()
+        try:
+            return outcome.result()
+        finally:
+            self._times.note("write", begin)
 
     def _start(self, work: TxnWork[Any], key: CallKey | None, done: Done, deliver: Deliver) -> None:
-        job = Job(work, Later(done, deliver), key)
+        begin = time.perf_counter()
+
+        def noted(result: Result) -> None:
+            self._times.note("write", begin)
+            done(result)
+
+        job = Job(work, Later(noted, deliver), key)
         if self._event_loop is None or not self._event_loop.take(job):
             self._submit(job)
 
@@ -95,6 +113,11 @@ class ThreadWriter:
                 text = f"more than {self._waiting_max} writes are waiting (limit write_queue_max)"
                 raise StoreUnavailable(text, limit="write_queue_max")
             self._jobs.put(job)
+
+    @property
+    def waiting(self) -> int:
+        """Units of work that are not begun."""
+        return self._jobs.qsize() + (0 if self._event_loop is None else self._event_loop.waiting)
 
     def close(self) -> None:
         """Finish what is waiting, take nothing more."""

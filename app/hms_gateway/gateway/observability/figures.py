@@ -1,0 +1,209 @@
+"""What calls have cost, as values: one process counts them, workers exchange them, `merged` adds them up."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
+
+import msgspec
+
+SECONDS_BUCKETS = (
+    0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0
+)  # fmt: skip
+# Outcomes of calls that did what was asked.
+GOOD_OUTCOMES = frozenset({"ok", "replayed"})
+# What a call ends with that met an error of ours: within the message, or as an HTTP status of 500.
+INTERNAL_OUTCOMES = frozenset({"INTERNAL_ERROR", "internal_error"})
+SLOW_CALLS_MAX = 100
+
+K = TypeVar("K")
+V = TypeVar("V", int, float)
+
+
+def _no_counts() -> list[int]:
+    return [0] * (len(SECONDS_BUCKETS) + 1)
+
+
+class MethodFigures(msgspec.Struct, array_like=True):
+    """Calls of one method: how many fell into each bucket of time, the last for longer ones, and what they took."""
+
+    counts: list[int] = msgspec.field(default_factory=_no_counts)
+    seconds: float = 0.0
+    bytes_in: int = 0
+    bytes_out: int = 0
+    cached: int = 0
+    outcomes: dict[str, int] = {}
+
+    @property
+    def calls(self) -> int:
+        return sum(self.counts)
+
+    @property
+    def errors(self) -> int:
+        return sum(count for outcome, count in self.outcomes.items() if outcome not in GOOD_OUTCOMES)
+
+    def add(self, other: "MethodFigures") -> None:
+        self.counts = [one + more for one, more in zip(self.counts, other.counts, strict=True)]
+        self.seconds += other.seconds
+        self.bytes_in += other.bytes_in
+        self.bytes_out += other.bytes_out
+        self.cached += other.cached
+        add_counts(self.outcomes, other.outcomes)
+
+
+class NameFigures(msgspec.Struct, array_like=True):
+    """Calls of one user, or on one object."""
+
+    calls: int = 0
+    errors: int = 0
+    seconds: float = 0.0
+    bytes_in: int = 0
+    bytes_out: int = 0
+
+    def add(self, other: "NameFigures") -> None:
+        self.calls += other.calls
+        self.errors += other.errors
+        self.seconds += other.seconds
+        self.bytes_in += other.bytes_in
+        self.bytes_out += other.bytes_out
+
+
+class Period(msgspec.Struct, array_like=True):
+    """Calls that ended between two moments, in seconds since 1970; a process closes one when it looks at its counts."""
+
+    begin: float
+    end: float
+    counts: list[int] = msgspec.field(default_factory=_no_counts)
+    errors: int = 0
+    cached: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+
+
+class Window(msgspec.Struct):
+    """Calls since a moment, in seconds since 1970. `objects` and `users` are those with most calls or time."""
+
+    since: float
+    methods: dict[str, MethodFigures] = {}
+    users: dict[str, NameFigures] = {}
+    objects: dict[str, NameFigures] = {}
+
+
+class SlowCall(msgspec.Struct):
+    """A call that took long, and where its time went."""
+
+    time: float
+    request_id: str
+    method: str
+    user: str
+    objects: list[str]
+    seconds: float
+    outcome: str
+    spans: dict[str, float]
+
+
+class Replica(msgspec.Struct, array_like=True):
+    """A process that keeps replies, and the newest event of the catalog that it has seen."""
+
+    name: str
+    pid: int
+    event_id: int
+
+
+class Watched(msgspec.Struct):
+    """Figures that another part of the process counts."""
+
+    counters: dict[str, float] = {}
+    gauges: dict[str, float] = {}
+    replicas: list[Replica] = []
+
+
+class Figures(msgspec.Struct):
+    """Everything that one process knows of its calls.
+
+    taken      when, by a clock of the process that does not go back
+    methods    since the process began; `window` is of the last minutes, with users and objects
+    counters   since the process began, some of them by a label
+    gauges     what is the case now; added up over workers
+    """
+
+    pid: int
+    started: float
+    taken: float = 0.0
+    methods: dict[str, MethodFigures] = {}
+    statuses: dict[int, int] = {}
+    window: Window = msgspec.field(default_factory=lambda: Window(0.0))
+    periods: list[Period] = []
+    slow_calls: list[SlowCall] = []
+    counters: dict[str, float] = {}
+    labelled: dict[str, dict[str, int]] = {}
+    gauges: dict[str, float] = {}
+    replicas: list[Replica] = []
+    workers: int = 1
+
+
+def merged(all_figures: Sequence[Figures], alive: frozenset[int]) -> Figures:
+    """The figures of all processes as one; of one that has ended only what it has counted."""
+    first = min(all_figures, key=lambda one: one.started)
+    whole = Figures(first.pid, first.started, workers=len(alive))
+    whole.window.since = min((one.window.since for one in all_figures if one.pid in alive), default=first.started)
+    for one in all_figures:
+        add_figures(whole.methods, one.methods, MethodFigures)
+        add_counts(whole.statuses, one.statuses)
+        add_counts(whole.counters, one.counters)
+        for name, counts in one.labelled.items():
+            add_counts(whole.labelled.setdefault(name, {}), counts)
+        whole.periods += one.periods
+        whole.slow_calls += one.slow_calls
+        if one.pid in alive:
+            add_counts(whole.gauges, one.gauges)
+            whole.replicas += one.replicas
+            add_figures(whole.window.methods, one.window.methods, MethodFigures)
+            add_figures(whole.window.users, one.window.users, NameFigures)
+            add_figures(whole.window.objects, one.window.objects, NameFigures)
+    whole.slow_calls = sorted(whole.slow_calls, key=lambda call: call.time)[-SLOW_CALLS_MAX:]
+    return whole
+
+
+def add_counts(sums: dict[K, V], more: Mapping[K, V]) -> None:
+    for name, count in more.items():
+        sums[name] = sums.get(name, 0) + count
+
+
+F = TypeVar("F", MethodFigures, NameFigures)
+
+
+def add_figures(sums: dict[str, F], more: Mapping[str, F], kind: type[F]) -> None:
+    for name, figures in more.items():
+        known = sums.get(name)
+        if known is None:
+            known = sums[name] = kind()
+        known.add(figures)
+
+
+def percentile(counts: Sequence[int], part: float) -> float | None:
+    """The time that `part` of the calls did not exceed, read off the buckets' bounds; None without calls."""
+    total = sum(counts)
+    if not total:
+        return None
+    wanted, below = part * total, 0
+    for place, count in enumerate(counts):
+        if count and below + count >= wanted:
+            if place == len(SECONDS_BUCKETS):
+                return SECONDS_BUCKETS[-1]
+            low = SECONDS_BUCKETS[place - 1] if place else 0.0
+            return low + (SECONDS_BUCKETS[place] - low) * (wanted - below) / count
+        below += count
+    return SECONDS_BUCKETS[-1]
+
+
+def object_name(key: object) -> str:
+    """The object of a call as `db` or `db.table`: a name, or the scopes of a kept reply; "" where there is none.
+
+    A reply about several tables counts for their database.
+    """
+    if isinstance(key, str):
+        return key
+    if not isinstance(key, tuple) or not key:
+        return ""
+    scopes: Iterable[str | tuple[str, ...]] = key
+    names = {scope if isinstance(scope, str) else ".".join(scope[1:]) for scope in scopes}
+    return names.pop() if len(names) == 1 else min(names, key=lambda name: name.count("."), default="")
