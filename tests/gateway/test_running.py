@@ -45,6 +45,7 @@ def answering_process(url) -> int:
 def counters_never_go_back(url, calls) -> bool:
     """Whichever worker is asked: /metrics has what all of them counted."""
     root = url.removesuffix(PATH)
+    until(lambda: "hms_gateway_workers 2.0" in httpx.get(f"{root}/metrics").text)
     before = counted(root)
     for number in range(calls):
         httpx.post(url, content=CALL)
@@ -57,7 +58,6 @@ def counters_never_go_back(url, calls) -> bool:
 
 def counted(root) -> float:
     text = httpx.get(f"{root}/metrics").text
-    assert "hms_gateway_workers 2.0" in text
     return sum(float(line.split()[-1]) for line in text.splitlines() if line.startswith("hms_gateway_calls_total{"))
 
 

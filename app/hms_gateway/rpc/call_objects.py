@@ -35,6 +35,8 @@ _PAIRS = (
 _OF_DATABASES = frozenset(
     {"Database", "GetDatabaseRequest", "DropDatabaseRequest", "get_database_args", "drop_database_args"}
 )
+# And whose is that of a table.
+_OF_TABLES = frozenset({"drop_table_args", "drop_table_with_environment_context_args"})
 
 
 class _Place(NamedTuple):
@@ -99,9 +101,10 @@ def _place(kind: type[Struct]) -> _Place:
     strings = [field.name for field in fields if field.type is BaseType.STRING]
     lists = [field.name for field in fields if isinstance(field.type, ListType)]
     databases = _DATABASES | ({"name"} if kind.__name__ in _OF_DATABASES else set())
+    tables = _TABLES | ({"name"} if kind.__name__ in _OF_TABLES else set())
     return _Place(
         next((name for name in strings if name in databases), None),
-        next((name for name in strings if name in _TABLES), None),
+        next((name for name in strings if name in tables), None),
         next((name for name in lists if name in _LISTS_OF_TABLES), None),
         next((name for name in lists if name in _QUALIFIED), None),
         tuple(pair for pair in _PAIRS if pair[1] in strings),

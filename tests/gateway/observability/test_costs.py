@@ -71,7 +71,7 @@ def test_calls_are_counted_by_method_user_and_object(counter):
     assert get_table["outcomes"] == {"ok": 2, "NoSuchObjectException": 1}
     assert (get_table["bytes_in"], get_table["bytes_out"]) == (300, 3_000)
     assert row(found["methods"], "unknown")["calls"] == 1
-    assert [each["name"] for each in found["methods"]][0] == "lock"
+    assert next(each["name"] for each in found["methods"]) == "lock"
     assert (row(found["users"], "bob")["calls"], row(found["users"], "bob")["errors"]) == (2, 1)
     assert row(found["objects"], "sales.orders")["calls"] == 2
     assert row(found["objects"], "sales.nothing")["errors"] == 1

@@ -17,7 +17,7 @@ from hms_gateway.rpc.processor import Reply
 from hms_gateway.runtime.event_loop import call_in_loop
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Holder, Shares, bound_of
-from hms_gateway.runtime.spans import Span, begin_spans, end_spans, note_span
+from hms_gateway.timing.spans import Span, begin_spans, end_spans, note_span
 
 # Users share these, a few each: that many are never busy at the same time.
 GATES = 64

@@ -33,7 +33,7 @@ from hms_gateway.rpc.processor import MessageProcessor, Reply
 from hms_gateway.rpc.releases import Releases
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Holder
-from hms_gateway.runtime.spans import seconds_by_name
+from hms_gateway.timing.spans import seconds_by_name
 from hms_gateway.wire import Codec, Codecs, Message, MessageType
 
 GZIPPED: HeaderList = ((b"content-encoding", b"gzip"), (b"vary", b"accept-encoding"))

@@ -13,7 +13,7 @@ from hms_gateway.gateway.calls.streaming import ReplyStream
 from hms_gateway.gateway.http.request_id import request_id_of
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.runtime.shares import Bound, Holder
-from hms_gateway.runtime.spans import Span
+from hms_gateway.timing.spans import Span
 from hms_gateway.wire import Codec, Message
 
 KEY_HEADER: Final = b"idempotency-key"

@@ -179,7 +179,7 @@ class CallCounter:
     def _period(self, now: float) -> Period:
         """The period that calls until now belong to."""
         last = self._periods[-1] if self._periods else None
-        if last is not None and now - last.begin < PERIOD_SECONDS:
+        if last is not None and last.end // PERIOD_SECONDS == now // PERIOD_SECONDS:
             last.end = now
             return last
         begin = self._figures.started if last is None else max(last.end, now - PERIOD_SECONDS)

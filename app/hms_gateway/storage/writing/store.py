@@ -16,7 +16,6 @@ from hms_gateway.runtime.call_keys import CallKey, KeptAnswer, Outcome, answerin
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.suspension import resumed_result
-from hms_gateway.runtime.work_times import WorkTimes
 from hms_gateway.storage.catalog.events import change_headers
 from hms_gateway.storage.dialects import dialect_of_url, parse_url
 from hms_gateway.storage.dialects.base import Retryable
@@ -27,6 +26,7 @@ from hms_gateway.storage.registry.outcomes import find_outcome
 from hms_gateway.storage.schema.catalog import CATALOG
 from hms_gateway.storage.writing.snapshot import SqlSnapshot
 from hms_gateway.storage.writing.thread_writer import ThreadWriter
+from hms_gateway.timing.work_times import WorkTimes
 from hms_gateway.txn.ports.txn import TxnWork
 
 if TYPE_CHECKING:

@@ -21,7 +21,6 @@ from hms_gateway.metastore.ports.store import CatalogWork, OutcomeUnknown, Store
 from hms_gateway.runtime.call_keys import CallKey, current_call_key, recalled_value
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.suspension import Deliver, Done, Result, is_recording, resumed_result, suspend
-from hms_gateway.runtime.work_times import WorkTimes
 from hms_gateway.storage.catalog.batch import CatalogBatch
 from hms_gateway.storage.dialects import dialect_of
 from hms_gateway.storage.dialects.base import Retryable
@@ -40,6 +39,7 @@ from hms_gateway.storage.txn.connected_batch import ConnectedBatch
 from hms_gateway.storage.writing.jobs import Failure, Job, Later, Outcome, Success, deliver_outcomes
 from hms_gateway.storage.writing.pipelined_writer import Pipeline, PipelinedWriter
 from hms_gateway.storage.writing.transaction import SqlTransaction
+from hms_gateway.timing.work_times import WorkTimes
 from hms_gateway.txn.ports.txn import TxnWork
 
 T = TypeVar("T")

@@ -2,7 +2,7 @@
 
 import threading
 
-from hms_gateway.runtime.spans import note_span
+from hms_gateway.timing.spans import note_span
 
 
 class WorkTimes:
