@@ -427,8 +427,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     metrics_show_names: Annotated[
         bool,
         Meta(
-            description="The users and objects with most calls are labels in /metrics, which anybody reads who reaches "
-            "the port. /status/costs shows them to administrators in any case."
+            description="The users and objects with most calls are labels in /metrics, which needs no password. "
+            "/status/costs shows them to administrators in any case."
         ),
     ] = False
 
