@@ -74,6 +74,7 @@ def test_calls_are_counted_by_method_user_and_object(counter):
     assert next(each["name"] for each in found["methods"]) == "lock"
     assert (row(found["users"], "bob")["calls"], row(found["users"], "bob")["errors"]) == (2, 1)
     assert row(found["objects"], "sales.orders")["calls"] == 2
+    assert row(found["objects"], "sales")["calls"] == 1
     assert row(found["objects"], "sales.nothing")["errors"] == 1
 
 

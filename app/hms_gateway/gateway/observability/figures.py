@@ -198,7 +198,7 @@ def percentile(counts: Sequence[int], part: float) -> float | None:
 def object_name(key: object) -> str:
     """The object of a call as `db` or `db.table`: a name, or the scopes of a kept reply; "" where there is none.
 
-    A reply about several tables counts for their database.
+    A call about several tables counts for their database.
     """
     if isinstance(key, str):
         return key
@@ -206,4 +206,6 @@ def object_name(key: object) -> str:
         return ""
     scopes: Iterable[str | tuple[str, ...]] = key
     names = {scope if isinstance(scope, str) else ".".join(scope[1:]) for scope in scopes}
-    return names.pop() if len(names) == 1 else min(names, key=lambda name: name.count("."), default="")
+    if len(names) == 1:
+        return names.pop()
+    return min((name.partition(".")[0] for name in names), default="")
