@@ -115,8 +115,8 @@ class Writer:
     def add(self, value):
         self.call("add_partition", Partition([value], *ON, sd=StorageDescriptor(cols=[], serdeInfo=SerDeInfo())))
 
-    def commit(self, txn_id):
-        self.call("commit_txn", CommitTxnRequest(txn_id))
+    def commit(self, txn_id, says=None):
+        self.call("commit_txn", CommitTxnRequest(txn_id, writemanaged=says))
 
     def seen(self, own=None):
         """The list of a reader that begins now, and the table's id."""

@@ -10,7 +10,7 @@ from hms_gateway.composition.main import build_metastore
 from hms_gateway.metastore.ports.store import StoreUnavailable
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.structs import METHODS, GetTableRequest, PrimaryKeysRequest
+from hms_gateway.structs import METHODS, GetTableRequest, OpenTxnRequest, PrimaryKeysRequest
 from tests.cache.replica import ON, Replica, Writer, in_loop
 
 ROUNDS_MAX = 5_000
@@ -64,6 +64,58 @@ async def test_what_was_committed_before_the_list_was_taken_is_in_the_answer(met
     assert await replica.get("get_partition_names", *ON, -1, sent=after) == (found, True)
     # What is newer serves older readers, too.
     assert await replica.get("get_partition_names", *ON, -1, sent=before) == (found, True)
+
+
+@pytest.mark.parametrize(("says", "is_known"), [(None, True), (True, True), (False, False)])
+@in_loop
+async def test_a_commit_is_learned_from_the_log(metastore, writer, says, is_known):
+    """What the client says of its writes decides who is asked next, never what is answered."""
+    replica = Replica(metastore)
+    txn_id, _ = writer.begin()
+    writer.add("1")
+    before = writer.header()
+    await replica.get("get_partition_names", *ON, -1, sent=before)
+    writer.commit(txn_id, says)
+    replica.clock.advance(1)
+    await replica.get("get_partition_names", *ON, -1, sent=before)
+    await asyncio.sleep(0)  # what follows the log
+    questions, size = replica.questions, replica.cache.size_bytes
+    after = writer.header()
+    found, was_known = await replica.get("get_partition_names", *ON, -1, sent=after)
+    assert b"ds=1" in found
+    assert was_known is is_known
+    assert (replica.questions == questions) is is_known
+    assert await replica.get("get_partition_names", *ON, -1, sent=after) == (found, True)
+    assert replica.cache.size_bytes > size  # the list
+
+
+@in_loop
+async def test_saying_wrongly_that_something_was_written_changes_nothing(metastore, writer):
+    replica = Replica(metastore)
+    header = writer.header()
+    await replica.get("get_partition_names", *ON, -1, sent=header)
+    (txn_id,) = writer.call("open_txns", OpenTxnRequest(1, "alice", "here")).txn_ids
+    before = replica.version()
+    writer.commit(txn_id, says=True)
+    assert replica.version() == before
+    assert (await replica.get("get_partition_names", *ON, -1, sent=writer.header()))[1]
+
+
+@in_loop
+async def test_a_commit_in_between_leaves_what_is_open_before_it_unknown(metastore, writer):
+    replica = Replica(metastore)
+    await replica.get("get_partition_names", *ON, -1, sent=writer.header())
+    first, second = writer.begin(), writer.begin()
+    writer.commit(second[0])
+    replica.clock.advance(1)
+    await replica.get("get_partition_names", *ON, -1, sent=f"default.t:0:1::;id={writer.seen()[1]}")
+    await asyncio.sleep(0)  # what follows the log
+    assert (await replica.get("get_partition_names", *ON, -1, sent=writer.header()))[1]
+    writer.add("1")
+    writer.commit(first[0])
+    found, was_known = await replica.get("get_partition_names", *ON, -1, sent=writer.header())
+    assert b"ds=1" in found
+    assert not was_known
 
 
 @in_loop

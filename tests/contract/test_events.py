@@ -5,7 +5,7 @@ import pytest
 from hms_gateway.metastore.ports.store import Event, EventId, EventSelection, StoredEvent, Transaction
 from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.storage import SqlStore
-from hms_gateway.storage.catalog.events import COMPRESSED_FROM_CHARACTERS
+from hms_gateway.storage.sql.event_rows import COMPRESSED_FROM_CHARACTERS
 from tests.contract.objects import create, database
 
 ONE = Event("CREATE_DATABASE", "sales", None, '{"words":"Größe \\u0000"}')

@@ -80,6 +80,21 @@ def _takes_the_id_first(self: Simulation) -> None:
         self._keep_list(name, found, table_id)
 
 
+def _raises_the_mark(self: ValidIds, number: int, gap_max: int) -> ValidIds:
+    open_ids = tuple(one for one in self.open_ids if one != number)
+    return ValidIds(max(self.high_water_mark, number), open_ids, self.aborted_ids)
+
+
+_begin = Simulation._begin
+
+
+def _commits_when_it_begins(self: Simulation) -> None:
+    known = len(self.txns)
+    _begin(self)
+    for txn in self.txns[known:]:
+        self.database.commit(txn.txn_id, self._committed(txn))
+
+
 BUGS: dict[str, Bug] = {
     "lists are put in order": (reader_lists, "covers", _orders_lists),
     "exceptions are not compared": (reader_lists, "covers", _compares_marks),
@@ -92,4 +107,6 @@ BUGS: dict[str, Bug] = {
     "tables without write ids are tagged": (reader_lists, "is_transactional", lambda parameters: True),
     "events drop nothing": (replies, "scopes_changed", lambda event: ()),
     "what was read before a change is kept after it": (replies.ReplyCache, "ticket", lambda self: 10**9),
+    "a commit commits all before it": (ValidIds, "with_committed", _raises_the_mark),
+    "a write id is announced before it is committed": (Simulation, "_begin", _commits_when_it_begins),
 }

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from hms_gateway.cache import ReplyCache
+from hms_gateway.metastore.changes.txn_events import CommittedWriteId, committed
 from hms_gateway.metastore.ports.store import Event, EventId, EventSelection, StoredEvent
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import METHODS, TxnType
@@ -132,12 +133,19 @@ class FakeDatabase:
         return self.clock
 
     def change(self, name: str, event_type: str, renamed_from: str | None = None) -> None:
-        self.newest += 1
         old = None if renamed_from is None else (DB, renamed_from)
-        event = Event(event_type, DB, name, "", old)
-        self.log = [*self.log[-EVENTS_KEPT:], StoredEvent(EventId(self.newest), 0, event)]
+        self.append(Event(event_type, DB, name, "", old))
         for changed in {name, renamed_from or name}:
             self.changed_at[changed] = self.tick()
+
+    def commit(self, txn_id: int, written: CommittedWriteId | None) -> None:
+        """What is logged of a commit; None where the client said wrongly that nothing was written."""
+        write_ids = None if written is None else {Target(DB, written.table_name): written.write_id}
+        self.append(committed(txn_id, write_ids, 0))
+
+    def append(self, event: Event) -> None:
+        self.newest += 1
+        self.log = [*self.log[-EVENTS_KEPT:], StoredEvent(EventId(self.newest), 0, event)]
 
     def see(self, name: str) -> Seen | None:
         found = self.tables.get(name)
@@ -364,6 +372,12 @@ class Simulation:
         found = self._table_of(txn)
         if found is not None:
             found.hidden.pop(txn.write_id, None)
+        self.database.commit(txn.txn_id, self._committed(txn))
+
+    def _committed(self, txn: Txn) -> CommittedWriteId | None:
+        """What the metastore looks up at a commit: nothing of a table that is gone."""
+        is_said = self._table_of(txn) is not None and self.random.random() < 0.8
+        return CommittedWriteId(DB, txn.name, txn.write_id) if is_said else None
 
     def _table_of(self, txn: Txn) -> FakeTable | None:
         found = self.database.tables.get(txn.name)

@@ -143,7 +143,14 @@ class MemoryTxns:
                 self.ended_ms[txn_id] = self.now_ms()
         self._delete_locks_of(set(txn_ids))
 
-    def commit_txn(self, txn_id: TxnId, writes: Sequence[Write], changes: Sequence[Write], commit_id: TxnId) -> None:
+    def commit_txn(
+        self,
+        txn_id: TxnId,
+        writes: Sequence[Write],
+        changes: Sequence[Write],
+        commit_id: TxnId,
+        names_write_ids: bool | None = None,
+    ) -> None:
         self.known[txn_id] = replace(self.known[txn_id], state=State.COMMITTED)
         self.ended_ms[txn_id] = self.now_ms()
         self.writes = [one for one in self.writes if one[0] != txn_id]

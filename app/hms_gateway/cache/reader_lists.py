@@ -15,6 +15,7 @@ import msgspec
 
 from hms_gateway.cache.scopes import Scope
 from hms_gateway.idl.method_facts import method_facts
+from hms_gateway.metastore.changes.txn_events import ALLOC_WRITE_ID
 from hms_gateway.metastore.ports.store import EventId, EventSelection, Snapshot, StoreError
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.metastore.vocabulary.table_types import is_transactional
@@ -48,6 +49,14 @@ class Tag(msgspec.Struct, frozen=True):
         if self.version != other.version:
             return self.version < other.version
         return self.valid is not None and other.valid is not None and not covers(self.valid, other.valid)
+
+    def with_committed(self, write_id: int, version: EventId) -> "Tag":
+        """That of the same reply, which is unchanged, when the event `version` has committed a write id."""
+        if self.valid is None:
+            return self
+        ids = self.valid.ids.with_committed(write_id, COMPARED_IDS_MAX)
+        newest = EventId(max(self.version, version))
+        return msgspec.structs.replace(self, version=newest, valid=ValidWriteIds(self.valid.table, ids))
 
 
 class Reading:
@@ -132,7 +141,9 @@ class TagReading:
 
     def _read_unchanged(self, tag: Tag) -> bool:
         _, db_name, tbl_name = tag.scope
-        selection = EventSelection(after=tag.version, db_name=db_name, table_names=[tbl_name], limit=1)
+        selection = EventSelection(
+            after=tag.version, db_name=db_name, table_names=[tbl_name], skipped_types=[ALLOC_WRITE_ID], limit=1
+        )
         try:
             return self._read(lambda snapshot: None if snapshot.events(selection) else tag) is not None
         except StoreError:

@@ -20,6 +20,7 @@ import structlog
 from hms_gateway.cache.freshness import Freshness, VersionWatch
 from hms_gateway.cache.reader_lists import ReaderLists, Reading, ReplyKey, Tag, TagReading
 from hms_gateway.cache.scopes import Scope, is_cacheable, scopes_changed, scopes_read
+from hms_gateway.metastore.changes.txn_events import COMMIT_TXN, committed_write_ids
 from hms_gateway.metastore.ports.store import EventId, Snapshot, StoredEvent
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import Struct
@@ -55,7 +56,7 @@ class ChangeFeed(Protocol):
         """The id of the newest committed event."""
 
     def changes_since(self, event_id: EventId) -> Sequence[StoredEvent]:
-        """Events after `event_id` in order; their messages may be empty.
+        """Events after `event_id` in order; their messages may be empty, but for commits.
 
         Old events are forgotten, the newest never is: the first is not `event_id + 1` when some are missing.
         """
@@ -269,11 +270,28 @@ class ReplyCache:
             if scopes is None:
                 self._clear(self._shift + event.event_id)
             else:
-                self._drop(scopes, self._shift + event.event_id)
+                self._drop(scopes, event.event_id)
+            if event.event.event_type == COMMIT_TXN:
+                self._tag_committed(event)
             self._version = event.event_id
         if len(self._changed_at) > _CHANGES_REMEMBERED:
             self._changed_at.clear()
             self._floor = self.ticket()
+
+    def _tag_committed(self, stored: StoredEvent) -> None:
+        """What is kept of the tables that a transaction has written to is as true after its commit as before it.
+
+        All that it changed has events of its own, which have dropped what was read before. Where the commit does not
+        name its write ids, readers who see them go to the database.
+        """
+        for db_name, table_name, write_id in committed_write_ids(stored.event):
+            scope = ("table", db_name, table_name)
+            for key in self._keys_of.get(scope, ()):
+                payload, scopes, tag = self._entries[key]
+                if tag is not None and scopes == (scope,):
+                    after = tag.with_committed(write_id, stored.event_id)
+                    self._entries[key] = (payload, scopes, after)
+                    self._bytes += _ids_bytes(after.valid) - _ids_bytes(tag.valid)
 
     def _restart(self, version: EventId) -> None:
         """Begin anew at `version`: events that were applied may be lost, and their ids given to others."""
@@ -281,11 +299,14 @@ class ReplyCache:
         self._version = version
         self._clear(self.ticket())
 
-    def _drop(self, scopes: Sequence[Scope], ticket: int) -> None:
+    def _drop(self, scopes: Sequence[Scope], event_id: EventId) -> None:
         for scope in scopes:
-            self._changed_at[scope] = ticket
+            self._changed_at[scope] = self._shift + event_id
             for key in list(self._keys_of.get(scope, ())):
-                self._forget(key)
+                tag = self._entries[key][2]
+                # What has a tag may have been read after the event was.
+                if tag is None or tag.version < event_id:
+                    self._forget(key)
 
     def _clear(self, ticket: int) -> None:
         self._entries.clear()

@@ -6,6 +6,7 @@ from operator import attrgetter
 from typing import Any, TypeAlias
 
 from hms_gateway.idl.method_facts import method_facts
+from hms_gateway.metastore.changes.txn_events import TXN_EVENTS
 from hms_gateway.metastore.ports.store import StoredEvent
 from hms_gateway.metastore.vocabulary.names import InvalidCatalogMarker, normalize, parse_database_argument
 from hms_gateway.structs import Struct
@@ -120,8 +121,8 @@ _OF_ONE_TABLE = frozenset(
     }
 )
 _OF_FUNCTIONS = frozenset({"CREATE_FUNCTION", "ALTER_FUNCTION", "DROP_FUNCTION"})
-# No reply about indexes is kept, and their tables have events of their own.
-_OF_NOTHING_KEPT = frozenset({"CREATE_INDEX", "ALTER_INDEX", "DROP_INDEX"})
+# No reply about indexes is kept, and their tables have events of their own. Transactions change tags, not replies.
+_OF_NOTHING_KEPT = frozenset({"CREATE_INDEX", "ALTER_INDEX", "DROP_INDEX", *TXN_EVENTS})
 _OF_TABLE_LISTS = frozenset({"CREATE_TABLE", "ALTER_TABLE", "DROP_TABLE"})
 
 

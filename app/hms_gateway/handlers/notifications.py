@@ -112,7 +112,7 @@ def _event(stored: StoredEvent, catalog: str | None) -> NotificationEvent:
         stored.event_id,
         stored.event_time,
         event.event_type,
-        event.db_name,
+        event.db_name or None,
         event.table_name,
         event.message,
         MESSAGE_FORMAT,

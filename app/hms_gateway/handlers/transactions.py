@@ -98,7 +98,8 @@ class Transactions:
     def commit_txn(self, call: Call, rqst: CommitTxnRequest) -> None:
         """Clients of Hive 4 lock so that they need no check, unless they say so (semantics §5.6).
 
-        `writemanaged` spares a server a look-up of write ids that ours does not make, so it changes nothing here.
+        `writemanaged` says whether write ids are looked up that caches then know to be committed. Wrong or not, readers
+        get the same answers (docs/caching.md).
         """
         request = required(rqst, "rqst")
         excludes_writers = is_newer(call) if request.exclWriteEnabled is None else request.exclWriteEnabled
@@ -108,6 +109,7 @@ class Transactions:
             is_strict=request.exclWriteEnabled is False,
             policy=request.replPolicy,
             alongside=None if request.keyValue is None else self._marks.setting(request.keyValue),
+            names_write_ids=request.writemanaged,
         )
 
     def get_latest_txnid_in_conflict(self, call: Call, txnId: int) -> int:

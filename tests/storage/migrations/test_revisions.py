@@ -135,6 +135,7 @@ LATER_COLUMNS = (
     ("outcomes", "is_exception"),
     ("locks", "principal"),
     ("locks", "client_address"),
+    ("txns", "has_write_ids"),
 )
 
 

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from sqlalchemy import select
 
+from hms_gateway.metastore.changes.txn_events import committed_write_ids
 from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreUnavailable
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey, answering
 from hms_gateway.runtime.clock import ManualClock
@@ -24,6 +25,7 @@ from hms_gateway.txn.rules.names import target
 from hms_gateway.txn.services.locks import ComponentSpec, LockService, LockSpec
 from hms_gateway.txn.services.settings import TxnSettings
 from hms_gateway.txn.services.transactions import TransactionService
+from hms_gateway.txn.services.write_ids import WriteIdService
 from tests.storage.test_outage import cut_connections
 from tests.storage.txn.test_batch import WHO, random_call
 from tests.support.private_postgres import PrivatePostgres
@@ -191,6 +193,25 @@ def test_calls_of_one_turn_are_one_batch_and_no_thread_runs_them(store: SqlStore
         await begin(lambda: services.locks.unlock(lock.lock_id))
         assert (await begin(lambda: services.locks.check_lock(other.lock_id))).state is LockState.ACQUIRED
         await begin(lambda: services.txns.heartbeat(other.lock_id, 0))
+
+    asyncio.run(run())
+
+
+def test_commits_of_write_ids_are_logged_by_the_event_loop_too(store: SqlStore) -> None:
+    services = Services(store)
+    write_ids = WriteIdService(store, TxnSettings())
+    opened = services.txns.open(4, WHO)
+    write_ids.allocate(PLACE, opened[:2])
+
+    async def run() -> None:
+        await connected(store)
+        before = store.version()
+        store._writer._submit = None  # type: ignore[assignment, method-assign]
+        for one in [begin(lambda at=at: services.txns.commit(at, checks_writes=True)) for at in opened]:  # type: ignore[misc]
+            await one
+        commits = [one.event for one in store.changes_since(before)]
+        assert [committed_write_ids(one) for one in commits] == [[("d", "t", 1)], [("d", "t", 2)]]
+        assert store.version() == before + 2
 
     asyncio.run(run())
 

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from hms_gateway.metastore.changes.txn_events import TXN_EVENTS
 from hms_gateway.metastore.ports.store import Event, EventId, Transaction
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.runtime.presented import presented_lease_id
@@ -55,8 +56,11 @@ class _Fence:
 def changed(event: Event) -> list[Target]:
     """What the change behind an event needs an exclusive lease on: the partitions it names, else the table or database.
 
-    A table that is renamed counts under its old name, as in Hive's table of locks (semantics §8.2).
+    Transactions and their write ids need none. A table that is renamed counts under its old name, as in Hive's table of
+    locks (semantics §8.2).
     """
+    if event.event_type in TXN_EVENTS:
+        return []
     db_name, table_name = event.renamed_from or (event.db_name, event.table_name)
     if table_name is None:
         return [target(db_name)]

@@ -10,7 +10,7 @@ it is asked for.
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, bindparam, select
 
 from hms_gateway.metastore.ports.store import CatalogWork, EventId, PendingMove, StoredDatabase, TableId
 from hms_gateway.runtime.clock import Clock
@@ -20,12 +20,11 @@ from hms_gateway.storage.catalog.known_partitions import KnownPartitions
 from hms_gateway.storage.catalog.tables import table_row, table_statement
 from hms_gateway.storage.dialects import Dialect, dialect_of
 from hms_gateway.storage.dialects.statements import Rows, Statement
-from hms_gateway.storage.schema.catalog import CATALOG, DESCRIPTORS, PENDING_MOVES, TABLES
+from hms_gateway.storage.schema.catalog import DESCRIPTORS, PENDING_MOVES, TABLES
 from hms_gateway.storage.sql.texts import is_storable
-from hms_gateway.storage.txn.batch_statements import batch_statements
+from hms_gateway.storage.txn.batch_statements import SET_VERSION, batch_statements
 from hms_gateway.storage.txn.held_locks import KnownLocks
 
-_SET_VERSION: Final = update(CATALOG).values(last_event_id=bindparam("newest"))
 _PENDING_MOVES: Final = select(PENDING_MOVES).order_by(PENDING_MOVES.c.move_id)
 _BASES: Final = select(DESCRIPTORS.c.base_location).distinct().where(DESCRIPTORS.c.table_id == bindparam("the_table"))
 
@@ -158,7 +157,7 @@ class CatalogBatch:
         """Raises ConnectionLost when it may have happened or not."""
         statements = self._changes.statements(self.dialect)
         if self.last_event_id != self._version:
-            statements.append(Statement(_SET_VERSION, {"newest": self.last_event_id}))
+            statements.append(Statement(SET_VERSION, {"newest": self.last_event_id}))
         self.dialect.commit_with(self.connection, statements)
 
     def _read(self, statement: Statement) -> Rows:

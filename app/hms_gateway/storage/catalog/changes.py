@@ -15,7 +15,6 @@ from hms_gateway.storage.partitions.writes import ADD_PARTITIONS, UPDATE_PARTITI
 from hms_gateway.storage.schema.catalog import (
     DESCRIPTORS,
     FURTHER_KEYS,
-    NOTIFICATIONS,
     OUTCOMES,
     PARTITION_MARKS,
     PARTITION_STATISTICS,
@@ -25,6 +24,7 @@ from hms_gateway.storage.schema.catalog import (
     TABLE_INDEXES,
     TABLES,
 )
+from hms_gateway.storage.txn.batch_statements import NEW_EVENT
 from hms_gateway.storage.txn.names import OF_PARTITIONS, PURGED, RENAMED, WRITE_IDS
 
 PartitionKey: TypeAlias = tuple[int, str]  # the table's id, and the name
@@ -32,7 +32,6 @@ ContentKey: TypeAlias = tuple[int, str, str | None]  # of a descriptor: the tabl
 
 _OF_PARTITIONED: Final = (FURTHER_KEYS, PARTITIONS, DESCRIPTORS)
 _NEW_TABLE: Final = insert(TABLES)
-_NEW_EVENT: Final = insert(NOTIFICATIONS)
 _NEW_OUTCOME: Final = insert(OUTCOMES)
 _NEW_DESCRIPTOR: Final = insert(DESCRIPTORS)
 _NEW_PARTITION: Final = insert(PARTITIONS)
@@ -143,7 +142,7 @@ class CatalogChanges:
             *self._new_partitions(),
             *_rows(UPDATE_PARTITION, list(self.partition_values.values())),
             *self._counts(dialect),
-            *_rows(_NEW_EVENT, self.events),
+            *_rows(NEW_EVENT, self.events),
             *_rows(_NEW_OUTCOME, self.outcomes),
         ]
 

@@ -35,6 +35,8 @@ TXNS: Final = Table(
     Column("min_open_txn", BigInteger, nullable=False),
     Column("reason", LONG_TEXT),
     Column("refused_lock", BigInteger),
+    # Whether it was given a write id of any table; a commit of the others asks for nothing.
+    Column("has_write_ids", Boolean),
     Index("txns_state", "state", "txn_id"),
 )
 

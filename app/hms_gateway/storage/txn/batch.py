@@ -19,6 +19,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
+from hms_gateway.metastore.changes.txn_events import aborted, committed
+from hms_gateway.metastore.ports.store import Event
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.dialects import Dialect
@@ -43,6 +45,7 @@ from hms_gateway.storage.txn.batch_statements import (
 from hms_gateway.storage.txn.locks import lock_insertions, locks_of
 from hms_gateway.storage.txn.state import (
     committed_write_of,
+    target_of,
     txn_insertions,
     txn_of,
     write_insertions,
@@ -92,6 +95,8 @@ class TxnBatch:
     """
 
     def __init__(self, dialect: Dialect, clock: Clock, jobs: Sequence[BatchJob] = ()) -> None:
+        # The newest event's id, before the batch and then with what it has logged.
+        self.last_event_id = 0
         self._dialect = dialect
         self._statements = batch_statements(dialect)
         self._clock = clock
@@ -105,6 +110,7 @@ class TxnBatch:
         self._concluded: dict[tuple[str, str], None] = {}
         self._txns: dict[int, Txn | None] = {}
         self._components: dict[int, list[Write]] = {}
+        self._write_ids: dict[int, dict[Target, int]] = {}
         # Locks by request and number with what the batch has changed, and where to find them; complete for requests,
         # transactions and places that are known, there down to a strength.
         self._requests: defaultdict[int, dict[int, Lock]] = defaultdict(dict)
@@ -125,6 +131,8 @@ class TxnBatch:
         if not checked:
             first += self._candidate_readings(wanted)
         yield from _learn(first)
+        if committing := {txn_id for work in works for txn_id in self._naming_write_ids(work)}:
+            yield from _learn([self._write_ids_reading(committing)])
         if checked:
             waiting = [lock for lock_id in checked for lock in self.request(lock_id) if not lock.is_acquired]
             wanted += [(lock.target, lock.type) for lock in waiting]
@@ -150,7 +158,15 @@ class TxnBatch:
 
     def changes(self) -> list[Statement]:
         """What is to be written, in this order. Nothing may be run afterwards."""
-        return self._changed.statements(self._dialect, self._now_ms or 0, self._stored_counters)
+        first_id = self.last_event_id + 1
+        self.last_event_id += len(self._changed.events)
+        now_ms, seconds = self._now_ms or 0, self._clock.seconds()
+        return self._changed.statements(self._dialect, now_ms, self._stored_counters, first_id, seconds)
+
+    def take_events(self) -> list[Event]:
+        """What was logged so far, which whoever asks for it writes."""
+        events, self._changed.events = list(self._changed.events.values()), {}
+        return events
 
     # `ports.BatchedWrites`: transactions.
 
@@ -200,11 +216,24 @@ class TxnBatch:
                 msgspec.structs.replace(txn, state=State.ABORTED, reason=reason, refused_lock=refused_lock),
             )
             self._set(self._changed.aborts, txn_id, (reason, refused_lock))
+            if txn.has_write_ids:
+                self._log(aborted(txn_id, self._write_ids_of(txn_id), self._clock.seconds()))
 
-    def commit_txn(self, txn_id: TxnId, writes: Sequence[Write], changes: Sequence[Write], commit_id: TxnId) -> None:
+    def commit_txn(
+        self,
+        txn_id: TxnId,
+        writes: Sequence[Write],
+        changes: Sequence[Write],
+        commit_id: TxnId,
+        names_write_ids: bool | None = None,
+    ) -> None:
         txn = self.txn(txn_id)
         assert txn is not None
         self.now_ms()
+        names_them = txn.has_write_ids if names_write_ids is None else names_write_ids
+        write_ids = self._write_ids_of(txn_id) if names_them else None
+        if txn.has_write_ids or write_ids:
+            self._log(committed(txn_id, write_ids, self._clock.seconds()))
         self._set(self._txns, txn_id, msgspec.structs.replace(txn, state=State.COMMITTED))
         self._set(self._changed.commits, txn_id, bool(writes))
         if changes:
@@ -309,6 +338,21 @@ class TxnBatch:
     def _load(self, *readings: Reading) -> None:
         """Read what is missing."""
         raise BatchMiss
+
+    def _log(self, event: Event) -> None:
+        self._set(self._changed.events, len(self._changed.events), event)
+
+    def _write_ids_of(self, txn_id: int) -> dict[Target, int]:
+        if txn_id not in self._write_ids:
+            self._load(self._write_ids_reading([txn_id]))
+        return self._write_ids[txn_id]
+
+    def _naming_write_ids(self, work: TxnWork[Any]) -> Iterator[int]:
+        """The transactions it commits whose write ids will be asked for."""
+        for txn_id in work.txn_ids if work.commits and work.names_write_ids is not False else ():
+            txn = self._txns.get(txn_id)
+            if work.names_write_ids or (txn is not None and txn.has_write_ids):
+                yield txn_id
 
     def _set(self, mapping: MutableMapping[Any, Any], key: Any, value: Any) -> None:
         self._undo.append((mapping, key, mapping.get(key, _MISSING)))
@@ -447,6 +491,14 @@ class TxnBatch:
                 self._components[row[0]].append(write_of(row))
 
         return Reading(Statement(self._statements.components, self._bound(txn_ids)), learn)
+
+    def _write_ids_reading(self, txn_ids: Collection[int]) -> Reading:
+        def learn(rows: Rows) -> None:
+            self._write_ids.update((txn_id, {}) for txn_id in txn_ids)
+            for txn_id, db_name, table_name, write_id in rows:
+                self._write_ids[txn_id][target_of(db_name, table_name, "")] = write_id
+
+        return Reading(Statement(self._statements.write_ids, self._bound(txn_ids)), learn)
 
     def _requests_reading(self, lock_ids: Collection[int]) -> Reading:
         statement = Statement(self._statements.requests, self._bound(lock_ids))

@@ -5,10 +5,13 @@ from typing import Any
 
 from sqlalchemy import Executable
 
+from hms_gateway.metastore.ports.store import Event
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.dialects.statements import Statement, Values
+from hms_gateway.storage.sql.event_rows import event_row
 from hms_gateway.storage.txn.batch_statements import (
     NEW_COUNTER,
+    NEW_EVENT,
     NEW_LOCK,
     NEW_OUTCOME,
     NEW_TXN,
@@ -16,6 +19,7 @@ from hms_gateway.storage.txn.batch_statements import (
     NEW_WRITE_SET,
     SET_BLOCKER,
     SET_COUNTER,
+    SET_VERSION,
     batch_statements,
 )
 from hms_gateway.txn.rules.locks import LockId, TxnId
@@ -38,6 +42,7 @@ class BatchChanges:
         self.grants: dict[int, None] = {}
         self.blockers: dict[int, tuple[int, int]] = {}
         self.outcomes: dict[tuple[str, str], dict[str, Any]] = {}
+        self.events: dict[int, Event] = {}
 
     def has_ended(self, txn_id: int) -> bool:
         return txn_id in self.commits or txn_id in self.aborts
@@ -46,7 +51,9 @@ class BatchChanges:
         """Whether a lock was deleted, or has ended with its transaction."""
         return lock_id in self.deleted_locks or txn_id in self.commits or txn_id in self.aborts
 
-    def statements(self, dialect: Dialect, now_ms: int, stored_counters: Container[str]) -> list[Statement]:
+    def statements(
+        self, dialect: Dialect, now_ms: int, stored_counters: Container[str], first_event_id: int, seconds: int
+    ) -> list[Statement]:
         """What writes it, in this order: heartbeats are of transactions that are open still."""
         return [
             *self._counters(stored_counters),
@@ -57,7 +64,14 @@ class BatchChanges:
             *self._ends(dialect, now_ms),
             *self._locks(dialect, now_ms),
             *_insertion(NEW_OUTCOME, [list(self.outcomes.values())]),
+            *self._log(first_event_id, seconds),
         ]
+
+    def _log(self, first_id: int, seconds: int) -> Iterable[Statement]:
+        rows = [event_row(event, first_id + place, seconds) for place, event in enumerate(self.events.values())]
+        yield from _insertion(NEW_EVENT, [rows])
+        if rows:
+            yield Statement(SET_VERSION, {"newest": first_id + len(rows) - 1})
 
     def _counters(self, stored: Container[str]) -> Iterable[Statement]:
         for name, last_id in self.counters.items():

@@ -23,8 +23,16 @@ from sqlalchemy import (
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.dialects.database_clock import DATABASE_NOW
 from hms_gateway.storage.dialects.statements import Statement
-from hms_gateway.storage.schema.catalog import CATALOG, OUTCOMES
-from hms_gateway.storage.schema.txn import COMPLETED_COMPONENTS, LOCKS, TXN_COMPONENTS, TXN_COUNTERS, TXNS, WRITE_SETS
+from hms_gateway.storage.schema.catalog import CATALOG, NOTIFICATIONS, OUTCOMES
+from hms_gateway.storage.schema.txn import (
+    COMPLETED_COMPONENTS,
+    LOCKS,
+    TXN_COMPONENTS,
+    TXN_COUNTERS,
+    TXN_WRITE_IDS,
+    TXNS,
+    WRITE_SETS,
+)
 from hms_gateway.storage.sql.texts import is_storable
 from hms_gateway.storage.txn.locks import LOCK_ROWS
 from hms_gateway.storage.txn.state import COMPONENT_COLUMNS, WRITE_SET_COLUMNS
@@ -46,6 +54,8 @@ NEW_WRITE: Final = insert(TXN_COMPONENTS)
 NEW_WRITE_SET: Final = insert(WRITE_SETS)
 NEW_LOCK: Final = insert(LOCKS)
 NEW_OUTCOME: Final = insert(OUTCOMES)
+NEW_EVENT: Final = insert(NOTIFICATIONS)
+SET_VERSION: Final = update(CATALOG).values(last_event_id=bindparam("newest"))
 SET_COUNTER: Final = (
     update(TXN_COUNTERS).where(TXN_COUNTERS.c.name == bindparam("the_name")).values(last_id=bindparam("last_id"))
 )
@@ -77,6 +87,8 @@ class BatchStatements:
         of_txns = among(TXN_COMPONENTS.c.txn_id)
         self.txns = dialect.with_ids(select(TXNS), TXNS.c.txn_id)
         self.components = dialect.with_ids(components, TXN_COMPONENTS.c.txn_id)
+        write_ids = select(*(TXN_WRITE_IDS.c[name] for name in ("txn_id", "db_name", "table_name", "write_id")))
+        self.write_ids = dialect.with_ids(write_ids, TXN_WRITE_IDS.c.txn_id)
         self.requests = dialect.with_ids(LOCK_ROWS, LOCKS.c.lock_id)
         self.commit = open_txns.values(state=State.COMMITTED.value, ended_ms=now_ms)
         self.abort = open_txns.values(

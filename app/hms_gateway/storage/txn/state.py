@@ -209,7 +209,8 @@ def _unfinished(rows: Iterable[Any]) -> list[Unfinished]:
 
 def txn_of(row: Iterable[Any]) -> Txn:
     """A row of TXNS."""
-    txn_id, state, type, user, host, agent_info, started_ms, heartbeat_ms, _, min_open_txn, reason, refused_lock = row
+    txn_id, state, type, user, host, agent_info, started_ms, heartbeat_ms, _, min_open_txn, *others = row
+    reason, refused_lock, has_write_ids = others
     return Txn(
         txn_id=TxnId(txn_id),
         state=State(state),
@@ -222,4 +223,5 @@ def txn_of(row: Iterable[Any]) -> Txn:
         min_open_txn=TxnId(min_open_txn),
         reason=reason,
         refused_lock=None if refused_lock is None else LockId(refused_lock),
+        has_write_ids=bool(has_write_ids),
     )

@@ -1,10 +1,13 @@
 """`txn.ports.txn` on SQL: everything of transactions and locks within one unit of work."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
-from sqlalchemy import delete, func, or_, select
+from sqlalchemy import Connection, delete, func, or_, select, update
 
+from hms_gateway.metastore.changes.txn_events import allocated, opened
+from hms_gateway.metastore.ports.store import Event
+from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.schema.txn import REBUILDS, REPLICATED_TXNS, TXN_COMPONENTS, TXN_WRITE_IDS, TXNS, WRITE_SETS
 from hms_gateway.storage.sql.filter_sql import has_id_among
 from hms_gateway.storage.txn.compactions import CompactionReads, CompactionWrites
@@ -13,6 +16,8 @@ from hms_gateway.storage.txn.locks import LockReads, LockWrites
 from hms_gateway.storage.txn.state import TxnStateReads
 from hms_gateway.storage.txn.write_ids import WriteIdReads, WriteIdWrites
 from hms_gateway.txn.ports.txn import BatchedWrites
+from hms_gateway.txn.rules.locks import TxnId
+from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.rules.transactions import State
 
 T = TypeVar("T")
@@ -25,14 +30,31 @@ class SqlTxnReads(LockReads, WriteIdReads, CompactionReads, TxnStateReads):
 
 
 class SqlTxnWrites(LockWrites, WriteIdWrites, CompactionWrites):
-    """`ports.TxnWrites`."""
+    """`ports.TxnWrites`. `log` appends an event to the log."""
+
+    def __init__(self, connection: Connection, clock: Clock, log: Callable[[Event], object]) -> None:
+        super().__init__(connection, clock)
+        self._log = log
 
     def batched(self, work: Callable[[BatchedWrites], T]) -> T:
         """What it asks for is read when it asks."""
         batch = ConnectedBatch(self._connection, self._clock)
         result = work(batch)
+        for event in batch.take_events():
+            self._log(event)
         batch.write()
         return result
+
+    def insert_write_ids(self, table: Target, write_ids: Mapping[TxnId, int]) -> None:
+        super().insert_write_ids(table, write_ids)
+        if not write_ids:
+            return
+        of_txns = has_id_among(TXNS.c.txn_id, write_ids, self._dialect)
+        has_none = select(TXNS.c.txn_id).where(of_txns, TXNS.c.has_write_ids.is_(None)).order_by(TXNS.c.txn_id)
+        if first := list(self._connection.execute(has_none).scalars()):
+            self._connection.execute(update(TXNS).where(of_txns).values(has_write_ids=True))
+            self._log(opened(first, self._clock.seconds()))
+        self._log(allocated(table, write_ids, self._clock.seconds()))
 
     def forget_finished(self, ended_before_ms: int, limit: int) -> int:
         """An open transaction may still ask for what was hidden from it when it began, so that stays."""

@@ -259,6 +259,8 @@ class PipelinedWriter:
         asked = next(reading, None)
         while asked is not None:
             rows = yield [*before, *asked]
+            if before:
+                ((batch.last_event_id,),) = rows[len(before) - 1]
             try:
                 asked = reading.send(rows[len(before) :])
             except StopIteration:

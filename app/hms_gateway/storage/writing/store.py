@@ -139,7 +139,7 @@ class SqlStore:
         return open_pipeline(self._writing, self._url)
 
     def changes_since(self, event_id: EventId) -> list[StoredEvent]:
-        """The events after `event_id` in order, with empty messages. Raises StoreUnavailable."""
+        """The events after `event_id` in order, without messages but those of commits. Raises StoreUnavailable."""
 
         def read() -> list[StoredEvent]:
             with self._reading.connect() as connection:

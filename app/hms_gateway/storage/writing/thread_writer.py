@@ -14,10 +14,10 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any, Final, TypeVar, cast
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from hms_gateway.metastore.ports.store import CatalogWork, OutcomeUnknown, StoreUnavailable
+from hms_gateway.metastore.ports.store import CatalogWork, EventId, OutcomeUnknown, StoreUnavailable
 from hms_gateway.runtime.call_keys import CallKey, current_call_key, recalled_value
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.suspension import Deliver, Done, Result, is_recording, resumed_result, suspend
@@ -182,7 +182,7 @@ class Batch:
                 together = self._alike(len(outcomes))
                 if together:
                     batch.flush()
-                    outcomes += self._run_together(connection, together)
+                    outcomes += self._run_together(batch, together)
                     batch.forget_calls()
                 else:
                     transaction = SqlTransaction(batch)
@@ -219,13 +219,15 @@ class Batch:
         """The jobs from there on that are about transactions and locks only."""
         return list(itertools.takewhile(lambda job: isinstance(job.work, TxnWork), self._jobs[first:]))
 
-    def _run_together(self, connection: Connection, jobs: list[Job]) -> list[Outcome]:
+    def _run_together(self, catalog: CatalogBatch, jobs: list[Job]) -> list[Outcome]:
         """What became of them. A statement that the database refuses ends the batch."""
         batched = [BatchJob(job.work, job.open_key) for job in jobs if isinstance(job.work, TxnWork)]
-        batch = ConnectedBatch(connection, self._clock, batched)
+        batch = ConnectedBatch(catalog.connection, self._clock, batched)
+        batch.last_event_id = catalog.last_event_id
         batch.read_ahead()
         outcomes = [self._run_batched(batch, job) for job in batched]
         batch.write()
+        catalog.last_event_id = EventId(batch.last_event_id)
         return outcomes
 
     def _run_batched(self, batch: ConnectedBatch, job: BatchJob) -> Outcome:

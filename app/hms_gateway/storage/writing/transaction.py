@@ -25,7 +25,7 @@ from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
 from hms_gateway.storage.catalog.batch import CatalogBatch
 from hms_gateway.storage.catalog.changes import CatalogChanges, DroppedPartition, DroppedTable, RenamedTable
 from hms_gateway.storage.catalog.databases import DatabaseWrites
-from hms_gateway.storage.catalog.events import EventWrites, event_row
+from hms_gateway.storage.catalog.events import EventWrites
 from hms_gateway.storage.catalog.known_partitions import NEW, Encoded, KnownRow
 from hms_gateway.storage.catalog.tables import (
     TableRow,
@@ -43,6 +43,7 @@ from hms_gateway.storage.partitions.rows import ROW_COLUMNS, Descriptor
 from hms_gateway.storage.partitions.writes import PartitionWrites, new_values
 from hms_gateway.storage.registry.outcomes import OutcomeWrites, outcome_row
 from hms_gateway.storage.schema.catalog import KEY_COLUMN_COUNT, TABLES
+from hms_gateway.storage.sql.event_rows import event_row
 from hms_gateway.storage.sql.fragments import encode_columns
 from hms_gateway.storage.sql.texts import check_name, is_storable
 from hms_gateway.storage.txn.leases import SqlLeaseWrites
@@ -82,7 +83,7 @@ class SqlTransaction(PartitionWrites, TableWrites, DatabaseWrites, EventWrites, 
 
     @cached_property
     def txns(self) -> SqlTxnWrites:
-        return SqlTxnWrites(self._connection, self._clock)
+        return SqlTxnWrites(self._connection, self._clock, self.append_event)
 
     @cached_property
     def leases(self) -> SqlLeaseWrites:

@@ -121,12 +121,23 @@ class BatchedWrites(Protocol):
         """A heartbeat of open transactions, now."""
 
     def abort_txns(self, txn_ids: Sequence[TxnId], reason: str | None, refused_lock: LockId | None = None) -> None:
-        """Abort open transactions and delete their locks; what they wrote stays recorded."""
+        """Abort open transactions and delete their locks; what they wrote stays recorded.
 
-    def commit_txn(self, txn_id: TxnId, writes: Sequence[Write], changes: Sequence[Write], commit_id: TxnId) -> None:
+        Those that have write ids have an event.
+        """
+
+    def commit_txn(
+        self,
+        txn_id: TxnId,
+        writes: Sequence[Write],
+        changes: Sequence[Write],
+        commit_id: TxnId,
+        names_write_ids: bool | None = None,
+    ) -> None:
         """Commit an open transaction: its `writes` become completed ones, its locks are deleted.
 
-        `changes` are kept with `commit_id` for those who commit later.
+        `changes` are kept with `commit_id` for those who commit later. One that has write ids has an event; they are
+        looked up for it with `names_write_ids`, and without, None, where the transaction is known to have any.
         """
 
     def txn_of_refused_lock(self, lock_id: int) -> Txn | None:
@@ -205,7 +216,8 @@ class TxnWrites(TxnReads, Protocol):
 
     def write_ids_of(self, table: Target, txn_ids: Sequence[TxnId]) -> dict[int, int]: ...
 
-    def insert_write_ids(self, table: Target, write_ids: Mapping[TxnId, int]) -> None: ...
+    def insert_write_ids(self, table: Target, write_ids: Mapping[TxnId, int]) -> None:
+        """With the events that say so."""
 
     def delete_write_ids(self, table: Target, txn_ids: Sequence[TxnId]) -> None: ...
 
@@ -257,6 +269,7 @@ class TxnWork(msgspec.Struct, Generic[T], frozen=True):
     checks   it tries again to acquire the requests `lock_ids`
     opens    it opens transactions
     commits  it commits `txn_ids`
+    names_write_ids  as in `BatchedWrites.commit_txn`
     """
 
     work: Callable[[BatchedWrites], T]
@@ -266,6 +279,7 @@ class TxnWork(msgspec.Struct, Generic[T], frozen=True):
     checks: bool = False
     opens: bool = False
     commits: bool = False
+    names_write_ids: bool | None = None
 
     def __call__(self, transaction: "Transaction") -> T:
         return transaction.txns.batched(self.work)

@@ -47,6 +47,7 @@ class Txn(msgspec.Struct, frozen=True):
     min_open_txn  the oldest transaction that was open when this one began, itself included
     reason        why it was aborted, when its client did not ask for it
     refused_lock  the waiting request that a deadlock cost it, so that asking for it returns what happened
+    has_write_ids whether it was given any
     """
 
     txn_id: TxnId
@@ -60,6 +61,7 @@ class Txn(msgspec.Struct, frozen=True):
     min_open_txn: TxnId
     reason: str | None = None
     refused_lock: LockId | None = None
+    has_write_ids: bool = False
 
 
 class Unfinished(NamedTuple):

@@ -59,6 +59,16 @@ class ValidIds(msgspec.Struct, frozen=True):
         others = (tuple(one for one in ids if one != own_id) for ids in (self.open_ids, self.aborted_ids))
         return ValidIds(self.high_water_mark, *others)
 
+    def with_committed(self, number: int, gap_max: int) -> "ValidIds":
+        """With an id that is committed since; the same when it is more than `gap_max` ids beyond the mark."""
+        if number <= self.high_water_mark:
+            open_ids = tuple(one for one in self.open_ids if one != number)
+            return ValidIds(self.high_water_mark, open_ids, self.aborted_ids)
+        if number - self.high_water_mark > gap_max:
+            return self
+        # What became of the ids between them is not known.
+        return ValidIds(number, (*self.open_ids, *range(self.high_water_mark + 1, number)), self.aborted_ids)
+
     def for_compaction(self) -> "ValidIds":
         """What a compaction may merge: all below the oldest open id, but what was aborted."""
         mark = self.high_water_mark if self.oldest_open is None else min(self.high_water_mark, self.oldest_open - 1)

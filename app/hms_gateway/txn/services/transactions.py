@@ -83,6 +83,7 @@ class TransactionService:
         is_strict: bool = False,
         policy: str | None = None,
         alongside: Callable[[Any], None] | None = None,
+        names_write_ids: bool | None = None,
     ) -> None:
         """Commit; the first committer wins (semantics §5.6).
 
@@ -90,15 +91,17 @@ class TransactionService:
         is_strict      two deletes collide as well
         policy         `txn_id` is an id at this replication policy's source; one that was never opened is done already
         alongside      what else is done in the commit's unit of work, which it is given; nothing at all when it raises
+        names_write_ids  whether the write ids that are committed are looked up, which caches then know at once; None
+                       where the transaction is known to have any
 
         Raises NoSuchTxnException, and TxnAbortedException for a collision too: the transaction is aborted then.
         """
 
         def commits(own_id: int) -> TxnWork[Refused | bool]:
             def work(txns: BatchedWrites) -> Refused | bool:
-                return _commit(txns, TxnId(own_id), checks_writes, is_strict)
+                return _commit(txns, TxnId(own_id), checks_writes, is_strict, names_write_ids)
 
-            return TxnWork(work, txn_ids=[own_id], commits=True)
+            return TxnWork(work, txn_ids=[own_id], commits=True, names_write_ids=names_write_ids)
 
         def work(transaction: Transaction) -> Refused | bool:
             own_id = _local_id(transaction.txns, txn_id, policy)
@@ -284,7 +287,9 @@ def _local_id(txns: TxnWrites, txn_id: int, policy: str | None) -> int | None:
     return txns.replicated(policy, [txn_id]).get(txn_id)
 
 
-def _commit(txns: BatchedWrites, own_id: TxnId, checks_writes: bool, is_strict: bool) -> Refused | bool:
+def _commit(
+    txns: BatchedWrites, own_id: TxnId, checks_writes: bool, is_strict: bool, names_write_ids: bool | None
+) -> Refused | bool:
     """Whether it was committed now."""
     if not needs_commit(own_id, txns.txn(own_id)):
         return False
@@ -298,7 +303,7 @@ def _commit(txns: BatchedWrites, own_id: TxnId, checks_writes: bool, is_strict: 
             text = collision_text(own_id, commit_id, *found)
             txns.abort_txns([own_id], text)
             return Refused(TxnAbortedException(text))
-    txns.commit_txn(own_id, writes, changes, commit_id)
+    txns.commit_txn(own_id, writes, changes, commit_id, names_write_ids)
     return True
 
 

@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from hms_gateway.structs import MetaException, TxnType
-from hms_gateway.txn.ports.txn import BatchedWrites, Client, Store, TxnReads, TxnWork, TxnWrites
+from hms_gateway.txn.ports.txn import Client, Store, TxnReads, TxnWork, TxnWrites
 from hms_gateway.txn.rules.errors import too_many
 from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import Target
@@ -129,8 +129,9 @@ class WriteIdService:
         def work(txns: TxnWrites) -> None:
             if txns.last_write_id(table) is not None:
                 return
-            txn_ids = txns.batched(lambda batch: _aborted(batch, len(exceptions), client))
+            txn_ids = txns.batched(lambda batch: batch.insert_txns(len(exceptions), TxnType.REPL_CREATED, client))
             txns.insert_write_ids(table, dict(zip(txn_ids, exceptions, strict=True)))
+            txns.batched(lambda batch: batch.abort_txns(txn_ids, "aborted where the table was replicated from"))
             txns.set_last_write_id(table, wanted.high_water_mark)
 
         self._write(work)
@@ -151,12 +152,6 @@ class WriteIdService:
 def write_ids_now(txns: TxnReads, name: str, table: Target) -> ValidWriteIds:
     """The write ids of a table that are committed; within the caller's unit of work."""
     return _seen(txns, name, table, _valid_now(txns))
-
-
-def _aborted(txns: BatchedWrites, count: int, client: Client) -> list[TxnId]:
-    txn_ids = txns.insert_txns(count, TxnType.REPL_CREATED, client)
-    txns.abort_txns(txn_ids, "aborted where the table was replicated from")
-    return txn_ids
 
 
 def _allocate(txns: TxnWrites, table: Target, txn_ids: Sequence[int], *, again: bool) -> dict[int, int]:

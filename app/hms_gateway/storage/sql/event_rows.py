@@ -1,0 +1,35 @@
+"""Events as rows of the notification log."""
+
+import zlib
+from typing import Final
+
+from hms_gateway.metastore.ports.store import Event
+from hms_gateway.storage.sql.texts import check_text
+
+# PostgreSQL keeps longer values in a table of their own: 100 messages of 4.5 kB take it 3.2 ms, compressed 1.0 ms and
+# 0.8 ms here. The message about 10,000 new partitions: 19 MB that are written in 40 ms, or in 25 ms as 0.26 MB.
+COMPRESSED_FROM_CHARACTERS: Final = 2_000
+_COMPRESSION_LEVEL: Final = 1
+
+
+def event_row(event: Event, event_id: int, seconds: int) -> dict[str, object]:
+    """What is stored of an event. Raises UnstorableText."""
+    old_db, old_table = event.renamed_from or (None, None)
+    for text in (event.event_type, event.db_name, event.table_name, event.message):
+        check_text("notification event", text)
+    return {
+        "event_id": event_id,
+        "event_time": seconds,
+        "event_type": event.event_type,
+        "db_name": event.db_name,
+        "table_name": event.table_name,
+        "renamed_from_db": old_db,
+        "renamed_from_table": old_table,
+        **_message_columns(event.message),
+    }
+
+
+def _message_columns(message: str) -> dict[str, object]:
+    if len(message) < COMPRESSED_FROM_CHARACTERS:
+        return {"message": message, "compressed_message": None}
+    return {"message": "", "compressed_message": zlib.compress(message.encode(), _COMPRESSION_LEVEL)}
