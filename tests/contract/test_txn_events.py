@@ -103,7 +103,7 @@ def test_a_message_of_many_tables_reaches_the_caches(services: Services, store: 
     assert len(committed_write_ids(commit.event)) == 60
 
 
-def test_aborts_are_logged_whoever_makes_them(services: Services) -> None:
+def test_every_abort_is_logged(services: Services) -> None:
     services.txns.abort(services.begin(ORDERS, LINES))
     services.txns.abort_all([services.begin(ORDERS), services.begin()])
     aborts = [said for event_type, *_, said in services.log() if event_type == "ABORT_TXN"]

@@ -164,7 +164,7 @@ class TxnBatch:
         return self._changed.statements(self._dialect, now_ms, self._stored_counters, first_id, seconds)
 
     def take_events(self) -> list[Event]:
-        """What was logged so far, which whoever asks for it writes."""
+        """What was logged so far, for a caller that writes it."""
         events, self._changed.events = list(self._changed.events.values()), {}
         return events
 
