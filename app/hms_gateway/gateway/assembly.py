@@ -9,11 +9,13 @@ import msgspec
 from hms_gateway.cache import ReplyCache
 from hms_gateway.gateway.admission.body_shares import BodyShares
 from hms_gateway.gateway.admission.cors import CrossOrigin
-from hms_gateway.gateway.admission.identity import Authenticator
+from hms_gateway.gateway.admission.identity import Authenticator, HeaderList
 from hms_gateway.gateway.admission.proxies import Networks, Proxies
 from hms_gateway.gateway.application import Gateway, SecondaryListener
 from hms_gateway.gateway.auth.authentication import ACCEPTED, BasicAuthenticator
-from hms_gateway.gateway.auth.tickets import TicketAuthenticator
+from hms_gateway.gateway.auth.basic_credentials import basic_challenge
+from hms_gateway.gateway.auth.certificate_login import CertificateAuthenticator
+from hms_gateway.gateway.auth.tickets import CHALLENGE, TicketAuthenticator
 from hms_gateway.gateway.auth.token_authenticator import (
     SCHEME,
     TOKEN_ACCEPTED,
@@ -27,8 +29,14 @@ from hms_gateway.gateway.auth.user_file import UserFile
 from hms_gateway.gateway.auth.users import UserFileError, add_user
 from hms_gateway.gateway.auth.watched_file import WatchedFile
 from hms_gateway.gateway.calls.dispatcher import Dispatcher
+from hms_gateway.gateway.certificates.client_certificates import (
+    Authority,
+    CertificateValidity,
+    ClientCertificates,
+)
+from hms_gateway.gateway.certificates.revocations import Revocations
 from hms_gateway.gateway.certificates.served_certificate import ServedCertificate
-from hms_gateway.gateway.certificates.tls import CertificateFiles, ensure_certificate
+from hms_gateway.gateway.certificates.tls import CertificateFiles, ClientRules, ensure_certificate
 from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint
 from hms_gateway.gateway.http.endpoint import Endpoint
 from hms_gateway.gateway.observability.access_log import AccessLog
@@ -94,7 +102,19 @@ def certificate_files(settings: Settings) -> CertificateFiles | None:
         files = CertificateFiles(settings.tls_certificate, settings.tls_key)
     else:
         files = ensure_certificate(settings.data_dir)
-    return msgspec.structs.replace(files, client_authority=settings.trusted_proxy_authority)
+    return msgspec.structs.replace(files, clients=_client_rules(settings))
+
+
+def _client_rules(settings: Settings) -> ClientRules | None:
+    """Which certificates clients may show; None where they are not asked for any."""
+    named = {
+        "trusted_proxy_authority": settings.trusted_proxy_authority,
+        "client_authority": settings.client_authority,
+    }
+    authorities = tuple((name, file) for name, file in named.items() if file is not None)
+    if not authorities:
+        return None
+    return ClientRules(authorities, settings.client_revocations, settings.client_certificates == "require")
 
 
 def served_certificate(settings: Settings, metrics: Metrics) -> ServedCertificate | None:
@@ -153,7 +173,7 @@ def build_authenticator(settings: Settings) -> Authenticator:
             following, keys.accept, realms=settings.kerberos_realms, limits=settings.limits, share_of=share_of
         )
     return TrustedProxyAuthenticator(
-        following,
+        _with_certificates(settings, following),
         source=UserSource(
             header=settings.trusted_user_header,
             parameter=settings.trusted_user_parameter,
@@ -162,6 +182,22 @@ def build_authenticator(settings: Settings) -> Authenticator:
         proxied_users=settings.trusted_proxy_users,
         proxy_users={name: _rule(user) for name, user in settings.proxy_users.items()},
     )
+
+
+def _with_certificates(settings: Settings, following: Authenticator) -> Authenticator:
+    """What takes certificates of users, where they have an authority. Raises CertificateError."""
+    if settings.client_authority is None:
+        return following
+    challenges: HeaderList = (basic_challenge(settings.realm), bearer_challenge(settings.realm))
+    if settings.kerberos_keytab is not None:
+        challenges = (*CHALLENGE, *challenges)
+    return CertificateAuthenticator(following, objection=_validity(settings).objection, challenges=challenges)
+
+
+def _validity(settings: Settings) -> CertificateValidity:
+    """Raises CertificateError."""
+    file = settings.client_revocations
+    return CertificateValidity(None if file is None else Revocations(file, time.monotonic))
 
 
 def _with_issuers(
@@ -178,15 +214,27 @@ def _with_issuers(
 
 
 def build_proxies(settings: Settings) -> Proxies:
-    """The peers whose word on users and addresses counts, as the settings name them."""
+    """The peers whose word on users and addresses counts, as the settings name them. Raises CertificateError."""
     secret, authority = settings.trusted_proxy_secret, settings.trusted_proxy_authority
     return Proxies(
         settings.trusted_proxies,
         settings.forwarding_proxies,
         secret=None if secret is None else secret.get_secret_value(),
         secret_header=settings.trusted_proxy_secret_header,
-        certificate_names=None if authority is None else settings.trusted_proxy_certificate_names,
+        needs_certificate=authority is not None,
+        certificate_of=_certificate_reader(settings).shown,
+        objection=_validity(settings).objection,
         forwarded_header=settings.forwarded_header,
+    )
+
+
+def _certificate_reader(settings: Settings) -> ClientCertificates:
+    proxies, users = settings.trusted_proxy_authority, settings.client_authority
+    return ClientCertificates(
+        proxy_names=None if proxies is None else settings.trusted_proxy_certificate_names,
+        proxy_authority=None if proxies is None else Authority(proxies),
+        user_field=None if users is None else settings.client_certificate_user,
+        user_authority=None if users is None else Authority(users),
     )
 
 

@@ -260,7 +260,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     )
     trusted_proxy_authority: Annotated[
         Path | None,
-        Meta(description="PEM certificates of the authority that signs the client certificates of trusted proxies."),
+        Meta(
+            description="PEM certificates of the authority that signs the client certificates of trusted proxies. With "
+            "trusted_proxy_certificate_names it proves a proxy at any address where trusted_proxies is empty."
+        ),
     ] = None
     trusted_proxy_certificate_names: Annotated[
         list[str],
@@ -269,6 +272,31 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             " takes any that the authority signed."
         ),
     ] = []
+    client_authority: Annotated[
+        Path | None,
+        Meta(
+            description="PEM certificates of the authority whose client certificates let users in; read again when the "
+            "file changes."
+        ),
+    ] = None
+    client_certificates: Annotated[
+        Literal["allow", "require"],
+        Meta(description="Whether connections may or have to show a certificate of client_authority."),
+    ] = "allow"
+    client_certificate_user: Annotated[
+        Literal["CN", "email", "DNS", "URI"],
+        Meta(
+            description="What of a client certificate is the user's name: the common name of its subject, or its one "
+            "alternative name of this kind."
+        ),
+    ] = "CN"
+    client_revocations: Annotated[
+        Path | None,
+        Meta(
+            description="PEM lists (CRL) of revoked client certificates, one of each authority; read again when the "
+            "file changes. Lists that are out of date let in no certificate."
+        ),
+    ] = None
     forwarding_proxies: Annotated[
         list[str],
         Meta(
@@ -622,16 +650,26 @@ def _check_proxies(settings: Settings) -> None:
     chosen = [name for name, is_set in named.items() if is_set]
     if len(chosen) > 1:
         raise ValueError(f"{' and '.join(chosen)} are set; set only the one that the trusted proxies use")
-    if settings.trusted_proxies and not chosen:
+    by_certificate = settings.trusted_proxy_authority is not None and bool(settings.trusted_proxy_certificate_names)
+    if (settings.trusted_proxies or by_certificate) and not chosen:
         raise ValueError(f"trusted_proxies is set without a setting that names the source of the user; {USER_SOURCES}")
     proofs = ("trusted_proxy_secret", "trusted_proxy_authority")
     useless = [*chosen, *(name for name in proofs if getattr(settings, name) is not None)]
-    if useless and not settings.trusted_proxies:
-        raise ValueError(f"{useless[0]} has no effect without trusted_proxies; set the addresses of the proxies there")
+    if useless and not settings.trusted_proxies and not by_certificate:
+        raise ValueError(
+            f"{useless[0]} has no effect without trusted_proxies; set the addresses of the proxies there, or "
+            "trusted_proxy_authority and trusted_proxy_certificate_names"
+        )
     if settings.trusted_proxy_certificate_names and settings.trusted_proxy_authority is None:
         raise ValueError("trusted_proxy_certificate_names needs trusted_proxy_authority; set the authority's PEM file")
     if settings.trusted_proxy_authority is not None and not settings.tls:
         raise ValueError("trusted_proxy_authority needs tls; set trusted_proxy_secret, or serve HTTPS")
+    if settings.client_authority is not None and not settings.tls:
+        raise ValueError("client_authority needs tls; serve HTTPS")
+    if settings.client_authority is None and settings.client_certificates == "require":
+        raise ValueError("client_certificates needs client_authority; set the authority's PEM file")
+    if settings.client_revocations is not None and not (settings.client_authority or settings.trusted_proxy_authority):
+        raise ValueError("client_revocations needs client_authority or trusted_proxy_authority; set the PEM file")
     _check_header("trusted_user_header", settings.trusted_user_header)
     _check_header("trusted_proxy_secret_header", settings.trusted_proxy_secret_header)
     secret = settings.trusted_proxy_secret

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 HeaderList = Sequence[tuple[bytes, bytes]]
 
@@ -16,11 +16,26 @@ class ProxyTrust(Enum):
     TRUSTED = "trusted"
 
 
+# In the scope of a request: what its connection has shown.
+CLIENT_CERTIFICATE: Final = "hms_gateway.client_certificate"
+
+
+class ShownCertificate(NamedTuple):
+    """What the certificate of a connection's other end proves: that it is this user, or, without one, a trusted proxy.
+
+    `expires` is in seconds since 1970; `serial` is by which a list of revoked certificates names it.
+    """
+
+    user: str
+    expires: float
+    serial: tuple[bytes, bytes]
+
+
 class RequestHead(NamedTuple):
     """The part of a request that identifies its sender. `headers` are in lower case, `header_list` has repeated ones.
 
     `peer` is the other end of the connection, `forwarded_address` the client's own address where a trusted proxy named
-    it (`client_address.Proxies`).
+    it (`client_address.Proxies`). `certificate` is what TLS has verified of the peer's.
     """
 
     headers: dict[bytes, bytes]
@@ -29,6 +44,7 @@ class RequestHead(NamedTuple):
     peer: str
     forwarded_address: str = ""
     trust: ProxyTrust = ProxyTrust.NONE
+    certificate: ShownCertificate | None = None
 
     @property
     def address(self) -> str:

@@ -6,16 +6,12 @@ is asked for nothing but the client's address. What any other peer says about ad
 
 import hmac
 from asyncio import BaseTransport
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address, ip_network
-from typing import Any, Final
 
-from hms_gateway.gateway.admission.identity import HeaderList, ProxyTrust, RequestHead
+from hms_gateway.gateway.admission.identity import HeaderList, ProxyTrust, RequestHead, ShownCertificate
 from hms_gateway.runtime.addresses import share_of
-
-# In the scope of a request whose connection has the certificate that trusted proxies need.
-PROXY_CERTIFICATE: Final = "hms_gateway.proxy_certificate"
 
 X_FORWARDED_FOR = b"x-forwarded-for"
 # Of a long list of hops only the end is read: the proxies nearest to the gateway wrote it.
@@ -42,9 +38,10 @@ class Networks:
 class Proxies:
     """Makes the head of every request. Without any proxy that is all it does.
 
-    `secret` is the value of the header `secret_header` that a trusted proxy has to send beside its address, and
-    `certificate_names` are those of which its client certificate has to have one; empty is any certificate that TLS has
-    verified. `forwarded_header` is the one header that is read for the client's address.
+    `secret` is the value of the header `secret_header` that a trusted proxy has to send beside its address. With
+    `needs_certificate` its certificate has to prove it, too; where no address is `trusted`, the certificate alone does.
+    `certificate_of` reads what a new connection has shown, and `objection` says why that does not hold now.
+    `forwarded_header` is the one header that is read for the client's address.
     """
 
     def __init__(
@@ -54,16 +51,21 @@ class Proxies:
         *,
         secret: str | None = None,
         secret_header: str = "x-proxy-secret",
-        certificate_names: Sequence[str] | None = None,
+        needs_certificate: bool = False,
+        certificate_of: Callable[[BaseTransport], ShownCertificate | None] = lambda transport: None,
+        objection: Callable[[ShownCertificate], str] = lambda certificate: "",
         forwarded_header: str = "x-forwarded-for",
     ) -> None:
         self._trusted = Networks(trusted)
         self._all = Networks([*trusted, *forwarding])
         self._forwarding = Networks(forwarding)
-        self._has_any = bool(self._all)
+        self._has_any = bool(self._all) or needs_certificate
         self._secret = None if secret is None else secret.encode()
         self._secret_header = secret_header.lower().encode()
-        self._certificate_names = None if certificate_names is None else {name.lower() for name in certificate_names}
+        self._needs_certificate = needs_certificate
+        self._is_known_by_certificate = needs_certificate and not trusted
+        self.certificate_of = certificate_of
+        self._objection = objection
         self._forwarded_header = forwarded_header.lower().encode()
         self._client_behind = lru_cache(maxsize=1024)(self._client_of)
 
@@ -74,36 +76,35 @@ class Proxies:
         """
         return None if self._has_any and self._all.contain(address) else share_of(address)
 
-    def has_certificate(self, transport: BaseTransport) -> bool:
-        """Whether the other end of a new connection has shown the certificate that trusted proxies need."""
-        if self._certificate_names is None:
-            return False
-        certificate = transport.get_extra_info("peercert")
-        if not certificate:
-            return False
-        return not self._certificate_names or not self._certificate_names.isdisjoint(_names(certificate))
-
     def head(
         self,
         headers: dict[bytes, bytes],
         header_list: HeaderList,
         query: bytes,
         peer: str,
-        has_certificate: bool = False,
+        certificate: ShownCertificate | None = None,
     ) -> RequestHead:
-        """Runs for every request."""
-        if not self._has_any or not self._all.contain(peer):
-            return RequestHead(headers, header_list, query, peer)
-        trust = self._trust(header_list, peer, has_certificate)
-        if trust is not ProxyTrust.TRUSTED and not self._forwarding.contain(peer):
-            return RequestHead(headers, header_list, query, peer, "", trust)
-        return RequestHead(headers, header_list, query, peer, self._forwarded_address(header_list), trust)
+        """Runs for every request. `certificate` is what the request's connection has shown."""
+        if not self._has_any or not self._is_any(peer, certificate):
+            return RequestHead(headers, header_list, query, peer, "", ProxyTrust.NONE, certificate)
+        trust = self._trust(header_list, peer, certificate)
+        address = ""
+        if trust is ProxyTrust.TRUSTED or self._forwarding.contain(peer):
+            address = self._forwarded_address(header_list)
+        return RequestHead(headers, header_list, query, peer, address, trust, certificate)
 
-    def _trust(self, header_list: HeaderList, peer: str, has_certificate: bool) -> ProxyTrust:
-        if not self._trusted.contain(peer):
+    def _is_any(self, peer: str, certificate: ShownCertificate | None) -> bool:
+        return self._all.contain(peer) or (self._is_known_by_certificate and self._proves_proxy(certificate))
+
+    def _proves_proxy(self, certificate: ShownCertificate | None) -> bool:
+        return certificate is not None and not certificate.user and not self._objection(certificate)
+
+    def _trust(self, header_list: HeaderList, peer: str, certificate: ShownCertificate | None) -> ProxyTrust:
+        if not self._is_known_by_certificate and not self._trusted.contain(peer):
             return ProxyTrust.NONE
-        if self._certificate_names is not None and not has_certificate:
-            return ProxyTrust.UNPROVEN
+        if self._needs_certificate and not self._proves_proxy(certificate):
+            # Without addresses nothing but the certificate says that it is a proxy.
+            return ProxyTrust.NONE if self._is_known_by_certificate else ProxyTrust.UNPROVEN
         if self._secret is None:
             return ProxyTrust.TRUSTED
         given = [value for name, value in header_list if name == self._secret_header]
@@ -128,19 +129,6 @@ class Proxies:
             if not self._all.contain(address):
                 return address
         return ""
-
-
-def _names(certificate: Mapping[str, Any]) -> Iterator[str]:
-    """The host names of a certificate, as Python's ssl describes it; the common name of one without alternative names.
-
-    Beside alternative names it does not count (RFC 6125, 6.4.4): an authority need not check it there.
-    """
-    alternatives = certificate.get("subjectAltName", ())
-    if alternatives:
-        yield from (name.lower() for kind, name in alternatives if kind == "DNS")
-        return
-    for parts in certificate.get("subject", ()):
-        yield from (value.lower() for kind, value in parts if kind == "commonName")
 
 
 def element_address(element: str) -> str:

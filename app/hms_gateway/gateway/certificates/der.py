@@ -4,12 +4,13 @@ Python's ssl shows them of a peer's certificate only, and a library for it costs
 """
 
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
 _SEQUENCE: Final = 0x30
 _VERSION: Final = 0xA0
+_INTEGER: Final = 0x02
 _UTC_TIME: Final = 0x17
 _GENERALIZED_TIME: Final = 0x18
 
@@ -21,19 +22,47 @@ class CertificateFields(msgspec.Struct, frozen=True):
     is_self_signed: bool
 
 
+# The authority that signed a certificate, and the number that this gave it.
+Serial: TypeAlias = tuple[bytes, bytes]
+
+
 def certificate_fields(der: bytes) -> CertificateFields:
     """Read them. Raises ValueError for what is not a certificate."""
-    fields = _members(_content(_content(der)))
-    if fields and fields[0][0] == _VERSION:
-        fields = fields[1:]
-    if len(fields) < 5:
-        raise ValueError("it is not a certificate")
+    fields = _fields(der)
     # After the serial number and the kind of signature.
     (_, issuer), (_, validity), (_, subject) = fields[2:5]
     times = _members(validity)
     if len(times) != 2:
         raise ValueError("its time of validity has another form")
     return CertificateFields(_seconds(*times[1]), issuer == subject)
+
+
+def certificate_serial(der: bytes) -> Serial:
+    """By which a list of revoked certificates names one. Raises ValueError."""
+    fields = _fields(der)
+    return fields[2][1], fields[0][1]
+
+
+def revoked_serials(der: bytes) -> frozenset[Serial]:
+    """What a list of revoked certificates (CRL, RFC 5280 section 5.1) names. Raises ValueError."""
+    fields = _members(_content(_content(der)))
+    if fields and fields[0][0] == _INTEGER:
+        fields = fields[1:]
+    # Kind of signature, authority, one or two times; a list without entries is left out.
+    if len(fields) < 3:
+        raise ValueError("it is not a list of revoked certificates")
+    listed = next((content for tag, content in fields[3:5] if tag == _SEQUENCE), b"")
+    return frozenset((fields[1][1], _members(entry)[0][1]) for _, entry in _members(listed))
+
+
+def _fields(der: bytes) -> list[tuple[int, bytes]]:
+    """Those of a certificate, from its serial number on."""
+    fields = _members(_content(_content(der)))
+    if fields and fields[0][0] == _VERSION:
+        fields = fields[1:]
+    if len(fields) < 5:
+        raise ValueError("it is not a certificate")
+    return fields
 
 
 def _content(data: bytes) -> bytes:

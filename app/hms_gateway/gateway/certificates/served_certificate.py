@@ -97,7 +97,7 @@ class ServedCertificate:
 
     def _read(self) -> ssl.SSLContext:
         """Raises CertificateError."""
-        context = server_context(self._files.certificate, self._files.key, self._files.client_authority)
+        context = server_context(self._files.certificate, self._files.key, self._files.clients)
         fields = read_fields(self._files.certificate)
         self._expires_seconds = self._metrics.certificate_expires_seconds = fields.expires_seconds
         self._is_renewed = self._files.is_ours and fields.is_self_signed
@@ -131,5 +131,5 @@ class ServedCertificate:
     def _days_left(self) -> int:
         return self._seconds_left() // _DAY_SECONDS
 
-    def _versions_now(self) -> tuple[FileVersion | None, FileVersion | None]:
-        return file_version(self._files.certificate), file_version(self._files.key)
+    def _versions_now(self) -> list[FileVersion | None]:
+        return [file_version(file) for file in self._files.all_files]

@@ -30,13 +30,33 @@ class CertificateError(Exception):
 class CertificateFiles(msgspec.Struct, frozen=True):
     """Where certificate chain and key are. `is_ours` when the gateway makes and renews them itself.
 
-    `client_authority` signs the certificates that clients may show.
+    `clients` says which certificates clients may show.
     """
 
     certificate: Path
     key: Path
     is_ours: bool = False
-    client_authority: Path | None = None
+    clients: "ClientRules | None" = None
+
+    @property
+    def all_files(self) -> list[Path]:
+        """Every file whose change makes a difference."""
+        return [self.certificate, self.key, *(self.clients.all_files if self.clients is not None else ())]
+
+
+class ClientRules(msgspec.Struct, frozen=True):
+    """Which certificates clients may show, or have to: those that one of `authorities` has signed and `revocations`
+    does not name. The authorities are files, with the settings that name them.
+    """
+
+    authorities: tuple[tuple[str, Path], ...]
+    revocations: Path | None = None
+    is_required: bool = False
+
+    @property
+    def all_files(self) -> list[Path]:
+        files = [file for _, file in self.authorities]
+        return files if self.revocations is None else [*files, self.revocations]
 
 
 def ensure_certificate(folder: Path, clock: Clock | None = None) -> CertificateFiles:
@@ -57,10 +77,10 @@ def ensure_certificate(folder: Path, clock: Clock | None = None) -> CertificateF
     return files
 
 
-def server_context(certificate: Path, key: Path, client_authority: Path | None = None) -> ssl.SSLContext:
+def server_context(certificate: Path, key: Path, clients: ClientRules | None = None) -> ssl.SSLContext:
     """TLS 1.2 and newer, HTTP/1.1 by ALPN, session tickets on. Raises CertificateError.
 
-    With `client_authority` clients may show a certificate, and one that it has not signed ends the handshake.
+    With `clients` a certificate that the rules do not allow ends the handshake.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -75,17 +95,28 @@ def server_context(certificate: Path, key: Path, client_authority: Path | None =
         context.load_cert_chain(certificate, key, refuse)
     except (OSError, ssl.SSLError) as error:
         raise CertificateError(f"certificate {certificate} with key {key} cannot be used: {error}") from error
-    if client_authority is not None:
-        _ask_for_certificate(context, client_authority)
+    if clients is not None:
+        _ask_for_certificate(context, clients)
     return context
 
 
-def _ask_for_certificate(context: ssl.SSLContext, authority: Path) -> None:
+def _ask_for_certificate(context: ssl.SSLContext, clients: ClientRules) -> None:
+    for setting, authority in clients.authorities:
+        _load(context, setting, authority)
+    if clients.revocations is not None:
+        _load(context, "client_revocations", clients.revocations)
+        context.verify_flags |= ssl.VerifyFlags.VERIFY_CRL_CHECK_LEAF
+    context.verify_mode = ssl.CERT_REQUIRED if clients.is_required else ssl.CERT_OPTIONAL
+    # A session that is taken up again brings a certificate that was verified with the files of then.
+    context.options |= ssl.OP_NO_TICKET
+    context.num_tickets = 0
+
+
+def _load(context: ssl.SSLContext, setting: str, file: Path) -> None:
     try:
-        context.load_verify_locations(authority)
+        context.load_verify_locations(file)
     except (OSError, ssl.SSLError) as error:
-        raise CertificateError(f"trusted_proxy_authority {authority} cannot be used: {error}") from error
-    context.verify_mode = ssl.CERT_OPTIONAL
+        raise CertificateError(f"{setting} {file} cannot be used: {error}") from error
 
 
 def read_fields(certificate: Path) -> CertificateFields:

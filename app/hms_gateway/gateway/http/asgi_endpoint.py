@@ -10,8 +10,7 @@ from functools import partial
 from hms_gateway.gateway.admission.body_shares import BodyShares
 from hms_gateway.gateway.admission.cors import ALLOWED_METHODS, ORIGIN, CrossOrigin
 from hms_gateway.gateway.admission.header_rules import check_headers
-from hms_gateway.gateway.admission.identity import HeaderList, Identity
-from hms_gateway.gateway.admission.proxies import PROXY_CERTIFICATE
+from hms_gateway.gateway.admission.identity import CLIENT_CERTIFICATE, HeaderList, Identity
 from hms_gateway.gateway.admission.refusals import ClientGone, Refused
 from hms_gateway.gateway.calls.streaming import ReplyStream, StreamFailed
 from hms_gateway.gateway.http.endpoint import Endpoint
@@ -80,8 +79,8 @@ class AsgiEndpoint:
     def _exchange(self, scope: Scope, dialect: Dialect) -> Exchange:
         client = scope.get("client")
         peer = client[0] if client else ""
-        headers, has_certificate = scope["headers"], PROXY_CERTIFICATE in scope
-        head = self.endpoint.proxies.head(dict(headers), headers, scope["query_string"], peer, has_certificate)
+        headers, certificate = scope["headers"], scope.get(CLIENT_CERTIFICATE)
+        head = self.endpoint.proxies.head(dict(headers), headers, scope["query_string"], peer, certificate)
         exchange = Exchange(head, dialect)
         exchange.claim = scope.get(CLAIM)
         return exchange

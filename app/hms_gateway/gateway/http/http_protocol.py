@@ -26,7 +26,7 @@ from uvicorn.server import ServerState
 
 from hms_gateway.gateway.admission.body_shares import UNCOUNTED_BYTES
 from hms_gateway.gateway.admission.cors import BROWSER_HEADERS
-from hms_gateway.gateway.admission.proxies import PROXY_CERTIFICATE
+from hms_gateway.gateway.admission.identity import CLIENT_CERTIFICATE, ShownCertificate
 from hms_gateway.gateway.admission.unread_replies import UNCOUNTED_BYTES as UNREAD_UNCOUNTED_BYTES
 from hms_gateway.gateway.admission.unread_replies import PiecewiseTransport, UnreadReplies
 from hms_gateway.gateway.http.asgi_endpoint import ABORT, CLAIM, WRITE_WHOLE, AsgiEndpoint
@@ -101,7 +101,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._endpoint = config.asgi_endpoint.endpoint
         self._proxies = config.asgi_endpoint.endpoint.proxies
         self._header_timer: asyncio.TimerHandle | None = None
-        self._has_proxy_certificate = False
+        self._certificate: ShownCertificate | None = None
         self._header_bytes = 0
         self._reads_headers = True
         # A usual request: its headers, and the body as far as it has come.
@@ -118,7 +118,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._has_proxy_certificate = self._proxies.has_certificate(transport)
+        self._certificate = self._proxies.certificate_of(transport)
         # By default TLS keeps eight times as much, without a word.
         transport.set_write_buffer_limits(UNREAD_UNCOUNTED_BYTES)
         if self.config.is_ssl:
@@ -247,7 +247,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             return
         body, self._held_body = self._held_body, b""
         peer = self.client[0] if self.client else ""
-        head = self._proxies.head(headers, self.headers, b"", peer, self._has_proxy_certificate)
+        head = self._proxies.head(headers, self.headers, b"", peer, self._certificate)
         exchange = Exchange(head, self._dialect_of_url[self.url])
         if not self._is_claimed:
             exchange.claim = self._claim
@@ -338,8 +338,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         scope[ABORT] = self.transport.abort
         if not self._is_claimed:
             scope[CLAIM] = self._claim
-        if self._has_proxy_certificate:
-            scope[PROXY_CERTIFICATE] = True
+        if self._certificate is not None:
+            scope[CLIENT_CERTIFICATE] = self._certificate
         scope["headers"] = self.headers = headers
         self.url, self.expect_100_continue = url, expects_continue
         super().on_headers_complete()

@@ -1,0 +1,149 @@
+"""What the certificate of a connection's other end proves: that it is a trusted proxy, or whose calls it sends.
+
+TLS has verified it by then; here it is read once for each connection. Certificates of users and of proxies may come
+from two authorities, and one of the wrong authority proves nothing.
+"""
+
+import ssl
+import time
+from asyncio import BaseTransport
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+
+from hms_gateway.gateway.admission.identity import ShownCertificate
+from hms_gateway.gateway.certificates.der import certificate_serial
+from hms_gateway.gateway.certificates.revocations import Revocations
+
+USER_CHARACTERS_MAX: Final = 256
+# `_ssl.ENCODING_DER`.
+_DER: Final = 2
+
+UserField = Literal["CN", "email", "DNS", "URI"]
+
+
+class Authority(msgspec.Struct, frozen=True):
+    """A file of certificates that sign those of clients, as it was when it was read last."""
+
+    file: Path
+
+    def signed(self, chain: Sequence[bytes]) -> bool:
+        """Whether one of its certificates is in a chain that TLS has verified."""
+        try:
+            return not _certificates(self.file).isdisjoint(chain)
+        except (OSError, ValueError):
+            return False
+
+
+class ClientCertificates:
+    """Reads them. `proxy_names` None takes none for a proxy's, an empty one any of its authority; `user_field` None
+    takes none for a user's. With two authorities it matters which one has signed.
+    """
+
+    def __init__(
+        self,
+        *,
+        proxy_names: Collection[str] | None = None,
+        proxy_authority: Authority | None = None,
+        user_field: UserField | None = None,
+        user_authority: Authority | None = None,
+    ) -> None:
+        self._proxy_names = None if proxy_names is None else {name.lower() for name in proxy_names}
+        self._user_field = user_field
+        self._proxy_authority = proxy_authority
+        self._user_authority = user_authority
+
+    def shown(self, transport: BaseTransport) -> ShownCertificate | None:
+        """What a new connection has shown; None without a certificate, or with one that proves nothing."""
+        certificate = transport.get_extra_info("peercert")
+        if not certificate:
+            return None
+        if self._proves_proxy(certificate) and self._is_signed_by(self._proxy_authority, transport):
+            return _shown(transport, certificate, "")
+        user = self._user(certificate)
+        if user and self._is_signed_by(self._user_authority, transport):
+            return _shown(transport, certificate, user)
+        return None
+
+    def _proves_proxy(self, certificate: Mapping[str, Any]) -> bool:
+        if self._proxy_names is None:
+            return False
+        return not self._proxy_names or not self._proxy_names.isdisjoint(_host_names(certificate))
+
+    def _user(self, certificate: Mapping[str, Any]) -> str:
+        """The one value of the field that names users; "" where there is not exactly one that can be a name."""
+        if self._user_field is None:
+            return ""
+        values = list(_values(certificate, self._user_field))
+        user = values[0] if len(values) == 1 else ""
+        return user if user.isprintable() and user == user.strip() and len(user) <= USER_CHARACTERS_MAX else ""
+
+    def _is_signed_by(self, authority: Authority | None, transport: BaseTransport) -> bool:
+        """With one authority TLS has said so already."""
+        if self._proxy_authority is None or self._user_authority is None:
+            return True
+        return authority is not None and authority.signed(_chain(transport.get_extra_info("ssl_object")))
+
+
+class CertificateValidity:
+    """Whether a certificate that TLS has verified holds still: connections are open for long."""
+
+    def __init__(self, revocations: Revocations | None = None, now: Callable[[], float] = time.time) -> None:
+        self._revocations = revocations
+        self._now = now
+
+    def objection(self, certificate: ShownCertificate) -> str:
+        """Why not, as the rest of a sentence; "" when it does."""
+        if certificate.expires <= self._now():
+            return "has expired; connect with a new one"
+        if self._revocations is not None and self._revocations.has(certificate.serial):
+            return "was revoked; connect with another one"
+        return ""
+
+
+def _values(certificate: Mapping[str, Any], field: UserField) -> Iterator[str]:
+    if field == "CN":
+        yield from _common_names(certificate)
+    else:
+        yield from (name for kind, name in certificate.get("subjectAltName", ()) if kind == field)
+
+
+def _host_names(certificate: Mapping[str, Any]) -> Iterator[str]:
+    """The host names of a certificate, as Python's ssl describes it; the common name of one without alternative names.
+
+    Beside alternative names it does not count (RFC 6125, 6.4.4): an authority need not check it there.
+    """
+    alternatives = certificate.get("subjectAltName", ())
+    if alternatives:
+        yield from (name.lower() for kind, name in alternatives if kind == "DNS")
+    else:
+        yield from map(str.lower, _common_names(certificate))
+
+
+def _common_names(certificate: Mapping[str, Any]) -> Iterator[str]:
+    for parts in certificate.get("subject", ()):
+        yield from (value for kind, value in parts if kind == "commonName")
+
+
+def _shown(transport: BaseTransport, certificate: Mapping[str, Any], user: str) -> ShownCertificate:
+    der = transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    return ShownCertificate(user, ssl.cert_time_to_seconds(certificate["notAfter"]), certificate_serial(der))
+
+
+def _chain(connection: Any) -> list[bytes]:
+    """The certificates from the client's to the root, in DER form. Public from Python 3.13 on."""
+    if hasattr(connection, "get_verified_chain"):
+        return list(connection.get_verified_chain())
+    chain: Sequence[Any] | None = connection._sslobj.get_verified_chain()
+    return [certificate.public_bytes(_DER) for certificate in chain or ()]
+
+
+def _certificates(file: Path) -> set[bytes]:
+    """Those in a PEM file, in DER form. Raises OSError, ValueError."""
+    text, found = file.read_text("latin-1"), set()
+    while ssl.PEM_HEADER in text:
+        one, end, text = text[text.index(ssl.PEM_HEADER) :].partition(ssl.PEM_FOOTER)
+        found.add(ssl.PEM_cert_to_DER_cert(one + end))
+    return found

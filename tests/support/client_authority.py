@@ -1,0 +1,82 @@
+"""An authority that signs certificates of clients, and says which it has revoked."""
+
+import datetime
+import ssl
+from collections.abc import Sequence
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from tests.support.server import trusting
+
+_DAY = datetime.timedelta(days=1)
+
+
+class ClientAuthority:
+    """Signs with a key of its own. Files go into `folder`."""
+
+    def __init__(self, folder: Path, name: str = "Clients") -> None:
+        self._folder = folder
+        self._name = _name(name)
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._made = 0
+        now = datetime.datetime.now(datetime.UTC)
+        self._certificate = (
+            _builder(self._name, self._name, self._key, now - _DAY, now + 30 * _DAY)
+            .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+            .sign(self._key, hashes.SHA256())
+        )
+        self.pem = self._certificate.public_bytes(serialization.Encoding.PEM)
+
+    def issue(
+        self, common_name: str, *others: x509.GeneralName, days: float = 10
+    ) -> tuple[ssl.SSLContext, x509.Certificate]:
+        """A client that shows a new certificate with these alternative names, and the certificate."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        now = datetime.datetime.now(datetime.UTC)
+        builder = _builder(_name(common_name), self._name, key, now - 20 * _DAY, now + days * _DAY)
+        if others:
+            builder = builder.add_extension(x509.SubjectAlternativeName(others), critical=False)
+        made = builder.sign(self._key, hashes.SHA256())
+        self._made += 1
+        file = self._folder / f"client-{self._made}.pem"
+        form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        file.write_bytes(key.private_bytes(*form) + made.public_bytes(serialization.Encoding.PEM))
+        context = trusting()
+        context.load_cert_chain(file)
+        return context, made
+
+    def revocations(self, revoked: Sequence[x509.Certificate] = (), days: float = 10) -> bytes:
+        """The list of these certificates, PEM."""
+        now = datetime.datetime.now(datetime.UTC)
+        builder = x509.CertificateRevocationListBuilder().issuer_name(self._name)
+        builder = builder.last_update(now - 20 * _DAY).next_update(now + days * _DAY)
+        for certificate in revoked:
+            entry = x509.RevokedCertificateBuilder().serial_number(certificate.serial_number).revocation_date(now)
+            builder = builder.add_revoked_certificate(entry.build())
+        return builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+
+def _builder(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    begins: datetime.datetime,
+    ends: datetime.datetime,
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(begins)
+        .not_valid_after(ends)
+    )
+
+
+def _name(common_name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
