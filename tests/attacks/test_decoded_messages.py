@@ -35,6 +35,7 @@ def added(codec: Codec, partitions: int) -> bytes:
     return before + payload + after
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["tjson", "binary", "compact"])
 def test_a_message_that_becomes_too_much_is_not_decoded(
     metastore: Metastore, encoding: str, monkeypatch: pytest.MonkeyPatch
@@ -67,6 +68,7 @@ def test_one_message_has_a_bound_of_its_own(tmp_path: Path, encoding: str) -> No
     assert reply.limit == "decoded_bytes_per_message_max"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["tjson", "binary", "compact"])
 def test_the_messages_of_a_user_are_counted_together_and_given_back(metastore: Metastore, encoding: str) -> None:
     codec: Codec = getattr(metastore.codecs, encoding)

@@ -65,6 +65,7 @@ def test_bodies_that_inflate_at_once_are_bounded_together():
         assert send(server, compressed(CALL)) == (200, ANSWER)
 
 
+@pytest.mark.slow
 def test_hardly_anything_is_inflated_on_the_event_loop():
     with running(limits=Limits(inflation_ratio_max=10_000)) as server:
         send(server, compressed(BOMB))
@@ -72,6 +73,7 @@ def test_hardly_anything_is_inflated_on_the_event_loop():
         assert Watched.made == len(BOMB)
 
 
+@pytest.mark.slow
 def test_a_body_that_grows_out_of_proportion_is_refused():
     with running(limits=Limits(inflation_ratio_max=100)) as server:
         status, answer = send(server, compressed(b"[" + b" " * (64 * MIB)))

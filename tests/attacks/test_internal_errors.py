@@ -31,6 +31,7 @@ def metastore(tmp_path: Path) -> Iterator[Metastore]:
         yield opened
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "arguments", "text"),
     [

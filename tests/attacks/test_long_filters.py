@@ -96,6 +96,7 @@ def test_the_limits_can_be_set(tmp_path: Path) -> None:
             assert named in (text or "")
 
 
+@pytest.mark.slow
 def test_a_long_list_of_days_is_answered(metastore: Metastore) -> None:
     days = ",".join(f"'2024-{number:06}-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'" for number in range(20_000))
     assert answered(metastore, "get_partitions_by_filter", "default", "t", f"(ds) in ({days})", -1) == ("ok", None)

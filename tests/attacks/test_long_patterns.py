@@ -42,6 +42,7 @@ def test_a_pattern_beyond_the_limit_is_refused_with_its_name(metastore: Metastor
         assert "(limit pattern_bytes_max)" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["a", "*", "|", ".", "\\.", "?", "a|", "(", "%", "[a]", "é"])
 def test_a_pattern_as_long_as_the_limit_is_answered(metastore: Metastore, shape: str) -> None:
     pattern = shape * (BYTES_MAX // len(shape.encode()))

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from hms_gateway.composition.main import Metastore
 from hms_gateway.rpc import Call, RepeatableProcessor, SuspendedCall
 from hms_gateway.structs import METHODS, LockComponent, LockRequest, ShowLocksRequest
@@ -21,6 +23,7 @@ def begun(metastore: Metastore, count: int) -> object:
     return processor.begin(codec, Message("lock", MessageType.CALL, 1, payload), Call("ann"))
 
 
+@pytest.mark.slow
 def test_a_request_beyond_the_limit_is_refused_with_its_name(tmp_path: Path) -> None:
     with open_metastore(tmp_path) as metastore:
         before = answered(metastore, "show_locks", ShowLocksRequest())

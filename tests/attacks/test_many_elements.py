@@ -83,6 +83,7 @@ def unique(table: str, number: int) -> Struct:
     return SQLUniqueConstraint("hive", "default", table, f"c{number}", 1, f"uk{number}", True, True, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "calls",
     [

@@ -23,6 +23,7 @@ def metastore(tmp_path: Path) -> Iterator[Metastore]:
     metastore.store.close()
 
 
+@pytest.mark.slow
 def test_what_is_sent_again_takes_no_more_memory(metastore: Metastore) -> None:
     sent = list(islice(messages(seed=3), MESSAGES))
     for message in sent:

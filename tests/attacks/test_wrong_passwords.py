@@ -118,6 +118,7 @@ def test_guesses_of_one_name_from_many_addresses_neither_fill_the_queue_nor_take
     guesses.authenticator.close()
 
 
+@pytest.mark.slow
 def test_a_proxy_that_names_no_client_is_not_limited_as_one_address(tmp_path):
     settings = Settings(data_dir=tmp_path, forwarding_proxies=[NAT], limits=Limits(password_checks_per_address_max=1))
     add_user(settings.users_path, "ann", "right")

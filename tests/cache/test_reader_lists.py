@@ -270,6 +270,7 @@ def test_long_lists_are_not_compared(metastore, ids):
     assert replica.cache.reading(("tjson", "2.3", "get_table", b""), metastore.codecs.tjson, sent.encode()) is None
 
 
+@pytest.mark.slow
 @in_loop
 async def test_lists_take_their_part_of_the_memory(metastore, writer):
     replica = Replica(metastore)

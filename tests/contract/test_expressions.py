@@ -30,6 +30,7 @@ def names_in(found: Sequence[Partition]) -> list[str]:
     return [make_name([name for name, _ in KEYS], one.values or []) for one in found]
 
 
+@pytest.mark.slow
 def test_reads_find_what_hive_finds(service: PartitionService) -> None:
     sure = 0
     for one in recorded()[:EXPRESSIONS]:

@@ -142,6 +142,7 @@ def test_a_list_inside_a_unit_of_work_outlives_it(store: SqlStore, long_table: S
     assert len(read_structs(store.write(work))) == LONG
 
 
+@pytest.mark.slow
 def test_partitions_with_descriptors_of_their_own_work_too(store: SqlStore) -> None:
     of = create(store)
     new = [
@@ -195,6 +196,7 @@ def every_operation(store: SqlStore, of: StoredTable, new: Sequence[NewPartition
     store.write(lambda transaction: transaction.delete_partitions(of, wanted))
 
 
+@pytest.mark.slow
 def test_the_number_of_statements_does_not_depend_on_the_number_of_partitions(store: SqlStore) -> None:
     of = create(store)
     counts = []

@@ -75,6 +75,7 @@ FILTERS = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.lists(FILTERS, min_size=1, max_size=3))
 def test_filters_select_what_the_reference_selects(store: SqlStore, filled: StoredTable, texts: list[str]) -> None:

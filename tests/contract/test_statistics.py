@@ -173,6 +173,7 @@ def test_renamed_partitions_keep_theirs(store: SqlStore) -> None:
     assert list(names_of(store, get(store))) == ["k0=b/k1=1"]
 
 
+@pytest.mark.slow
 def test_thousands_of_partitions_at_once(store: SqlStore) -> None:
     values = [["a", str(number)] for number in range(2_000)]
     stored = create(store, values=values)

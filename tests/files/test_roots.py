@@ -119,6 +119,7 @@ def test_a_root_that_became_a_link_is_not_followed(tmp_path: Path) -> None:
     assert list((tmp_path / "victim").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_deep_tree_is_deleted_with_few_handles(tmp_path: Path) -> None:
     files = Directories(roots=[f"file:{tmp_path}"])
     deep = "/".join(["d"] * 400)

@@ -23,6 +23,7 @@ def said_by(code: str) -> list[float]:
     return [float(number) for number in ended.stdout.split()]
 
 
+@pytest.mark.slow
 def test_what_hashing_passwords_takes_is_given_back() -> None:
     (more,) = said_by("""
 from concurrent.futures import ThreadPoolExecutor
@@ -38,6 +39,7 @@ print(resident_mib() - before)
     assert more < 5
 
 
+@pytest.mark.slow
 def test_free_pages_between_blocks_that_stay_are_given_back() -> None:
     kept, left = said_by("""
 from hms_gateway.gateway.memory import keep_little_free_memory, return_free_memory
@@ -54,6 +56,7 @@ print(resident_mib() - before)
     assert left < 10
 
 
+@pytest.mark.slow
 def test_what_one_thread_freed_is_of_use_to_the_next() -> None:
     """Threads take turns. Each frees what it took but for the last block, which keeps the rest from going back."""
     (grown,) = said_by("""

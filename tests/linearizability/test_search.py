@@ -104,6 +104,7 @@ def test_a_wrong_step_early_on_is_taken_back() -> None:
     assert found[-2:] == [2, 8]
 
 
+@pytest.mark.slow
 def test_a_search_that_went_astray_begins_in_another_order() -> None:
     """The write that was answered first is the last; the others have 16! orders."""
     calls = [call("write", number, None, 0, 20 + number) for number in range(1, 18)]

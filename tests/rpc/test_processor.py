@@ -249,6 +249,7 @@ def test_an_uncacheable_answer_is_sent_without_what_it_could_be_kept_by():
     assert sent == {"0": {"rec": {"1": {"rec": {"1": {"str": "t"}}}}}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["missing", "undeclared", "disk"])
 def test_an_answered_exception_frees_what_its_call_held(table):
     kept = []

@@ -1,5 +1,6 @@
 """Which connections stay: the bounds hold, one that is being served stays, the oldest silent one goes first."""
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -94,7 +95,7 @@ class ComingAndGoing(RuleBasedStateMachine):
             assert len([one for one in self.present if one.address == address]) <= EACH
 
 
-TestComingAndGoing = ComingAndGoing.TestCase
+TestComingAndGoing = pytest.mark.slow(ComingAndGoing.TestCase)
 
 
 def test_a_host_of_ipv6_has_one_share():

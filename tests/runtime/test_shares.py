@@ -54,7 +54,7 @@ class Sharing(RuleBasedStateMachine):
         assert set(addresses) == {address for amount, _, address in self.taken if amount and address}
 
 
-TestSharing = Sharing.TestCase
+TestSharing = pytest.mark.slow(Sharing.TestCase)
 
 
 @given(st.integers(0, 10_000), st.integers(1, 10_000))

@@ -3,6 +3,8 @@
 import ast
 from pathlib import Path
 
+import pytest
+
 import hms_gateway.runtime as runtime
 
 ROOM = Path(runtime.__file__).parent
@@ -78,6 +80,7 @@ def imported(tree: ast.Module) -> set[str]:
     return found & set(USERS)
 
 
+@pytest.mark.slow
 def test_each_is_imported_by_the_modules_listed() -> None:
     by_module = {name: imported(tree) for name, tree in modules(runtime.__name__).items()}
     for steering, users in USERS.items():

@@ -35,6 +35,7 @@ def test_answered_writes_survive_a_kill(tmp_path: Path) -> None:
     assert len(ids) >= len(answered)
 
 
+@pytest.mark.slow
 def test_two_processes_write_to_one_file(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'catalog.sqlite'}"
     store = open_store(url, ManualClock(), Limits())

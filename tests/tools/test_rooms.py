@@ -8,6 +8,7 @@ import pytest
 from tools.rooms import imports_between_rooms, map_path, with_picture, without_detours
 
 
+@pytest.mark.slow
 def test_the_picture_is_up_to_date() -> None:
     document = map_path().read_text(encoding="utf-8")
     assert document == with_picture(document), "run: python -m tools rooms"

@@ -79,6 +79,7 @@ def test_the_scanner_reads_all_that_the_fast_path_reads_and_reads_it_the_same():
             assert scan_struct(struct_class, text, LIMITS) == CODECS.tjson.decode(struct_class, text)
 
 
+@pytest.mark.slow
 def test_damaged_text_is_read_the_same_by_the_scanner_and_the_fast_path():
     randomness = random.Random(22)
     struct_class = STRUCTS["Partition"]

@@ -313,6 +313,7 @@ def test_the_end_of_sending_is_not_the_end_of_the_call():
     uvloop.run(work())
 
 
+@pytest.mark.slow
 def test_no_more_is_read_than_can_be_answered():
     released = asyncio.Event()
 

@@ -106,6 +106,7 @@ def called(gateway):
     return invoke
 
 
+@pytest.mark.slow
 def test_the_certificate_of_this_folders_server_is_trusted(called, gateway, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert "is not trusted" in called().stderr

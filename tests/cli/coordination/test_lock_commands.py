@@ -171,6 +171,7 @@ def test_a_place_is_kept_unless_it_is_to_be_given_up(run, client, monkeypatch, w
     assert held(client) == ["EXCLUSIVE default.t"]
 
 
+@pytest.mark.slow
 def test_a_wait_that_is_ended_by_a_signal_leaves_no_request_behind(gateway, client):
     in_the_way = other_lock(client, "t")
     words = ("locks", "acquire", "-k", "--url", gateway.url, "--user", USER, "drop table t")

@@ -167,6 +167,7 @@ def state(gateway, client):
         client.call("unlock", UnlockRequest(lock.lockid))
 
 
+@pytest.mark.slow
 def test_a_session(state):
     for statement, expected in steps(SESSION):
         stream = io.StringIO()

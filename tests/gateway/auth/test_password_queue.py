@@ -1,5 +1,6 @@
 """Turns among addresses and users, and who loses a place when there are too many."""
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -83,7 +84,7 @@ class Queueing(RuleBasedStateMachine):
         assert all(sum(one.user == user for one in counted) <= OF_USER for user in self.queue._users)
 
 
-TestQueueing = Queueing.TestCase
+TestQueueing = pytest.mark.slow(Queueing.TestCase)
 
 
 def test_addresses_take_turns_and_in_each_of_them_the_users():

@@ -1,5 +1,6 @@
 """Jobs handed to threads: none is lost or kept beside a thread that could run it, and never more run than may."""
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -99,4 +100,4 @@ class Handing(RuleBasedStateMachine):
         assert not (self.is_closing and self.waiting)
 
 
-TestHanding = Handing.TestCase
+TestHanding = pytest.mark.slow(Handing.TestCase)

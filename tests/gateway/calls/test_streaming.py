@@ -3,6 +3,7 @@
 import threading
 
 import httpx
+import pytest
 
 from tests.gateway.serving import CALL, CannedProcessor, post, read_all, running, until
 
@@ -36,6 +37,7 @@ class Chunks:
         self.closed.set()
 
 
+@pytest.mark.slow
 def test_chunks_are_sent_inside_the_envelope_and_the_iterator_is_closed():
     chunks = Chunks([b'{"0":{"lst":["i32",2', b",1", b",2]}}"])
     with running(CannedProcessor(get_all_databases=chunks)) as server:

@@ -1,5 +1,6 @@
 """Turns among users: none has all the places, others overtake, and a free place never stays empty."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -63,7 +64,7 @@ class TakingTurns(RuleBasedStateMachine):
                 assert len(self.running) == PLACES or addresses.count(holder.address) == PER_ADDRESS
 
 
-TestTakingTurns = TakingTurns.TestCase
+TestTakingTurns = pytest.mark.slow(TakingTurns.TestCase)
 
 
 def run_all(turns: Turns[str], running: list[str]) -> list[str]:

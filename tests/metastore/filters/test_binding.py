@@ -231,6 +231,7 @@ CONDITIONS = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(CONDITIONS, st.lists(st.tuples(WORDS, INTEGERS, st.integers(0, 2)), min_size=1, max_size=8))
 def test_filters_mean_what_they_say(condition: tuple[str, Predicate], rows: list[tuple[str, int, int]]) -> None:
     text, predicate = condition

@@ -26,6 +26,7 @@ def check(one: Recorded) -> bool:
     return is_exact
 
 
+@pytest.mark.slow
 def test_expressions_select_what_hive_selects() -> None:
     exact = [check(one) for one in recorded()]
     assert sum(exact) > 0.8 * len(exact)

@@ -504,6 +504,7 @@ def test_eight_threads_adding_overlapping_lists(world: World) -> None:
     assert all(world.path(f"shop.db/sales/ds=a/hr={number}").is_dir() for number in range(17))
 
 
+@pytest.mark.slow
 def test_five_thousand_at_once_are_one_unit_of_work(world: World) -> None:
     writes = 0
 

@@ -45,6 +45,7 @@ def test_unescaping_leaves_malformed_sequences(text: str, unescaped: str) -> Non
     assert unescape(text) == unescaped
 
 
+@pytest.mark.slow
 @given(TEXTS)
 def test_unescaping_undoes_escaping(text: str) -> None:
     assert unescape(escape(text)) == text

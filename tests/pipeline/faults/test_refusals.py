@@ -47,6 +47,7 @@ def options(gateway, tmp_path, monkeypatch):
     return JobOptions(connection=Connection.of(gateway.options), state=str(tmp_path / "state"), patience_seconds=20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", JOBS)
 def test_a_wrong_password_is_said_at_once_and_leaves_nothing(options, kind):
     job, arguments, _ = JOBS[kind]

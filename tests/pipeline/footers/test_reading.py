@@ -45,6 +45,7 @@ def test_what_is_wrong_is_named_with_the_path(data, reason):
     assert str(caught.value).startswith("/data/file ")
 
 
+@pytest.mark.slow
 def test_any_damage_is_a_footer_problem_or_a_footer(written):
     """Bytes changed, cut off and put in: nothing else is raised, and nothing takes long."""
     source = random.Random(11)

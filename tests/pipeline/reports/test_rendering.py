@@ -60,6 +60,7 @@ def shown(root):
     return "".join(root.find("body").itertext())
 
 
+@pytest.mark.slow
 @given(pages)
 def test_any_page_is_well_formed_and_loads_and_runs_nothing(page):
     root = parsed(page)

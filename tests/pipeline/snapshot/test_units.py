@@ -40,6 +40,7 @@ def event(kind, database="d", table=None, message="{}"):
     return NotificationEvent(1, 0, kind, database, table, message)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_reading_again_what_events_name_gives_the_catalog(client, seed):
     changes = Changes(client, random.Random(seed))
@@ -71,6 +72,7 @@ def _tables(client, database):
     return client.call("get_all_tables", database)
 
 
+@pytest.mark.slow
 def test_changes_of_parameters_leave_the_partitions_alone(client):
     changes = Changes(client, random.Random(1))
     for _ in range(200):

@@ -180,6 +180,7 @@ def random_call(dice: random.Random, ids_max: int) -> tuple[Any, ...]:
     return name, some_id
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_together_is_as_one_by_one(seed: int, tmp_path: Path) -> None:
     dice, clock = random.Random(seed), ManualClock()
@@ -219,6 +220,7 @@ def test_a_change_with_a_used_key_is_refused(tmp_path: Path) -> None:
     assert len(side.rows()["outcomes"]) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [target("d", "t"), target("d", "t", "p=1"), target("d")], ids=str)
 def test_of_many_locks_the_first_that_matter_are_read(
     place: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

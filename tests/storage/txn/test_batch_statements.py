@@ -48,6 +48,7 @@ def plan(connection: Connection, statement: Any, values: dict[str, object]) -> s
     return "\n".join(str(row) for row in connection.exec_driver_sql(f"{explain} {compiled}", parameters))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(vars(BatchStatements(sqlite.DIALECT))))
 def test_no_table_is_read_whole(connection: Connection, name: str) -> None:
     dialect = dialect_of(connection)

@@ -273,6 +273,7 @@ def rows(engine: Engine) -> list[Any]:
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_together_is_as_one_by_one(tmp_path: Path, seed: int) -> None:
     assert_alike(f"sqlite:///{tmp_path}/together.db", f"sqlite:///{tmp_path}/single.db", seed)

@@ -68,11 +68,13 @@ def wanted(expected):
     return sorted((one.kind, one.severity, one.name, one.location, one.fix) for one in expected)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**40))
 def test_nothing_is_found_where_nothing_is_wrong(seed):
     assert compared(audited(healthy(ROOT, Random(seed)))) == []
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**40), st.integers(1, 12))
 def test_all_planted_defects_are_found_and_nothing_else(seed, count):
     world = healthy(ROOT, Random(seed))
@@ -80,6 +82,7 @@ def test_all_planted_defects_are_found_and_nothing_else(seed, count):
     assert compared(audited(world)) == wanted(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planted", PLANTS, ids=lambda one: one.__name__)
 def test_each_defect_is_found_alone(planted):
     seen = 0
