@@ -48,6 +48,7 @@ from hms_gateway.structs import (
     TableStatsRequest,
 )
 from hms_gateway.wire import MessageType
+from tests.support.scale import SCALE
 
 pytestmark = pytest.mark.slow
 
@@ -207,7 +208,7 @@ async def check(cache, metastore):
     return hits
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", range(1, 1 + SCALE))
 def test_what_the_cache_serves_is_what_a_fresh_read_answers(tmp_path, database_url, seed):
     random_ = random.Random(seed)
     writing, reading = replica(tmp_path, database_url), replica(tmp_path, database_url)

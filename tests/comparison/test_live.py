@@ -1,5 +1,6 @@
 """The scripts on both metastores at the same time, and whether the corpus still says what the real one says."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +12,12 @@ from tests.support.server import GatewayServer
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 
+# Most of the time. Every run compares ours with what is recorded of them; HMS_TESTS_LIVE=all asks the real one again.
+LONG_RUN_ONLY = frozenset({"details", "filters", "odd_arguments", "partitions", "tables"})
+ASKED_NOW = [
+    script for script in corpus.SCRIPTS if os.environ.get("HMS_TESTS_LIVE") == "all" or script not in LONG_RUN_ONLY
+]
+
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
@@ -19,7 +26,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]
         yield server
 
 
-@pytest.mark.parametrize("script", corpus.SCRIPTS)
+@pytest.mark.parametrize("script", ASKED_NOW)
 def test_both_answer_alike(script: str, theirs: Metastore, ours: Metastore) -> None:
     comparison = Comparison()
     findings = []

@@ -16,7 +16,7 @@ from tests.comparison.random_calls import program
 from tests.comparison.servers import Metastore, Step
 from tests.comparison.shrinking import shrunk
 
-CALLS = int(os.environ.get("HMS_COMPARED_CALLS", "4000"))
+CALLS = int(os.environ.get("HMS_COMPARED_CALLS", "1500"))
 FIRST_SEED = int(os.environ.get("HMS_COMPARED_SEED", "0"))
 # The real metastore keeps what it was told about names, grants for instance, so no two programs share any.
 NUMBERS = count(1)

@@ -24,11 +24,12 @@ from hms_gateway.structs import (
     Table,
 )
 from tests.bridge.bridge_process import ApacheClient, BridgeProcess, connected
+from tests.support.scale import SCALE
 from tests.support.server import GatewayServer
 
 CLIENTS = 4
-KILLS = 4
-ROUNDS = 40
+KILLS = 2 * SCALE
+ROUNDS = 20 * SCALE
 # Far above a start of the gateway.
 PATIENCE_SECONDS = "60"
 
@@ -53,7 +54,7 @@ def test_every_change_is_made_once_and_answered(database: str, tmp_path: Path, r
             gateway.kill()
             gateway.start()
         for client in clients:
-            client.join(120)
+            client.join(120 * SCALE)
         assert progress.failures == []
         assert "call tried again" in bridge.log_text()
         with connected(bridge) as client:

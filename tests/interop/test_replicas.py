@@ -14,9 +14,10 @@ import pytest
 from hms_gateway.storage import migrate
 from tests.support.private_mariadb import DURABLE, PrivateMariadb
 from tests.support.private_postgres import PrivatePostgres
+from tests.support.scale import SCALE
 from tests.support.server import API_PATH, GatewayServer, basic
 
-ROUNDS = 1_000
+ROUNDS = 200 * SCALE
 WRITERS = 4
 RECOVERY_TRIES_MAX = 600
 

@@ -20,6 +20,7 @@ from hms_gateway.pipeline.snapshot.manifest import Manifest
 from hms_gateway.pipeline.snapshot.objects import KEYS, KINDS
 from tests.pipeline.content import Metastore
 from tests.pipeline.snapshot.catalogs import Changes, open_metastore, timeless, whole
+from tests.support.scale import SCALE
 from tests.support.server import GatewayServer
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -66,7 +67,7 @@ def replayed(folder, seed, event):
         metastore.store.close()
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", range(1, 1 + SCALE))
 def test_while_others_change_the_catalog_it_is_that_of_its_event(spark, metastore, options, tmp_path, seed):
     ended = threading.Event()
 
