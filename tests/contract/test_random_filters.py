@@ -37,7 +37,7 @@ from tests.contract.objects import create, read_structs, table
 from tests.contract.random_filters import TYPES, FilterMaker, RandomTable, parts, random_table
 from tests.support.catalog import to_tjson
 
-FILTERS = int(os.environ.get("HMS_RANDOM_FILTERS", "1500"))
+FILTERS = int(os.environ.get("HMS_RANDOM_FILTERS", "600"))
 FIRST_SEED = int(os.environ.get("HMS_RANDOM_FILTERS_SEED", "0"))
 FILTERS_PER_TABLE = 100
 

@@ -13,6 +13,7 @@ from tests.oracle.peer import PeerUnavailable, RealMetastore
 from tests.pipeline.content import Metastore, fill, filled_gateway
 from tests.spark.spark_session import why_not
 from tests.support.readme import ROOT
+from tests.support.spark_variables import WARM_DAEMON
 
 # A task is tried again, so that repeated calls can be seen; not many threads: there are others on the machine.
 MASTER = "local[2,4]"
@@ -30,7 +31,7 @@ CONFIGURATION = {
 }
 
 # Python finds it here only, not on a cluster.
-WARM = {"spark.python.daemon.module": "tests.support.warm_daemon"}
+WARM = {"spark.python.daemon.module": WARM_DAEMON}
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ from hms_gateway.pipeline.snapshot import diff as comparison
 from hms_gateway.structs import Database
 from tests.pipeline.crawl.trees import plant
 from tests.support.readme import PORT, ROOT, prepare
-from tests.support.spark_variables import submit_arguments
+from tests.support.spark_variables import WARM_DAEMON, submit_arguments
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -49,7 +49,9 @@ def test_the_document_runs_as_printed_and_its_logs_hold_no_password(spark, gatew
     variables = {
         "HMS_GATEWAY_PASSWORD": gateway.server.password,
         "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_SUBMIT_ARGS": submit_arguments(log_level="INFO", driver_memory="768m"),
+        "PYSPARK_SUBMIT_ARGS": submit_arguments(
+            log_level="INFO", driver_memory="768m", python_daemon_module=WARM_DAEMON
+        ),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
     ran = subprocess.run(

@@ -10,6 +10,7 @@ from hms_gateway.sql.running.running import run_statement
 from hms_gateway.sql.running.shell_state import ShellState
 from hms_gateway.sql.statement_reader import parse_statement
 from tests.spark.catalog_content import plain
+from tests.spark.sample import SAMPLE
 from tests.spark.scenario_run import _filled
 from tests.spark.scenarios import SCENARIOS
 from tests.support.server import USER
@@ -42,7 +43,7 @@ def comparable(table, database):
     return json.loads(json.dumps(found).replace(f"{database}_again", database))
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", SAMPLE)
 def test_spark_makes_the_same_tables_of_the_text(place, client, name):
     spark, again = place.spark, f"{name}_again"
     for database in (name, again):

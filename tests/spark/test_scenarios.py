@@ -1,26 +1,17 @@
 """Every scenario on our metastore and on the real one: the same answers, and the same catalog after them."""
 
-import os
 from fnmatch import fnmatchcase
 
 import pytest
 
 from tests.spark.declared import declared
 from tests.spark.recording import load
+from tests.spark.sample import ALL, SAMPLE
 from tests.spark.scenario_run import differences, outcome, unexpected
 from tests.spark.scenarios import SCENARIOS
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-ALL = os.environ.get("HMS_TESTS_LIVE") == "all"
-# The same statements in another format, or with keys of another type: one of each kind is a sample.
-LONG_RUN_ONLY = frozenset({
-    "partitioned_parquet_string", "partitioned_parquet_date", "partitioned_orc_int", "partitioned_orc_date",
-    "partitioned_text_string", "partitioned_text_int", "unpartitioned_parquet", "unpartitioned_orc", "filters_parquet",
-    "filters_text", "special_characters_parquet", "special_characters_text", "concurrent_inserts_orc",
-    "concurrent_inserts_text", "many_partitions_parquet", "many_partitions_orc",
-})  # fmt: skip
-SAMPLE = tuple(name for name in SCENARIOS if ALL or name not in LONG_RUN_ONLY)
 # The real metastore is asked again only for some: the record has the rest.
 LIVE = tuple(SCENARIOS) if ALL else ("unpartitioned_orc", "external_text", "databases", "views", "functions", "cascade")
 _used: set[tuple[str, int]] = set()

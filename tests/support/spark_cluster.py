@@ -44,7 +44,8 @@ class SparkCluster:
         self._processes: list[subprocess.Popen[bytes]] = []
         folder.mkdir(parents=True, exist_ok=True)
         lines = [f"{name} {value}\n" for name, value in CONFIGURATION.items()]
-        (folder / "spark-defaults.conf").write_text("".join(lines))
+        # Not as the folder of Spark's configuration, which is on the class path: the archive of classes fits one path.
+        (folder / "cluster.conf").write_text("".join(lines))
 
     @property
     def url(self) -> str:
@@ -100,12 +101,15 @@ class SparkCluster:
         with (self._folder / f"{log}.log").open("wb") as output:
             self._processes.append(
                 subprocess.Popen(
-                    [home / "bin" / "spark-class", f"org.apache.spark.deploy.{name}", "--host", host, *arguments],
+                    [
+                        *(home / "bin" / "spark-class", f"org.apache.spark.deploy.{name}", "--host", host),
+                        *("--properties-file", str(self._folder / "cluster.conf"), *arguments),
+                    ],
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=output,
                     cwd=self._folder,
-                    env={**os.environ, "SPARK_HOME": str(home), "SPARK_CONF_DIR": str(self._folder), **variables},
+                    env={**os.environ, "SPARK_HOME": str(home), **variables},
                 )
             )
 

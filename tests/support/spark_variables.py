@@ -16,6 +16,8 @@ ARCHIVE: Final = Path(sys.prefix) / "spark-classes.jsa"
 SHORT_LIFE: Final = (
     f'{_COMPILES_LITTLE} -Xlog:disable "-XX:SharedArchiveFile={ARCHIVE}"' if ARCHIVE.exists() else _COMPILES_LITTLE
 )
+# For those that find the tests on their path: which module forks the Python workers.
+WARM_DAEMON: Final = "tests.support.warm_daemon"
 # Compiling code for a query takes longer than running it over a few rows.
 _SMALL_QUERIES: Final = {
     "spark.ui.enabled": "false",

@@ -14,7 +14,7 @@ from hms_gateway.structs import Database
 from tests.pipeline.content import Metastore, add_partitions, make_table
 from tests.support.readme import ROOT, prepare
 from tests.support.server import GatewayServer
-from tests.support.spark_variables import submit_arguments
+from tests.support.spark_variables import WARM_DAEMON, submit_arguments
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -42,7 +42,9 @@ def test_the_commands_do_what_the_document_says(spark, tmp_path):
             "HMS_GATEWAY_URL": server.url,
             "HMS_GATEWAY_PASSWORD": server.password,
             "HMS_GATEWAY_CACERT": str(server.data_dir / "certificate.pem"),
-            "PYSPARK_SUBMIT_ARGS": submit_arguments(driver_memory="768m", master="local[2]"),
+            "PYSPARK_SUBMIT_ARGS": submit_arguments(
+                driver_memory="768m", python_daemon_module=WARM_DAEMON, master="local[2]"
+            ),
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         }
         audited, applied = (_run(command, folder, variables) for command in printed())

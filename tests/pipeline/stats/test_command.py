@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tests.support.readme import ROOT, prepare
-from tests.support.spark_variables import VARIABLES, submit_arguments
+from tests.support.spark_variables import VARIABLES, WARM_DAEMON, submit_arguments
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 SECONDS_MAX = 240
@@ -28,9 +28,10 @@ def run(gateway, command):
         "HMS_GATEWAY_PASSWORD": gateway.server.password,
         "HMS_GATEWAY_URL": gateway.server.url,
         "HMS_GATEWAY_CACERT": str(gateway.server.data_dir / "certificate.pem"),
+        "PYTHONPATH": str(ROOT),
         "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
         **VARIABLES,
-        "PYSPARK_SUBMIT_ARGS": submit_arguments(driver_memory="768m"),
+        "PYSPARK_SUBMIT_ARGS": submit_arguments(driver_memory="768m", python_daemon_module=WARM_DAEMON),
     }
     ran = subprocess.run(
         command,
