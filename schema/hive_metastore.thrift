@@ -3336,6 +3336,46 @@ service HiveLock {
 }
 
 // ------------------------------------------------------------
+// The catalog, for people
+// ------------------------------------------------------------
+
+// kind is DATABASE, FUNCTION, or the type of a table (MANAGED_TABLE, VIRTUAL_VIEW …). name is unset for a database.
+struct FoundName {
+  1: required string db_name,
+  2: optional string name,
+  3: required string kind,
+}
+
+// Partitions that have the same values of the first keys. first and last are names of partitions, in the order of names.
+struct PartitionGroup {
+  1: required string first,
+  2: required string last,
+  3: required i64 partitions,
+}
+
+service HivePeople {
+  // Databases, tables, views and functions with `text` in their names, the best first: equal, beginning with it, short.
+  // `a.b` is b in the database a, or else in those with a in their names; `*` is any run of characters. At most max_names, and never over 1000.
+  list<FoundName> search_names(1: string text, 2: i32 max_names) throws (1: MetaException o1),
+
+  // The statement that makes the table or view as it is; that of the database when tbl_name is empty.
+  string get_create_text(1: string db_name, 2: string tbl_name)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+
+  // Names of the partitions that a filter selects ("" is all), in their order or against it, those behind `after` ("" is
+  // from the beginning). At most max_names, and never over 10000.
+  list<string> list_partition_names(1: string db_name, 2: string tbl_name, 3: string filter, 4: string after,
+                                    5: bool descending, 6: i32 max_names)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+
+  // How the partitions that a filter selects ("" is all) spread over the values of the first `keys` keys, 1 or 2, in
+  // the order of names. At most max_groups.
+  list<PartitionGroup> count_partition_groups(1: string db_name, 2: string tbl_name, 3: string filter, 4: i32 keys,
+                                              5: i32 max_groups)
+      throws (1: NoSuchObjectException o1, 2: MetaException o2),
+}
+
+// ------------------------------------------------------------
 // Leases
 // ------------------------------------------------------------
 // After the lease note attached to HIVE-1293, with its holes closed (semantics §7). Times are seconds since the epoch

@@ -1,14 +1,27 @@
-"""Writes what is generated and kept in the repository: `python -m tools methods|rooms|settings|stubs|all`."""
+"""Writes what is generated and kept in the repository: `python -m tools console|methods|rooms|settings|stubs|all`."""
 
 import sys
 from pathlib import Path
 
 from hms_gateway.structs import IDL, METHODS
+from tools.console_files import copied, shapes_path, shapes_text
 from tools.method_proofs import proofs
 from tools.methods_doc import answering_classes, methods_path, methods_text, named_proofs, source_root
 from tools.rooms import map_path, with_picture
 from tools.settings_doc import operations_path, with_tables
 from tools.stubs import stub_path, stub_text
+
+
+def write_console() -> None:
+    """The shapes of the console's calls, and its copies of npm packages where these are installed."""
+    _write(shapes_path(), shapes_text())
+    try:
+        copies = list(copied())
+    except OSError as error:
+        print(f"no packages, copies stay as they are (npm ci in tools/console installs them): {error}")
+        return
+    for path, content in copies:
+        path.write_bytes(content)
 
 
 def write_methods() -> None:
@@ -41,7 +54,13 @@ def _write(path: Path, text: str) -> None:
     print(f"wrote {path}")
 
 
-_WRITERS = {"methods": write_methods, "rooms": write_rooms, "settings": write_settings, "stubs": write_stubs}
+_WRITERS = {
+    "console": write_console,
+    "methods": write_methods,
+    "rooms": write_rooms,
+    "settings": write_settings,
+    "stubs": write_stubs,
+}
 
 
 def main(wanted: str) -> None:

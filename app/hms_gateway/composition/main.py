@@ -37,6 +37,7 @@ from hms_gateway.handlers.notifications import Notifications
 from hms_gateway.handlers.partition_changes import PartitionChanges
 from hms_gateway.handlers.partition_marks import PartitionMarks
 from hms_gateway.handlers.partitions import Partitions
+from hms_gateway.handlers.people import People
 from hms_gateway.handlers.presented_lease import under_presented_lease
 from hms_gateway.handlers.properties import Properties
 from hms_gateway.handlers.recorded_calls import as_recorded
@@ -60,6 +61,7 @@ from hms_gateway.metastore.partitions.service import PartitionService
 from hms_gateway.metastore.ports.store import FileSystemError, StoreError, StoreFailure, StoreUnavailable
 from hms_gateway.metastore.registry.functions import FunctionService
 from hms_gateway.metastore.registry.notifications import NotificationService
+from hms_gateway.metastore.registry.people import PeopleService
 from hms_gateway.metastore.registry.properties import PropertyService
 from hms_gateway.metastore.registry.resource_plans import ResourcePlanService
 from hms_gateway.metastore.registry.runtime_records import RuntimeRecordService
@@ -354,6 +356,7 @@ def _handlers(
         Indexes(IndexService(store, clock, events, tables)),
         Notifications(NotificationService(store, clock, rules, events, limits)),
         PartitionMarks(PartitionMarkService(store, clock, rules)),
+        People(PeopleService(store, limits)),
         Types(TypeService(store)),
         Properties(PropertyService(store)),
         Schemas(SchemaRegistryService(store, clock)),

@@ -61,6 +61,10 @@ class Gateway:
     ) -> None:
         self.metrics = metrics
         self.status = status or GatewayStatus(metrics)
+        console: bool = True,
+    ) -> None:
+        self.metrics = metrics
+        self._console = console
         self.connections = connections
         self.certificate = certificate
         self._secondary_listener = secondary_listener
@@ -122,6 +126,7 @@ class Gateway:
             (self._path, HIVE_4_PATHS[0]),
             self.asgi_endpoint.identify,
             self.status,
+            console=self._console,
             show_names=self.status.shows_names,
         )
 

@@ -299,6 +299,7 @@ def build_gateway(
         certificate=certificate,
         ready=ready,
         on_stop=closing,
+        console=settings.console,
         secondary_listener=None if secondary_listener is None else secondary_listener(edge),
         status=GatewayStatus(
             metrics,

@@ -1,16 +1,17 @@
-"""What operators and their tools look at: whether the gateway lives, whether it is ready, and its metrics."""
+"""What operators and their tools look at: whether the gateway lives, whether it is ready, its metrics, the console."""
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import structlog
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from hms_gateway.console.static_files import POLICY, static_file
 from hms_gateway.gateway.admission.identity import Identity
 from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.gateway.http.request_body import Scope
@@ -18,6 +19,17 @@ from hms_gateway.gateway.observability.figures import Figures
 from hms_gateway.gateway.observability.metrics import CONTENT_TYPE, Metrics
 
 READY_SECONDS_MAX = 5.0
+_CONSOLE_HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    # Asked for again each time, and answered with 304: after an upgrade no page mixes two versions.
+    "cache-control": "no-cache",
+    "vary": "accept-encoding",
+}
 
 _log = structlog.get_logger("hms_gateway.application")
 
@@ -41,10 +53,13 @@ def pages(
     status: Status,
     *,
     show_names: bool,
+    console: bool,
 ) -> Starlette:
     """/healthz, /readyz, /metrics and /status/costs, with or without a slash behind.
 
     `ready` raises while calls cannot be answered; `identify` raises Refused. `show_names` is for /metrics.
+
+    With the console /ui too, and / leads there.
 
     Everywhere else the answer is 404 and the paths of the endpoints.
     """
@@ -88,10 +103,30 @@ def pages(
     async def nothing(_request: Request, _error: Exception) -> Response:
         return PlainTextResponse(f"Not found: Thrift messages go to {' or '.join(endpoints)}\n", 404)
 
-    return Starlette(
-        exception_handlers={404: nothing},
-        routes=[Route(path + slash, make) for path, make in makers.items() for slash in ("", "/")],
-    )
+    routes = [Route(path + slash, make) for path, make in makers.items() for slash in ("", "/")]
+    return Starlette(exception_handlers={404: nothing}, routes=[*routes, *(_console() if console else ())])
+
+
+def _console() -> Iterator[Route]:
+    async def to_page(_request: Request) -> Response:
+        # Relative, because a proxy may serve the gateway below a path of its own.
+        return RedirectResponse("ui/", 307)
+
+    async def file(request: Request) -> Response:
+        found = static_file(request.path_params["path"])
+        if found is None:
+            return PlainTextResponse("Not found: the console is at /ui\n", 404)
+        headers = {**_CONSOLE_HEADERS, "etag": found.tag}
+        if found.tag in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        headers["content-type"] = found.content_type
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            return Response(found.compressed, headers={**headers, "content-encoding": "gzip"})
+        return Response(found.content, headers=headers)
+
+    yield Route("/", to_page)
+    yield Route("/ui", to_page)
+    yield Route("/ui/{path:path}", file)
 
 
 def _detail_of(error: Exception) -> dict[str, str]:

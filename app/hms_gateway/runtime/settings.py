@@ -319,6 +319,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = []
 
+    console: Annotated[bool, Meta(description="Serve the web console at /ui; / leads there (docs/console.md).")] = True
+
     txn_timeout_seconds: Annotated[
         float, Meta(gt=0, le=10**9, description="A transaction or lock without a heartbeat for longer is lost.")
     ] = 300.0

@@ -4409,6 +4409,28 @@ class BlockingLock(Struct):
         blocked_count: int | None = None,
     ) -> None: ...
 
+class FoundName(Struct):
+    db_name: str | None
+    name: str | None
+    kind: str | None
+    def __init__(
+        self,
+        db_name: str | None = None,
+        name: str | None = None,
+        kind: str | None = None,
+    ) -> None: ...
+
+class PartitionGroup(Struct):
+    first: str | None
+    last: str | None
+    partitions: int | None
+    def __init__(
+        self,
+        first: str | None = None,
+        last: str | None = None,
+        partitions: int | None = None,
+    ) -> None: ...
+
 class LeaseAlreadyExistsException(ThriftException):
     def __init__(
         self,

@@ -46,7 +46,16 @@ from hms_gateway.metastore.vocabulary.ids import EventId as EventId
 from hms_gateway.metastore.vocabulary.ids import PartitionId as PartitionId
 from hms_gateway.metastore.vocabulary.ids import TableId as TableId
 from hms_gateway.metastore.vocabulary.patterns import Pattern
-from hms_gateway.structs import Database, EncodedList, FieldSchema, Partition, Table, TableMeta
+from hms_gateway.structs import (
+    Database,
+    EncodedList,
+    FieldSchema,
+    FoundName,
+    Partition,
+    PartitionGroup,
+    Table,
+    TableMeta,
+)
 from hms_gateway.structs.encoded import EncodedTexts
 from hms_gateway.txn.ports.leases import LeaseWrites
 from hms_gateway.txn.ports.txn import BatchedWrites as BatchedWrites
@@ -273,6 +282,9 @@ class Snapshot(Protocol):
         self, db_pattern: Pattern | None, tbl_pattern: Pattern | None, table_types: Sequence[str] | None
     ) -> list[TableMeta]: ...
 
+    def search_names(self, db_text: str | None, text: str, limit: int) -> list[FoundName]:
+        """Those with the text in their names, the best first; with `db_text` only in databases with it in theirs."""
+
     def partition(self, table: StoredTable, name: str) -> StoredPartition | None: ...
 
     def partitions(self, table: StoredTable, selection: Selection) -> list[StoredPartition]:
@@ -290,6 +302,14 @@ class Snapshot(Protocol):
         """The values of each partition in key order, ordered by partition name."""
 
     def count_partitions(self, table: StoredTable, selection: Selection) -> int: ...
+
+    def partition_names_from(
+        self, table: StoredTable, selection: Selection, after: str, *, descending: bool, limit: int
+    ) -> list[str]:
+        """The names behind `after`, in their order or against it; "" is from the beginning."""
+
+    def partition_groups(self, table: StoredTable, selection: Selection, keys: int, limit: int) -> list[PartitionGroup]:
+        """By the values of the first keys, in the order of names."""
 
     def outside_locations(self, table: StoredTable, selection: Selection | None = None) -> list[str]:
         """Locations of the partitions that do not lie under the table's own location, each once."""

@@ -184,6 +184,15 @@ def _fits(part: Sequence[Token], text: str, at: int) -> bool:
     return True
 
 
+def containing(text: str) -> Pattern:
+    """What has the text anywhere in it, whatever the case; `*` is any run of characters."""
+    runs = [run.lower() for run in text.split("*") if run]
+    tokens: list[Token] = [Wildcard.ANY_RUN]
+    for run in runs:
+        tokens += [run, Wildcard.ANY_RUN]
+    return Pattern((tuple(tokens),), folds_case=True)
+
+
 def _length(part: Sequence[Token]) -> int:
     return sum(map(_width, part))
 

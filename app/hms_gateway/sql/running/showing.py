@@ -5,9 +5,9 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any, Final
 
+from hms_gateway.metastore.vocabulary.create_text import create_database_text, create_table_text
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.sql import statements as say
-from hms_gateway.sql.running.create_text import create_database_text, create_table_text
 from hms_gateway.sql.running.shell_state import Refused, Rows, ShellState, keys_of, partition_names
 from hms_gateway.sql.statements import Statement
 from hms_gateway.structs import NoSuchObjectException

@@ -23,7 +23,7 @@ from hms_gateway.storage.partitions.partition_list import (
     SharedSnapshot,
 )
 from hms_gateway.storage.partitions.rows import ROW_COLUMNS, Descriptor
-from hms_gateway.storage.schema.catalog import DESCRIPTORS, KEY_COLUMN_COUNT, PARTITIONS, TABLES
+from hms_gateway.storage.schema.catalog import DESCRIPTORS, KEY_COLUMN_COUNT, KEY_COLUMNS, PARTITIONS, TABLES
 from hms_gateway.storage.sql.filter_access import is_equality, narrow_keys
 from hms_gateway.storage.sql.filter_sql import (
     has_id_among,
@@ -36,7 +36,7 @@ from hms_gateway.storage.sql.filter_sql import (
 from hms_gateway.storage.sql.fragments import decode_texts
 from hms_gateway.storage.sql.repository import Repository
 from hms_gateway.storage.sql.texts import is_storable
-from hms_gateway.structs import EncodedList
+from hms_gateway.structs import EncodedList, PartitionGroup
 from hms_gateway.structs.encoded import EncodedTexts
 
 # To see which of two conditions holds for fewer partitions; so many are read in less than a millisecond.
@@ -120,6 +120,25 @@ class PartitionReads(Repository):
             counted = select(func.count()).select_from(PARTITIONS).where(*self._conditions(table, selection))
             count = self._connection.execute(counted).scalar_one()
         return count if selection.limit is None else min(count, max(selection.limit, 0))
+
+    def partition_names_from(
+        self, table: StoredTable, selection: Selection, after: str, *, descending: bool, limit: int
+    ) -> list[str]:
+        name = PARTITIONS.c.part_name
+        statement = select(name).where(*self._conditions(table, selection))
+        if after and is_storable(after):
+            statement = statement.where(name < after if descending else name > after)
+        statement = statement.order_by(name.desc() if descending else name).limit(limit)
+        return [row[0] for row in self._rows(statement).fetchall()]
+
+    def partition_groups(self, table: StoredTable, selection: Selection, keys: int, limit: int) -> list[PartitionGroup]:
+        first, groups = func.min(PARTITIONS.c.part_name), KEY_COLUMNS[:keys]
+        statement = select(first, func.max(PARTITIONS.c.part_name), func.count())
+        statement = statement.where(*self._conditions(table, selection)).group_by(*groups).order_by(first).limit(limit)
+        return [
+            PartitionGroup(first=first_name, last=last_name, partitions=count)
+            for first_name, last_name, count in self._connection.execute(statement)
+        ]
 
     def outside_locations(self, table: StoredTable, selection: Selection | None = None) -> list[str]:
         """Reads no partition as long as all descriptors have the table's location as their base."""

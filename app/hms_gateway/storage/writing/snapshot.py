@@ -10,6 +10,7 @@ from hms_gateway.storage.catalog.databases import DatabaseReads, database_statem
 from hms_gateway.storage.catalog.events import EventReads
 from hms_gateway.storage.catalog.grants import GrantRepository
 from hms_gateway.storage.catalog.indexes import IndexRepository
+from hms_gateway.storage.catalog.names import NameReads
 from hms_gateway.storage.catalog.places import PlaceRepository
 from hms_gateway.storage.catalog.roles import RoleRepository
 from hms_gateway.storage.catalog.statistics import StatisticsRepository
@@ -26,12 +27,11 @@ from hms_gateway.storage.registry.scheduled_queries import ScheduleRepository
 from hms_gateway.storage.registry.schemas import RegistryRepository
 from hms_gateway.storage.registry.tokens import TokenRepository
 from hms_gateway.storage.registry.types import TypeRepository
-from hms_gateway.storage.sql.repository import Repository
 from hms_gateway.storage.sql.texts import is_storable
 from hms_gateway.storage.txn.txns import SqlTxnReads
 
 
-class Objects(Repository):
+class Objects(NameReads):
     """The repositories of the smaller aggregates, each made when it is first used."""
 
     @cached_property

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hms_gateway.sql.running.create_text import create_table_text, literal
+from hms_gateway.metastore.vocabulary.create_text import create_table_text, literal
 from hms_gateway.sql.running.running import run_statement
 from hms_gateway.sql.running.shell_state import ShellState
 from hms_gateway.sql.statement_reader import parse_statement

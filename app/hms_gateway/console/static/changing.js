@@ -1,0 +1,247 @@
+// Changes: each is one call of the public interface with a key, so that repeating it does nothing twice.
+
+import { html, useMemo, useState } from "./vendor/preact_htm.js";
+import { bytes, count } from "./format.js";
+import { useCall } from "./live.js";
+import { Doing, link, Long } from "./parts.js";
+import { call } from "./session.js";
+import { t } from "./texts.js";
+
+const LOCATIONS = 5;
+
+/** A key for what one dialog does, however often its button is pressed. */
+function useKey() {
+  return useMemo(() => [...crypto.getRandomValues(new Uint8Array(16))].map((one) => one.toString(16).padStart(2, "0")).join(""), []);
+}
+
+/** A fresh key for each text that is sent: another text under the same key would be refused. */
+function useKeyFor() {
+  const keys = useMemo(() => new Map(), []);
+  const base = useKey();
+  return (text) => {
+    if (!keys.has(text)) keys.set(text, `${base}-${keys.size}`);
+    return keys.get(text);
+  };
+}
+
+function Field({ title, value, onValue, rows, hint, ...more }) {
+  return html`<label>${title}
+    ${
+      rows
+        ? html`<textarea rows=${rows} spellcheck="false" value=${value} onInput=${(event) => onValue(event.target.value)} ...${more}></textarea>`
+        : html`<input value=${value} onInput=${(event) => onValue(event.target.value)} ...${more} />`
+    }
+    ${hint && html`<span class="soft">${hint}</span>`}
+  </label>`;
+}
+
+function parametersText(parameters) {
+  return [...(parameters ?? new Map())]
+    .filter(([name, value]) => !/[\n=]/.test(name) && !value.includes("\n"))
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([name, value]) => `${name} = ${value}`)
+    .join("\n");
+}
+
+/** The parameters a text says; those that no line can say stay. Throws Error with the line that is wrong. */
+function parametersOf(text, before) {
+  const kept = [...(before ?? new Map())].filter(([name, value]) => /[\n=]/.test(name) || value.includes("\n"));
+  const found = new Map(kept);
+  text.split("\n").forEach((line, index) => {
+    if (!line.trim()) return;
+    const at = line.indexOf("=");
+    if (at < 1) throw new Error(t.editBad(index + 1));
+    found.set(line.slice(0, at).trim(), line.slice(at + 1).trim());
+  });
+  return found;
+}
+
+export function CreateDatabase({ onClose, onDone }) {
+  const [name, setName] = useState("");
+  const [comment, setComment] = useState("");
+  const [place, setPlace] = useState("");
+  const keyFor = useKeyFor();
+  async function go() {
+    const database = { name, description: comment || undefined, locationUri: place || undefined, parameters: new Map() };
+    await call("create_database", { database }, { key: keyFor(JSON.stringify([name, comment, place])) });
+    onDone();
+    onClose();
+    location.hash = link("d", name.toLowerCase());
+  }
+  return html`<${Doing} title=${t.createDatabaseTitle} go=${t.createGo} onGo=${go} onClose=${onClose} isReady=${name.trim()}>
+    <${Field} title=${t.name} value=${name} onValue=${setName} required autofocus />
+    <${Field} title=${t.comment} value=${comment} onValue=${setComment} />
+    <${Field} title=${t.location} value=${place} onValue=${setPlace} hint=${t.locationHint} />
+  </${Doing}>`;
+}
+
+export function EditDatabase({ database, onClose, onDone }) {
+  const [comment, setComment] = useState(database.description ?? "");
+  const [text, setText] = useState(parametersText(database.parameters));
+  const keyFor = useKeyFor();
+  async function go() {
+    const db = { ...database, description: comment, parameters: parametersOf(text, database.parameters) };
+    await call("alter_database", { dbname: database.name, db }, { key: keyFor(JSON.stringify([comment, text])) });
+    onDone();
+    onClose();
+  }
+  return html`<${Doing} title=${t.editTitle(database.name)} go=${t.save} onGo=${go} onClose=${onClose}>
+    <${Field} title=${t.comment} value=${comment} onValue=${setComment} autofocus />
+    <${Field} title=${t.parameters} value=${text} onValue=${setText} rows="8" hint=${t.editText} />
+  </${Doing}>`;
+}
+
+export function EditTable({ db, name, table, onClose, onDone }) {
+  const [comment, setComment] = useState(table.parameters?.get("comment") ?? "");
+  const [text, setText] = useState(parametersText(without(table.parameters, "comment")));
+  const keyFor = useKeyFor();
+  async function go() {
+    const parameters = parametersOf(text, without(table.parameters, "comment"));
+    if (comment) parameters.set("comment", comment);
+    const values = { dbname: db, tbl_name: name, new_tbl: { ...table, parameters }, environment_context: { properties: new Map([["DO_NOT_UPDATE_STATS", "true"]]) } };
+    await call("alter_table_with_environment_context", values, { key: keyFor(JSON.stringify([comment, text])) });
+    onDone();
+    onClose();
+  }
+  return html`<${Doing} title=${t.editTitle(`${db}.${name}`)} go=${t.save} onGo=${go} onClose=${onClose}>
+    <${Field} title=${t.comment} value=${comment} onValue=${setComment} autofocus />
+    <${Field} title=${t.parameters} value=${text} onValue=${setText} rows="10" hint=${t.editText} />
+  </${Doing}>`;
+}
+
+function without(parameters, name) {
+  const rest = new Map(parameters ?? []);
+  rest.delete(name);
+  return rest;
+}
+
+/** Dropping asks for the name, so that no second click does it by mistake. */
+function Confirmed({ name, value, onValue }) {
+  return html`<${Field} title=${t.dropType(name)} value=${value} onValue=${onValue} autocomplete="off" autofocus />`;
+}
+
+function isExternal(table) {
+  return table.tableType === "EXTERNAL_TABLE" || (table.parameters?.get("EXTERNAL") ?? "").toUpperCase() === "TRUE";
+}
+
+function Goes({ lines, locations }) {
+  return html`<p>${t.dropWhat}</p>
+    <ul>
+      ${lines.filter(Boolean).map((line) => html`<li>${line}</li>`)}
+      ${locations.slice(0, LOCATIONS).map((each) => html`<li><code><${Long} text=${each} /></code></li>`)}
+      ${locations.length > LOCATIONS && html`<li>… ${count(locations.length - LOCATIONS)}</li>`}
+    </ul>`;
+}
+
+export function DropTable({ db, name, table, onClose }) {
+  const [typed, setTyped] = useState("");
+  const [isDeleting, setDeleting] = useState(!isExternal(table));
+  const keyFor = useKeyFor();
+  const isPartitioned = Boolean(table.partitionKeys?.length);
+  const partitions = useCall("get_num_partitions_by_filter", { db_name: db, tbl_name: name, filter: "" });
+  const size = table.parameters?.get("totalSize");
+  async function go() {
+    const values = { dbname: db, name, deleteData: isDeleting };
+    await call("drop_table_with_environment_context", values, { key: keyFor(String(isDeleting)) });
+    onClose();
+    location.hash = link("d", db);
+  }
+  return html`<${Doing} title=${t.dropTableTitle(`${db}.${name}`)} go=${t.dropGo} onGo=${go} onClose=${onClose} isDangerous isReady=${typed === name}>
+    <${Goes}
+      lines=${[
+        isPartitioned && partitions.value !== undefined && t.partitionsOf(count(partitions.value)),
+        size ? bytes(size) : t.dropUnknownSize,
+        isExternal(table) ? t.dropKeepsFiles : isDeleting && t.dropFiles,
+      ]}
+      locations=${table.sd?.location ? [table.sd.location] : []}
+    />
+    ${!isExternal(table) && html`<label class="choice"><input type="checkbox" checked=${isDeleting} onChange=${() => setDeleting(!isDeleting)} /> ${t.dropData}</label>`}
+    <${Confirmed} name=${name} value=${typed} onValue=${setTyped} />
+  </${Doing}>`;
+}
+
+export function DropPartitions({ db, name, table, partitions, onClose, onDone }) {
+  const keyFor = useKeyFor();
+  const isDeleting = !isExternal(table);
+  const sizes = partitions.map((each) => Number(each.parameters?.get("totalSize") ?? NaN));
+  const known = sizes.filter((each) => !Number.isNaN(each));
+  async function go() {
+    const names = partitions.map((each) => each.name);
+    const req = { dbName: db, tblName: name, parts: { names }, deleteData: isDeleting, ifExists: true, needResult: false };
+    await call("drop_partitions_req", { req }, { key: keyFor("drop") });
+    onDone();
+    onClose();
+  }
+  return html`<${Doing} title=${t.dropPartitionsTitle(partitions.length)} go=${t.dropGo} onGo=${go} onClose=${onClose} isDangerous>
+    <${Goes}
+      lines=${[
+        t.partitionsOf(count(partitions.length)),
+        known.length ? bytes(known.reduce((one, other) => one + other, 0)) : t.dropUnknownSize,
+        isDeleting ? t.dropFiles : t.dropKeepsFiles,
+      ]}
+      locations=${partitions.map((each) => each.sd?.location).filter(Boolean)}
+    />
+  </${Doing}>`;
+}
+
+export function DropDatabase({ database, onClose }) {
+  const { name } = database;
+  const [typed, setTyped] = useState("");
+  const [isDeleting, setDeleting] = useState(true);
+  const [isCascading, setCascading] = useState(false);
+  const keyFor = useKeyFor();
+  const tables = useCall("search_names", { text: `${name}.`, max_names: 1000 });
+  const number = (tables.value ?? []).filter((each) => each.db_name === name).length;
+  async function go() {
+    const values = { name, deleteData: isDeleting, cascade: isCascading };
+    await call("drop_database", values, { key: keyFor(JSON.stringify(values)) });
+    onClose();
+    location.hash = "#/";
+  }
+  return html`<${Doing} title=${t.dropDatabaseTitle(name)} go=${t.dropGo} onGo=${go} onClose=${onClose} isDangerous isReady=${typed === name}>
+    <${Goes} lines=${[number > 0 && t.dropNotEmpty(number >= 1000 ? `${count(number)}+` : number)]} locations=${[database.locationUri].filter(Boolean)} />
+    <label class="choice"><input type="checkbox" checked=${isDeleting} onChange=${() => setDeleting(!isDeleting)} /> ${t.dropData}</label>
+    <label class="choice"><input type="checkbox" checked=${isCascading} onChange=${() => setCascading(!isCascading)} /> ${t.dropCascade}</label>
+    <${Confirmed} name=${name} value=${typed} onValue=${setTyped} />
+  </${Doing}>`;
+}
+
+export function FreeLock({ lock, waiters, onClose, onDone }) {
+  const keyFor = useKeyFor();
+  async function go() {
+    await call("force_release_lock", { lockid: lock.lockid, reason: "console" }, { key: keyFor("free") });
+    onDone();
+    onClose();
+  }
+  const what = [lock.dbname, lock.tablename].filter(Boolean).join(".") + (lock.partname ? ` / ${lock.partname}` : "");
+  return html`<${Doing} title=${t.freeTitle(lock.lockid)} go=${t.freeGo} onGo=${go} onClose=${onClose} isDangerous>
+    <p>${t.freeText(lock.user, what)}</p>
+    ${lock.txnid ? html`<p>${t.freeTxn(lock.txnid)}</p>` : ""}
+    ${waiters ? html`<p>${t.freeWaiters(waiters)}</p>` : ""}
+  </${Doing}>`;
+}
+
+export function AbortTxn({ txn, onClose, onDone }) {
+  const keyFor = useKeyFor();
+  async function go() {
+    await call("abort_txns", { rqst: { txn_ids: [txn.id] } }, { key: keyFor("abort") });
+    onDone();
+    onClose();
+  }
+  return html`<${Doing} title=${t.abortTitle(txn.id)} go=${t.abortGo} onGo=${go} onClose=${onClose} isDangerous>
+    <p>${t.abortText(txn.user)}</p>
+  </${Doing}>`;
+}
+
+export function EndLease({ lease, what, onClose, onDone }) {
+  const keyFor = useKeyFor();
+  async function go() {
+    const { db_name, table_name, partition_name } = lease;
+    await call("force_drop_lease", { objs: [{ db_name, table_name, partition_name }] }, { key: keyFor("end") });
+    onDone();
+    onClose();
+  }
+  return html`<${Doing} title=${t.leaseTitle(lease.lease_id)} go=${t.leaseGo} onGo=${go} onClose=${onClose} isDangerous>
+    <p>${t.leaseText(lease.user, what)}</p>
+  </${Doing}>`;
+}

@@ -1,0 +1,75 @@
+// What pages know of the metastore: answers of calls, renewed one at a time while somebody looks.
+
+import { useEffect, useRef, useState } from "./vendor/preact_htm.js";
+import { call, getJson, onSession, session } from "./session.js";
+
+// Less than one call in five seconds, whatever the page shows.
+const EVERY_MILLISECONDS = 6000;
+
+const renewed = [];
+let timer = 0;
+
+function tick() {
+  timer = setTimeout(tick, EVERY_MILLISECONDS);
+  if (document.hidden || session.asks || !session.isReachable || !renewed.length) return;
+  const next = renewed.shift();
+  renewed.push(next);
+  next();
+}
+
+function renew(work) {
+  renewed.push(work);
+  if (!timer) timer = setTimeout(tick, EVERY_MILLISECONDS);
+  return () => renewed.splice(renewed.indexOf(work), 1);
+}
+
+/** The answer of `ask`, asked again when `about` changes. With `isLive` it takes its turn in being renewed. */
+export function useAsked(ask, about, isLive = false) {
+  const [state, setState] = useState({ about: null });
+  const latest = useRef(0);
+  async function load() {
+    const turn = ++latest.current;
+    try {
+      const value = await ask();
+      if (turn === latest.current) setState({ about, value });
+    } catch (error) {
+      if (turn === latest.current) setState((before) => ({ about, error, value: before.about === about ? before.value : undefined }));
+    }
+  }
+  const current = useRef(load);
+  current.current = load;
+  useEffect(() => {
+    load();
+    return () => {
+      latest.current += 1;
+    };
+  }, [about]);
+  useEffect(() => (isLive ? renew(() => current.current()) : undefined), [isLive]);
+  useEffect(() => {
+    let wasReachable = session.isReachable;
+    return onSession(() => {
+      if (session.isReachable && !wasReachable) current.current();
+      wasReachable = session.isReachable;
+    });
+  }, []);
+  const own = state.about === about ? state : {};
+  return { value: own.value, error: own.error, reload: load };
+}
+
+export function useCall(method, values, isLive = false) {
+  return useAsked(() => call(method, values), `${method} ${JSON.stringify(values)}`, isLive);
+}
+
+export function useJson(path, isLive = false) {
+  return useAsked(() => getJson(path), path, isLive);
+}
+
+/** The last changes of the catalog, the newest first; of one object where `where` names it. */
+export async function lastChanges(most, where = {}) {
+  const { eventId } = await call("get_current_notificationEventId");
+  const back = where.dbName ? 20000 : most;
+  const answer = await call("get_next_notification", {
+    rqst: { lastEvent: Math.max(0, Number(eventId) - back), ...where },
+  });
+  return (answer.events ?? []).slice(-most).reverse();
+}

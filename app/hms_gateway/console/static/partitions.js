@@ -1,0 +1,278 @@
+// The partitions of a table, a page at a time by ranges of names, so that a million of them cost as much as a hundred.
+
+import { html, useEffect, useRef, useState } from "./vendor/preact_htm.js";
+import { DropPartitions } from "./changing.js";
+import { bytes, count, partitionValues, span, time } from "./format.js";
+import { useAsked, useCall } from "./live.js";
+import { Answer, link, Location, Panel, Rows, sentence } from "./parts.js";
+import { call } from "./session.js";
+import { t } from "./texts.js";
+
+const PAGE = 100;
+const GROUPS = 5000;
+const AT = /at character (\d+)/;
+const LINE = /line 1:(\d+)/;
+
+function partitionsLink(db, name, query) {
+  const set = Object.entries(query).filter(([, value]) => value);
+  return `${link("t", db, name, "partitions")}${set.length ? `?${new URLSearchParams(set)}` : ""}`;
+}
+
+export function Partitions({ table, db, name, query }) {
+  const filter = query.get("filter") ?? "";
+  const after = query.get("after") ?? "";
+  const isDescending = query.get("last") !== "no";
+  const about = JSON.stringify([db, name, filter, after, isDescending]);
+  const listed = useAsked(() => page(db, name, filter, after, isDescending), about);
+  const counted = useCall("get_num_partitions_by_filter", { db_name: db, tbl_name: name, filter });
+  const go = (changes) => {
+    location.hash = partitionsLink(db, name, { filter, after, last: isDescending ? "" : "no", ...changes });
+  };
+  const keys = table.partitionKeys;
+  return html`<${FilterBox} key=${filter} filter=${filter} keys=${keys} error=${listed.error} onFilter=${(text) => go({ filter: text, after: "" })} />
+    <${Panel}
+      title=${t.tabs.partitions}
+      aside=${html`<span role="status" class="soft">${counted.value === undefined ? "" : t.partitionsOf(count(counted.value))}</span>
+        <label class="choice"><input type="checkbox" checked=${isDescending} onChange=${() => go({ last: isDescending ? "no" : "", after: "" })} /> ${t.newestFirst}</label>`}
+    >
+      ${
+        listed.error && isOfFilter(listed.error)
+          ? ""
+          : html`<${Answer} of=${listed}>
+              ${(found) => html`<${Listed} db=${db} name=${name} table=${table} found=${found} onDone=${() => (listed.reload(), counted.reload())} />
+                <p class="buttons">
+                  <button disabled=${!after} onClick=${() => go({ after: "" })}>${t.first}</button>
+                  <button disabled=${!found.hasMore} onClick=${() => go({ after: found.partitions.at(-1).name })}>${t.next}</button>
+                </p>`}
+            </${Answer}>`
+      }
+    </${Panel}>
+    <${Heat} key=${filter} db=${db} name=${name} keys=${keys} filter=${filter} onFilter=${(text) => go({ filter: text, after: "" })} />`;
+}
+
+async function page(db, name, filter, after, isDescending) {
+  const names = await call("list_partition_names", {
+    db_name: db,
+    tbl_name: name,
+    filter,
+    after,
+    descending: isDescending,
+    max_names: PAGE + 1,
+  });
+  const shown = names.slice(0, PAGE);
+  if (!shown.length) return { partitions: [], hasMore: false };
+  const answer = await call("get_partitions_by_names_req", {
+    req: { db_name: db, tbl_name: name, names: shown, skipColumnSchemaForPartition: true },
+  });
+  const known = new Map(answer.partitions.map((each) => [JSON.stringify(each.values), each]));
+  const partitions = shown.map((each) => ({ name: each, ...known.get(JSON.stringify(partitionValues(each).map(([, value]) => value))) }));
+  return { partitions, hasMore: names.length > PAGE };
+}
+
+function isOfFilter(error) {
+  return error.name === "MetaException" || AT.test(error.message) || LINE.test(error.message);
+}
+
+/** Where the filter is wrong: the place in it, null where the answer names none. */
+function placeOf(error) {
+  const found = AT.exec(error.message) ?? LINE.exec(error.message);
+  return found ? Number(found[1]) : null;
+}
+
+function FilterBox({ filter, keys, error, onFilter }) {
+  const [text, setText] = useState(filter);
+  const field = useRef(null);
+  const isWrong = error && isOfFilter(error);
+  const place = isWrong ? placeOf(error) : null;
+  useEffect(() => {
+    if (place === null || !field.current) return;
+    field.current.focus();
+    field.current.setSelectionRange(place, Math.min(place + 1, filter.length));
+  }, [error]);
+  return html`<form
+    class="filter"
+    onSubmit=${(event) => {
+      event.preventDefault();
+      onFilter(text.trim());
+    }}
+  >
+    <label for="filter">${t.filter}</label>
+    <input
+      id="filter"
+      ref=${field}
+      spellcheck="false"
+      autocomplete="off"
+      value=${text}
+      placeholder=${t.filterHint(keys[0].name, keys.at(-1).name)}
+      aria-invalid=${isWrong ? "true" : undefined}
+      aria-describedby=${isWrong ? "filter-problem" : undefined}
+      onInput=${(event) => setText(event.target.value)}
+    />
+    <button class="primary">${t.filterGo}</button>
+    <button type="button" disabled=${!filter} onClick=${() => onFilter("")}>${t.filterClear}</button>
+    ${
+      isWrong &&
+      html`<div class="problem" id="filter-problem" role="alert">
+        <p>${sentence(error)}</p>
+        ${place !== null && html`<pre class="place">${filter.slice(0, place)}<mark>${filter.slice(place, place + 1) || "⎵"}</mark>${filter.slice(place + 1)}</pre>`}
+      </div>`
+    }
+  </form>`;
+}
+
+function sizeOf(partition) {
+  const text = partition.parameters?.get("totalSize") ?? "";
+  return /^\d+$/.test(text) ? Number(text) : undefined;
+}
+
+function Listed({ db, name, table, found, onDone }) {
+  const [chosen, setChosen] = useState(new Set());
+  const [isDropping, setDropping] = useState(false);
+  const { partitions } = found;
+  const names = partitions.map((each) => each.name);
+  const isAll = names.length > 0 && names.every((each) => chosen.has(each));
+  const toggle = (each) => {
+    const next = new Set(chosen);
+    if (!next.delete(each)) next.add(each);
+    setChosen(next);
+  };
+  const dropped = partitions.filter((each) => chosen.has(each.name));
+  return html`${
+      dropped.length > 0 && html`<p><button class="danger" onClick=${() => setDropping(true)}>${t.dropSelected(dropped.length)}</button></p>`
+    }
+    <${Rows}
+      label=${t.tabs.partitions}
+      rows=${partitions}
+      none=${t.partitionsNone}
+      keyOf=${(each) => each.name}
+      columns=${[
+        [html`<input type="checkbox" aria-label=${t.selectAll} checked=${isAll} onChange=${() => setChosen(new Set(isAll ? [] : names))} />`, (each) => html`<input type="checkbox" aria-label=${t.selectRow(each.name)} checked=${chosen.has(each.name)} onChange=${() => toggle(each.name)} />`],
+        ...table.partitionKeys.map((key, index) => [key.name, (each) => html`<bdi>${partitionValues(each.name)[index]?.[1]}</bdi>`]),
+        [t.rowsCount, ({ parameters }) => (parameters?.get("numRows") >= 0 ? count(parameters.get("numRows")) : ""), "number"],
+        [t.files, ({ parameters }) => parameters?.get("numFiles") ?? "", "number"],
+        [t.size, (each) => (sizeOf(each) === undefined ? "" : bytes(sizeOf(each))), "number"],
+        [t.created, ({ createTime }) => (createTime ? time(createTime * 1000) : "")],
+        [t.location, ({ sd }) => html`<${Location} of=${sd?.location} />`, "wide"],
+      ]}
+    />
+    <div class="pair">
+      <${Histogram} title=${t.sizesTitle} values=${partitions.map(sizeOf).filter((each) => each !== undefined)} text=${bytes} />
+      <${Histogram} title=${t.agesTitle} values=${partitions.filter((each) => each.createTime).map((each) => Date.now() - each.createTime * 1000)} text=${span} />
+    </div>
+    ${
+      isDropping &&
+      html`<${DropPartitions}
+        db=${db}
+        name=${name}
+        table=${table}
+        partitions=${dropped}
+        onClose=${() => setDropping(false)}
+        onDone=${() => (setChosen(new Set()), onDone())}
+      />`
+    }`;
+}
+
+const BARS = 20;
+
+/** How many values are in each of 20 steps, drawn by uPlot and said as text. */
+function Histogram({ title, values, text }) {
+  const place = useRef(null);
+  const isDrawn = values.length > 1;
+  const about = JSON.stringify(values);
+  useEffect(() => {
+    if (!isDrawn) return undefined;
+    let plot;
+    let isGone = false;
+    import("./plots.js").then(({ drawBars }) => {
+      if (!isGone && place.current) plot = drawBars(place.current, steps(values), text);
+    });
+    return () => {
+      isGone = true;
+      plot?.destroy();
+    };
+  }, [about]);
+  if (!isDrawn) return "";
+  const told = steps(values).filter(([, number]) => number).map(([from, number]) => `${text(from)}: ${number}`);
+  return html`<figure class="plot">
+    <figcaption>${title}</figcaption>
+    <div ref=${place} role="img" aria-label=${t.histogramText(title, told.join(", "))}></div>
+  </figure>`;
+}
+
+/** Pairs of the beginning of each step and how many values are in it. */
+function steps(values) {
+  const least = values.reduce((one, other) => Math.min(one, other));
+  const most = values.reduce((one, other) => Math.max(one, other));
+  const width = (most - least) / BARS || 1;
+  const numbers = new Array(BARS).fill(0);
+  for (const value of values) numbers[Math.min(BARS - 1, Math.floor((value - least) / width))] += 1;
+  return numbers.map((number, index) => [least + index * width, number]);
+}
+
+/** Partitions by their first two keys: a table of shaded cells, each a button that filters by its values. */
+function Heat({ db, name, keys, filter, onFilter }) {
+  const [isWanted, setWanted] = useState(false);
+  return html`<${Panel} title=${t.heat} aside=${!isWanted && html`<button onClick=${() => setWanted(true)}>${t.heatGo}</button>`}>
+    ${isWanted && html`<${HeatMap} db=${db} name=${name} keys=${keys} filter=${filter} onFilter=${onFilter} />`}
+  </${Panel}>`;
+}
+
+const CROSSED = 60;
+
+function HeatMap({ db, name, keys, filter, onFilter }) {
+  const depth = Math.min(keys.length, 2);
+  const asked = useCall("count_partition_groups", { db_name: db, tbl_name: name, filter, keys: depth, max_groups: GROUPS });
+  return html`<${Answer} of=${asked}>
+    ${(groups) => {
+      if (!groups.length) return html`<p class="none">${t.partitionsNone}</p>`;
+      const rows = new Map();
+      const across = new Set();
+      for (const { first, partitions } of groups) {
+        const [[, down], [, over] = ["", ""]] = partitionValues(first).slice(0, depth);
+        if (!rows.has(down)) rows.set(down, new Map());
+        rows.get(down).set(over, partitions);
+        across.add(over);
+      }
+      const most = groups.reduce((one, { partitions }) => Math.max(one, partitions), 1);
+      const titles = [...across].sort(ordered).slice(0, CROSSED);
+      const choose = (down, over) => {
+        const terms = [down, over].slice(0, depth).map((value, index) => `${keys[index].name} = ${literal(keys[index], value)}`);
+        onFilter(terms.join(" and "));
+      };
+      return html`<p class="soft">${depth === 2 ? t.heatText(keys[0].name, keys[1].name) : t.heatTextOne(keys[0].name)}</p>
+        <div class="scroll heat" role="region" aria-label=${t.heat} tabindex="0">
+          <table>
+            ${depth === 2 && html`<thead><tr><td></td>${titles.map((over) => html`<th scope="col">${over}</th>`)}</tr></thead>`}
+            <tbody>
+              ${[...rows].map(
+                ([down, cells]) => html`<tr>
+                  <th scope="row">${down}</th>
+                  ${titles.map((over) => {
+                    const number = cells.get(over) ?? 0;
+                    const values = depth === 2 ? `${down}, ${over}` : down;
+                    return html`<td>
+                      ${
+                        number > 0 &&
+                        html`<button class="cell" style=${{ "--share": (0.15 + 0.85 * Math.sqrt(number / most)).toFixed(2) }} aria-label=${t.heatCell(values, number)} title=${t.heatCell(values, count(number))} onClick=${() => choose(down, over)}></button>`
+                      }
+                    </td>`;
+                  })}
+                </tr>`,
+              )}
+            </tbody>
+          </table>
+        </div>
+        ${groups.length >= GROUPS && html`<p class="soft">${t.heatMore(count(GROUPS))}</p>`}`;
+    }}
+  </${Answer}>`;
+}
+
+function ordered(one, other) {
+  const [first, second] = [Number(one), Number(other)];
+  if (!Number.isNaN(first) && !Number.isNaN(second)) return first - second;
+  return one < other ? -1 : 1;
+}
+
+function literal(key, value) {
+  return /^(tinyint|smallint|int|bigint)$/.test(key.type) ? value : `"${value.replaceAll('"', '\\"')}"`;
+}

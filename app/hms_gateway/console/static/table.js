@@ -1,0 +1,284 @@
+// A table, view or Iceberg table: everything the metastore knows about it, a tab for each part.
+
+import { html, useState } from "./vendor/preact_htm.js";
+import { Changes } from "./catalog.js";
+import { DropTable, EditTable } from "./changing.js";
+import { bytes, count, percent, time } from "./format.js";
+import { lastChanges, useAsked, useCall } from "./live.js";
+import { Answer, Copy, Facts, link, Location, Long, Panel, Parameters, Rows, tableLink } from "./parts.js";
+import { Partitions } from "./partitions.js";
+import { call } from "./session.js";
+import { t } from "./texts.js";
+import { LeaseRows, LockRows } from "./waits.js";
+
+const CHANGES = 100;
+const COLUMNS_ASKED = 2000;
+const KINDS = { VIRTUAL_VIEW: t.view, MATERIALIZED_VIEW: t.materializedView, EXTERNAL_TABLE: t.external };
+const METADATA = "metadata_location";
+const PREVIOUS = "previous_metadata_location";
+
+export function isIceberg(table) {
+  return (table.parameters?.get("table_type") ?? "").toUpperCase() === "ICEBERG";
+}
+
+export function TablePage({ names: [db, name, tab], query }) {
+  const asked = useCall("get_table", { dbname: db, tbl_name: name });
+  const [doing, setDoing] = useState("");
+  const close = () => setDoing("");
+  const crumbs = html`<a href=${link("d", db)}><bdi>${db}</bdi></a>`;
+  if (asked.error?.name === "NoSuchObjectException") {
+    return html`<p class="crumbs">${crumbs}</p><h1><bdi>${name}</bdi></h1><p class="none">${t.notFound(`${db}.${name}`)}</p>`;
+  }
+  const table = asked.value;
+  if (!table) return html`<p class="crumbs">${crumbs}</p><h1><bdi>${name}</bdi></h1><${Answer} of=${asked} />`;
+  const tabs = tabsOf(table);
+  const current = Object.hasOwn(tabs, tab ?? "") ? tab : "columns";
+  const Tab = tabs[current];
+  const parameters = table.parameters ?? new Map();
+  const number = (parameter) => (/^\d+$/.test(parameters.get(parameter) ?? "") ? Number(parameters.get(parameter)) : undefined);
+  return html`<p class="crumbs">${crumbs} · ${isIceberg(table) ? t.iceberg : (KINDS[table.tableType] ?? t.table)}</p>
+    <h1><bdi>${name}</bdi> <${Copy} text=${`${db}.${name}`} what=${t.name} /></h1>
+    <div class="actions">
+      <button onClick=${() => setDoing("edit")}>${t.edit}</button>
+      <button onClick=${() => setDoing("drop")}>${t.drop}</button>
+    </div>
+    ${parameters.get("comment") && html`<p class="lead"><${Long} text=${parameters.get("comment")} /></p>`}
+    <${Facts}
+      pairs=${[
+        [t.owner, table.owner],
+        [t.created, table.createTime ? time(table.createTime * 1000) : ""],
+        [t.rowsCount, number("numRows") === undefined ? "" : count(number("numRows"))],
+        [t.size, number("totalSize") === undefined ? "" : bytes(number("totalSize"))],
+        [t.files, number("numFiles") === undefined ? "" : count(number("numFiles"))],
+        [t.location, table.sd?.location ? html`<${Location} of=${table.sd.location} />` : ""],
+      ]}
+    />
+    <nav class="tabs" aria-label=${name}>
+      ${Object.keys(tabs).map(
+        (each) => html`<a href=${tableLink(db, name, each)} aria-current=${each === current ? "page" : undefined}>${t.tabs[each]}</a>`,
+      )}
+    </nav>
+    <${Tab} key=${current} table=${table} db=${db} name=${name} query=${query} />
+    ${doing === "edit" && html`<${EditTable} db=${db} name=${name} table=${table} onClose=${close} onDone=${asked.reload} />`}
+    ${doing === "drop" && html`<${DropTable} db=${db} name=${name} table=${table} onClose=${close} />`}`;
+}
+
+function tabsOf(table) {
+  const tabs = { columns: Columns };
+  if (table.partitionKeys?.length) tabs.partitions = Partitions;
+  if (isIceberg(table)) tabs.iceberg = Iceberg;
+  return { ...tabs, statistics: Statistics, storage: Storage, access: Access, activity: Activity, create: CreateText };
+}
+
+function Columns({ table }) {
+  const keys = table.partitionKeys ?? [];
+  const rows = [...(table.sd?.cols ?? []), ...keys.map((key) => ({ ...key, isKey: true }))];
+  return html`<${Panel} title=${t.columns}>
+    <${Rows}
+      label=${t.columns}
+      rows=${rows}
+      none=${t.columnsNone}
+      find=${({ name, type, comment }) => `${name} ${type} ${comment ?? ""}`}
+      columns=${[
+        [t.name, ({ name, isKey }) => html`<bdi class="name">${name}</bdi>${isKey ? html` <span class="tag">${t.key}</span>` : ""}`],
+        [t.type, ({ type }) => html`<code><${Long} text=${type} /></code>`],
+        [t.comment, ({ comment }) => html`<${Long} text=${comment} />`, "wide"],
+      ]}
+    />
+  </${Panel}>`;
+}
+
+function Statistics({ table, db, name }) {
+  const columns = (table.sd?.cols ?? []).slice(0, COLUMNS_ASKED).map((column) => column.name);
+  const asked = useAsked(
+    () => call("get_table_statistics_req", { request: { dbName: db, tblName: name, colNames: columns } }),
+    `${db} ${name}`,
+  );
+  const rows = Number(table.parameters?.get("numRows") ?? 0);
+  return html`<${Panel} title=${t.tabs.statistics}>
+    ${table.partitionKeys?.length ? html`<p class="soft">${t.statisticsOfPartitions}</p>` : ""}
+    <${Answer} of=${asked}>${({ tableStats }) => html`<${ColumnStatistics} found=${tableStats ?? []} rows=${rows} />`}</${Answer}>
+  </${Panel}>`;
+}
+
+function ColumnStatistics({ found, rows }) {
+  const all = found.map((one) => ({ name: one.colName, type: one.colType, ...Object.values(one.statsData).find(Boolean) }));
+  const most = Math.max(1, ...all.map((one) => Number(one.numDVs ?? 0)));
+  const nullShare = (one) => (rows ? Math.min(1, Number(one.numNulls ?? 0) / rows) : 0);
+  return html`<${Rows}
+    label=${t.tabs.statistics}
+    rows=${all}
+    none=${t.statisticsNone}
+    find=${(one) => one.name}
+    keyOf=${(one) => one.name}
+    columns=${[
+      [t.name, (one) => html`<bdi class="name">${one.name}</bdi>`],
+      [t.type, (one) => html`<code><${Long} text=${one.type} /></code>`],
+      [t.nulls, (one) => html`<${Bar} share=${nullShare(one)} text=${rows ? percent(nullShare(one)) : count(Number(one.numNulls ?? 0))} />`, "bar"],
+      [t.distinct, (one) => (one.numDVs === undefined ? t.none : html`<${Bar} share=${Number(one.numDVs) / most} text=${count(one.numDVs)} />`), "bar"],
+      [t.lowest, (one) => shown(one.lowValue)],
+      [t.highest, (one) => shown(one.highValue)],
+      [t.lengths, (one) => (one.maxColLen === undefined ? "" : `${Number(one.avgColLen).toFixed(1)}, ${count(one.maxColLen)}`)],
+    ]}
+  />`;
+}
+
+function shown(value) {
+  if (value === undefined) return "";
+  if (typeof value !== "object") return String(value);
+  if (value.daysSinceEpoch !== undefined) return new Date(Number(value.daysSinceEpoch) * 86_400_000).toISOString().slice(0, 10);
+  if (value.secondsSinceEpoch !== undefined) return time(Number(value.secondsSinceEpoch) * 1000);
+  return value.unscaled === undefined ? "" : decimal(value);
+}
+
+function decimal({ unscaled, scale }) {
+  const digits = [...atob(unscaled)].map((one) => one.charCodeAt(0).toString(16).padStart(2, "0")).join("");
+  const number = BigInt.asIntN(digits.length * 4, BigInt(`0x${digits || "0"}`));
+  const text = String(number < 0n ? -number : number).padStart(scale + 1, "0");
+  const whole = scale ? `${text.slice(0, -scale)}.${text.slice(-scale)}` : text;
+  return number < 0n ? `-${whole}` : whole;
+}
+
+function Bar({ share, text }) {
+  return html`<span class="meter"><span aria-hidden="true"><i style=${{ width: `${(100 * share).toFixed(1)}%` }}></i></span>${text}</span>`;
+}
+
+function Storage({ table }) {
+  const sd = table.sd ?? {};
+  const sorted = (sd.sortCols ?? []).map(({ col, order }) => `${col}${order ? "" : " DESC"}`).join(", ");
+  return html`<div class="grid">
+    <${Panel} title=${t.tabs.storage}>
+      <${Facts}
+        pairs=${[
+          [t.tableType, table.tableType],
+          [t.location, html`<${Location} of=${sd.location} />`],
+          [t.inputFormat, sd.inputFormat && html`<code>${sd.inputFormat}</code>`],
+          [t.outputFormat, sd.outputFormat && html`<code>${sd.outputFormat}</code>`],
+          [t.serde, sd.serdeInfo?.serializationLib && html`<code>${sd.serdeInfo.serializationLib}</code>`],
+          [t.buckets, sd.numBuckets > 0 ? `${count(sd.numBuckets)}: ${(sd.bucketCols ?? []).join(", ")}` : ""],
+          [t.sortedBy, sorted],
+        ]}
+      />
+    </${Panel}>
+    <${Panel} title=${t.parameters}><${Parameters} of=${table.parameters} /></${Panel}>
+    <${Panel} title=${t.serdeParameters}><${Parameters} of=${sd.serdeInfo?.parameters} /></${Panel}>
+  </div>`;
+}
+
+const TABLE_OBJECT = 3;
+
+function Access({ db, name }) {
+  const privileges = useCall("list_privileges", { hiveObject: { objectType: TABLE_OBJECT, dbName: db, objectName: name } });
+  const constraints = useCall("get_all_table_constraints", { request: { dbName: db, tblName: name, catName: "hive" } });
+  return html`<div class="grid">
+    <${Panel} title=${t.privileges}>
+      <${Answer} of=${privileges}>
+        ${(found) => html`<${Rows}
+          label=${t.privileges}
+          rows=${found}
+          none=${t.privilegesNone}
+          columns=${[
+            [t.principal, ({ principalName, principalType }) => html`<bdi>${principalName}</bdi> <span class="soft">${["", "user", "role", "group"][principalType]}</span>`],
+            [t.privilege, ({ grantInfo }) => grantInfo?.privilege],
+            [t.grantor, ({ grantInfo }) => grantInfo?.grantor],
+            [t.grantOption, ({ grantInfo }) => (grantInfo?.grantOption ? "✓" : "")],
+          ]}
+        />`}
+      </${Answer}>
+    </${Panel}>
+    <${Panel} title=${t.constraints}>
+      <${Answer} of=${constraints}>
+        ${({ allTableConstraints }) => html`<${Rows}
+          label=${t.constraints}
+          rows=${constraintRows(allTableConstraints)}
+          none=${t.constraintsNone}
+          columns=${[
+            [t.name, ({ name }) => html`<bdi>${name}</bdi>`],
+            [t.kind, ({ kind }) => kind],
+            [t.columns, ({ columns }) => columns.join(", ")],
+            [t.references, ({ references }) => references ?? "", "wide"],
+          ]}
+        />`}
+      </${Answer}>
+    </${Panel}>
+  </div>`;
+}
+
+function constraintRows(all) {
+  const rows = new Map();
+  const add = (kind, name, column, references) => {
+    const key = `${kind} ${name}`;
+    if (!rows.has(key)) rows.set(key, { kind, name, columns: [], references });
+    rows.get(key).columns.push(column);
+  };
+  for (const one of all?.primaryKeys ?? []) add("PRIMARY KEY", one.pk_name, one.column_name);
+  for (const one of all?.foreignKeys ?? []) add("FOREIGN KEY", one.fk_name, one.fkcolumn_name, `${one.pktable_db}.${one.pktable_name}`);
+  for (const one of all?.uniqueConstraints ?? []) add("UNIQUE", one.uk_name, one.column_name);
+  for (const one of all?.notNullConstraints ?? []) add("NOT NULL", one.nn_name, one.column_name);
+  for (const one of all?.defaultConstraints ?? []) add("DEFAULT", one.dc_name, one.column_name, one.default_value);
+  for (const one of all?.checkConstraints ?? []) add("CHECK", one.dc_name, one.column_name, one.check_expression);
+  return [...rows.values()];
+}
+
+function Activity({ db, name }) {
+  const where = { dbName: db, tableNames: [name] };
+  const changes = useAsked(() => lastChanges(CHANGES, where), `${db} ${name}`, true);
+  const locks = useCall("show_locks", { rqst: { dbname: db, tablename: name } }, true);
+  const leases = useCall("list_lease", { objs: [{ db_name: db, table_name: name }] }, true);
+  return html`<div class="grid">
+    <${Panel} title=${t.changes}><${Answer} of=${changes}>${(events) => html`<${Changes} events=${events} isOfOne />`}</${Answer}></${Panel}>
+    <${Panel} title=${t.locksHere}><${Answer} of=${locks}>${(found) => html`<${LockRows} locks=${found.locks ?? []} onDone=${locks.reload} />`}</${Answer}></${Panel}>
+    <${Panel} title=${t.leasesHere}><${Answer} of=${leases}>${(found) => html`<${LeaseRows} leases=${found} onDone=${leases.reload} />`}</${Answer}></${Panel}>
+  </div>`;
+}
+
+function CreateText({ db, name }) {
+  const asked = useCall("get_create_text", { db_name: db, tbl_name: name });
+  return html`<${Panel} title=${t.createTitle} aside=${asked.value && html`<${Copy} text=${asked.value} what=${t.createTitle} />`}>
+    <${Answer} of=${asked}>${(text) => html`<div class="scroll" role="region" aria-label=${t.createTitle} tabindex="0"><pre><code>${text}</code></pre></div>`}</${Answer}>
+  </${Panel}>`;
+}
+
+function Iceberg({ table, db, name }) {
+  const history = useAsked(() => pointerHistory(db, name), `${db} ${name}`);
+  const parameters = table.parameters ?? new Map();
+  return html`<${Panel} title=${t.tabs.iceberg}>
+    <${Facts}
+      pairs=${[
+        [t.icebergPointer, html`<${Location} of=${parameters.get(METADATA)} what=${t.icebergPointer} />`],
+        [t.icebergPrevious, html`<${Location} of=${parameters.get(PREVIOUS)} what=${t.icebergPrevious} />`],
+      ]}
+    />
+    <h3>${t.icebergHistory}</h3>
+    <${Answer} of=${history}>
+      ${(found) => html`<${Rows}
+        label=${t.icebergHistory}
+        rows=${found}
+        none=${t.icebergNone}
+        columns=${[
+          [t.when, ({ at }) => time(at * 1000)],
+          [t.icebergPointer, ({ pointer }) => html`<${Location} of=${pointer} what=${t.icebergPointer} />`, "wide"],
+        ]}
+      />`}
+    </${Answer}>
+  </${Panel}>`;
+}
+
+/** What the pointer was, by the messages of the log, the newest first. */
+async function pointerHistory(db, name) {
+  const events = await lastChanges(CHANGES, { dbName: db, tableNames: [name] });
+  const found = events.map(({ eventTime, message }) => ({ at: eventTime, pointer: pointerIn(message) })).filter(({ pointer }) => pointer);
+  return found.filter(({ pointer }, index) => index === 0 || pointer !== found[index - 1].pointer);
+}
+
+function pointerIn(message) {
+  try {
+    const told = JSON.parse(message);
+    const table = JSON.parse(told.tableObjAfterJson ?? told.tableObjJson);
+    return Object.values(table)
+      .flatMap((member) => member.map?.[3] ?? [])
+      .find((map) => map[METADATA])?.[METADATA];
+  } catch {
+    return undefined;
+  }
+}

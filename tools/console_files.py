@@ -1,0 +1,95 @@
+"""What the console is served with and is not written by hand: copies of npm packages, the shapes of its calls."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from hms_gateway.idl import BaseType, EnumType, ListType, MapType, SetType, StructType
+from hms_gateway.idl.model import Field, Type
+from hms_gateway.rpc.call import Dialect
+from hms_gateway.rpc.dialects import methods_of
+from hms_gateway.structs import IDL
+
+_ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = Path(__file__).resolve().parent / "console"
+STATIC = _ROOT / "app" / "hms_gateway" / "console" / "static"
+# Copy: where it is in the packages.
+COPIES = {
+    "preact_htm.js": "htm/preact/standalone.module.js",
+    "uplot.js": "uplot/dist/uPlot.iife.min.js",
+    "uplot.css": "uplot/dist/uPlot.min.css",
+    "LICENSE-htm": "htm/LICENSE",
+    "LICENSE-preact": "preact/LICENSE",
+    "LICENSE-uplot": "uplot/LICENSE",
+}
+_TAGS = {
+    BaseType.BOOL: "tf",
+    BaseType.I8: "i8",
+    BaseType.I16: "i16",
+    BaseType.I32: "i32",
+    BaseType.I64: "i64",
+    BaseType.DOUBLE: "dbl",
+    BaseType.STRING: "str",
+    BaseType.BINARY: "str",
+}
+
+
+def shapes_path() -> Path:
+    """Where the shapes are in the source tree."""
+    return STATIC / "shapes.js"
+
+
+def copied() -> Iterator[tuple[Path, bytes]]:
+    """Each copy and what it has to hold. Raises OSError where `npm ci` was not run in tools/console."""
+    for name, place in COPIES.items():
+        yield STATIC / "vendor" / name, (PACKAGES / "node_modules" / place).read_bytes()
+
+
+def called_methods() -> list[str]:
+    """The methods that the console calls, as tools/console/methods.txt lists them."""
+    return (PACKAGES / "methods.txt").read_text(encoding="utf-8").split()
+
+
+def shapes_text() -> str:
+    """A module with the arguments and answers of the called methods and the structs they are made of."""
+    structs: dict[str, list[list[object]]] = {}
+    methods = {name: _method(name, structs) for name in called_methods()}
+    lines = ["// Written by `python -m tools console` from the IDL and tools/console/methods.txt.", ""]
+    lines += [f"export const methods = {_members(methods)};", "", f"export const structs = {_members(structs)};", ""]
+    return "\n".join(lines)
+
+
+def _method(name: str, structs: dict[str, list[list[object]]]) -> dict[str, object]:
+    definition = methods_of(Dialect.HIVE_4)[name].definition
+    answer = None if definition.returns is None else _type(definition.returns, structs)
+    throws = [[each.id, _type(each.type, structs)] for each in definition.throws]
+    return {"arguments": _fields(definition.arguments, structs), "answer": answer, "throws": throws}
+
+
+def _fields(fields: tuple[Field, ...], structs: dict[str, list[list[object]]]) -> list[list[object]]:
+    return [[field.id, field.name, _type(field.type, structs)] for field in fields]
+
+
+def _type(kind: Type, structs: dict[str, list[list[object]]]) -> object:
+    """A tag, the name of a struct as {"rec": name}, or a list of a container and what is in it."""
+    match kind:
+        case StructType(name):
+            if name not in structs:
+                structs[name] = []
+                structs[name] += _fields(IDL.structs[name].fields, structs)
+            return {"rec": name}
+        case EnumType():
+            return "i32"
+        case ListType(element):
+            return ["lst", _type(element, structs)]
+        case SetType(element):
+            return ["set", _type(element, structs)]
+        case MapType(key, value):
+            return ["map", _type(key, structs), _type(value, structs)]
+        case _:
+            return _TAGS[kind]
+
+
+def _members(members: Mapping[str, object]) -> str:
+    lines = (f"  {json.dumps(name)}: {json.dumps(value)}," for name, value in sorted(members.items()))
+    return "{\n" + "\n".join(lines) + "\n}"
