@@ -3358,7 +3358,7 @@ service HivePeople {
   // `a.b` is b in the database a, or else in those with a in their names; `*` is any run of characters. At most max_names, and never over 1000.
   list<FoundName> search_names(1: string text, 2: i32 max_names) throws (1: MetaException o1),
 
-  // The statement that makes the table or view as it is; that of the database when tbl_name is empty.
+  // The statement that makes the table or view as it is.
   string get_create_text(1: string db_name, 2: string tbl_name)
       throws (1: NoSuchObjectException o1, 2: MetaException o2),
 

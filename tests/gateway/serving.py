@@ -184,6 +184,7 @@ def running(
     is_proxy: Callable[[str], bool] = lambda address: False,
     proxies: Proxies | None = None,
     write_stall_seconds_max: float = 60.0,
+    console: bool = True,
     **endpoint_options: Any,
 ) -> Iterator[Running]:
     """Serve in a thread until the end of the block."""
@@ -221,6 +222,7 @@ def running(
         connections=connections,
         ready=ready,
         on_stop=on_stop,
+        console=console,
     )
     ports: queue.SimpleQueue[int] = queue.SimpleQueue()
     options = ServerOptions(

@@ -122,8 +122,7 @@ class Page:
 def _found(selector: str, text: str) -> str:
     named = "(one.innerText ?? '') + ' ' + (one.getAttribute('aria-label') ?? '')"
     return (
-        f"[...document.querySelectorAll({json.dumps(selector)})]"
-        f".find((one) => ({named}).includes({json.dumps(text)}))"
+        f"[...document.querySelectorAll({json.dumps(selector)})].find((one) => ({named}).includes({json.dumps(text)}))"
     )
 
 

@@ -17,7 +17,6 @@ export const methods = {
   "get_current_notificationEventId": {"arguments": [], "answer": {"rec": "CurrentNotificationEventId"}, "throws": []},
   "get_database": {"arguments": [[1, "name", "str"]], "answer": {"rec": "Database"}, "throws": [[1, {"rec": "NoSuchObjectException"}], [2, {"rec": "MetaException"}]]},
   "get_function": {"arguments": [[1, "dbName", "str"], [2, "funcName", "str"]], "answer": {"rec": "Function"}, "throws": [[1, {"rec": "MetaException"}], [2, {"rec": "NoSuchObjectException"}]]},
-  "get_functions": {"arguments": [[1, "dbName", "str"], [2, "pattern", "str"]], "answer": ["lst", "str"], "throws": [[1, {"rec": "MetaException"}]]},
   "get_next_notification": {"arguments": [[1, "rqst", {"rec": "NotificationEventRequest"}]], "answer": {"rec": "NotificationEventResponse"}, "throws": []},
   "get_num_partitions_by_filter": {"arguments": [[1, "db_name", "str"], [2, "tbl_name", "str"], [3, "filter", "str"]], "answer": "i32", "throws": [[1, {"rec": "MetaException"}], [2, {"rec": "NoSuchObjectException"}]]},
   "get_open_txns_info": {"arguments": [], "answer": {"rec": "GetOpenTxnsInfoResponse"}, "throws": []},

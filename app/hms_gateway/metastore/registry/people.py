@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from hms_gateway.metastore.checks.errors import database_not_found, required
+from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.ports.store import Snapshot, Store
 from hms_gateway.metastore.selection.partitions import matching_filter
 from hms_gateway.metastore.selection.table_name import TableName
-from hms_gateway.metastore.vocabulary.create_text import create_database_text, create_table_text
-from hms_gateway.metastore.vocabulary.names import normalize, trim
+from hms_gateway.metastore.vocabulary.create_text import create_table_text
+from hms_gateway.metastore.vocabulary.names import trim
 from hms_gateway.runtime.limits import DEFAULT_LIMITS, Limits
 from hms_gateway.structs import FoundName, MetaException, PartitionGroup
 
@@ -46,17 +46,12 @@ class PeopleService:
         return self._store.read(work)
 
     def create_text(self, table_name: TableName) -> str:
-        """Of the database where no table is named. Raises NoSuchObjectException, MetaException."""
-        db_name = required(table_name.db_name, "database name")
+        """Raises NoSuchObjectException, MetaException."""
 
         def work(snapshot: Snapshot) -> str:
-            key = normalize(db_name)
-            database = None if "\0" in key else snapshot.database(key)
-            if database is None:
-                raise database_not_found(db_name)
-            if not table_name.tbl_name:
-                return create_database_text(database.database)
-            return create_table_text(table_name.load(snapshot).table, database.database.locationUri)
+            table = table_name.load(snapshot).table
+            database = snapshot.database(table.dbName or "")
+            return create_table_text(table, None if database is None else database.database.locationUri)
 
         return self._store.read(work)
 
