@@ -77,7 +77,7 @@ class Page:
         until = time.monotonic() + WAIT_SECONDS_MAX
         while True:
             with contextlib.suppress(PageFailed):
-                value = self.run(script)
+                value = self.run(f"Promise.resolve({script}).then((value) => value instanceof Node || value)")
                 if value:
                     return value
             if time.monotonic() > until:
@@ -102,6 +102,8 @@ class Page:
         found = _found(selector, "")
         self.wait(f"(() => {{ const one = {found}; one?.focus(); one?.select(); return Boolean(one); }})()")
         self.send("Input.insertText", text=text)
+        # The page draws what was typed before anything else happens, as between two moves of a person.
+        self.run("new Promise((go) => setTimeout(go))")
 
     def press(self, key: str, *, shift: bool = False) -> None:
         text, code = KEYS.get(key, (key, ord(key[0].upper())))
@@ -155,9 +157,12 @@ def chromium(folder: Path, errors_max: int = 2000) -> Iterator["Chromium"]:
             time.sleep(POLL_SECONDS)
         port, path = port_file.read_text().split("\n")[:2]
         with connect(f"ws://127.0.0.1:{port}{path}", max_size=None, compression=None, proxy=None) as socket:
-            yield Chromium(socket)
+            browser = Chromium(socket)
+            yield browser
+            browser.close()
     finally:
-        process.terminate()
+        if process.poll() is None:
+            process.terminate()
         try:
             process.wait(10)
         except subprocess.TimeoutExpired:
@@ -178,6 +183,10 @@ class Chromium:
         context = self._send("Target.createBrowserContext")["browserContextId"]
         target = self._send("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
         return Page(self._socket, self._send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"])
+
+    def close(self) -> None:
+        """End it; its processes end a little later."""
+        self._send("Browser.close")
 
     def _send(self, method: str, **parameters: object) -> dict[str, Any]:
         number = next(self._ids)

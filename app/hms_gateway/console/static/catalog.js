@@ -2,7 +2,7 @@
 
 import { html, useState } from "./vendor/preact_htm.js";
 import { CreateDatabase, DropDatabase, EditDatabase } from "./changing.js";
-import { HotTables, SlowCalls } from "./cost.js";
+import { CostPanels } from "./cost.js";
 import { count, span, time } from "./format.js";
 import { lastChanges, useAsked, useCall } from "./live.js";
 import { Answer, Facts, link, Location, Panel, Parameters, Rows, tableLink } from "./parts.js";
@@ -47,8 +47,7 @@ export function StartPage() {
       <${Panel} title=${t.changes}>
         <${Answer} of=${changes}>${(events) => html`<${Changes} events=${events} />`}</${Answer}>
       </${Panel}>
-      <${SlowCalls} />
-      <${HotTables} />
+      <${CostPanels} />
     </div>
     ${isCreating && html`<${CreateDatabase} onClose=${() => setCreating(false)} onDone=${databases.reload} />`}`;
 }

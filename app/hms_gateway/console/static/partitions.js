@@ -240,7 +240,7 @@ function HeatMap({ db, name, keys, filter, onFilter }) {
         onFilter(terms.join(" and "));
       };
       return html`<p class="soft">${depth === 2 ? t.heatText(keys[0].name, keys[1].name) : t.heatTextOne(keys[0].name)}</p>
-        <div class="scroll heat" role="region" aria-label=${t.heat} tabindex="0">
+        <div class="scroll heat" role="group" aria-label=${t.heat} tabindex="0">
           <table>
             ${depth === 2 && html`<thead><tr><td></td>${titles.map((over) => html`<th scope="col">${over}</th>`)}</tr></thead>`}
             <tbody>

@@ -97,7 +97,7 @@ export function Rows({ label, columns, rows, none, find, keyOf }) {
       <input type="search" aria-label=${t.filterRows} placeholder=${t.filterRows} value=${wanted} onInput=${(event) => setWanted(event.target.value)} />
       <span class="soft" role="status">${t.rows(count(visible.length), count(rows.length))}</span>
     </p>`}
-    <div class="scroll" role="region" aria-label=${label} tabindex="0">
+    <div class="scroll" role="group" aria-label=${label} tabindex="0">
       <table>
         <thead>
           <tr>${columns.map(([title, , kind]) => html`<th scope="col" class=${kind ?? ""}>${title}</th>`)}</tr>

@@ -1,9 +1,37 @@
 // Plots by uPlot, a classic script of the page.
 
+const WIDTH = 300;
 const HEIGHT = 140;
+const LINES_HEIGHT = 200;
 
 function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+/** Lines over seconds since 1970; each is a name and its values. The first is filled. */
+export function drawLines(place, times, lines, text) {
+  const { uPlot } = window;
+  const axis = { stroke: colour("--soft"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false } };
+  const colours = ["--accent", "--soft", "--bad"].map(colour);
+  const series = lines.map(([label], index) => ({
+    label,
+    stroke: colours[index],
+    width: 2,
+    points: { show: false },
+    value: (_plot, value) => (value === null ? "" : text(value)),
+  }));
+  return new uPlot(
+    {
+      width: place.clientWidth || WIDTH,
+      height: LINES_HEIGHT,
+      cursor: { y: false },
+      axes: [axis, { ...axis, size: 64, values: (_plot, values) => values.map(text) }],
+      scales: { y: { range: (_plot, _least, most) => [0, most || 1] } },
+      series: [{ value: "{HH}:{mm}:{ss}" }, ...series],
+    },
+    [times, ...lines.map(([, values]) => values)],
+    place,
+  );
 }
 
 /** Bars of [value, number] pairs with even steps; `text` says a value. */
@@ -13,7 +41,7 @@ export function drawBars(place, pairs, text) {
   const axis = { stroke: colour("--soft"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false } };
   return new uPlot(
     {
-      width: place.clientWidth || 300,
+      width: place.clientWidth || WIDTH,
       height: HEIGHT,
       legend: { show: false },
       cursor: { show: false },

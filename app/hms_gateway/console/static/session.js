@@ -84,30 +84,35 @@ export function logOut() {
 
 /** Call a method. A `key` makes repeating it harmless. Throws DeclaredError, ApplicationError, Busy, Refused, Unreachable. */
 export async function call(method, values = {}, { key } = {}) {
+  const answer = await admitted((header) => post(method, values, header, key ? { "idempotency-key": key } : {}));
+  const text = await answer.text();
+  if (answer.status === 429 || answer.status === 503) throw busy(answer, spoken(text));
+  if (!answer.ok) throw new Refused(answer.status, spoken(text));
+  return decodeReply(method, text);
+}
+
+/** The answer to a request; where the login is not accepted any more, it is asked for and the request sent again. */
+async function admitted(send) {
   for (;;) {
     if (session.asks) await new Promise((go) => waiting.push(go));
-    const header = session.header;
-    const answer = await post(method, values, header, key ? { "idempotency-key": key } : {});
-    const text = await answer.text();
-    if (answer.status === 401) {
-      // Others may have been refused with the same credentials, and asked already.
-      if (header === session.header && !session.asks) {
-        const offersTickets = /\bNegotiate\b/i.test(answer.headers.get("www-authenticate") ?? "");
-        changed({ asks: "expired", offersTickets });
-      }
-      continue;
+    const { header } = session;
+    const answer = await send(header);
+    if (answer.status !== 401) return answer;
+    // Others may have been refused with the same credentials, and asked already.
+    if (header === session.header && !session.asks) {
+      const offersTickets = /\bNegotiate\b/i.test(answer.headers.get("www-authenticate") ?? "");
+      changed({ asks: "expired", offersTickets });
     }
-    if (answer.status === 429 || answer.status === 503) throw busy(answer, spoken(text));
-    if (!answer.ok) throw new Refused(answer.status, spoken(text));
-    return decodeReply(method, text);
   }
 }
 
 /** JSON of a page beside the endpoint; null where the gateway has no such page. */
 export async function getJson(path) {
-  if (session.asks) await new Promise((go) => waiting.push(go));
-  const answer = await reach(new URL(`../${path}`, document.baseURI), { headers: authorization(session.header) });
+  const answer = await admitted((header) =>
+    reach(new URL(`../${path}`, document.baseURI), { headers: authorization(header), credentials: credentialsOf(header) }),
+  );
   if (answer.status === 404) return null;
+  if (answer.status === 429 || answer.status === 503) throw busy(answer, await answer.text());
   if (!answer.ok) throw new Refused(answer.status, await answer.text());
   return answer.json();
 }
@@ -128,9 +133,13 @@ function post(method, values, header, headers) {
     method: "POST",
     body: encodeCall(method, values),
     headers: { ...type, ...headers, ...authorization(header) },
-    // The browser adds nothing of its own, and asks nobody, but where its ticket is wanted.
-    credentials: header === "" ? "same-origin" : "omit",
+    credentials: credentialsOf(header),
   });
+}
+
+/** The browser adds nothing of its own, and asks nobody, but where its ticket is wanted. */
+function credentialsOf(header) {
+  return header === "" ? "same-origin" : "omit";
 }
 
 async function reach(url, options) {

@@ -235,7 +235,7 @@ function Activity({ db, name }) {
 function CreateText({ db, name }) {
   const asked = useCall("get_create_text", { db_name: db, tbl_name: name });
   return html`<${Panel} title=${t.createTitle} aside=${asked.value && html`<${Copy} text=${asked.value} what=${t.createTitle} />`}>
-    <${Answer} of=${asked}>${(text) => html`<div class="scroll" role="region" aria-label=${t.createTitle} tabindex="0"><pre><code>${text}</code></pre></div>`}</${Answer}>
+    <${Answer} of=${asked}>${(text) => html`<div class="scroll" role="group" aria-label=${t.createTitle} tabindex="0"><pre><code>${text}</code></pre></div>`}</${Answer}>
   </${Panel}>`;
 }
 

@@ -13,6 +13,7 @@ const TXN_STATES = ["", "committed", "aborted", "open"];
 const ABORTED = 2;
 const COMPACTIONS = ["", "minor", "major", "rebalance", "abort cleanup", "smart optimize"];
 const LATE_SHARE = 0.5;
+const ACTION = html`<span class="unseen">${t.action}</span>`;
 
 export function WaitsPage() {
   const blocking = useCall("list_blocking_locks", { rqst: {} }, true);
@@ -160,7 +161,7 @@ export function LockRows({ locks, blocking, onDone }) {
         [t.age, (lock) => (lock.acquiredat ? span(Date.now() - lock.acquiredat) : ""), "number"],
         [t.heartbeat, (lock) => html`<${Heartbeat} at=${known.get(lock.lockid)?.last_heartbeat ?? lock.lastheartbeat} lostAt=${known.get(lock.lockid)?.lost_at} />`],
         [t.statement, statementOf, "wide"],
-        ["", (lock) => html`<button aria-label=${t.freeTitle(lock.lockid)} onClick=${() => setFreed(lock)}>${t.free}</button>`],
+        [ACTION, (lock) => html`<button aria-label=${t.freeTitle(lock.lockid)} onClick=${() => setFreed(lock)}>${t.free}</button>`],
       ]}
     />
     ${freed && html`<${FreeLock} lock=${freed} waiters=${known.get(freed.lockid)?.blocked_count ?? 0} onClose=${() => setFreed(null)} onDone=${onDone} />`}`;
@@ -177,7 +178,7 @@ function TxnRows({ txns, none, onDone }) {
     [t.heartbeat, ({ lastHeartbeatTime }) => html`<${Heartbeat} at=${lastHeartbeatTime} />`],
     [t.statement, statementOf, "wide"],
   ];
-  if (onDone) columns.push(["", (txn) => html`<button aria-label=${t.abortTitle(txn.id)} onClick=${() => setEnded(txn)}>${t.abort}</button>`]);
+  if (onDone) columns.push([ACTION, (txn) => html`<button aria-label=${t.abortTitle(txn.id)} onClick=${() => setEnded(txn)}>${t.abort}</button>`]);
   return html`<${Rows} label=${t.transactions} rows=${txns} none=${none ?? t.transactionsNone} keyOf=${({ id }) => id} columns=${columns} />
     ${ended && html`<${AbortTxn} txn=${ended} onClose=${() => setEnded(null)} onDone=${onDone} />`}`;
 }
@@ -196,7 +197,7 @@ export function LeaseRows({ leases, onDone }) {
         [t.user, ({ user }) => html`<bdi>${user}</bdi>`],
         [t.age, ({ start_utc }) => span(Date.now() - start_utc * 1000), "number"],
         [t.expires, ({ end_utc }) => time(end_utc * 1000)],
-        ["", (lease) => html`<button aria-label=${t.leaseTitle(lease.lease_id)} onClick=${() => setEnded(lease)}>${t.free}</button>`],
+        [ACTION, (lease) => html`<button aria-label=${t.leaseTitle(lease.lease_id)} onClick=${() => setEnded(lease)}>${t.free}</button>`],
       ]}
     />
     ${ended && html`<${EndLease} lease=${ended} what=${what(ended)} onClose=${() => setEnded(null)} onDone=${onDone} />`}`;

@@ -1,0 +1,174 @@
+"""A catalog as people have it, with what a console has to survive in it."""
+
+import random
+
+from hms_gateway.client.metastore_client import MetastoreClient
+from hms_gateway.structs import (
+    ColumnStatistics,
+    ColumnStatisticsData,
+    ColumnStatisticsDesc,
+    ColumnStatisticsObj,
+    Database,
+    FieldSchema,
+    Function,
+    HiveObjectPrivilege,
+    HiveObjectRef,
+    HiveObjectType,
+    LockComponent,
+    LockLevel,
+    LockRequest,
+    LockType,
+    LongColumnStatsData,
+    Partition,
+    PrincipalType,
+    PrivilegeBag,
+    PrivilegeGrantInfo,
+    SerDeInfo,
+    StorageDescriptor,
+    StringColumnStatsData,
+    Table,
+)
+
+SCRIPT = "<script>globalThis.ran = true</script>"
+IMAGE = '"><img src=x onerror="globalThis.ran = true">'
+HOSTILE = f"{SCRIPT}{IMAGE} & ' ` ${{1}} \u202e \x01 é 💥"
+WIDE = 10_000
+LONG_TYPE = "struct<" + ",".join(f"f{number}:int" for number in range(90_000)) + ">"
+DAYS = [f"2026-10-{day:02}" for day in range(1, 31)]
+REGIONS = ["africa", "americas", "asia", "europe", "oceania"]
+
+
+def plant(client: MetastoreClient) -> None:
+    """Fill an empty catalog."""
+    client.call("create_database", Database("shop", "What customers ordered", parameters={"team": "orders"}))
+    client.call("create_database", Database("lake"))
+    columns = [
+        ("order_id", "bigint", "Counts up"),
+        ("customer", "string", None),
+        ("amount", "decimal(12,2)", "With tax"),
+    ]
+    parameters = {"numRows": "48213377", "totalSize": "91827364551", "numFiles": "1500", "comment": "One row per order"}
+    _create(client, "shop", "orders", columns, keys=("ds", "region"), parameters=parameters)
+    _create(client, "shop", "customers", [("customer", "string", None)], parameters={"numRows": "1000"})
+    _create(client, "shop", "big_orders", columns)
+    _partitions(client)
+    _statistics(client)
+    view = "select * from shop.orders where ds > '2026-10-20'"
+    client.call("create_table", _table("shop", "recent", columns, table_type="VIRTUAL_VIEW", viewOriginalText=view))
+    client.call("create_function", Function("euro", "shop", "org.example.Euro"))
+    grant = PrivilegeGrantInfo("SELECT", 0, "admin", PrincipalType.USER, False)
+    what = HiveObjectRef(HiveObjectType.TABLE, "shop", "customers")
+    client.call("grant_privileges", PrivilegeBag([HiveObjectPrivilege(what, "ann", PrincipalType.USER, grant)]))
+    _iceberg(client)
+    _hostile(client)
+
+
+def wait_for_each_other(client: MetastoreClient) -> list[int]:
+    """An exclusive lock, and two requests that wait for it: their ids."""
+    statement = "insert overwrite table shop.orders select * from staging"
+    return [
+        _lock(client, "ann", LockType.EXCLUSIVE, statement),
+        _lock(client, "ben", LockType.SHARED_READ, f"select count(*) from shop.orders {SCRIPT}"),
+        _lock(client, "cleo", LockType.SHARED_READ, "analyze table shop.orders"),
+    ]
+
+
+def _lock(client: MetastoreClient, user: str, kind: LockType, statement: str) -> int:
+    component = LockComponent(kind, LockLevel.TABLE, "shop", "orders")
+    lock_id: int = client.call(
+        "lock", LockRequest([component], user=user, hostname="node-7", agentInfo=statement)
+    ).lockid
+    return lock_id
+
+
+def _descriptor(columns: list[tuple[str, str, str | None]], location: str | None = None) -> StorageDescriptor:
+    return StorageDescriptor(
+        cols=[FieldSchema(*each) for each in columns],
+        location=location,
+        inputFormat="org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat",
+        outputFormat="org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat",
+        serdeInfo=SerDeInfo(None, "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe", {}),
+    )
+
+
+def _table(
+    db_name: str,
+    name: str,
+    columns: list[tuple[str, str, str | None]],
+    keys: tuple[str, ...] = (),
+    parameters: dict[str, str] | None = None,
+    table_type: str = "MANAGED_TABLE",
+    **fields: str,
+) -> Table:
+    return Table(
+        dbName=db_name,
+        tableName=name,
+        owner="ann",
+        sd=_descriptor(columns),
+        partitionKeys=[FieldSchema(key, "string") for key in keys],
+        parameters={"DO_NOT_UPDATE_STATS": "true", **(parameters or {})},
+        tableType=table_type,
+        **fields,
+    )
+
+
+def _create(client: MetastoreClient, *parts, **more) -> None:
+    client.call("create_table", _table(*parts, **more))
+
+
+def _partitions(client: MetastoreClient) -> None:
+    sizes = random.Random(1)
+    client.call(
+        "add_partitions",
+        [
+            Partition(
+                values=[day, region],
+                dbName="shop",
+                tableName="orders",
+                createTime=1_790_000_000 + 86_400 * number,
+                sd=_descriptor([]),
+                parameters={"totalSize": str(int(sizes.lognormvariate(18, 1))), "numRows": "4711", "numFiles": "3"},
+            )
+            for number, day in enumerate(DAYS)
+            for region in REGIONS
+        ],
+    )
+
+
+def _statistics(client: MetastoreClient) -> None:
+    names = StringColumnStatsData(maxColLen=40, avgColLen=11.5, numNulls=120, numDVs=950)
+    found = [
+        ColumnStatisticsObj("customer", "string", ColumnStatisticsData(stringStats=names)),
+    ]
+    described = ColumnStatisticsDesc(True, "shop", "customers")
+    client.call("update_table_column_statistics", ColumnStatistics(described, found))
+    amounts = LongColumnStatsData(lowValue=-(2**63), highValue=2**63 - 1, numNulls=0, numDVs=48_213_377)
+    long = [ColumnStatisticsObj("order_id", "bigint", ColumnStatisticsData(longStats=amounts))]
+    client.call(
+        "update_table_column_statistics", ColumnStatistics(ColumnStatisticsDesc(True, "shop", "big_orders"), long)
+    )
+
+
+def _iceberg(client: MetastoreClient) -> None:
+    def at(number: int) -> dict[str, str]:
+        pointer = f"s3://lake/events/metadata/{number:05}.metadata.json"
+        return {"table_type": "ICEBERG", "metadata_location": pointer}
+
+    columns = [("event", "string", None)]
+    _create(client, "lake", "events", columns, parameters=at(0), table_type="EXTERNAL_TABLE")
+    for number in (1, 2):
+        parameters = {**at(number), "previous_metadata_location": at(number - 1)["metadata_location"]}
+        table = _table("lake", "events", columns, parameters=parameters, table_type="EXTERNAL_TABLE")
+        client.call("alter_table", "lake", "events", table)
+
+
+def _hostile(client: MetastoreClient) -> None:
+    columns = [("a", "string", HOSTILE), ("b", LONG_TYPE, None), ("c", "int", None)]
+    parameters = {"comment": HOSTILE, "javascript:alert(1)": HOSTILE, "__proto__": "own", HOSTILE: "1"}
+    client.call("create_database", Database("odd", HOSTILE, parameters={HOSTILE: HOSTILE}))
+    _create(client, "odd", "hostile", columns, keys=("ds",), parameters=parameters)
+    client.call(
+        "add_partitions",
+        [Partition(values=[HOSTILE.replace("\x01", "")], dbName="odd", tableName="hostile", sd=_descriptor([]))],
+    )
+    _create(client, "odd", "wide", [(f"column_{number}", "int", HOSTILE) for number in range(WIDE)])

@@ -1,0 +1,389 @@
+"""The console in a real browser: what people see and do, by keys and by screen reader names, under a strict policy."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hms_gateway.client.metastore_client import MetastoreClient
+from hms_gateway.structs import Database, ShowLocksRequest
+from tests.console.planted import HOSTILE, plant, wait_for_each_other
+from tests.interop.page_server import find_chromium
+from tests.support.chromium import Chromium, Page, chromium
+from tests.support.server import GatewayServer, trusting
+from tools.console_files import PACKAGES
+
+AXE = PACKAGES / "node_modules" / "axe-core" / "axe.min.js"
+PAGES = [
+    "",
+    "d/shop",
+    "t/shop/orders/partitions",
+    "t/shop/customers/statistics",
+    "t/shop/customers/access",
+    "waits",
+    "cost",
+]
+
+# Timers of a page that run a hundred times faster than they should.
+FAST = 100
+IN_HASTE = f"const real = setTimeout; globalThis.setTimeout = (go, time, ...more) => real(go, time / {FAST}, ...more);"
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(find_chromium() is None, reason="no Chromium: install the package chromium"),
+]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
+    with GatewayServer(tmp_path_factory.mktemp("server")) as server:
+        with connected(server) as client:
+            plant(client)
+        yield server
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    with chromium(tmp_path_factory.mktemp("chromium")) as browser:
+        yield browser
+
+
+def connected(server: GatewayServer) -> MetastoreClient:
+    return MetastoreClient(server.url, (server.user, server.password), trusting())
+
+
+@pytest.fixture
+def client(server: GatewayServer) -> Iterator[MetastoreClient]:
+    with connected(server) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def shared(browser: Chromium, server: GatewayServer) -> Page:
+    page = browser.page()
+    page.size(1280, 800)
+    log_in(page, server)
+    return page
+
+
+@pytest.fixture
+def page(shared: Page, server: GatewayServer) -> Iterator[Page]:
+    """A tab of somebody who is logged in; in the end nothing was blocked, nothing failed, nobody else was asked."""
+    go(shared, "")
+    yield shared
+    assert shared.run("violations") == []
+    assert shared.complaints == []
+    assert shared.run("globalThis.ran") is None
+    assert {re.match(r"https://[^/]+", url).group() for url in shared.requests} == {
+        server.url[: -len("/gateway/default/hmshttpthrift/api/hms")]
+    }
+
+
+def root(server: GatewayServer) -> str:
+    return f"https://127.0.0.1:{server.port}"
+
+
+def log_in(page: Page, server: GatewayServer, address: str = "/") -> None:
+    page.open(root(server) + address)
+    page.type("input[name=user]", server.user)
+    page.type("input[name=password]", server.password)
+    page.press("Enter")
+    page.wait("document.querySelector('header.top')")
+
+
+def go(page: Page, address: str) -> None:
+    """Open a page of the console by its address."""
+    page.run(f"void (location.hash = {json.dumps('#/' + address)})")
+
+
+def axe(page: Page, *rules: str) -> list[str]:
+    """What axe finds, of some rules or of all."""
+    if not AXE.exists():
+        pytest.skip("npm packages of tools/console")
+    if not page.run("'axe' in globalThis"):
+        page.run(AXE.read_text(encoding="utf-8") + "; true")
+    options: dict[str, object] = {"resultTypes": ["violations"], **({"runOnly": rules} if rules else {})}
+    found = page.run(f"axe.run(document, {json.dumps(options)}).then((result) => result.violations)")
+    return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found]
+
+
+def test_a_wrong_password_says_so_and_the_name_stays(browser: Chromium, server: GatewayServer) -> None:
+    page = browser.page()
+    page.open(root(server))
+    assert page.wait("location.pathname") == "/ui/"
+    page.type("input[name=user]", server.user)
+    page.type("input[name=password]", "wrong")
+    page.press("Enter")
+    page.sees("User name or password is wrong")
+    assert page.run("document.querySelector('input[name=user]').value") == server.user
+    assert axe(page) == []
+    page.type("input[name=password]", server.password)
+    page.press("Enter")
+    page.sees("shop")
+    assert page.run("document.cookie") == ""
+
+
+def test_the_start_page_shows_the_catalog(page: Page) -> None:
+    for text in ("shop", "lake", "Recent changes", "odd.wide", "Nobody waits for a lock."):
+        page.sees(text)
+
+
+def test_search_by_keys_alone(page: Page) -> None:
+    page.run("document.activeElement.blur()")
+    page.press("/")
+    page.send("Input.insertText", text="ord")
+    page.wait("document.querySelectorAll('[role=option]').length === 2")
+    page.press("ArrowDown")
+    page.press("ArrowDown")
+    chosen = "document.getElementById(document.activeElement.getAttribute('aria-activedescendant')).innerText"
+    assert page.run(chosen).startswith("shop.big_orders")
+    page.press("Enter")
+    page.wait("location.hash === '#/t/shop/big_orders'")
+    page.sees("order_id")
+
+
+def test_a_search_without_an_answer_says_what_to_do(page: Page) -> None:
+    page.type("[role=combobox]", "nothinglikethis")
+    page.sees("Try fewer letters")
+
+
+def test_each_object_has_an_address(page: Page) -> None:
+    for address, text in {
+        "d/shop": "What customers ordered",
+        "t/shop/orders": "decimal(12,2)",
+        "t/shop/recent": "View",
+        "f/shop/euro": "org.example.Euro",
+        "t/shop/orders/storage": "MapredParquetInputFormat",
+        "t/shop/orders/create": "CREATE TABLE `shop`.`orders` (",
+        "t/shop/customers/access": "SELECT",
+        "t/shop/orders/activity": "add partition",
+        "t/lake/events/iceberg": "00001.metadata.json",
+        "t/shop/nothing": "is not in the catalog",
+        "nowhere": "There is no such page",
+        "t/shop/customers/statistics": "12 %",
+        "t/shop/big_orders/statistics": "9223372036854775807",
+        "search/orders": "shop.big_orders",
+    }.items():
+        go(page, address)
+        page.sees(text)
+
+
+def test_partitions_in_pages(page: Page) -> None:
+    go(page, "t/shop/orders/partitions")
+    page.sees("150 partitions")
+    first = "document.querySelector('tbody tr').innerText.split('\\t')"
+    page.wait(f"{first}[1] === '2026-10-30' && {first}[2] === 'oceania'")
+    page.click("button", "Next")
+    page.wait(f"{first}[1] === '2026-10-10'")
+    assert page.run("document.querySelectorAll('tbody tr').length") == 50
+    page.click("button", "First")
+    page.wait(f"{first}[1] === '2026-10-30'")
+
+
+def test_a_filter_narrows_partitions_and_says_where_it_is_wrong(page: Page) -> None:
+    go(page, "t/shop/orders/partitions")
+    page.type("#filter", "ds = '2026-10-07'")
+    page.press("Enter")
+    page.sees("5 partitions")
+    assert "filter=ds" in page.run("location.hash")
+    page.type("#filter", "ds = 'x' ?")
+    page.press("Enter")
+    page.wait("document.querySelector('mark')?.innerText === '?'")
+    assert page.run("document.activeElement.id") == "filter"
+    assert page.run("document.activeElement.value") == "ds = 'x' ?"
+
+
+def test_the_map_of_partitions_leads_to_a_cell(page: Page) -> None:
+    go(page, "t/shop/orders/partitions?last=no")
+    page.click("button", "Draw the map")
+    page.click("button.cell", "2026-10-03, asia")
+    page.sees("1 partition")
+    assert "asia" in page.run("document.querySelector('#filter').value")
+
+
+@pytest.mark.parametrize("tab", ["", "/partitions", "/storage", "/create", "/activity", "/statistics"])
+def test_what_html_dislikes_is_shown_and_never_run(page: Page, tab: str) -> None:
+    go(page, "d/odd")
+    page.sees("onerror")
+    go(page, f"t/odd/hostile{tab}")
+    page.wait("document.querySelector('[aria-current=page].x, .tabs [aria-current=page]')")
+    page.wait("!document.querySelector('.loading')")
+    assert page.run("document.querySelectorAll('main script, main img').length") == 0
+    if tab in ("", "/storage"):
+        assert HOSTILE.replace("\x01", "") in page.run("document.querySelector('main').textContent").replace("\x01", "")
+
+
+def test_ten_thousand_columns_and_a_type_of_a_megabyte(page: Page) -> None:
+    go(page, "t/odd/wide")
+    page.sees("column_199")
+    assert page.run("document.querySelectorAll('tbody tr').length") == 200
+    page.type("input[aria-label='Filter these rows']", "column_9999")
+    page.wait("document.querySelectorAll('tbody tr').length === 1")
+    go(page, "t/odd/hostile")
+    page.click("button", "Show all")
+    page.wait("document.querySelector('main').textContent.length > 900000")
+
+
+def test_who_waits_is_shown_and_freed(page: Page, client: MetastoreClient) -> None:
+    held, *waiting = wait_for_each_other(client)
+    go(page, "waits")
+    page.sees("insert overwrite table shop.orders")
+    page.wait("document.querySelectorAll('.waits .waits').length >= 2")
+    assert page.run("document.querySelector('.waits > li > .wait strong').innerText") == f"Lock {held}"
+    page.click(".waits > li > .wait button")
+    page.sees("ann loses shop.orders without being asked")
+    page.sees("2 requests that wait go on.")
+    page.click("dialog button", "Free the lock")
+    page.wait("!document.querySelector('dialog')")
+    page.sees("Nobody waits")
+    locks = client.call("show_locks", ShowLocksRequest()).locks
+    assert held not in {lock.lockid for lock in locks}
+    for lock_id in waiting:
+        client.call("force_release_lock", lock_id, "")
+
+
+def test_a_database_is_made_edited_and_dropped(page: Page, client: MetastoreClient) -> None:
+    page.click("button", "Create database")
+    page.type("dialog input", "default")
+    page.press("Enter")
+    page.sees("default already exists")
+    assert page.run("document.querySelector('dialog input').value") == "default"
+    page.type("dialog input", "made")
+    page.press("Enter")
+    page.wait("location.hash === '#/d/made'")
+    page.click(".actions button", "Edit")
+    page.type("dialog textarea", "team = stock\nx=1")
+    page.click("dialog button", "Save")
+    page.sees("stock")
+    assert client.call("get_database", "made").parameters == {"team": "stock", "x": "1"}
+    page.click(".actions button", "Drop")
+    page.wait("document.querySelector('dialog button.danger').disabled")
+    page.type("dialog input:not([type])", "made")
+    page.click("dialog button.danger")
+    page.wait("location.hash === '#/'")
+    assert "made" not in client.call("get_all_databases")
+
+
+def test_a_table_keeps_what_the_form_does_not_show(page: Page, client: MetastoreClient) -> None:
+    before = client.call("get_table", "odd", "hostile")
+    go(page, "t/odd/hostile")
+    page.click(".actions button", "Edit")
+    page.type("dialog textarea", "new = 1")
+    page.click("dialog button", "Save")
+    page.wait("!document.querySelector('dialog')")
+    after = client.call("get_table", "odd", "hostile")
+    assert after.parameters["new"] == "1"
+    assert "javascript:alert(1)" not in after.parameters
+    assert (after.sd, after.partitionKeys, after.owner) == (before.sd, before.partitionKeys, before.owner)
+
+
+def test_partitions_are_dropped_after_a_preview(page: Page, client: MetastoreClient) -> None:
+    go(page, "t/shop/orders/partitions?last=no")
+    page.click("input[type=checkbox]", "Choose ds=2026-10-01/region=africa")
+    page.click("button", "Drop 1 partition")
+    page.sees("Its files are deleted")
+    page.sees("ds=2026-10-01/region=africa")
+    page.click("dialog button.danger")
+    page.sees("149 partitions")
+    assert client.call("get_partition_names", "shop", "orders", 1) == ["ds=2026-10-01/region=americas"]
+
+
+def test_dialogs_close_by_escape_and_the_focus_comes_back(page: Page) -> None:
+    page.wait("document.querySelector('.panel button')")
+    page.run("document.querySelector('.panel button').focus()")
+    page.press("Enter")
+    page.wait("document.querySelector('dialog[open]')")
+    page.press("Escape")
+    page.wait("!document.querySelector('dialog')")
+    assert "Create database" in page.run("document.activeElement.innerText")
+
+
+def test_the_keyboard_reaches_everything(page: Page) -> None:
+    go(page, "t/shop/orders")
+    page.sees("order_id")
+    page.run("document.activeElement.blur()")
+    reached = []
+    for _ in range(40):
+        page.press("Tab")
+        reached.append(page.run("(document.activeElement.innerText || document.activeElement.ariaLabel || '').trim()"))
+    for name in (
+        "Skip to the content",
+        "Catalog",
+        "Who waits",
+        "Cost",
+        "Log out",
+        "shop",
+        "Edit …",
+        "Partitions",
+        "Create text",
+    ):
+        assert name in reached, reached
+
+
+def test_an_expired_login_asks_again_and_the_page_stays(page: Page, server: GatewayServer) -> None:
+    go(page, "t/shop/orders/partitions")
+    page.sees("partitions")
+    page.type("#filter", "ds > '2026")
+    page.run("import('./session.js').then(({ session }) => void (session.header = 'Basic eDp5'))")
+    page.click(".tabs a", "Columns")
+    page.click(".tabs a", "Create text")
+    page.sees("Log in again")
+    assert axe(page) == []
+    page.type("dialog input[name=password]", server.password)
+    page.press("Enter")
+    page.sees("CREATE TABLE `shop`.`orders`")
+    assert page.run("location.hash") == "#/t/shop/orders/create"
+
+
+def test_nothing_that_axe_knows_is_wrong(page: Page, client: MetastoreClient) -> None:
+    locks = wait_for_each_other(client)
+    for address in PAGES:
+        go(page, address)
+        page.wait("document.querySelector('h1') && !document.querySelector('.loading')")
+        assert axe(page) == [], address
+        page.size(1280, 800, is_dark=True)
+        assert axe(page, "color-contrast") == [], address
+        page.size(1280, 800)
+    for lock_id in locks:
+        client.call("force_release_lock", lock_id, "")
+
+
+def test_a_narrow_window_scrolls_down_only(page: Page) -> None:
+    page.size(320, 640)
+    for address in PAGES:
+        go(page, address)
+        page.wait("document.querySelector('h1') && !document.querySelector('.loading')")
+        assert page.run("document.documentElement.scrollWidth") <= 320, address
+    page.size(1280, 800)
+
+
+def test_an_open_page_survives_a_restart(browser: Chromium, tmp_path: Path) -> None:
+    with GatewayServer(tmp_path / "server") as server:
+        page = browser.page()
+        page.send("Page.addScriptToEvaluateOnNewDocument", source=IN_HASTE)
+        log_in(page, server)
+        page.sees("default")
+        server.stop()
+        page.type("[role=combobox]", "def")
+        page.sees("The gateway does not answer")
+        server.start()
+        with connected(server) as client:
+            client.call("create_database", Database("later"))
+        page.sees("later")
+        assert page.run("document.querySelector('[role=combobox]').value") == "def"
+        assert page.run("violations") == []
+
+
+def test_an_idle_page_asks_less_than_once_in_five_seconds(browser: Chromium, server: GatewayServer) -> None:
+    page = browser.page()
+    page.send("Page.addScriptToEvaluateOnNewDocument", source=IN_HASTE)
+    log_in(page, server, "/ui/#/waits")
+    page.sees("Compactions")
+    page.wait("!document.querySelector('.loading')")
+    calls = "import('./session.js').then(({ session }) => session.calls)"
+    first = page.run(calls)
+    began = page.run("performance.now()")
+    page.wait(f"{calls}.then((calls) => calls >= {first + 10})")
+    assert (page.run("performance.now()") - began) * FAST / 10 > 5000
