@@ -58,12 +58,10 @@ class Gateway:
         on_stop: Sequence[Callable[[], None]] = (),
         secondary_listener: SecondaryListener | None = None,
         status: GatewayStatus | None = None,
-    ) -> None:
-        self.metrics = metrics
-        self.status = status or GatewayStatus(metrics)
         console: bool = True,
     ) -> None:
         self.metrics = metrics
+        self.status = status or GatewayStatus(metrics)
         self._console = console
         self.connections = connections
         self.certificate = certificate

@@ -1,4 +1,4 @@
-// What calls cost: the figures of /status/costs.
+// What calls cost: the figures of /status/costs (docs/observability.md).
 
 import { html, useEffect, useRef } from "./vendor/preact_htm.js";
 import { bytes, count, percent, span, time } from "./format.js";
