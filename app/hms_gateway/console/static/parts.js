@@ -1,6 +1,6 @@
 // The small parts that every page is made of.
 
-import { html, useEffect, useRef, useState } from "./vendor/preact_htm.js";
+import { html, useLayoutEffect, useRef, useState } from "./vendor/preact_htm.js";
 import { count } from "./format.js";
 import { Busy, Refused, Unreachable } from "./session.js";
 import { t } from "./texts.js";
@@ -143,11 +143,11 @@ export function Parameters({ of }) {
 }
 
 /** A dialog over the page, closed by Escape. */
-export function Dialog({ title, onClose, children, modal = true }) {
+export function Dialog({ title, onClose, children }) {
   const place = useRef(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const dialog = place.current;
-    if (modal) dialog.showModal();
+    dialog.showModal();
     return () => dialog.close();
   }, []);
   return html`<dialog
