@@ -100,9 +100,8 @@ class Page:
     def type(self, selector: str, text: str) -> None:
         """Focus a field, choose what is in it, and write over it."""
         found = _found(selector, "")
-        self.wait(
-            f"(() => {{ const one = {found}; one?.focus(); one?.select(); return one && document.activeElement === one; }})()"
-        )
+        reached = "return one && document.activeElement === one"
+        self.wait(f"(() => {{ const one = {found}; one?.focus(); one?.select(); {reached}; }})()")
         self.send("Input.insertText", text=text)
         # The page draws what was typed before anything else happens, as between two moves of a person.
         self.run("new Promise((go) => setTimeout(go))")
