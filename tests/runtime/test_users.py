@@ -18,6 +18,7 @@ USERS = {
         "storage.writing.store",
         "storage.writing.jobs",
         "gateway.calls.dispatcher",
+        "gateway.calls.worker_threads",
     },
     "call_keys": {
         "rpc.repeatable",

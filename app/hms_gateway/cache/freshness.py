@@ -3,11 +3,13 @@
 One question serves every lookup that was waiting when it was put; a lookup that arrives while it runs waits for the
 next one, because the running one may have looked before a change that the lookup must see. The question is put on a
 connection of its own and its answer is awaited by the event loop: a thread for each would cost more than the question.
-Only when the answer is that something happened, or without such a connection, a thread reads the changes.
+When something happened the changes are asked for in the same way; where they are many, or the connection cannot, a
+thread reads them.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, Protocol, TypeAlias
 
 import structlog
@@ -15,6 +17,8 @@ import structlog
 from hms_gateway.metastore.ports.store import EventId, StoredEvent
 
 ANSWER_SECONDS_MAX: Final = 5.0
+# So many are applied by the event loop at once.
+ASKED_CHANGES_MAX: Final = 500
 
 Done: TypeAlias = Callable[[Exception | None], None]
 """Called once: with None when every change committed before the question is applied, else with what went wrong."""
@@ -29,6 +33,10 @@ class VersionWatch(Protocol):
     def sees_lasting_only(self) -> bool:
         """Whether what it reports is never lost again. Else a crash may lose it, and loses the connection then."""
 
+    @property
+    def knows_changes(self) -> bool:
+        """Whether it can be asked for them."""
+
     def fileno(self) -> int:
         """The socket, readable when there may be an answer."""
 
@@ -37,6 +45,12 @@ class VersionWatch(Protocol):
 
     def answer(self) -> EventId | None:
         """The answer as far as it has arrived, None before. Raises StoreUnavailable."""
+
+    def ask_changes(self, event_id: EventId) -> None:
+        """The question for the events after that one. Raises StoreUnavailable."""
+
+    def changes(self) -> Sequence[StoredEvent] | None:
+        """The answer to this, as `answer`."""
 
     def close(self) -> None:
         """Give the connection back."""
@@ -78,6 +92,7 @@ class Freshness:
         self._watch: VersionWatch | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._has_no_watch = False
+        self._asked_changes = False
         # Who waits for the question that was put, and who for the next one.
         self._asked: list[Done] = []
         self._next: list[Done] = []
@@ -102,33 +117,50 @@ class Freshness:
 
     def _ask(self) -> None:
         self._asked, self._next = self._next, []
-        if self._watch is not None and self._loop is not None:
-            try:
-                self._watch.ask()
-                self._timer = self._loop.call_later(ANSWER_SECONDS_MAX, self._answer_is_late)
-                return
-            except Exception as error:
-                self._lose_watch(error)
-        self._read_in_thread()
+        watch = self._watch
+        if watch is None or not self._is_put(watch.ask):
+            self._read_in_thread()
+
+    def _ask_changes(self, newest: EventId) -> None:
+        watch, version = self._watch, self._version()
+        is_asked = watch is not None and watch.knows_changes and 0 < newest - version <= ASKED_CHANGES_MAX
+        if watch is not None and is_asked and self._is_put(partial(watch.ask_changes, version)):
+            self._asked_changes = True
+        else:
+            self._read_in_thread()
+
+    def _is_put(self, ask: Callable[[], None]) -> bool:
+        """Whether the question is on its way."""
+        try:
+            ask()
+        except Exception as error:
+            self._lose_watch(error)
+            return False
+        self._timer = asyncio.get_running_loop().call_later(ANSWER_SECONDS_MAX, self._answer_is_late)
+        return True
 
     def _readable(self) -> None:
         if self._watch is None:
             return
         try:
-            version = self._watch.answer()
+            answer = self._watch.changes() if self._asked_changes else self._watch.answer()
         except Exception as error:
             self._lose_watch(error)
             if self._timer is not None:
                 self._stop_timer()
                 self._read_in_thread()
             return
-        if version is None or self._timer is None:
+        if answer is None or self._timer is None:
             return
         self._stop_timer()
-        if version == self._version():
+        if not isinstance(answer, int):
+            self._asked_changes = False
+            self._apply(answer)
+            self._finish(None)
+        elif answer == self._version():
             self._finish(None)
         else:
-            self._read_in_thread()
+            self._ask_changes(answer)
 
     def _answer_is_late(self) -> None:
         self._timer = None
@@ -175,7 +207,7 @@ class Freshness:
         self._drop_watch()
 
     def _drop_watch(self) -> None:
-        watch, self._watch = self._watch, None
+        watch, self._watch, self._asked_changes = self._watch, None, False
         if watch is not None and self._loop is not None:
             if not watch.sees_lasting_only:
                 self._is_in_doubt = True

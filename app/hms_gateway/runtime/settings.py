@@ -155,7 +155,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         str | None, Meta(description="SQLAlchemy URL of the database; unset is SQLite in data_dir.")
     ] = None
     database_connections_max: Annotated[
-        int, Meta(ge=2, description="Connections each process may hold for reading; has to exceed streams_max.")
+        int,
+        Meta(
+            ge=2,
+            description="Connections each process may hold for long reads, beside 8 for short ones; has to exceed streams_max.",
+        ),
     ] = 40
     workers: Annotated[int, Meta(ge=1, le=256, description="Server processes; on SQLite one is fastest.")] = 1
 

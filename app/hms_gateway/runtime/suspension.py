@@ -1,16 +1,20 @@
-"""Calls that hold no thread while their unit of work waits for its turn.
+"""Calls whose unit of work waits for its turn: some hold no thread meanwhile, others have one that waits by `awaited`.
 
-The handler of such a call runs twice, and never waits. The first run records its unit of work and suspends the call
-before that is run; the second, when it is committed, resumes the call with its result. So only calls can be suspended
-whose handlers do nothing lasting but one unit of work, and nothing slow besides. Units of work of 64 clients then
-need no threads to wait in, and meet in the same batch.
+The handler of a call that holds none runs twice, and never waits. The first run records its unit of work and suspends
+the call before that is run; the second, when it is committed, resumes the call with its result. So only calls can be
+suspended whose handlers do nothing lasting but one unit of work, and nothing slow besides. Units of work of 64 clients
+then need no threads to wait in, and meet in the same batch.
 """
 
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextvars import ContextVar
-from typing import NamedTuple, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias, TypeVar, cast
 
 from hms_gateway.runtime.bound import bound
+
+T = TypeVar("T")
 
 
 class Result(NamedTuple):
@@ -77,3 +81,25 @@ def is_recording() -> bool:
 def suspend(start: Start) -> NoReturn:
     """Suspend the call whose handler is run for the first time."""
     raise Suspended(start)
+
+
+Wait: TypeAlias = Callable[["Future[Any]"], Any]
+"""Gives the result of a future."""
+
+
+class _Thread(threading.local):
+    wait: Wait | None = None
+
+
+_thread = _Thread()
+
+
+def wait_by(wait: Wait) -> None:
+    """From now on the calling thread waits for units of work by `wait`, which may let others go on meanwhile."""
+    _thread.wait = wait
+
+
+def awaited(outcome: "Future[T]") -> T:
+    """The result of a unit of work, when it is there. Raises what it failed with."""
+    wait = _thread.wait
+    return outcome.result() if wait is None else cast(T, wait(outcome))

@@ -92,8 +92,11 @@ class Handing(RuleBasedStateMachine):
     @invariant()
     def no_job_is_kept_beside_a_thread_that_could_run_it(self) -> None:
         if self.kept:
-            assert self.waiting == 0
             assert self.running >= THREADS_MAX
+
+    @invariant()
+    def idle_threads_are_as_few_as_may_run(self) -> None:
+        assert self.waiting <= THREADS_MAX
 
     @invariant()
     def none_waits_after_closing(self) -> None:

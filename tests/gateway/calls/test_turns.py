@@ -49,6 +49,14 @@ class TakingTurns(RuleBasedStateMachine):
             self.waiting.remove(job)
             self.begin(job)
 
+    @precondition(lambda self: self.running)
+    @rule(data=st.data())
+    def pause(self, data) -> None:
+        holder = self.running.pop(data.draw(st.integers(0, len(self.running) - 1)))
+        for job in self.turns.pause(holder, self.now):
+            self.waiting.remove(job)
+            self.begin(job)
+
     @invariant()
     def nobody_has_more_than_the_share(self) -> None:
         assert len(self.running) <= PLACES

@@ -1,11 +1,13 @@
 """The pool: bounded, and a lent thread is replaced."""
 
 import threading
+from concurrent.futures import Future
 from functools import partial
 
 from hms_gateway.gateway.calls import worker_threads
 from hms_gateway.gateway.calls.worker_threads import WorkerThreads
 from hms_gateway.runtime.shares import Holder
+from hms_gateway.runtime.suspension import awaited
 
 PATIENCE_SECONDS = 20
 
@@ -103,6 +105,81 @@ def test_a_lent_thread_makes_room_for_another():
     pool.submit(done.set)
     assert done.wait(PATIENCE_SECONDS)
     go.set()
+    pool.close()
+
+
+def test_jobs_that_wait_for_units_of_work_are_as_many_as_come_and_go_on_in_turns():
+    pool = WorkerThreads(2)
+    committed: list[Future[int]] = [Future() for _ in range(5)]
+    waiting, done = threading.Semaphore(0), threading.Semaphore(0)
+    running: list[int] = []
+    at_once = []
+
+    def job(number: int) -> None:
+        waiting.release()
+        assert awaited(committed[number]) == number
+        running.append(number)
+        at_once.append(len(running))
+        go_on.acquire(timeout=PATIENCE_SECONDS)
+        running.remove(number)
+        done.release()
+
+    go_on = threading.Semaphore(0)
+    for number in range(5):
+        pool.submit(partial(job, number))
+    for _ in range(5):
+        assert waiting.acquire(timeout=PATIENCE_SECONDS)
+    for number, each in enumerate(committed):
+        each.set_result(number)
+    for _ in range(5):
+        go_on.release()
+        assert done.acquire(timeout=PATIENCE_SECONDS)
+    pool.close()
+    assert max(at_once) <= 2
+
+
+def test_a_unit_of_work_that_failed_raises_in_the_job_that_waits_for_it():
+    pool = WorkerThreads(1)
+    failed: Future[int] = Future()
+    seen: list[BaseException] = []
+    is_waiting, done = threading.Event(), threading.Event()
+
+    def job() -> None:
+        is_waiting.set()
+        try:
+            awaited(failed)
+        except LookupError as error:
+            seen.append(error)
+        done.set()
+
+    pool.submit(job)
+    assert is_waiting.wait(PATIENCE_SECONDS)
+    failed.set_exception(LookupError("no such table"))
+    assert done.wait(PATIENCE_SECONDS)
+    pool.close()
+    assert [str(error) for error in seen] == ["no such table"]
+
+
+def test_threads_that_may_be_replaced_are_bounded(monkeypatch):
+    monkeypatch.setattr(worker_threads, "REPLACED_MAX", 1)
+    pool = WorkerThreads(1)
+    committed: list[Future[None]] = [Future(), Future()]
+    waiting, done = threading.Semaphore(0), threading.Semaphore(0)
+
+    def job(number: int) -> None:
+        waiting.release()
+        awaited(committed[number])
+        done.release()
+
+    for number in range(2):
+        pool.submit(partial(job, number))
+        assert waiting.acquire(timeout=PATIENCE_SECONDS)
+    pool.submit(done.release)
+    assert not done.acquire(blocking=False)
+    for each in committed:
+        each.set_result(None)
+    for _ in range(3):
+        assert done.acquire(timeout=PATIENCE_SECONDS)
     pool.close()
 
 

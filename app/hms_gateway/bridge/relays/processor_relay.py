@@ -5,7 +5,7 @@ the composition of the process hands them in.
 """
 
 import asyncio
-import uuid
+import random
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import aclosing
 from typing import Any, Protocol
@@ -137,7 +137,7 @@ class ProcessorRelay:
         if known is not None:
             return Reply(_enclosed(codec, message, MessageType.REPLY, known), cached=True, about=self._scopes_of(key))
         ticket = 0 if self._cache is None else self._cache.ticket()
-        request_id = uuid.uuid4().hex
+        request_id = f"{random.getrandbits(128):032x}"
         try:
             ran = await self._run(codec, call, caller, session, request_id, tagged)
         except ApplicationError as error:

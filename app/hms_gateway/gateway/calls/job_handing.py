@@ -31,7 +31,7 @@ class JobHanding(Generic[T]):
     def __init__(self, threads_max: int) -> None:
         self.threads = 0
         self._threads_max = threads_max
-        self._lent = 0
+        self.lent = 0
         self._idle = 0
         self._is_closing = False
         # Jobs that the next free thread takes: no thread is idle and there is no room for another one.
@@ -46,24 +46,22 @@ class JobHanding(Generic[T]):
         """Give the jobs to threads; those that find none are kept for `free`."""
         self._kept.extend(jobs)
         handed: Handed[T] = Handed([], [])
-        while self._kept:
+        while self._kept and self._running < self._threads_max:
             if self._idle:
                 self._idle -= 1
                 handed.woken.append(self._kept.popleft())
-            elif self.threads - self._lent < self._threads_max:
+            else:
                 self.threads += 1
                 handed.started.append(self._kept.popleft())
-            else:
-                break
         return handed
 
     def free(self, jobs: Iterable[T] = ()) -> T | Next:
         """What the calling thread does next, when `jobs` may run as well; `hand` is called after it."""
         self._kept.extend(jobs)
-        is_one_too_many = self.threads - self._lent > self._threads_max
+        is_one_too_many = self._running > self._threads_max
         if self._kept and not is_one_too_many:
             return self._kept.popleft()
-        if is_one_too_many or self._is_closing:
+        if is_one_too_many or self._is_closing or self._idle >= self._threads_max:
             self.threads -= 1
             return Next.END
         self._idle += 1
@@ -71,10 +69,15 @@ class JobHanding(Generic[T]):
 
     def lend(self) -> None:
         """The calling thread does not count until `take_back`; `hand` is called after it, since there is room now."""
-        self._lent += 1
+        self.lent += 1
 
     def take_back(self) -> None:
-        self._lent -= 1
+        self.lent -= 1
+
+    @property
+    def _running(self) -> int:
+        """Threads that count: neither idle nor lent."""
+        return self.threads - self.lent - self._idle
 
     def not_started(self, job: T) -> None:
         """No thread could be started for `job`; the next one that is free takes it."""

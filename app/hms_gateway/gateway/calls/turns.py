@@ -72,15 +72,17 @@ class Turns(Generic[T]):
 
     def end(self, holder: Holder, seconds: float, now: float) -> list[T]:
         """One place of the holder is free, after a job that used so much processor time; the jobs that may run now."""
+        self._count(holder.user or "", seconds, now)
+        return self.pause(holder, now)
+
+    def pause(self, holder: Holder, now: float) -> list[T]:
+        """The same for a job that goes on later: it asks for a place again, and ends with all that it has used."""
         user, address = holder.user or "", holder.address
         self._taken -= 1
         _decrease(self._holding, user)
         if address is not None:
             _decrease(self._of_address, address)
-        self._count(user, seconds, now)
-        if not self._waiting:
-            return []
-        return self._next(now)
+        return self._next(now) if self._waiting else []
 
     def _next(self, now: float) -> list[T]:
         """One job of every user who may have a place, again and again while there are places."""

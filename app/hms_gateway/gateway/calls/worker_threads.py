@@ -1,24 +1,30 @@
 """The threads that answer calls, shared out among users and addresses.
 
-One that waits for a slow client is replaced meanwhile.
+One that waits for a slow client is replaced meanwhile. One that waits for its unit of work gives its place to another
+call, and goes on when it is its turn again: so many calls as come wait together, and are committed together.
 """
 
 import queue
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
 
 import structlog
 
 from hms_gateway.gateway.calls.job_handing import JobHanding, Next
 from hms_gateway.gateway.calls.turns import Turns
 from hms_gateway.runtime.shares import NO_HOLDER, Holder
+from hms_gateway.runtime.suspension import wait_by
 
 CLOSING_SECONDS_MAX = 1.0
 # Threads of a user whose calls keep a processor busy. The event loop waits for each that wants to run Python.
 BUSY_THREADS = 1
+# Threads that wait for units of work, or for slow clients, and may be replaced.
+REPLACED_MAX = 128
 
 Job = Callable[[], None]
 _log = structlog.get_logger("hms_gateway.threads")
@@ -27,6 +33,16 @@ _log = structlog.get_logger("hms_gateway.threads")
 class _HeldJob(NamedTuple):
     holder: Holder
     run: Job
+
+
+class _Resumed(NamedTuple):
+    """A thread that wants to go on, which `turn` lets it."""
+
+    holder: Holder
+    turn: threading.Lock
+
+
+_Asked: TypeAlias = _HeldJob | _Resumed
 
 
 class _Place(threading.local):
@@ -44,7 +60,7 @@ class WorkerThreads:
     """
 
     def __init__(self, threads_max: int, per_user: int | None = None, per_address: int | None = None) -> None:
-        self._turns: Turns[_HeldJob] = Turns(
+        self._turns: Turns[_Asked] = Turns(
             threads_max, per_user or threads_max, per_address or threads_max, BUSY_THREADS
         )
         self._handing: JobHanding[_HeldJob] = JobHanding(threads_max)
@@ -80,6 +96,38 @@ class WorkerThreads:
             with self._lock:
                 self._handing.take_back()
 
+    def _wait_aside(self, outcome: Future[Any]) -> Any:
+        """Its result. Meanwhile the calling worker has no place; then it goes on when it is its turn."""
+        holder = self._place.holder
+        if holder is None or outcome.done() or not self._is_replaced(holder):
+            return outcome.result()
+        turn = threading.Lock()
+        turn.acquire()
+        outcome.add_done_callback(partial(self._ask_again, _Resumed(holder, turn)))
+        turn.acquire()
+        return outcome.result()
+
+    def _is_replaced(self, holder: Holder) -> bool:
+        """Whether others have the calling worker's place from now on."""
+        with self._lock:
+            if self._handing.lent >= REPLACED_MAX:
+                return False
+            self._handing.lend()
+            started = self._hand(self._turns.pause(holder, time.monotonic()))
+        self._start_threads(started)
+        return True
+
+    def _ask_again(self, asked: _Resumed, _: Future[Any]) -> None:
+        """In the thread that has the result."""
+        with self._lock:
+            if self._turns.ask(asked.holder, asked, time.monotonic()):
+                self._resume(asked)
+
+    def _resume(self, asked: _Resumed) -> None:
+        """With the lock held: it has a place."""
+        self._handing.take_back()
+        asked.turn.release()
+
     def close(self) -> None:
         """Wait a moment for the jobs that were handed in; threads still running then end with the process."""
         with self._lock:
@@ -89,12 +137,22 @@ class WorkerThreads:
         if is_running:
             self._have_ended.wait(CLOSING_SECONDS_MAX)
 
-    def _hand(self, jobs: Iterable[_HeldJob]) -> list[_HeldJob]:
+    def _hand(self, asked: Iterable[_Asked]) -> list[_HeldJob]:
         """With the lock held: wake idle threads; the jobs that need a new thread each."""
-        handed = self._handing.hand(jobs)
+        handed = self._handing.hand(self._new_jobs(asked))
         for job in handed.woken:
             self._woken.put(job)
         return handed.started
+
+    def _new_jobs(self, asked: Iterable[_Asked]) -> list[_HeldJob]:
+        """With the lock held: those that no thread has yet; threads that may go on do so."""
+        jobs = []
+        for each in asked:
+            if isinstance(each, _Resumed):
+                self._resume(each)
+            else:
+                jobs.append(each)
+        return jobs
 
     def _start_threads(self, jobs: Iterable[_HeldJob]) -> None:
         for job in jobs:
@@ -108,6 +166,7 @@ class WorkerThreads:
 
     def _run(self, job: _HeldJob) -> None:
         following: _HeldJob | None = job
+        wait_by(self._wait_aside)
         while following is not None:
             self._place.holder = following.holder
             self._place.cpu_started = time.thread_time()
@@ -120,7 +179,7 @@ class WorkerThreads:
     def _next_job(self) -> _HeldJob | None:
         """The job that this thread runs next; None when it is to end."""
         with self._lock:
-            following = self._handing.free(self._give_place_back())
+            following = self._handing.free(self._new_jobs(self._give_place_back()))
             started = self._hand(())
             if self._handing.threads == 0:
                 self._have_ended.set()
@@ -129,8 +188,8 @@ class WorkerThreads:
             return self._woken.get()
         return None if following is Next.END else following
 
-    def _give_place_back(self) -> list[_HeldJob]:
-        """With the lock held: the jobs that may run instead; none when the place was given back before."""
+    def _give_place_back(self) -> list[_Asked]:
+        """With the lock held: what may run instead; none when the place was given back before."""
         holder, self._place.holder = self._place.holder, None
         if holder is None:
             return []

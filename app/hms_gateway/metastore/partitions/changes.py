@@ -31,6 +31,7 @@ from hms_gateway.metastore.ports.store import (
     Event,
     FileSystem,
     FileSystemError,
+    LookUp,
     Selection,
     Snapshot,
     Store,
@@ -151,7 +152,7 @@ class PartitionChanges:
         environment: Mapping[str, str],
         texts: _Texts,
     ) -> None:
-        table, changes = self._store.read(lambda snapshot: self._load(snapshot, table_name, partitions, texts))
+        table, changes = self._store.read(LookUp(lambda snapshot: self._load(snapshot, table_name, partitions, texts)))
         if changes:
             self._check_places(table, changes)
             changes = self._counted(table, changes, environment)

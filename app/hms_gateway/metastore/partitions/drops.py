@@ -9,6 +9,7 @@ from hms_gateway.metastore.partitions.expressions import matching_expression
 from hms_gateway.metastore.partitions.writes import check_count, location_of, table_location, table_parameters, write
 from hms_gateway.metastore.ports.store import (
     CatalogWork,
+    LookUp,
     Selection,
     Snapshot,
     Store,
@@ -85,7 +86,7 @@ class PartitionDrops:
 
     def _drop_one(self, table_name: TableName, load: Callable[[Snapshot], _Dropped], *, deletes_data: bool) -> None:
         """What can be refused is refused before it waits for its turn."""
-        table, found = self._store.read(load)
+        table, found = self._store.read(LookUp(load))
         names = [one.name for one in found]
 
         def work(transaction: Transaction) -> _Dropped:

@@ -461,6 +461,20 @@ class CatalogWork(msgspec.Struct, Generic[T], frozen=True):
         return self.work(transaction)
 
 
+class LookUp(msgspec.Struct, Generic[T], frozen=True):
+    """A read that asks for a few tables, databases and partitions by their names only.
+
+    A store has a shorter way for it, and runs it again from its beginning if it asks for anything else. With
+    `asks_once` it asks for all at once, by `foresee` or as the only thing.
+    """
+
+    work: Callable[[Snapshot], T]
+    asks_once: bool = False
+
+    def __call__(self, snapshot: Snapshot) -> T:
+        return self.work(snapshot)
+
+
 class Store(Protocol):
     """Units of work. `work` may run more than once before it succeeds, so it touches nothing but its argument."""
 

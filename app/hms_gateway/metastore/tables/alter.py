@@ -34,6 +34,7 @@ from hms_gateway.metastore.ports.store import (
     DuplicateKey,
     FileSystem,
     FileSystemError,
+    LookUp,
     OutcomeUnknown,
     PendingMove,
     Snapshot,
@@ -187,7 +188,7 @@ class AlterTableService:
         """
         request = self._checked(name, table, environment, cascade, expected_key, expected_value, by_newer=by_newer)
         for _ in range(_ATTEMPTS):
-            plan = self._store.read(lambda snapshot: self._plan(snapshot, request))
+            plan = self._store.read(LookUp(lambda snapshot: self._plan(snapshot, request), asks_once=True))
             with nullcontext() if plan.files.move is None else self._held(plan):
                 if self._attempt(request, plan):
                     return

@@ -7,7 +7,7 @@ they need (`ports.CatalogWork`) is read ahead, with the lock on the catalog; wha
 it is asked for.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from sqlalchemy import Connection, bindparam, select
@@ -39,6 +39,7 @@ class CatalogBatch:
         self.last_event_id = EventId(0)
         self._version = EventId(0)
         self._tables: dict[tuple[str, str], Any] = {}
+        self._names: dict[int, tuple[str, str]] = {}  # of tables, by their ids
         self._databases: dict[str, StoredDatabase | None] = {}
         self._moves: list[PendingMove] | None = None
         self._concluded: dict[tuple[str, str], bool] = {}
@@ -72,7 +73,7 @@ class CatalogBatch:
         self.last_event_id = self._version = EventId(next(answers)[0][0])
         self.partitions.learn(partitions, [next(answers) for _ in of_partitions])
         if tables:
-            self._tables = {name: table_row(next(answers)) for name in tables}
+            self._know_tables({name: table_row(next(answers)) for name in tables})
             self._databases = {name: found_database(next(answers)) for name in databases}
             self._moves = _moves(next(answers))
         if keys:
@@ -84,12 +85,14 @@ class CatalogBatch:
     def table_row(self, name: tuple[str, str]) -> Any:
         """A `TableRow`, None where there is no such table."""
         if name not in self._tables:
-            self._tables[name] = table_row(self._read(table_statement(name)))
+            self._know_tables({name: table_row(self._read(table_statement(name)))})
         return self._tables[name]
 
     def row_of(self, table_id: int) -> Any:
         """The row of a table that was asked for before."""
-        return next((row for row in self._tables.values() if row is not None and row.table_id == table_id), None)
+        name = self._names.get(table_id)
+        row = None if name is None else self._tables.get(name)
+        return row if row is not None and row.table_id == table_id else None
 
     def database(self, name: str) -> StoredDatabase | None:
         if name not in self._databases:
@@ -128,7 +131,7 @@ class CatalogBatch:
         if not self._changes.can_take(changes):
             self.flush()
         self._changes.take(changes)
-        self._tables |= changes.tables
+        self._know_tables(changes.tables)
         self.partitions.take(changes)
         if self._moves is not None and changes.deleted_moves:
             self._moves = [move for move in self._moves if move.move_id not in changes.deleted_moves]
@@ -145,6 +148,7 @@ class CatalogBatch:
     def forget(self) -> None:
         """Something was changed by other statements: what is asked for next is read again."""
         self._tables, self._databases, self._moves, self._concluded, self._table_ids = {}, {}, None, {}, []
+        self._names = {}
         self.partitions.forget()
         self.locks.forget()
 
@@ -159,6 +163,10 @@ class CatalogBatch:
         if self.last_event_id != self._version:
             statements.append(Statement(SET_VERSION, {"newest": self.last_event_id}))
         self.dialect.commit_with(self.connection, statements)
+
+    def _know_tables(self, tables: Mapping[tuple[str, str], Any]) -> None:
+        self._tables |= tables
+        self._names |= {row.table_id: name for name, row in tables.items() if row is not None}
 
     def _read(self, statement: Statement) -> Rows:
         return self._read_together([statement])[0]

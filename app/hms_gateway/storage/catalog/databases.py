@@ -41,7 +41,7 @@ class DatabaseReads(Repository):
             return self._foreseen_databases[name]
         if not is_storable(name):
             return None
-        return found_database(self._dialect.run_together(self._connection, [database_statement(name)])[0])
+        return found_database(self._run_together([database_statement(name)])[0])
 
     def database_names(self, pattern: Pattern | None = None) -> list[str]:
         statement = select(DATABASES.c.name).order_by(DATABASES.c.name)

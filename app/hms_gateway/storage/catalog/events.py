@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Connection, bindparam, case, delete, func,
 
 from hms_gateway.metastore.changes.txn_events import COMMIT_TXN
 from hms_gateway.metastore.ports.store import Event, EventId, EventSelection, PendingMove, StoredEvent, TableId
+from hms_gateway.storage.dialects.statements import ChangesQuery, Rows
 from hms_gateway.storage.schema.catalog import CATALOG, NOTIFICATIONS, PENDING_MOVES
 from hms_gateway.storage.sql.filter_sql import is_among
 from hms_gateway.storage.sql.repository import Repository
@@ -24,7 +25,7 @@ _HEADERS = (
     NOTIFICATIONS.c.renamed_from_table,
 )
 _IS_COMMIT: Final = NOTIFICATIONS.c.event_type == COMMIT_TXN
-_CHANGES: Final = (
+_CHANGES = (
     select(
         *_HEADERS,
         case((_IS_COMMIT, NOTIFICATIONS.c.message)),
@@ -110,10 +111,11 @@ class EventWrites(EventReads):
 
 def change_headers(connection: Connection, event_id: EventId) -> list[StoredEvent]:
     """The events after `event_id` without their messages, but for commits, which say what is committed."""
-    return [
-        _stored_event((*header, _message(message or "", compressed)))
-        for *header, message, compressed in connection.execute(_CHANGES, {"after": event_id})
-    ]
+    return _changes(connection.execute(CHANGES.sql, {"after": event_id}).all())
+
+
+def _changes(rows: Rows) -> list[StoredEvent]:
+    return [_stored_event((*header, _message(message or "", compressed))) for *header, message, compressed in rows]
 
 
 def _message(message: str, compressed: bytes | None) -> str:
@@ -124,3 +126,6 @@ def _stored_event(row: Sequence[Any]) -> StoredEvent:
     event_id, event_time, event_type, db_name, table_name, old_db, old_table, message = row
     renamed_from = None if old_table is None else (old_db, old_table)
     return StoredEvent(EventId(event_id), event_time, Event(event_type, db_name, table_name, message, renamed_from))
+
+
+CHANGES: Final = ChangesQuery(_CHANGES, _changes)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, and_, bindparam, case, delete, func, insert, literal, or_, select, update
+from sqlalchemy import ColumnElement, and_, bindparam, case, delete, func, literal, or_, select, update
 from sqlalchemy import Table as SqlTable
 
 from hms_gateway.idl import StructType
@@ -13,6 +13,7 @@ from hms_gateway.metastore.vocabulary.ids import PartitionId, TableId
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.metastore.vocabulary.parameters import with_accurate_columns, without_accurate_columns
 from hms_gateway.storage.dialects import Dialect
+from hms_gateway.storage.dialects.statements import Statement
 from hms_gateway.storage.schema.catalog import DESCRIPTORS, PARTITION_STATISTICS, PARTITIONS, TABLE_STATISTICS
 from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
 from hms_gateway.storage.sql.fragments import decode_map, encode_map
@@ -80,28 +81,24 @@ class StatisticsRepository(Repository):
         return {name: PartitionId(partition_id) for name, partition_id in rows}
 
     def put_of_table(self, table_id: TableId, engine: str, figures: Sequence[ColumnFigures]) -> None:
-        known = {one.column for one in self.of_table(table_id, engine, [one.column for one in figures])}
+        self.delete_of_table(table_id, engine, [one.column for one in figures])
         rows = [{"table_id": table_id, "engine": engine, **_row(one, self._dialect)} for one in figures]
-        self._put(TABLE_STATISTICS, rows, lambda row: row["column_name"] in known)
+        self._insert(TABLE_STATISTICS, rows)
 
     def put_of_partitions(
         self, table_id: TableId, engine: str, figures: Mapping[PartitionId, Sequence[ColumnFigures]]
     ) -> None:
-        known = {
-            (partition_id, column)
-            for partition_id, column in self._connection.execute(
-                select(PARTITION_STATISTICS.c.partition_id, PARTITION_STATISTICS.c.column_name).where(
-                    has_id_among(PARTITION_STATISTICS.c.partition_id, figures, self._dialect),
-                    PARTITION_STATISTICS.c.engine == engine,
-                )
-            )
-        }
+        alike: dict[tuple[str, ...], list[PartitionId]] = {}
+        for partition_id, of_partition in figures.items():
+            alike.setdefault(tuple(one.column for one in of_partition), []).append(partition_id)
+        for columns, partition_ids in alike.items():
+            self.delete_of_partitions(engine, partition_ids, columns)
         rows = [
             {"table_id": table_id, "partition_id": partition_id, "engine": engine, **_row(one, self._dialect)}
             for partition_id, of_partition in figures.items()
             for one in of_partition
         ]
-        self._put(PARTITION_STATISTICS, rows, lambda row: (row["partition_id"], row["column_name"]) in known)
+        self._insert(PARTITION_STATISTICS, rows)
         self._change_parameters(
             has_id_among(PARTITIONS.c.partition_id, figures, self._dialect),
             lambda partition_id, parameters: with_accurate_columns(
@@ -196,16 +193,9 @@ class StatisticsRepository(Repository):
         ]
         return and_(among, or_(*of_types)) if of_types else None
 
-    def _put(self, table: SqlTable, rows: Sequence[dict[str, Any]], is_known: Callable[[dict[str, Any]], bool]) -> None:
-        new = [row for row in rows if not is_known(row)]
-        if new:
-            self._connection.execute(insert(table), new)
-        keys = [column.name for column in table.primary_key.columns]
-        values = [name for name in _FIGURES if name not in keys]
-        changed = [{f"the_{name}": row[name] for name in (*keys, *values)} for row in rows if is_known(row)]
-        if changed:
-            statement = update(table).where(*(table.c[name] == bindparam(f"the_{name}") for name in keys))
-            self._connection.execute(statement.values({name: bindparam(f"the_{name}") for name in values}), changed)
+    def _insert(self, table: SqlTable, rows: Sequence[dict[str, Any]]) -> None:
+        if rows:
+            self._dialect.insert_rows(self._connection, table, rows)
 
     def _change_parameters(
         self, condition: ColumnElement[bool], change: Callable[[PartitionId, dict[str, str]], dict[str, str]]
@@ -220,7 +210,7 @@ class StatisticsRepository(Repository):
             if after != parameters:
                 changed.append({"the_partition": partition_id, "new_parameters": encode_map(after)})
         if changed:
-            self._connection.execute(_SET_PARAMETERS, changed)
+            self._run_together([Statement(_SET_PARAMETERS, changed)])
 
 
 def _figures(column: str, column_type: str, data: str, last_analyzed: int) -> ColumnFigures:

@@ -64,7 +64,7 @@ class TableReads(Repository):
         if name in self._foreseen_tables:
             row = self._foreseen_tables[name]
         elif is_storable(db_name) and is_storable(tbl_name):
-            row = table_row(self._dialect.run_together(self._connection, [table_statement(name)])[0])
+            row = table_row(self._run_together([table_statement(name)])[0])
         else:
             row = None
         return None if row is None else stored_table(row)

@@ -10,7 +10,7 @@ from sqlalchemy import URL, Column, ColumnElement, Connection, Engine, Select, T
 from sqlalchemy.exc import DBAPIError
 
 from hms_gateway.metastore.vocabulary.patterns import Pattern
-from hms_gateway.storage.dialects.statements import ConnectionLost, Rows, Statement
+from hms_gateway.storage.dialects.statements import ChangesQuery, ConnectionLost, Rows, Statement
 
 if TYPE_CHECKING:
     import sqlite3
@@ -41,6 +41,19 @@ class LongRows(Protocol):
 
     def close(self) -> None:
         """Read no more."""
+
+
+class LookUpConnection(Protocol):
+    """A connection that reads past SQLAlchemy. After an error it is of no more use."""
+
+    def run(self, statements: Sequence[Statement], *, is_all: bool) -> list[Rows]:
+        """As `Dialect.run_together`, of one consistent state until `end`. With `is_all` nothing follows."""
+
+    def end(self) -> None:
+        """The state is not needed any more. Raises when the connection is of no more use."""
+
+    def close(self) -> None:
+        """Give the connection back."""
 
 
 class Dialect(ABC):
@@ -87,11 +100,22 @@ class Dialect(ABC):
         return None
 
     @abstractmethod
-    def version_watch(self, engine: Engine, url: URL) -> "PostgresVersionWatch | MysqlVersionWatch | None":
+    def version_watch(
+        self, engine: Engine, url: URL, changes: ChangesQuery
+    ) -> "PostgresVersionWatch | MysqlVersionWatch | None":
         """A connection that asks for the newest event without waiting, None where it is not needed. Connects.
+
+        Where it `knows_changes` it finds them by the query `changes`.
 
         Raises StoreUnavailable.
         """
+
+    def look_up_connection(self, engine: Engine, url: URL) -> LookUpConnection | None:
+        """A new connection for snapshots of a few statements; None where `engine`, which reads, is as good.
+
+        Connects. Raises what `errors.translated` knows.
+        """
+        return None
 
     def run_on_driver(self, connection: Connection, statement: str) -> None:
         """Run a statement that controls the transaction."""

@@ -12,6 +12,7 @@ from sqlalchemy import URL, Column, Connection, Engine, Select, text
 from hms_gateway.metastore.ports.store import StoreError, StoreUnavailable, UnstorableText
 from hms_gateway.storage.dialects.base import BUSY_SECONDS_MAX, TOO_BUSY, Dialect, LongRows, Retryable
 from hms_gateway.storage.dialects.paged_rows import PagedRows
+from hms_gateway.storage.dialects.statements import ChangesQuery
 from hms_gateway.storage.schema.column_types import DATABASE_CHARACTERS, NAME_CHARACTERS, TABLE_CHARACTERS
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class MysqlDialect(Dialect):
 
         return mysql_reading_engine(url, connections_max)
 
-    def version_watch(self, engine: Engine, url: URL) -> "MysqlVersionWatch":
+    def version_watch(self, engine: Engine, url: URL, changes: ChangesQuery) -> "MysqlVersionWatch":
         from hms_gateway.storage.dialects.mysql_version_watch import open_mysql_watch
 
         return open_mysql_watch(engine, url)

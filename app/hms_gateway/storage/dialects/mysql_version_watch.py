@@ -44,6 +44,7 @@ class MysqlVersionWatch:
 
     # InnoDB shows a change to others before it has written it to the disk.
     sees_lasting_only = False
+    knows_changes = False
 
     def __init__(self, connection: _Connection) -> None:
         """`connection` commits by itself and belongs to the watch from now on."""
@@ -74,6 +75,12 @@ class MysqlVersionWatch:
         if not rows:
             raise StoreUnavailable("the catalog in the database has no newest event; restore the database")
         return EventId(rows[0][0])
+
+    def ask_changes(self, event_id: EventId) -> None:
+        raise NotImplementedError
+
+    def changes(self) -> None:
+        raise NotImplementedError
 
     def close(self) -> None:
         if self._connection.open:

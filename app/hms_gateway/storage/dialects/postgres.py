@@ -40,9 +40,10 @@ from hms_gateway.storage.dialects.base import (
     TOO_BUSY,
     Dialect,
     LongRows,
+    LookUpConnection,
     Retryable,
 )
-from hms_gateway.storage.dialects.statements import Rows, Statement
+from hms_gateway.storage.dialects.statements import ChangesQuery, Rows, Statement
 
 if TYPE_CHECKING:
     from hms_gateway.storage.dialects.postgres_version_watch import PostgresVersionWatch
@@ -115,11 +116,16 @@ class PostgresDialect(Dialect):
 
         return engine
 
-    def version_watch(self, engine: Engine, url: URL) -> "PostgresVersionWatch":
+    def version_watch(self, engine: Engine, url: URL, changes: ChangesQuery) -> "PostgresVersionWatch":
         # Only here, since the driver costs a tenth of a server's memory, and some commands need no connection.
         from hms_gateway.storage.dialects.postgres_version_watch import open_watch
 
-        return open_watch(engine, url)
+        return open_watch(engine, url, changes)
+
+    def look_up_connection(self, engine: Engine, url: URL) -> LookUpConnection:
+        from hms_gateway.storage.dialects.postgres_pipeline import open_look_ups
+
+        return open_look_ups(engine, url)
 
     def run_together(self, connection: Connection, statements: Sequence[Statement]) -> list[Rows]:
         from hms_gateway.storage.dialects.postgres_pipeline import run_together

@@ -32,6 +32,8 @@ from hms_gateway.storage.dialects.statements import (
 
 _DIALECT: Final = PGDialect_psycopg(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
 _TEXT_FORMAT, _BINARY_FORMAT = 0, 1
+_BEGIN: Final = Statement(text("BEGIN"), {})
+_ROLLBACK: Final = Statement(text("ROLLBACK"), {})
 
 
 _Key: TypeAlias = tuple[Executable, tuple[str, ...]]  # a statement, and the names of its values
@@ -188,6 +190,54 @@ def open_pipeline(engine: Engine, url: URL) -> PostgresPipeline:
     except (psycopg.Error, ConnectionLost) as error:
         connection.close()
         raise StoreUnavailable("the database cannot be reached") from error
+
+
+class PostgresLookUps:
+    """See `base.LookUpConnection`. What ends a state is sent and not waited for."""
+
+    def __init__(self, connection: psycopg.Connection) -> None:
+        """`connection` commits by itself, and begins transactions that read one consistent state."""
+        self._pipeline = PostgresPipeline(connection)
+        self._pipeline.enter()
+        self._is_begun = False
+        self._is_owed = False  # an answer
+        self._has_failed = False
+
+    def run(self, statements: Sequence[Statement], *, is_all: bool) -> list[Rows]:
+        # All that is sent up to an answer is a transaction, also without a BEGIN.
+        before = [] if is_all or self._is_begun else [_BEGIN]
+        self._has_failed = True
+        if self._is_owed:
+            _awaited(self._pipeline)
+        self._pipeline.send([*before, *statements])
+        answers = _awaited(self._pipeline)
+        self._is_begun, self._is_owed, self._has_failed = not is_all, False, False
+        return answers[len(before) :]
+
+    def end(self) -> None:
+        if self._has_failed:
+            raise ConnectionLost
+        if self._is_begun:
+            self._pipeline.send([_ROLLBACK])
+            self._pipeline.flush()
+            self._is_begun, self._is_owed = False, True
+
+    def close(self) -> None:
+        self._pipeline.close()
+
+
+def open_look_ups(engine: Engine, url: URL) -> PostgresLookUps:
+    """Connect as `engine`, which reads, does. Raises psycopg.Error, ConnectionLost."""
+    positional, named = engine.dialect.create_connect_args(url)
+    ours = {"autocommit": True, "connect_timeout": CONNECT_SECONDS_MAX, "client_encoding": "utf8"}
+    connection = psycopg.connect(*positional, **{**named, **ours})
+    try:
+        connection.execute("SET default_transaction_isolation = 'repeatable read'")
+        connection.execute("SET default_transaction_read_only = on")
+        return PostgresLookUps(connection)
+    except BaseException:
+        connection.close()
+        raise
 
 
 def run_together(connection: Connection, statements: Sequence[Statement]) -> list[Rows]:

@@ -34,7 +34,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from hms_gateway.metastore.ports.store import StoreError, StoreFailure, StoreUnavailable
 from hms_gateway.metastore.vocabulary.patterns import Pattern
 from hms_gateway.storage.dialects.base import BUSY_SECONDS_MAX, POOL_WAIT_SECONDS_MAX, Dialect, LongRows
-from hms_gateway.storage.dialects.statements import Rows, Statement, Values
+from hms_gateway.storage.dialects.statements import ChangesQuery, Rows, Statement, Values
 
 # Readers are many and keep SQLite's default of 2 MiB each; what they share is the operating system's page cache.
 WRITER_CACHE_KIB: Final = 16_384
@@ -85,8 +85,11 @@ class SqliteDialect(Dialect):
         _set_up(connection, read_only=True)
         return connection
 
-    def version_watch(self, engine: Engine, url: URL) -> None:
+    def version_watch(self, engine: Engine, url: URL, changes: ChangesQuery) -> None:
         """None: `PRAGMA data_version` answers at once."""
+
+    def look_up_connection(self, engine: Engine, url: URL) -> "SqliteLookUps":
+        return SqliteLookUps(self.watching_connection(url))
 
     def run_on_driver(self, connection: Connection, statement: str) -> None:
         # Without SQLAlchemy's share of the time, which is most of it here.
@@ -96,19 +99,7 @@ class SqliteDialect(Dialect):
         # Past SQLAlchemy, whose share of a statement is several times SQLite's.
         if not connection.in_transaction():
             connection.begin()
-        cursor = connection.connection.cursor()
-        answers: list[Rows] = []
-        for sql, values in statements:
-            if isinstance(values, Mapping):
-                statement = _compiled(sql, tuple(values))
-                rows = cursor.execute(statement.text, statement.parameters(values)).fetchall()
-                answers.append(statement.read(rows) if statement.readers else rows)
-            else:
-                statement = _compiled(sql, tuple(values[0]))
-                cursor.executemany(statement.text, [statement.parameters(row) for row in values])
-                answers.append(())
-        cursor.close()
-        return answers
+        return SqliteLookUps(connection.connection, is_begun=True).run(statements, is_all=False)
 
     def backup_advice(self, url: URL, target: Path) -> None:
         """None: the file is copied while it is used."""
@@ -189,6 +180,40 @@ class SqliteDialect(Dialect):
             self.run_on_driver(connection, begin)
 
         return engine
+
+
+class SqliteLookUps:
+    """See `base.LookUpConnection`."""
+
+    def __init__(self, connection: Any, *, is_begun: bool = False) -> None:
+        self._connection = connection
+        self._is_begun = is_begun
+
+    def run(self, statements: Sequence[Statement], *, is_all: bool) -> list[Rows]:
+        if not self._is_begun and (len(statements) > 1 or not is_all):
+            self._connection.execute("BEGIN")
+            self._is_begun = True
+        cursor = self._connection.cursor()
+        answers: list[Rows] = []
+        for sql, values in statements:
+            if isinstance(values, Mapping):
+                statement = _compiled(sql, tuple(values))
+                rows = cursor.execute(statement.text, statement.parameters(values)).fetchall()
+                answers.append(statement.read(rows) if statement.readers else rows)
+            else:
+                statement = _compiled(sql, tuple(values[0]))
+                cursor.executemany(statement.text, [statement.parameters(row) for row in values])
+                answers.append(())
+        cursor.close()
+        return answers
+
+    def end(self) -> None:
+        if self._is_begun:
+            self._is_begun = False
+            self._connection.execute("ROLLBACK")
+
+    def close(self) -> None:
+        self._connection.close()
 
 
 class _Compiled(NamedTuple):

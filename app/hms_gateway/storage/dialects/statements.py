@@ -1,9 +1,11 @@
 """Statements with the values of their parameters, several of which a database is sent together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from sqlalchemy import Executable, text
+
+from hms_gateway.metastore.ports.store import StoredEvent
 
 Values: TypeAlias = Mapping[str, object]
 Rows: TypeAlias = Sequence[Sequence[Any]]
@@ -14,6 +16,13 @@ class Statement(NamedTuple):
 
     sql: Executable
     values: Values | Sequence[Values]
+
+
+class ChangesQuery(NamedTuple):
+    """Asks for the events after the one with the id `after`; `read` makes them of rows."""
+
+    sql: Executable
+    read: Callable[[Rows], list[StoredEvent]]
 
 
 # Where the beginning and the end of a transaction are sent with the rest.

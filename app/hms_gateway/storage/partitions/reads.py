@@ -65,7 +65,7 @@ class PartitionReads(Repository):
     def _named_rows(self, table: StoredTable, names: Sequence[str]) -> tuple[list[NamedRow], Mapping[int, Descriptor]]:
         """In order of their names, and their descriptors."""
         statements = rows_by_names(table.table_id, names, self._dialect)
-        rows, used = self._dialect.run_together(self._connection, statements)
+        rows, used = self._run_together(statements)
         return sorted(rows, key=itemgetter(1)), {one.descriptor_id: one for one in found_descriptors(used)}
 
     def partition_list(self, table: StoredTable, selection: Selection) -> EncodedList:
@@ -95,7 +95,7 @@ class PartitionReads(Repository):
         if not is_storable(name):
             return []
         statement = Statement(_ONE_NAME, {"the_table": table.table_id, "the_name": name})
-        return [found for (found,) in self._dialect.run_together(self._connection, [statement])[0]]
+        return [found for (found,) in self._run_together([statement])[0]]
 
     def partition_name_list(self, table: StoredTable, selection: Selection) -> list[str] | EncodedTexts:
         bounds = (table.partition_count, selection.limit)

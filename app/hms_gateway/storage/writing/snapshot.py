@@ -110,7 +110,7 @@ class SqlSnapshot(PartitionReads, TableReads, DatabaseReads, EventReads, Objects
         names = [name for name in dict.fromkeys(tables) if all(map(is_storable, name))]
         databases = dict.fromkeys(db_name for db_name, _ in names)
         statements = [*map(table_statement, names), *map(database_statement, databases)]
-        answers = iter(self._dialect.run_together(self._connection, statements))
+        answers = iter(self._run_together(statements))
         self._foreseen_tables = {name: table_row(next(answers)) for name in names}
         self._foreseen_databases = {name: found_database(next(answers)) for name in databases}
 

@@ -11,12 +11,12 @@ from sqlalchemy import URL, Engine, select
 
 from hms_gateway.metastore.changes.fencing import fenced
 from hms_gateway.metastore.changes.implicit_locks import locked
-from hms_gateway.metastore.ports.store import EventId, Snapshot, StoredEvent, StoreUnavailable, Transaction
+from hms_gateway.metastore.ports.store import EventId, LookUp, Snapshot, StoredEvent, StoreUnavailable, Transaction
 from hms_gateway.runtime.call_keys import CallKey, KeptAnswer, Outcome, answering
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.suspension import resumed_result
-from hms_gateway.storage.catalog.events import change_headers
+from hms_gateway.storage.catalog.events import CHANGES, change_headers
 from hms_gateway.storage.dialects import dialect_of_url, parse_url
 from hms_gateway.storage.dialects.base import Retryable
 from hms_gateway.storage.dialects.errors import detail_of, is_worth_another_try, translated
@@ -24,6 +24,7 @@ from hms_gateway.storage.migrations.revisions import check_revision, migrate_eng
 from hms_gateway.storage.partitions.partition_list import SharedSnapshot
 from hms_gateway.storage.registry.outcomes import find_outcome
 from hms_gateway.storage.schema.catalog import CATALOG
+from hms_gateway.storage.writing.look_ups import LookUps
 from hms_gateway.storage.writing.snapshot import SqlSnapshot
 from hms_gateway.storage.writing.thread_writer import ThreadWriter
 from hms_gateway.timing.work_times import WorkTimes
@@ -84,6 +85,7 @@ class SqlStore:
         self.times = WorkTimes()
         self._dialect = dialect_of_url(url)
         connect = self._open_pipeline if self._dialect.has_pipeline else None
+        self._look_ups = LookUps(partial(self._dialect.look_up_connection, reading, url), self._dialect)
         self._writer = ThreadWriter(writing, clock, limits.write_queue_max, connect, self.times)
 
     def read(self, work: Callable[[Snapshot], T]) -> T:
@@ -91,6 +93,10 @@ class SqlStore:
         resumed_result()  # a call that reads as well cannot be suspended
         begin = time.perf_counter()
         try:
+            if isinstance(work, LookUp):
+                found: tuple[T] | None = self._look_ups.read(work)
+                if found is not None:
+                    return found[0]
             return self._on_a_working_connection(partial(self._read_once, work))
         finally:
             self.times.note("read", begin)
@@ -130,7 +136,7 @@ class SqlStore:
 
     def version_watch(self) -> "PostgresVersionWatch | MysqlVersionWatch | None":
         """See `cache.freshness.QueriedFeed`; None where `data_version` answers."""
-        return self._dialect.version_watch(self._reading, self._url)
+        return self._dialect.version_watch(self._reading, self._url, CHANGES)
 
     def _open_pipeline(self) -> "PostgresPipeline":
         # Only here, since PostgreSQL's driver costs a tenth of the memory of a server that needs none.
@@ -176,6 +182,7 @@ class SqlStore:
         if self._watching is not None:
             with self._watching_lock:
                 self._watching.close()
+        self._look_ups.close()
         self._reading.dispose()
         self._writing.dispose()
 

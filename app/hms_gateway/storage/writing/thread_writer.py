@@ -20,7 +20,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from hms_gateway.metastore.ports.store import CatalogWork, EventId, OutcomeUnknown, StoreUnavailable
 from hms_gateway.runtime.call_keys import CallKey, current_call_key, recalled_value
 from hms_gateway.runtime.clock import Clock
-from hms_gateway.runtime.suspension import Deliver, Done, Result, is_recording, resumed_result, suspend
+from hms_gateway.runtime.suspension import Deliver, Done, Result, awaited, is_recording, resumed_result, suspend
 from hms_gateway.storage.catalog.batch import CatalogBatch
 from hms_gateway.storage.dialects import dialect_of
 from hms_gateway.storage.dialects.base import Retryable
@@ -90,7 +90,7 @@ class ThreadWriter:
         begin = time.perf_counter()
         self._submit(Job(work, outcome, current_call_key()))
         try:
-            return outcome.result()
+            return awaited(outcome)
         finally:
             self._times.note("write", begin)
 

@@ -1,0 +1,139 @@
+"""Reads by names take the short way, and the usual one wherever that cannot answer."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import event
+
+from hms_gateway.metastore.ports.store import CatalogWork, LookUp, NewPartition, Selection, Snapshot
+from hms_gateway.runtime.clock import SystemClock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.storage import SqlStore, migrate, open_store
+from hms_gateway.storage.writing import look_ups
+from hms_gateway.structs import Database, FieldSchema, Partition, StorageDescriptor, Table
+from tests.storage.test_outage import cut_connections
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlStore]:
+    postgres = request.param == "postgres"
+    url = request.getfixturevalue("fresh_postgres_database") if postgres else f"sqlite:///{tmp_path}/one.db"
+    migrate(url)
+    store = open_store(url, SystemClock(), Limits())
+    store.write(lambda tx: tx.insert_database(Database("d", None, "file:/d", {})))
+    add(store, "t")
+    yield store
+    store.close()
+
+
+def add(store: SqlStore, name: str) -> None:
+    def work(tx):
+        table = Table(
+            name, "d", "o", 0, 0, 0, StorageDescriptor(location=f"file:/d/{name}"), [FieldSchema("k", "string")]
+        )
+        tx.insert_table(tx.database("d").database_id, table)
+        part = Partition(["1"], "d", name, 0, 0, StorageDescriptor(location=f"file:/d/{name}/k=1"), {})
+        tx.insert_partitions(tx.table("d", name), [NewPartition("k=1", part)])
+
+    store.write(CatalogWork(work, [("d", name)], new_tables=1))
+
+
+@pytest.fixture
+def usual(store: SqlStore) -> Iterator[list[object]]:
+    """A connection for each read in the usual way."""
+    taken: list[object] = []
+
+    def note(connection: object, *_: object) -> None:
+        taken.append(connection)
+
+    event.listen(store._reading, "checkout", note)
+    yield taken
+    event.remove(store._reading, "checkout", note)
+
+
+def names(snapshot: Snapshot) -> tuple[list[str | None], list[str]]:
+    snapshot.foresee([("d", "t"), ("d", "other")])
+    found = [snapshot.table("d", name) for name in ("t", "other")]
+    databases = [snapshot.database("d")]
+    return [one and one.table.tableName for one in found], [one.database.name for one in databases if one]
+
+
+def parts(snapshot: Snapshot) -> tuple[list[str], list[list[str] | None]]:
+    table = snapshot.table("d", "t")
+    assert table is not None
+    selection = Selection(names=["k=1"])
+    return snapshot.partition_names(table, selection), [
+        p.partition.values for p in snapshot.partitions(table, selection)
+    ]
+
+
+def test_names_are_looked_up_past_the_pool(store, usual):
+    for _ in range(3):
+        assert store.read(LookUp(names, asks_once=True)) == (["t", None], ["d"])
+        assert store.read(LookUp(parts)) == (["k=1"], [["1"]])
+        assert store.read(LookUp(lambda snapshot: snapshot.table("d", "none"), asks_once=True)) is None
+    assert usual == []
+
+
+def test_every_look_up_sees_what_was_committed_before_and_one_state_only(store):
+    for number in range(3):
+        add(store, f"t{number}")
+
+        def work(snapshot: Snapshot, number: int = number) -> list[bool]:
+            before = snapshot.table("d", f"t{number}") is not None
+            if snapshot.table("d", f"later{number}") is None:
+                add(store, f"later{number}")
+            return [before, snapshot.table("d", f"later{number}") is not None]
+
+        assert store.read(LookUp(work)) == [True, False]
+
+
+def test_what_asks_for_more_is_run_again_in_the_usual_way(store, usual):
+    assert store.read(LookUp(parts, asks_once=True)) == (["k=1"], [["1"]])
+    assert store.read(LookUp(lambda snapshot: (snapshot.table("d", "t") is None, snapshot.table_names("d")))) == (
+        False,
+        ["t"],
+    )
+    assert len(usual) == 2
+
+
+def test_what_it_raises_passes_through(store, usual):
+    def work(snapshot: Snapshot) -> None:
+        assert snapshot.table("d", "t") is not None
+        raise LookupError("d.x")
+
+    for asks_once in (True, False):
+        with pytest.raises(LookupError, match=r"d\.x"):
+            store.read(LookUp(work, asks_once=asks_once))
+    assert store.read(LookUp(parts))[0] == ["k=1"]
+    assert usual == []
+
+
+def test_more_than_there_are_connections_for_go_the_usual_way(store, usual, monkeypatch):
+    def nested(snapshot: Snapshot, depth: int) -> int:
+        assert snapshot.table("d", "t") is not None
+        return 1 if depth == 0 else 1 + store.read(LookUp(lambda inner: nested(inner, depth - 1)))
+
+    assert (
+        store.read(LookUp(lambda snapshot: nested(snapshot, look_ups.CONNECTIONS_MAX))) == look_ups.CONNECTIONS_MAX + 1
+    )
+    assert len(usual) == 1
+
+
+@pytest.mark.postgres
+def test_lost_connections_are_replaced(fresh_postgres_database, postgres_server):
+    migrate(fresh_postgres_database)
+    store = open_store(fresh_postgres_database, SystemClock(), Limits())
+    try:
+        store.write(lambda tx: tx.insert_database(Database("d", None, "file:/d", {})))
+        for _ in range(2):
+            for asks_once in (True, False):
+                work = LookUp(lambda snapshot: snapshot.database("d") is not None, asks_once=asks_once)
+                assert store.read(work)
+                cut_connections(postgres_server)
+                assert store.read(work)
+                assert store.read(work)
+        assert store._look_ups._places == look_ups.CONNECTIONS_MAX - 1
+    finally:
+        store.close()
