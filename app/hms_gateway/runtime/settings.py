@@ -158,7 +158,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         int,
         Meta(
             ge=2,
-            description="Connections each process may hold for long reads, beside 8 for short ones; has to exceed streams_max.",
+            description="Connections each process may hold for reading, beside 8 for short reads; has to exceed "
+            "streams_max.",
         ),
     ] = 40
     workers: Annotated[int, Meta(ge=1, le=256, description="Server processes; on SQLite one is fastest.")] = 1

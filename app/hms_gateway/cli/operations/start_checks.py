@@ -17,8 +17,8 @@ from hms_gateway.runtime.settings import Settings
 from hms_gateway.storage.dialects.integrity import IntegrityCheck, sqlite_file
 
 # Besides the database: libraries, log, event loop, and connections enough to be of use.
-OTHER_FILES_MIN = 120
-# Database and write-ahead log, or a socket.
+OTHER_FILES_MIN = 136
+# Database and write-ahead log, or a socket. Those for short reads are among the others.
 FILES_PER_DATABASE_CONNECTION = 2
 _FILE_LOCATION = re.compile(r"(?:file:(?://)?)?(/.*)")
 
