@@ -51,7 +51,7 @@ from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.connections import Connections
 from hms_gateway.runtime.kerberos import ServiceKeys
 from hms_gateway.runtime.logging import format_for_stderr
-from hms_gateway.runtime.settings import ProxyUser, Settings
+from hms_gateway.runtime.settings import Ldap, ProxyUser, Settings
 from hms_gateway.wire import Codecs
 
 FIRST_USER = "admin"
@@ -158,8 +158,9 @@ def build_authenticator(settings: Settings) -> Authenticator:
     )
     bearer = _with_issuers(settings, tokens, share_of)
     accepted = f"{ACCEPTED}, or {TOKEN_ACCEPTED}"
+    users = UserFile(settings.users_path, time.monotonic)
     following: Authenticator = BasicAuthenticator(
-        UserFile(settings.users_path, time.monotonic),
+        users,
         realm=settings.realm,
         remembered_seconds=settings.credentials_remembered_seconds,
         others={SCHEME: bearer},
@@ -168,6 +169,8 @@ def build_authenticator(settings: Settings) -> Authenticator:
         share_of=share_of,
         accepted=f"a Kerberos ticket (Negotiate), or {accepted}" if keys is not None else accepted,
     )
+    if settings.ldap is not None:
+        following = _with_directory(settings, settings.ldap, following, users, share_of)
     if keys is not None:
         following = TicketAuthenticator(
             following, keys.accept, realms=settings.kerberos_realms, limits=settings.limits, share_of=share_of
@@ -181,6 +184,28 @@ def build_authenticator(settings: Settings) -> Authenticator:
         ),
         proxied_users=settings.trusted_proxy_users,
         proxy_users={name: _rule(user) for name, user in settings.proxy_users.items()},
+    )
+
+
+def _with_directory(
+    settings: Settings, ldap: Ldap, following: Authenticator, users: UserFile, share_of: Callable[[str], str | None]
+) -> Authenticator:
+    """What takes users of a directory. What this needs is loaded only then. Raises SettingsError."""
+    from hms_gateway.gateway.auth.directory import Directory, check_installed
+    from hms_gateway.gateway.auth.directory_login import DirectoryAuthenticator
+
+    check_installed()
+    return DirectoryAuthenticator(
+        following,
+        Directory(ldap).check,
+        is_local=users.has,
+        challenges=(basic_challenge(settings.realm), bearer_challenge(settings.realm)),
+        remembered_seconds=ldap.remembered_seconds,
+        kept_seconds=ldap.kept_seconds,
+        # One server that does not answer, and another that does.
+        seconds_max=2 * ldap.seconds_max,
+        limits=settings.limits,
+        share_of=share_of,
     )
 
 

@@ -136,6 +136,53 @@ class TokenIssuer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"{what} is not an https:// address; set one, or set keys_file")
 
 
+class Ldap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A directory whose users log in with their passwords there."""
+
+    urls: Annotated[list[str], Meta(min_length=1, description="Its servers, tried in this order: ldaps:// or ldap://.")]
+    start_tls: Annotated[bool, Meta(description="Begin TLS on ldap:// connections before anything else.")] = False
+    authority: Annotated[
+        Path | None, Meta(description="PEM certificates that its TLS is checked against; unset is the system's.")
+    ] = None
+    bind_name: Annotated[
+        str | None, Meta(description="The users' entries, uid={user},ou=people,dc=corp; unset searches for the entry.")
+    ] = None
+    search_base: Annotated[str, Meta(description="Below which entry users are searched for.")] = ""
+    search_filter: Annotated[str, Meta(description="Which entry is the user's.")] = "(uid={user})"
+    search_user: Annotated[str | None, Meta(description="The entry that searches; unset searches anonymously.")] = None
+    search_password_file: Annotated[
+        Path | None, Meta(description="File whose first line is the password of search_user; read for each question.")
+    ] = None
+    user_attribute: Annotated[str, Meta(min_length=1, description="Of the user's entry, how the name is spelled.")] = (
+        "uid"
+    )
+    group_base: Annotated[
+        str | None, Meta(description="Below which entry the user's groups are searched for; unset is no groups.")
+    ] = None
+    group_filter: Annotated[str, Meta(description="Which groups are the user's, by {dn} or {user}.")] = "(member={dn})"
+    group_attribute: Annotated[str, Meta(min_length=1, description="Of a group's entry, its name.")] = "cn"
+    seconds_max: Annotated[float, Meta(gt=0, le=60, description="How long each step may take.")] = 5.0
+    remembered_seconds: Annotated[
+        float, Meta(ge=0, le=86_400, description="How long a password that was right is not asked about again.")
+    ] = 300.0
+    kept_seconds: Annotated[
+        float, Meta(ge=0, le=10**6, description="While it is away, those who were right go on for so long.")
+    ] = 3600.0
+
+    def __post_init__(self) -> None:
+        for url in self.urls:
+            scheme, _, rest = url.partition("://")
+            host = rest.partition("/")[0].rpartition(":")[0] or rest.partition("/")[0]
+            if scheme not in ("ldap", "ldaps") or not host:
+                raise ValueError(f"url {url!r} is not ldaps://host or ldap://host")
+            if scheme == "ldap" and not self.start_tls and not is_loopback(host.strip("[]")):
+                raise ValueError(f"url {url!r} would send passwords readable; write ldaps://, or set start_tls")
+        if self.bind_name is not None and "{user}" not in self.bind_name:
+            raise ValueError("bind_name does not have {user} in it; write uid={user},ou=people,dc=corp")
+        if self.bind_name is None and ("{user}" not in self.search_filter or not self.search_base):
+            raise ValueError("neither bind_name nor search_base and a search_filter with {user} are set; set one")
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What an operator can set. A name in upper case behind HMS_GATEWAY_ is its environment variable."""
 
@@ -199,6 +246,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             "(docs/operations.md, Tokens of an issuer)."
         ),
     ] = {}
+    ldap: Annotated[
+        Ldap | None,
+        Meta(
+            description="LDAP directory whose users log in with their passwords there (docs/operations.md, Users of a "
+            "directory); needs the extra ldap."
+        ),
+    ] = None
     kerberos_keytab: Annotated[
         Path | None,
         Meta(description="Keytab with the key of HTTP/<host>: users may call with a Kerberos ticket (SPNEGO)."),

@@ -42,6 +42,11 @@ class UserFile:
         self._names = list(self._users)
         self.generation += 1
 
+    def has(self, user: str) -> bool:
+        """Whether the file has the user now."""
+        self.refresh(at_once=True)
+        return user in self._users
+
     def hash_of(self, user: str) -> tuple[str, bool]:
         """The stored hash and True; for an unknown user the hash of some other user, and False.
 
