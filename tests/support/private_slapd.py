@@ -1,4 +1,4 @@
-"""An LDAP server of the test run's own (OpenLDAP's slapd) on loopback, with TLS: people, groups, an account that reads."""
+"""An LDAP server of the test run's own (OpenLDAP's slapd) on loopback, with TLS, people and groups."""
 
 import contextlib
 import importlib.util

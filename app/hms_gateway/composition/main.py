@@ -446,6 +446,7 @@ def _protected(settings: Settings) -> list[Protected]:
         "admin_password_file": settings.admin_password_file,
         "kerberos_keytab": settings.kerberos_keytab,
         "trusted_proxy_authority": settings.trusted_proxy_authority,
+        "ldap.search_password_file": None if settings.ldap is None else settings.ldap.search_password_file,
         "client_authority": settings.client_authority,
         "client_revocations": settings.client_revocations,
         **{f"token_issuers.{name}.keys_file": issuer.keys_file for name, issuer in settings.token_issuers.items()},

@@ -13,7 +13,7 @@ from hms_gateway.gateway.auth.tokens import TokenFileError, read_tokens
 from hms_gateway.gateway.auth.users import UserFileError, read_users
 from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME, CertificateError, server_context
 from hms_gateway.runtime.kerberos import KerberosError
-from hms_gateway.runtime.settings import Settings
+from hms_gateway.runtime.settings import Settings, SettingsError
 from hms_gateway.storage.dialects.integrity import IntegrityCheck, sqlite_file
 
 # Besides the database: libraries, log, event loop, and connections enough to be of use.
@@ -131,4 +131,15 @@ def _keytab(settings: Settings) -> Iterator[str]:
         yield f"kerberos_keytab: {error}"
 
 
-_CHECKS: tuple[_Check, ...] = (_open_files, _folders, _database, _certificate, _users, _tokens, _keytab)
+def _directory(settings: Settings) -> Iterator[str]:
+    if settings.ldap is None:
+        return
+    from hms_gateway.gateway.auth.directory import check_installed
+
+    try:
+        check_installed()
+    except SettingsError as error:
+        yield str(error)
+
+
+_CHECKS: tuple[_Check, ...] = (_open_files, _folders, _database, _certificate, _users, _tokens, _keytab, _directory)
