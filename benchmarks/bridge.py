@@ -7,20 +7,23 @@ and count the bytes that come back. Gateway, bridge and clients share the cores 
 """
 
 import argparse
+import contextlib
 import multiprocessing
 import selectors
 import socket
 import ssl
 import statistics
 import tempfile
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 
 from benchmarks.report import print_table
 from benchmarks.server import fill, peak_resident_bytes, resident_bytes
+from hms_gateway import MetastoreClient
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import METHODS
+from hms_gateway.structs import METHODS, FireEventRequest, FireEventRequestData, InsertEventRequestData
 from hms_gateway.wire import MessageType, make_codecs
 from tests.bridge.bridge_process import BridgeProcess
 from tests.support.server import API_PATH, GatewayServer, basic, trusting
@@ -28,6 +31,7 @@ from tests.support.server import API_PATH, GatewayServer, basic, trusting
 MIB = 1024 * 1024
 DATABASE, TABLE = "hmshttptestdatabase", "test_table"
 LONG_TABLE, LONG_PARTITIONS = "thirty_thousand", 30_000
+AGAIN_TABLE, AGAIN_PARTITIONS = "ten_thousand", 10_000
 CALLS_EACH_TURN = 500
 BINARY = make_codecs(Limits()).binary
 
@@ -37,13 +41,18 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=7)
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--again", action="store_true", help="only what is asked for again")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        fill(Path(folder) / "gateway" / "metastore.db", {LONG_TABLE: LONG_PARTITIONS})
+        fill(Path(folder) / "gateway" / "metastore.db", {LONG_TABLE: LONG_PARTITIONS, AGAIN_TABLE: AGAIN_PARTITIONS})
         with GatewayServer(Path(folder) / "gateway", demo=True) as gateway, BridgeProcess(gateway) as bridge:
+            if arguments.again:
+                again(gateway, arguments.turns)
+                return
             latency(gateway, bridge, arguments.turns)
             throughput(gateway, bridge, arguments.clients, arguments.seconds)
             memory(bridge)
+            again(gateway, arguments.turns)
 
 
 def latency(gateway: GatewayServer, bridge: BridgeProcess, turns: int) -> None:
@@ -107,6 +116,91 @@ def memory(bridge: BridgeProcess) -> None:
             ]
         ],
     )
+
+
+def again(gateway: GatewayServer, turns: int) -> None:
+    """What a bridge has fetched before, beside what it has to fetch: each turn changes the table once."""
+    body = call("get_partitions", "sales", AGAIN_TABLE, -1)
+    fetched: list[float] = []
+    unchanged: list[float] = []
+    sizes: list[int] = []
+    with Forwarder(gateway.port) as forwarder:
+        url = gateway.url.replace(f":{gateway.port}/", f":{forwarder.port}/")
+        with BridgeProcess(gateway, "--url", url, "--insecure") as bridge, over_tcp(bridge) as connection:
+            size = whole(connection, body)[0]
+            for _ in range(turns):
+                change(gateway)
+                fetched.append(whole(connection, body, size)[1])
+                before = forwarder.bytes_back
+                unchanged.append(whole(connection, body, size)[1])
+                sizes.append(forwarder.bytes_back - before)
+    took, once_more = statistics.median(fetched), statistics.median(unchanged)
+    print_table(
+        f"get_partitions of {AGAIN_PARTITIONS:,} again through the bridge",
+        ["reply", "fetched", "unchanged", "less time (≥ 3 ×)", "bytes from the gateway (< 1 kB)"],
+        [
+            [
+                f"{size / MIB:.1f} MiB",
+                f"{took * 1000:.0f} ms",
+                f"{once_more * 1000:.0f} ms",
+                f"{took / once_more:.1f} ×",
+                f"{max(sizes):,}",
+            ]
+        ],
+    )
+
+
+def change(gateway: GatewayServer) -> None:
+    """An event of the table."""
+    data = FireEventRequestData(insertData=InsertEventRequestData(filesAdded=[]))
+    event = FireEventRequest(successful=True, data=data, dbName="sales", tableName=AGAIN_TABLE)
+    with MetastoreClient(gateway.url, (gateway.user, gateway.password), trusting()) as metastore:
+        metastore.call("fire_listener_event", event)
+
+
+def whole(connection: socket.socket, sent: bytes, size: int | None = None) -> tuple[int, float]:
+    """Bytes of a long answer, and the seconds until the last; its end is a pause where the size is not known."""
+    begin = perf_counter()
+    connection.sendall(sent)
+    received, last = 0, begin
+    connection.settimeout(3.0 if size is None else 60.0)
+    with contextlib.suppress(TimeoutError):
+        while size is None or received < size:
+            received += len(connection.recv(MIB))
+            last = perf_counter()
+    return received, last - begin
+
+
+class Forwarder:
+    """Passes bytes on to a port of loopback and counts those that come back. A context manager."""
+
+    def __init__(self, port: int) -> None:
+        self._target = port
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._server.getsockname()[1]
+        self.bytes_back = 0
+
+    def __enter__(self) -> "Forwarder":
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.close()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                here, _ = self._server.accept()
+                there = over_loopback(self._target)
+                threading.Thread(target=self._pump, args=(here, there, False), daemon=True).start()
+                threading.Thread(target=self._pump, args=(there, here, True), daemon=True).start()
+
+    def _pump(self, source: socket.socket, target: socket.socket, is_counted: bool) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(MIB):
+                self.bytes_back += len(data) if is_counted else 0
+                target.sendall(data)
+        target.close()
 
 
 def call(name: str, *arguments: object) -> bytes:

@@ -111,6 +111,12 @@ class FakeCache:
     def scopes_of(self, key):
         return ()
 
+    def version_tag(self, method, arguments, ticket):
+        return None
+
+    async def is_current(self, key, codec, tags):
+        return None
+
     def remember(self, key, arguments, payload, ticket, tagged=None):
         self.remembered.append((key, payload, ticket))
 

@@ -10,6 +10,7 @@ as such readers call, the database is asked for events once a second.
 """
 
 import asyncio
+import os
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -23,9 +24,9 @@ from hms_gateway.cache.scopes import Scope, is_cacheable, scopes_changed, scopes
 from hms_gateway.metastore.changes.txn_events import COMMIT_TXN, committed_write_ids
 from hms_gateway.metastore.ports.store import EventId, Snapshot, StoredEvent
 from hms_gateway.runtime.limits import Limits
-from hms_gateway.structs import Struct
+from hms_gateway.structs import METHODS, Struct
 from hms_gateway.txn.rules.write_ids import ValidWriteIds
-from hms_gateway.wire import Codec
+from hms_gateway.wire import Codec, ProtocolError
 
 Entry: TypeAlias = tuple[bytes, tuple[Scope, ...], Tag | None]
 """The encoded result, what it depends on, and what readers with a list go by."""
@@ -81,6 +82,7 @@ class ReplyCache:
         self._feed = feed
         self._read_tag = read_tag
         self._monotonic = monotonic
+        self._keeps_apart = keeps_apart
         self._lists = ReaderLists(keeps_apart=keeps_apart)
         # Methods whose arguments may have a list.
         self.with_lists = self._lists.in_requests if read_tag is not None else frozenset[str]()
@@ -98,6 +100,8 @@ class ReplyCache:
         # When each scope last changed; older tickets than the floor cannot be judged any more.
         self._changed_at: dict[Scope, int] = {}
         self._floor = 0
+        # Of the tags that this process gives: others count events as they like, and may have another database.
+        self._mark = b"%b." % os.urandom(6).hex().encode()
         # Added to an event's id to order it after those that were applied before the database lost some.
         self._shift = 0
         self._freshness = Freshness(feed, lambda: self._version, self._apply, self._restart, self._doubt)
@@ -166,6 +170,27 @@ class ReplyCache:
         self._follow()
         return payload
 
+    def version_tag(self, method: str, arguments: Struct | None, ticket: int) -> bytes | None:
+        """The tag of a reply that is not kept, which was read after `ticket`; None where it cannot be judged later."""
+        if arguments is None or not is_cacheable(method) or not scopes_read(method, arguments):
+            return None
+        return b'"%b%d"' % (self._mark, ticket)
+
+    async def is_current(self, key: ReplyKey, codec: Codec, tags: bytes) -> bytes | None:
+        """Which of the tags that a client has, by `version_tag`, is that of the answer of now."""
+        begins = b'"' + self._mark
+        tickets = [tag.strip()[len(begins) : -1] for tag in tags.split(b",") if tag.strip().startswith(begins)]
+        known = [int(ticket) for ticket in tickets if ticket.isdigit()]
+        if not known or key[2] not in METHODS or self._keeps_apart:
+            return None
+        try:
+            scopes = scopes_read(key[2], codec.decode(METHODS[key[2]].arguments, key[3]))
+        except ProtocolError:
+            return None
+        await self._refreshed()
+        is_same = bool(scopes) and max(known) >= self._floor and not self._have_changed(scopes, max(known))
+        return b'"%b%d"' % (self._mark, max(known)) if is_same else None
+
     def tag_reading(self, reading: Reading) -> TagReading:
         """What has to be called before the reply to such a reader is read, and handed to `remember`."""
         assert self._read_tag is not None
@@ -187,7 +212,7 @@ class ReplyCache:
         if arguments is None or len(payload) > self._reply_bytes_max or not is_cacheable(key[2]):
             return
         scopes = scopes_read(key[2], arguments)
-        if not scopes or ticket < self._floor or any(self._changed_at.get(scope, 0) > ticket for scope in scopes):
+        if not scopes or ticket < self._floor or self._have_changed(scopes, ticket):
             return
         tag = self._tag_for(scopes, tagged)
         known = self._entries.get(key)
@@ -200,6 +225,27 @@ class ReplyCache:
             self._keys_of.setdefault(scope, set()).add(key)
         while self._bytes > self._bytes_max - self._readings_bytes:
             self._forget(next(iter(self._entries)))
+
+    def _have_changed(self, scopes: Sequence[Scope], ticket: int) -> bool:
+        return any(self._changed_at.get(scope, 0) > ticket for scope in scopes)
+
+    async def _refreshed(self) -> None:
+        """Until every event that was committed before is applied."""
+        if self._is_watched:
+            self._look()
+            return
+        told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def done(error: Exception | None) -> None:
+            if told.done():
+                return
+            if error is not None:
+                told.set_exception(error)
+            else:
+                told.set_result(None)
+
+        self._freshness.refresh(done)
+        await told
 
     def _tag_for(self, scopes: tuple[Scope, ...], tagged: TagReading | None) -> Tag | None:
         if tagged is None or tagged.tag is None or scopes != (tagged.tag.scope,):

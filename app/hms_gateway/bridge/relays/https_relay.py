@@ -22,6 +22,7 @@ from urllib.parse import quote, urlsplit
 import msgspec
 import structlog
 
+from hms_gateway.bridge.relays.held_answers import HeldAnswers, tag_of
 from hms_gateway.bridge.relays.relay import Reply
 from hms_gateway.bridge.relays.transcoding import Encoding
 from hms_gateway.bridge.relays.upstream import Answer, NotTrusted, TooSlow, UpstreamError
@@ -66,10 +67,11 @@ class RelayOptions(msgspec.Struct, frozen=True):
 
 
 class _Attempts(msgspec.Struct):
-    """What the attempts of one call have come to. `give_up_at` is on the loop's clock."""
+    """What the attempts of one call have come to. `give_up_at` is on the loop's clock, `held_tag` of an answer held."""
 
     key: str | None
     give_up_at: float
+    held_tag: bytes | None = None
     may_have_happened: bool = False
     count: int = 0
     pause_seconds: float = PAUSE_SECONDS_FIRST
@@ -78,7 +80,11 @@ class _Attempts(msgspec.Struct):
 class HttpsRelay:
     """The relay of the bridge."""
 
-    def __init__(self, pool: UpstreamPool, encoding: Encoding, options: RelayOptions) -> None:
+    def __init__(
+        self, pool: UpstreamPool, encoding: Encoding, options: RelayOptions, held: HeldAnswers | None = None
+    ) -> None:
+        """With `held` the far side is a gateway, whose tags are known."""
+        self._held = held
         self._pool = pool
         self._encoding = encoding
         self._options = options
@@ -95,9 +101,14 @@ class HttpsRelay:
             give_up_at=self._loop.time() + self._options.patience_seconds,
         )
         body = await self._encoding.request(message)
+        held = None if self._held is None or is_changing else self._held.find(message)
+        if held is not None:
+            attempts.held_tag = await tag_of(held)
         while True:
             try:
                 answer = await self._attempt(message, session, body, attempts)
+                if answer.status == 304 and self._held is not None and held is not None:
+                    return Reply(self._held.reply(message, held), request_id=answer.request_id, cached=True)
                 return await self._reply(answer, message, session)
             except NotTrusted as error:
                 raise CallFailed(str(error), "not_trusted") from error
@@ -126,7 +137,8 @@ class HttpsRelay:
         if credentials is None and token is None and self._options.tickets is not None:
             head += await self._ticket(self._options.tickets)
         key = b"" if attempts.key is None else b"idempotency-key: %b\r\n" % attempts.key.encode()
-        head = b"%bcontent-length: %d\r\n%b\r\n" % (head, len(body), key)
+        held = b"" if attempts.held_tag is None else b"if-none-match: %b\r\n" % attempts.held_tag
+        head = b"%bcontent-length: %d\r\n%b%b\r\n" % (head, len(body), key, held)
         connection = await self._pool.acquire(must_be_fresh=not is_repeatable)
         answer = await connection.request(head, body, self._options.call_seconds_max)
         if answer.status == 401 and token is not None and await self._has_another(token):
@@ -136,6 +148,8 @@ class HttpsRelay:
         if answer.status in NOBODY_ANSWERED:
             text = await self._problem(answer)
             raise UpstreamError(text, was_sent=not answer.is_not_tried)
+        if answer.status == 304 and attempts.held_tag is not None:
+            return answer
         if answer.status != 200:
             raise self._refusal(answer.status, await self._problem(answer), credentials)
         if attempts.key is not None and answer.body is None:
@@ -194,13 +208,18 @@ class HttpsRelay:
             raise CallFailed(f"the reply is over the limit of {self._options.reply_bytes_max} bytes", "too_large")
         if answer.body is not None:
             body, outcome = await self._encoding.reply(message, answer.body, answer.content_type)
+            if self._held is not None and outcome == "ok" and self._held.wants(message, len(body)):
+                self._held.keep(message, body, answer.tag)
             return Reply(body, outcome=outcome, request_id=answer.request_id)
         try:
             outcome = self._encoding.outcome(message, answer.beginning(), answer.content_type)
         except CallFailed:
             answer.abandon()
             raise
-        return Reply(None, _passed_on(answer), answer.length, outcome, answer.request_id)
+        chunks = _passed_on(answer)
+        if self._held is not None and outcome == "ok" and self._held.wants(message, answer.length):
+            chunks = _kept(chunks, self._held, message, answer.tag)
+        return Reply(None, chunks, answer.length, outcome, answer.request_id)
 
     async def _problem(self, answer: Answer) -> str:
         """What an answer that is not a reply says, in one line."""
@@ -245,6 +264,24 @@ def _own_login(options: RelayOptions) -> str:
     if options.token is not None:
         return "the bridge's token"
     return "a bridge without a password" if options.tickets is None else "the bridge's Kerberos ticket"
+
+
+async def _kept(
+    chunks: AsyncGenerator[bytes, None], held: HeldAnswers, message: ThriftMessage, tag: bytes | None
+) -> AsyncGenerator[bytes, None]:
+    """The same chunks; when all of them were taken, and are not too many, they are held."""
+    parts: list[bytes] = []
+    size = 0
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            size += len(chunk)
+            if size <= held.answer_bytes_max:
+                parts.append(chunk)
+            else:
+                parts.clear()
+            yield chunk
+    if parts and size <= held.answer_bytes_max:
+        held.keep(message, b"".join(parts), tag)
 
 
 async def _passed_on(answer: Answer) -> AsyncGenerator[bytes, None]:

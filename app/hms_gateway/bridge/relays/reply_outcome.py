@@ -27,6 +27,11 @@ def reply_outcome(method: str, beginning: bytes, *, is_compact: bool) -> str:
         raise ValueError("a reply of too few bytes") from None
 
 
+def payload_begin(reply: bytes, *, is_compact: bool) -> int:
+    """Where the struct begins in a reply, in strict binary or compact."""
+    return (_compact_head(reply) if is_compact else _binary_head(reply))[1]
+
+
 def _outcome(method: str, type_code: int, number: int) -> str:
     """The result struct has the value in field 0, a declared exception in another."""
     return _declared(method).get(number, "ok") if type_code == _STRUCT and number else "ok"

@@ -123,7 +123,7 @@ def client_tls(cacert: str | None = None, *, is_insecure: bool = False) -> Resum
 class Answer:
     """One HTTP answer. `body` when all of it is there; else it comes by `chunks`, and `length` if it is known."""
 
-    __slots__ = ("_connection", "body", "content_type", "is_not_tried", "length", "request_id", "status")
+    __slots__ = ("_connection", "body", "content_type", "is_not_tried", "length", "request_id", "status", "tag")
 
     def __init__(self, connection: "UpstreamConnection", status: int, headers: dict[bytes, bytes]) -> None:
         self._connection = connection
@@ -131,6 +131,7 @@ class Answer:
         self.content_type = headers.get(b"content-type", b"").decode("latin-1")
         self.request_id = headers.get(b"x-request-id", b"").decode("latin-1")
         self.is_not_tried = headers.get(b"x-call-outcome", b"") == b"not-tried"
+        self.tag = headers.get(b"etag")
         length = headers.get(b"content-length", b"")
         self.length = int(length) if length.isdigit() else None
         self.body: bytes | None = None
@@ -336,7 +337,7 @@ class UpstreamConnection(asyncio.Protocol):
         if status >= 200:
             self._answer = Answer(self, status, self._headers)
             is_delimited = b"content-length" in self._headers or b"transfer-encoding" in self._headers
-            self._ends_with_connection = not is_delimited and status != 204
+            self._ends_with_connection = not is_delimited and status not in (204, 304)
 
     def on_body(self, chunk: bytes) -> None:
         self._parts.append(chunk)

@@ -12,6 +12,7 @@ import structlog
 import uvloop
 
 from hms_gateway.bridge.relays.greeting import find_problem
+from hms_gateway.bridge.relays.held_answers import HeldAnswers
 from hms_gateway.bridge.relays.https_relay import HttpsRelay, RelayOptions
 from hms_gateway.bridge.relays.transcoding import Tjson, Unchanged
 from hms_gateway.bridge.relays.upstream import Origin, client_tls
@@ -134,6 +135,9 @@ def make_bridge(settings: BridgeSettings, metrics: BridgeMetrics, call_log: Call
         patience_seconds=settings.patience_seconds,
         reply_bytes_max=settings.limits.body_bytes_max,
     )
-    relay = HttpsRelay(pool, Unchanged() if is_binary else Tjson(codecs), options)
+    held = HeldAnswers(codecs, settings.limits.cache_bytes_max) if is_binary else None
+    relay = HttpsRelay(pool, Unchanged() if is_binary else Tjson(codecs), options, held)
+    if held is not None:
+        metrics.watch("held_answer_bytes", "Long answers that are kept", lambda: held.size_bytes)
     metrics.watch("upstream_connections", "Connections to the gateway", lambda: relay.open_connections)
     return BridgeServer(relay, settings.server, settings.limits, codecs=codecs, metrics=metrics, call_log=call_log)

@@ -230,19 +230,39 @@ class Endpoint:
         if self._cache is None or message.type is not _CALL or len(message.payload) > CACHED_ARGUMENTS_BYTES_MAX:
             return self._call(exchange)
         exchange.key = key = (exchange.codec.name, exchange.dialect, message.name, message.payload)
+        if exchange.held is not None:
+            return self._unless_current(exchange, self._cache, key, exchange.held)
+        return self._answer_keyed(exchange, self._cache, key)
+
+    async def _unless_current(self, exchange: Exchange, cache: ReplyCache, key: ReplyKey, held: bytes) -> Response:
+        """304 where the client has an answer that was not kept here, and nothing has changed that it was read from."""
+        tag = None
+        try:
+            tag = await cache.is_current(key, exchange.codec, held)
+        except Exception as error:
+            _log_unusable(error)
+        if tag is None:
+            return await settled(self._answer_keyed(exchange, cache, key))
+        self._metrics.cache_hits += 1
+        exchange.cached = True
+        return Response(304, None, b"", ((b"etag", tag),))
+
+    def _answer_keyed(self, exchange: Exchange, cache: ReplyCache, key: ReplyKey) -> Answer:
+        """Answer from the cache, else by the call itself."""
+        message = exchange.message
         listed = exchange.head.headers.get(WRITE_IDS_HEADER)
         if listed is not None:
-            return self._answer_reader(exchange, self._cache, key, listed)
+            return self._answer_reader(exchange, cache, key, listed)
         try:
-            known = self._cache.lookup(key)
+            known = cache.lookup(key)
         except Exception as error:
             _log_unusable(error)
             known = None
         if known is not None:
             return self._found(exchange, known)
         # Only the arguments themselves may still hold a list.
-        if message.name in self._cache.with_lists:
-            return self._answer_reader(exchange, self._cache, key, None)
+        if message.name in cache.with_lists:
+            return self._answer_reader(exchange, cache, key, None)
         return self._call(exchange)
 
     def _answer_reader(self, exchange: Exchange, cache: ReplyCache, key: ReplyKey, listed: bytes | None) -> Answer:
@@ -314,7 +334,7 @@ class Endpoint:
         if reply.limit:
             self._failures.note(exchange, reply.limit)
         if completed.stream is not None:
-            headers = GZIPPED if _accepts_gzip(exchange.head.headers) else ()
+            headers = (*(GZIPPED if _accepts_gzip(exchange.head.headers) else ()), *self._tag(exchange, reply, ticket))
             return Response(200, self._content_types[exchange.codec.name], completed.stream, headers)
         if reply.payload is None:
             # Oneway: a body would make Node complain about a reply it did not ask for, 204 about the status.
@@ -323,6 +343,13 @@ class Endpoint:
         if self._cache is not None and exchange.key is not None and reply.outcome == "ok" and reply.type is _REPLY:
             self._cache.remember(exchange.key, reply.arguments, reply.payload, ticket, exchange.tagged)
         return self._whole(exchange, reply.type, reply.payload)
+
+    def _tag(self, exchange: Exchange, reply: Reply, ticket: int) -> HeaderList:
+        """By which a client can ask whether a long reply is still the answer."""
+        if self._cache is None or exchange.key is None or reply.type is not _REPLY or reply.outcome != "ok":
+            return ()
+        tag = self._cache.version_tag(exchange.method, reply.arguments, ticket)
+        return () if tag is None else ((b"etag", tag),)
 
     def _whole(self, exchange: Exchange, type: MessageType, payload: bytes, headers: HeaderList = ()) -> Answer:
         codec, message = exchange.codec, exchange.message
