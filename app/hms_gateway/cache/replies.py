@@ -178,6 +178,8 @@ class ReplyCache:
 
     async def is_current(self, key: ReplyKey, codec: Codec, tags: bytes) -> bytes | None:
         """Which of the tags that a client has, by `version_tag`, is that of the answer of now."""
+        # Also without such a tag: the answer gets one as of now.
+        await self._refreshed()
         begins = b'"' + self._mark
         tickets = [tag.strip()[len(begins) : -1] for tag in tags.split(b",") if tag.strip().startswith(begins)]
         known = [int(ticket) for ticket in tickets if ticket.isdigit()]
@@ -187,7 +189,6 @@ class ReplyCache:
             scopes = scopes_read(key[2], codec.decode(METHODS[key[2]].arguments, key[3]))
         except ProtocolError:
             return None
-        await self._refreshed()
         is_same = bool(scopes) and max(known) >= self._floor and not self._have_changed(scopes, max(known))
         return b'"%b%d"' % (self._mark, max(known)) if is_same else None
 

@@ -27,6 +27,7 @@ class Upstream(CannedUpstream):
     """A gateway that says 304 to those who have the answer. `tag` None: the hash of the result."""
 
     tag: str | None = None
+    unchanged: int = 0
 
     async def answer(self, request, writer):
         reply = self.reply(request.body)
@@ -34,6 +35,7 @@ class Upstream(CannedUpstream):
         payload = codec.read_message(reply).payload
         tag = self.tag or f'"{hashlib.blake2b(payload, digest_size=16).hexdigest()}"'
         if request.headers.get("if-none-match") == tag:
+            self.unchanged += 1
             writer.write(f"HTTP/1.1 304 Not Modified\r\netag: {tag}\r\n\r\n".encode())
         else:
             writer.write(http(reply, **({} if self.tag is None else {"etag": self.tag})))
@@ -68,7 +70,7 @@ def test_what_is_asked_for_again_is_not_sent_again(tag, codec, wrapped):
             reply = await peer.receive() if wrapped is bytes else await framed_reply(peer)
             assert codec.read_message(reply).seqid == seqid
             assert result_of(reply, codec).success == NAMES
-        assert ["if-none-match" in one.headers for one in upstream.requests] == [False, False, True, True]
+        assert upstream.unchanged == 2
         # A change at the far side is an answer with another tag.
         upstream.results[METHOD], upstream.tag = [*NAMES, "another"], tag and '"made.18"'
         await peer.send(wrapped(call(METHOD, "sales", codec=codec)))
@@ -112,12 +114,10 @@ def test_held_answers_are_bounded():
     async def work(peer, upstream):
         for name in ("a", "b", "c", "d") * 3:
             await peer.ask(call(METHOD, name))
-        asked = [one for one in upstream.requests if "if-none-match" in one.headers]
         # Two of them have room, and each comes after three others.
-        assert not asked
-        for _ in range(2):
-            await peer.ask(call(METHOD, "d"))
-        assert "if-none-match" in upstream.requests[-1].headers
+        assert upstream.unchanged == 0
+        await peer.ask(call(METHOD, "d"))
+        assert upstream.unchanged == 1
 
     size = len(call(METHOD, "")) + sum(len(name) + 4 for name in NAMES)
     run(work, limits=Limits(cache_bytes_max=2 * size + size // 2))

@@ -20,6 +20,8 @@ from hms_gateway.wire import Codecs, MessageType
 # Shorter ones are sent as fast as they are asked about.
 LONG_FROM_BYTES: Final = 64 * 1024
 ARGUMENTS_BYTES_MAX: Final = 16 * 1024
+# The tag of no answer.
+ASKING_FOR_A_TAG: Final = b'"none"'
 _ASKED_MAX: Final = 1_000
 
 _Key: TypeAlias = tuple[str, str, bytes]
@@ -51,6 +53,10 @@ class HeldAnswers:
         if found is not None:
             self._answers.move_to_end(key)
         return found
+
+    def was_asked(self, message: ThriftMessage) -> bool:
+        """Whether a long answer was given to the same call before."""
+        return bool(self._asked) and _key(message) in self._asked
 
     def wants(self, message: ThriftMessage, length: int | None) -> bool:
         """Whether the answer to a call is to be kept; `length` None for one that is long and comes in chunks."""

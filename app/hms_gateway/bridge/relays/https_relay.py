@@ -22,7 +22,7 @@ from urllib.parse import quote, urlsplit
 import msgspec
 import structlog
 
-from hms_gateway.bridge.relays.held_answers import HeldAnswers, tag_of
+from hms_gateway.bridge.relays.held_answers import ASKING_FOR_A_TAG, HeldAnswers, tag_of
 from hms_gateway.bridge.relays.relay import Reply
 from hms_gateway.bridge.relays.transcoding import Encoding
 from hms_gateway.bridge.relays.upstream import Answer, NotTrusted, TooSlow, UpstreamError
@@ -104,6 +104,8 @@ class HttpsRelay:
         held = None if self._held is None or is_changing else self._held.find(message)
         if held is not None:
             attempts.held_tag = await tag_of(held)
+        elif self._held is not None and self._held.was_asked(message):
+            attempts.held_tag = ASKING_FOR_A_TAG
         while True:
             try:
                 answer = await self._attempt(message, session, body, attempts)
