@@ -235,18 +235,18 @@ class ReplyCache:
         if self._is_watched:
             self._look()
             return
-        told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        found: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def done(error: Exception | None) -> None:
-            if told.done():
+            if found.done():
                 return
             if error is not None:
-                told.set_exception(error)
+                found.set_exception(error)
             else:
-                told.set_result(None)
+                found.set_result(None)
 
         self._freshness.refresh(done)
-        await told
+        await found
 
     def _tag_for(self, scopes: tuple[Scope, ...], tagged: TagReading | None) -> Tag | None:
         if tagged is None or tagged.tag is None or scopes != (tagged.tag.scope,):
