@@ -3376,6 +3376,43 @@ service HivePeople {
 }
 
 // ------------------------------------------------------------
+// Who changed what
+// ------------------------------------------------------------
+// Times are seconds since the epoch by the clock of the gateway that made the change.
+
+// One change, as its notification event names it. user is whose rights it used, real_user who logged in where that is
+// another one; address is the client's, method and request_id are those of the call.
+struct Change {
+  1: required i64 event_id,
+  2: required i64 event_time,
+  3: required string event_type,
+  4: required string user,
+  5: optional string db_name,
+  6: optional string table_name,
+  7: optional string real_user,
+  8: optional string address,
+  9: optional string method,
+  10: optional string request_id,
+}
+
+// What is not set does not matter. Times are both included; before_event_id is for the next page. limit is 100 where it
+// is not set.
+struct ChangesRequest {
+  1: optional string user,
+  2: optional string db_name,
+  3: optional string table_name,
+  4: optional i64 from_time,
+  5: optional i64 until_time,
+  6: optional i64 before_event_id,
+  7: optional i32 limit,
+}
+
+service HiveAudit {
+  // For administrators, o1 for others. The newest first. Changes without an event, such as grants, are in the audit log.
+  list<Change> list_changes(1: ChangesRequest rqst) throws (1: MetaException o1),
+}
+
+// ------------------------------------------------------------
 // Leases
 // ------------------------------------------------------------
 // After the lease note attached to HIVE-1293, with its holes closed (semantics §7). Times are seconds since the epoch

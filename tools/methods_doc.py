@@ -12,7 +12,12 @@ from hms_gateway.idl.signatures import exception_names, signature
 from hms_gateway.structs import IDL, METHODS, Method
 
 # Services of ours, which Hive does not have, and the titles of their sections.
-_OWN_SERVICES = {"HiveLease": "Leases", "HiveLock": "Locks, for operators", "HivePeople": "The catalog, for people"}
+_OWN_SERVICES = {
+    "HiveLease": "Leases",
+    "HiveLock": "Locks, for operators",
+    "HivePeople": "The catalog, for people",
+    "HiveAudit": "Who changed what",
+}
 
 _OPENING = """\
 # Methods

@@ -26,7 +26,7 @@ def test_help_has_examples():
 @pytest.mark.parametrize(
     "command",
     [
-        *[("serve",), ("migrate",), ("call",), ("user",), ("user", "add"), ("locks",), ("leases",)],
+        *[("serve",), ("migrate",), ("call",), ("user",), ("user", "add"), ("locks",), ("leases",), ("audit",)],
         *[("locks", name) for name in ("explain", "acquire", "release", "show", "force-release")],
         *[("leases", name) for name in ("grab", "show", "extend", "drop", "force-drop")],
     ],

@@ -17,6 +17,7 @@ PACKAGE = Path(hms_gateway.__file__).parent
 CALLERS = {
     "bridge/relays/greeting.py",
     "bridge/relays/local_answers.py",
+    "cli/coordination/audit_commands.py",
     "cli/coordination/lease_commands.py",
     "cli/coordination/lock_commands.py",
     "client/acquiring.py",

@@ -7,6 +7,7 @@ import click
 
 from hms_gateway.cli.calls.target_options import FILE, password_stdin_option, target_of, target_options
 from hms_gateway.cli.catalog import catalog_commands
+from hms_gateway.cli.coordination.audit_command import audit
 from hms_gateway.cli.coordination.lease_group import leases
 from hms_gateway.cli.coordination.lock_group import locks
 from hms_gateway.cli.operations.bridge_command import bridge
@@ -382,6 +383,7 @@ def revoke_tokens(ids: tuple[str, ...], name: str | None, config: Path | None, d
 application.add_command(pipeline)
 application.add_command(locks)
 application.add_command(leases)
+application.add_command(audit)
 
 
 def _settings(config: Path | None, **given: Any) -> "Settings":

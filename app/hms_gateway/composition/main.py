@@ -20,6 +20,7 @@ from hms_gateway.gateway.observability.figures import Replica, Watched
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.handlers.bounded_texts import BoundedTexts
 from hms_gateway.handlers.catalogs import Catalogs
+from hms_gateway.handlers.change_trail import ChangeTrails, noted
 from hms_gateway.handlers.column_statistics import ColumnStatisticsMethods
 from hms_gateway.handlers.compactions import Compactions
 from hms_gateway.handlers.configuration import Configuration
@@ -169,6 +170,7 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         handlers.append(Leases(leases))
         tokens = TokenService(store, Seal(settings.secrets_key_path))
         handlers.append(Tokens(tokens, frozenset(settings.administrators)))
+        handlers.append(ChangeTrails(store, frozenset(settings.administrators)))
         bytes_max = settings.limits.cached_reply_bytes_max
         processor = Processor(handlers, translated, bytes_max, _around(settings, store), limits=settings.limits)
     except BaseException:
@@ -231,6 +233,10 @@ def _watched(store: SqlStore, cache: ReplyCache, name: str) -> Watched:
     return Watched(counters, gauges, [Replica(name, os.getpid(), cache.version)])
 
 
+def _expire_changes(store: SqlStore, clock: Clock, settings: Settings) -> None:
+    store.forget_changes(clock.seconds() - settings.audit_changes_seconds)
+
+
 def _integrity_watch(settings: Settings, metrics: Metrics) -> IntegrityWatch | None:
     """For SQLite: other databases check their pages themselves."""
     file = sqlite_file(database_url(settings))
@@ -256,6 +262,7 @@ def _around(settings: Settings, store: SqlStore) -> Around:
     lists = RequiredLists(store) if settings.require_write_id_lists else None
     administrators = frozenset(settings.administrators)
     locks = _implicit_locks(settings)
+    notes_changes = settings.audit_changes_seconds > 0
 
     def around(method: Method, call: Call, arguments: Struct) -> AbstractContextManager[None]:
         texts.check(method, arguments)
@@ -263,6 +270,8 @@ def _around(settings: Settings, store: SqlStore) -> Around:
             lists.check(method, call, arguments)
         fence = under_presented_lease(method, call, arguments)
         inner = fence if call.recorded_at is None else as_recorded(call, administrators, fence)
+        if notes_changes and changes_something(method.name):
+            inner = noted(call, method.name, inner)
         if locks is None or not changes_something(method.name) or method_facts()[method.name].suspendable:
             return inner
         return UnderImplicitLocks(locks, method, call, arguments, inner)
@@ -310,6 +319,7 @@ def _chores(
     return (
         Chore("forget outcomes", EXPIRY_SECONDS, lambda: store.forget_outcomes(clock.seconds() - OUTCOME_SECONDS)),
         Chore("expire events", EXPIRY_SECONDS, notifications.expire),
+        Chore("expire changes", EXPIRY_SECONDS, partial(_expire_changes, store, clock, settings)),
         Chore("expire transactions and locks", txn_expiry_seconds, Expiry(store, _txn_settings(settings)).expire),
         Chore("expire notes of query engines", EXPIRY_SECONDS, RuntimeRecordService(store, clock, rules).expire),
         Chore("expire executions of queries", EXPIRY_SECONDS, ScheduledQueryService(store, clock, rules).expire),

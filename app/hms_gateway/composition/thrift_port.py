@@ -134,6 +134,7 @@ class _Recorder:
         self._metrics = edge.metrics
         self._refusals = refusals
         self._access_log = edge.access_log
+        self._audit_log = edge.audit_log
 
     def watch(self, name: str, text: str, value: Callable[[], float]) -> None:
         """What is watched here is seen in the process's open files."""
@@ -161,6 +162,20 @@ class _Recorder:
         )
         if record.cached:
             metrics.cache_hits += 1
+        if self._audit_log is not None:
+            host = record.address.rpartition(":")[0]
+            self._audit_log.write(
+                record.request_id,
+                record.user,
+                "",
+                host,
+                host,
+                record.method,
+                record.about,
+                record.outcome,
+                NO_STATUS,
+                record.cached,
+            )
         if self._access_log is None:
             return
         self._access_log.write(

@@ -13,6 +13,7 @@ from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.gateway.certificates.served_certificate import ServedCertificate
 from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint
 from hms_gateway.gateway.http.request_body import Receive, Scope, Send
+from hms_gateway.gateway.observability.audit_log import AuditLog
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.status import GatewayStatus
 from hms_gateway.rpc.call import Dialect
@@ -54,6 +55,7 @@ class Gateway:
         metrics: Metrics,
         connections: Connections,
         certificate: ServedCertificate | None = None,
+        audit_log: AuditLog | None = None,
         ready: Callable[[], None],
         on_stop: Sequence[Callable[[], None]] = (),
         secondary_listener: SecondaryListener | None = None,
@@ -65,6 +67,7 @@ class Gateway:
         self._console = console
         self.connections = connections
         self.certificate = certificate
+        self._audit_log = audit_log
         self._secondary_listener = secondary_listener
         self._is_secondary_listening = False
         self._listener_stopping: asyncio.Task[None] | None = None
@@ -133,6 +136,16 @@ class Gateway:
         if self._secondary_listener is not None:
             await self._secondary_listener.start()
             self._is_secondary_listening = True
+
+    def hang_up(self) -> None:
+        """SIGHUP: files may have been replaced or moved away."""
+        if self.certificate is not None:
+            self.certificate.read_again()
+        if self._audit_log is not None:
+            try:
+                self._audit_log.open_again()
+            except OSError as error:
+                _log.error("the audit log cannot be opened again and goes on in the old file", problem=str(error))
 
     def stop_being_ready(self) -> None:
         """Make /readyz say no, so that load balancers look elsewhere while calls in flight finish."""

@@ -40,6 +40,7 @@ from hms_gateway.gateway.certificates.tls import CertificateFiles, ClientRules, 
 from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint
 from hms_gateway.gateway.http.endpoint import Endpoint
 from hms_gateway.gateway.observability.access_log import AccessLog
+from hms_gateway.gateway.observability.audit_log import AuditLog, open_audit_log
 from hms_gateway.gateway.observability.figures import Watched
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.open_files import bounded_connections
@@ -51,7 +52,7 @@ from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.connections import Connections
 from hms_gateway.runtime.kerberos import ServiceKeys
 from hms_gateway.runtime.logging import format_for_stderr
-from hms_gateway.runtime.settings import Ldap, ProxyUser, Settings
+from hms_gateway.runtime.settings import Ldap, ProxyUser, Settings, SettingsError
 from hms_gateway.wire import Codecs
 
 FIRST_USER = "admin"
@@ -65,6 +66,7 @@ class EdgeComponents(msgspec.Struct, frozen=True):
     authenticator: Authenticator
     metrics: Metrics
     access_log: AccessLog | None
+    audit_log: AuditLog | None
     connections: Connections
     bodies: BodyShares
 
@@ -285,6 +287,7 @@ def build_gateway(
     after each of `releases`. `secondary_listener` makes one. `newest_event` is what `GatewayStatus` asks.
     """
     access_log = AccessLog(format_for_stderr(settings.log_format)) if settings.access_log else None
+    audit_log = _audit_log(settings)
     authenticator = authenticator or build_authenticator(settings)
     endpoint = Endpoint(
         codecs=codecs,
@@ -300,6 +303,7 @@ def build_gateway(
         streams_max=settings.streams_max,
         call_seconds_max=settings.call_seconds_max,
         slow_call_seconds=settings.slow_call_seconds,
+        audit_log=audit_log,
     )
     metrics.watch(lambda: Watched(gauges={"calls_queued": endpoint.calls.queued}))
     bodies = BodyShares(settings.limits)
@@ -314,14 +318,18 @@ def build_gateway(
     closing = [authenticator.close, *on_stop]
     if access_log is not None:
         closing.append(access_log.close)
+    if audit_log is not None:
+        closing.append(audit_log.close)
+        metrics.watch(lambda: Watched({"audit_lines_lost": audit_log.lost}))
     connections = bounded_connections(settings.limits, metrics)
-    edge = EdgeComponents(endpoint.calls, cache, authenticator, metrics, access_log, connections, bodies)
+    edge = EdgeComponents(endpoint.calls, cache, authenticator, metrics, access_log, audit_log, connections, bodies)
     return Gateway(
         asgi_endpoint,
         path=settings.path,
         metrics=metrics,
         connections=connections,
         certificate=certificate,
+        audit_log=audit_log,
         ready=ready,
         on_stop=closing,
         console=settings.console,
@@ -333,6 +341,16 @@ def build_gateway(
             shows_names=settings.metrics_show_names,
         ),
     )
+
+
+def _audit_log(settings: Settings) -> AuditLog | None:
+    """Raises SettingsError."""
+    if settings.audit_log is None:
+        return None
+    try:
+        return open_audit_log(settings.audit_log)
+    except OSError as error:
+        raise SettingsError(f"audit_log {settings.audit_log} cannot be written: {error.strerror or error}") from error
 
 
 def _rule(user: ProxyUser) -> ImpersonationRule:

@@ -140,16 +140,11 @@ class Server(uvicorn.Server):
         with super().capture_signals():
             if threading.current_thread() is threading.main_thread():
                 # Until the process ends: it may come while the last calls are finished.
-                signal.signal(signal.SIGHUP, lambda *_: self._hang_up())
+                signal.signal(signal.SIGHUP, lambda *_: self._gateway.hang_up())
             try:
                 yield
             finally:
                 self._captured_signals.clear()
-
-    def _hang_up(self) -> None:
-        """SIGHUP, which by itself would end the process, makes it read its certificate again."""
-        if self._gateway.certificate is not None:
-            self._gateway.certificate.read_again()
 
 
 def listening_sockets(host: str, port: int) -> list[socket.socket]:

@@ -36,6 +36,7 @@ class Call(msgspec.Struct, frozen=True):
     `share_address` is whose share of an address the call uses (`runtime.shares`), None where addresses are not limited.
     `valid_write_ids` is the list of write ids that came beside the arguments, as it was sent (docs/caching.md).
     `first` is called in the call's thread before anything is read for it, `last` when all was.
+    `real_user` is who logged in, where that is another one than the principal.
     A call that is answered again after Waiting has waited so long by now, and is resumed with what that carried.
     """
 
@@ -56,6 +57,7 @@ class Call(msgspec.Struct, frozen=True):
     valid_write_ids: str | None = None
     first: Callable[[], None] | None = None
     last: Callable[[], None] | None = None
+    real_user: str = ""
 
     @property
     def holder(self) -> Holder:

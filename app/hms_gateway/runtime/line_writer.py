@@ -3,7 +3,7 @@
 import sys
 import threading
 from collections import deque
-from typing import IO
+from typing import Protocol
 
 from hms_gateway.runtime.logging import render_json
 
@@ -12,14 +12,23 @@ FLUSH_EVERY_SECONDS = 0.2
 WAITING_MAX = 100_000
 
 
-class LineWriter:
-    """Takes lines at once and writes them soon. `name` is that of the log, such as "access log"."""
+class Stream(Protocol):
+    """What lines are written to."""
 
-    def __init__(self, name: str, stream: IO[str] | None = None) -> None:
+    def write(self, text: str, /) -> object: ...
+
+    def flush(self) -> object: ...
+
+
+class LineWriter:
+    """Takes lines at once and writes them soon. `name` is that of the log; `lost` counts those not written."""
+
+    def __init__(self, name: str, stream: Stream | None = None) -> None:
         self._name = name
         self._stream = stream or sys.stderr
         self._waiting: deque[str] = deque()
         self._left_out = 0
+        self.lost = 0
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name.replace(" ", "-"), daemon=True)
         self._thread.start()
@@ -29,6 +38,7 @@ class LineWriter:
             self._waiting.append(line)
         else:
             self._left_out += 1
+            self.lost += 1
 
     def close(self) -> None:
         """Write what is left."""
@@ -58,3 +68,4 @@ class LineWriter:
         except (OSError, ValueError):
             # The reader of a pipe has gone. Serving goes on.
             self._left_out += len(lines)
+            self.lost += len(lines)

@@ -1,5 +1,6 @@
 """What a caller presents for its changes: a lease, which fences its units of work (`metastore.changes.fencing`), and
-itself as the owner of locks, which those of others stop (`metastore.changes.implicit_locks`).
+itself as the owner of locks, which those of others stop (`metastore.changes.implicit_locks`); and who it is, which is
+kept with its changes.
 """
 
 from contextvars import ContextVar
@@ -49,3 +50,26 @@ def locking(caller: LockCaller) -> bound[LockCaller | None]:
 def lock_caller() -> LockCaller | None:
     """Of the call this thread is answering, None where changes do not take locks."""
     return _caller.get()
+
+
+class Actor(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Who makes a change, from where, and by which call. `real_user` is who logged in where that is another one."""
+
+    user: str
+    address: str = ""
+    method: str = ""
+    request_id: str = ""
+    real_user: str = ""
+
+
+_actor: ContextVar[Actor | None] = ContextVar("actor", default=None)
+
+
+def acting(actor: Actor) -> bound[Actor | None]:
+    """What this thread changes inside is noted as the actor's."""
+    return bound(_actor, actor)
+
+
+def current_actor() -> Actor | None:
+    """Of the call this thread is answering, None where changes are not noted."""
+    return _actor.get()

@@ -510,6 +510,21 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     access_log: Annotated[bool, Meta(description="Write one line per call.")] = True
 
+    audit_log: Annotated[
+        str | None,
+        Meta(
+            description="One line per call with user, address, method, objects and outcome: stdout, syslog, or the "
+            "path of a file; unset is none.",
+        ),
+    ] = None
+    audit_changes_seconds: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Who changed what, from where and by which call is kept so long, and with its event in any "
+            "case (hms-gateway audit); 0 notes nothing.",
+        ),
+    ] = 90 * 86_400
     slow_call_seconds: Annotated[
         float, Meta(gt=0, description="Calls that take longer are kept with what their time went to (/status/costs).")
     ] = 1.0

@@ -4431,6 +4431,50 @@ class PartitionGroup(Struct):
         partitions: int | None = None,
     ) -> None: ...
 
+class Change(Struct):
+    event_id: int | None
+    event_time: int | None
+    event_type: str | None
+    user: str | None
+    db_name: str | None
+    table_name: str | None
+    real_user: str | None
+    address: str | None
+    method: str | None
+    request_id: str | None
+    def __init__(
+        self,
+        event_id: int | None = None,
+        event_time: int | None = None,
+        event_type: str | None = None,
+        user: str | None = None,
+        db_name: str | None = None,
+        table_name: str | None = None,
+        real_user: str | None = None,
+        address: str | None = None,
+        method: str | None = None,
+        request_id: str | None = None,
+    ) -> None: ...
+
+class ChangesRequest(Struct):
+    user: str | None
+    db_name: str | None
+    table_name: str | None
+    from_time: int | None
+    until_time: int | None
+    before_event_id: int | None
+    limit: int | None
+    def __init__(
+        self,
+        user: str | None = None,
+        db_name: str | None = None,
+        table_name: str | None = None,
+        from_time: int | None = None,
+        until_time: int | None = None,
+        before_event_id: int | None = None,
+        limit: int | None = None,
+    ) -> None: ...
+
 class LeaseAlreadyExistsException(ThriftException):
     def __init__(
         self,

@@ -60,13 +60,15 @@ class Identity(NamedTuple):
     """An authenticated caller. `address` is the client's own where a trusted proxy named it, else the peer's.
 
     `headers` belong to the reply, whatever it is: they prove to the caller who answers. `groups` are those that the
-    login proved (a claim, a directory); of a user for whom another one acts there are none.
+    login proved (a claim, a directory); of a user for whom another one acts there are none, and
+    `real_user` is that one, whose login it was.
     """
 
     user: str
     address: str
     headers: HeaderList = ()
     groups: frozenset[str] = frozenset()
+    real_user: str = ""
 
 
 class Authenticator(Protocol):

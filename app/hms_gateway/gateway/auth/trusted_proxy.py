@@ -134,7 +134,7 @@ class TrustedProxyAuthenticator:
         if objection:
             text = f"User {identity.user} may not act for user {user}: the rule proxy_users.{identity.user} {objection}"
             raise Refused(403, text, reason="not_impersonated")
-        return Identity(user, identity.address, headers=identity.headers)
+        return Identity(user, identity.address, headers=identity.headers, real_user=identity.user)
 
 
 def _is_readable(user: str) -> bool:

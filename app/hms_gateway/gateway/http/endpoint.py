@@ -26,6 +26,7 @@ from hms_gateway.gateway.http.exchange import WRITE_IDS_HEADER, Answer, Exchange
 from hms_gateway.gateway.http.failures import Failures
 from hms_gateway.gateway.http.request_body import KEPT_BYTES_MAX, unescaped
 from hms_gateway.gateway.observability.access_log import AccessLog, AccessRecord
+from hms_gateway.gateway.observability.audit_log import AuditLog
 from hms_gateway.gateway.observability.figures import SlowCall, object_name
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.rpc.call import Waiting
@@ -69,6 +70,7 @@ class Endpoint:
         streams_max: int = 100,
         call_seconds_max: float = 600.0,
         slow_call_seconds: float = 1.0,
+        audit_log: AuditLog | None = None,
     ) -> None:
         self._codecs = codecs
         self._content_types: Mapping[str, bytes] = {codec.name: codec.content_type.encode() for codec in codecs}
@@ -77,6 +79,7 @@ class Endpoint:
         self.proxies = proxies
         self._metrics = metrics
         self._access_log = access_log
+        self._audit_log = audit_log
         self._call_seconds_max = call_seconds_max
         self._slow_call_seconds = slow_call_seconds
         self._served = metrics.served
@@ -171,6 +174,20 @@ class Endpoint:
         )
         if seconds >= self._slow_call_seconds:
             self._note_slow(exchange, user, about, seconds)
+        if self._audit_log is not None:
+            real_user = "" if identity is None else identity.real_user
+            self._audit_log.write(
+                exchange.request_id.decode(),
+                user,
+                real_user,
+                address,
+                exchange.head.peer,
+                method,
+                about,
+                exchange.outcome,
+                exchange.status,
+                exchange.cached,
+            )
         if self._access_log is None:
             return
         self._access_log.write(

@@ -104,6 +104,7 @@ class Exchange:
             valid_write_ids=_text(headers.get(WRITE_IDS_HEADER)),
             first=self.tagged,
             last=None if self.tagged is None else self.tagged.confirm,
+            real_user=identity.real_user,
         )
 
     def whole(self, response: Response, date: bytes) -> bytes | None:

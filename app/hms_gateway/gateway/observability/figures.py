@@ -195,17 +195,18 @@ def percentile(counts: Sequence[int], part: float) -> float | None:
     return SECONDS_BUCKETS[-1]
 
 
-def object_name(key: object) -> str:
-    """The object of a call as `db` or `db.table`: a name, or the scopes of a kept reply; "" where there is none.
+def object_names(about: object) -> list[str]:
+    """The objects of a call as `db` or `db.table`: names, or the scopes of a kept reply."""
+    if not isinstance(about, tuple):
+        return []
+    each: Iterable[str | tuple[str, ...]] = about
+    names = (scope if isinstance(scope, str) else ".".join(scope[1:]) for scope in each)
+    return [name for name in dict.fromkeys(names) if name]
 
-    A call about several tables counts for their database.
-    """
-    if isinstance(key, str):
-        return key
-    if not isinstance(key, tuple) or not key:
-        return ""
-    scopes: Iterable[str | tuple[str, ...]] = key
-    names = {scope if isinstance(scope, str) else ".".join(scope[1:]) for scope in scopes}
+
+def object_name(about: object) -> str:
+    """The one object that a call counts for, "" where there is none: several tables count for their database."""
+    names = object_names(about)
     if len(names) == 1:
-        return names.pop()
+        return names[0]
     return min((name.partition(".")[0] for name in names), default="")

@@ -17,6 +17,7 @@ _COUNTERS = {
     "cache_hits": "Calls answered from the reply cache",
     "cache_misses": "Calls the reply cache could not answer",
     "connections_refused": "Connections closed because there were too many",
+    "audit_lines_lost": "Lines of the audit log that could not be written",
     "database_reads": "Units of work that read the database",
     "database_read_seconds": "Time that calls waited for reading the database",
     "database_writes": "Units of work that changed the database",

@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Connection, bindparam, case, delete, func,
 
 from hms_gateway.metastore.changes.txn_events import COMMIT_TXN
 from hms_gateway.metastore.ports.store import Event, EventId, EventSelection, PendingMove, StoredEvent, TableId
+from hms_gateway.storage.catalog.change_trail import delete_changes_before, keep_changes
 from hms_gateway.storage.dialects.statements import ChangesQuery, Rows
 from hms_gateway.storage.schema.catalog import CATALOG, NOTIFICATIONS, PENDING_MOVES
 from hms_gateway.storage.sql.filter_sql import is_among
@@ -97,7 +98,11 @@ class EventWrites(EventReads):
         if first is None:
             return 0
         end = min(self.current_event_id() if first_kept is None else first_kept, first + count_max)
+        keep_changes(self._connection, EventId(end))
         return self._connection.execute(delete(NOTIFICATIONS).where(NOTIFICATIONS.c.event_id < end)).rowcount
+
+    def delete_changes_before(self, seconds: int) -> int:
+        return delete_changes_before(self._connection, seconds)
 
     def insert_pending_move(self, table_id: TableId, source: str, target: str) -> int:
         check_text("location", source)

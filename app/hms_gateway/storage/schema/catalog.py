@@ -164,6 +164,23 @@ NOTIFICATIONS: Final = Table(
     # A long message is kept compressed, and this is empty then.
     Column("message", LONG_TEXT, nullable=False),
     Column("compressed_message", LONG_BINARY),
+    # Who made the change; NULL where that is not noted. `actor` is an `Actor` as JSON.
+    Column("principal", LONG_TEXT),
+    Column("actor", LONG_TEXT),
+)
+
+# Who made the changes of events that were forgotten.
+CHANGES: Final = Table(
+    "changes",
+    METADATA,
+    Column("event_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("event_time", BigInteger, nullable=False),
+    Column("event_type", LONG_TEXT, nullable=False),
+    Column("db_name", LONG_TEXT, nullable=False),
+    Column("table_name", LONG_TEXT),
+    Column("principal", LONG_TEXT),
+    Column("actor", LONG_TEXT),
+    Index("changes_time", "event_time"),
 )
 
 PENDING_MOVES: Final = Table(

@@ -6,6 +6,7 @@ from concurrent.futures import Future
 from typing import Any, NamedTuple, TypeAlias
 
 from hms_gateway.runtime.call_keys import CallKey
+from hms_gateway.runtime.presented import Actor
 from hms_gateway.runtime.suspension import Deliver, Done, Result
 from hms_gateway.storage.writing.transaction import SqlTransaction
 
@@ -23,6 +24,7 @@ class Job(NamedTuple):
     work: Callable[[SqlTransaction], Any]
     outcome: "Future[Any] | Later"
     key: CallKey | None
+    actor: Actor | None = None
 
     @property
     def open_key(self) -> CallKey | None:

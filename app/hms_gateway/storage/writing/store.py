@@ -12,10 +12,12 @@ from sqlalchemy import URL, Engine, select
 from hms_gateway.metastore.changes.fencing import fenced
 from hms_gateway.metastore.changes.implicit_locks import locked
 from hms_gateway.metastore.ports.store import EventId, LookUp, Snapshot, StoredEvent, StoreUnavailable, Transaction
+from hms_gateway.metastore.ports.trail import ChangeSelection, MadeChange
 from hms_gateway.runtime.call_keys import CallKey, KeptAnswer, Outcome, answering
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.suspension import resumed_result
+from hms_gateway.storage.catalog.change_trail import changes_made
 from hms_gateway.storage.catalog.events import CHANGES, change_headers
 from hms_gateway.storage.dialects import dialect_of_url, parse_url
 from hms_gateway.storage.dialects.base import Retryable
@@ -152,6 +154,19 @@ class SqlStore:
                 return change_headers(connection, event_id)
 
         return self._on_a_working_connection(read)
+
+    def changes_made(self, selection: ChangeSelection) -> list[MadeChange]:
+        """See `ports.trail.ChangeTrail.changes_made`."""
+
+        def read() -> list[MadeChange]:
+            with self._reading.connect() as connection:
+                return changes_made(connection, selection)
+
+        return self._on_a_working_connection(read)
+
+    def forget_changes(self, before_seconds: int) -> int:
+        """Forget who made changes before that time, where their events are forgotten as well; how many."""
+        return self._writer.write(lambda tx: tx.delete_changes_before(before_seconds))
 
     def find(self, principal: str, key: str) -> Outcome | None:
         """See `call_keys.Outcomes.find`."""

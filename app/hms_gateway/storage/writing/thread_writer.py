@@ -20,6 +20,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from hms_gateway.metastore.ports.store import CatalogWork, EventId, OutcomeUnknown, StoreUnavailable
 from hms_gateway.runtime.call_keys import CallKey, current_call_key, recalled_value
 from hms_gateway.runtime.clock import Clock
+from hms_gateway.runtime.presented import current_actor
 from hms_gateway.runtime.suspension import Deliver, Done, Result, awaited, is_recording, resumed_result, suspend
 from hms_gateway.storage.catalog.batch import CatalogBatch
 from hms_gateway.storage.dialects import dialect_of
@@ -88,7 +89,7 @@ class ThreadWriter:
             return cast(T, recalled.value)
         outcome: Future[T] = Future()
         begin = time.perf_counter()
-        self._submit(Job(work, outcome, current_call_key()))
+        self._submit(Job(work, outcome, current_call_key(), current_actor()))
         try:
             return awaited(outcome)
         finally:
@@ -185,7 +186,7 @@ class Batch:
                     outcomes += self._run_together(batch, together)
                     batch.forget_calls()
                 else:
-                    transaction = SqlTransaction(batch)
+                    transaction = SqlTransaction(batch, self._jobs[len(outcomes)].actor)
                     self._transactions[len(outcomes)] = transaction
                     outcomes.append(self._run_job(self._jobs[len(outcomes)], transaction))
             self._commit(batch)

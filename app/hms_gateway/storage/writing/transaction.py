@@ -22,6 +22,7 @@ from hms_gateway.metastore.ports.store import (
     TableId,
 )
 from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey
+from hms_gateway.runtime.presented import Actor
 from hms_gateway.storage.catalog.batch import CatalogBatch
 from hms_gateway.storage.catalog.changes import CatalogChanges, DroppedPartition, DroppedTable, RenamedTable
 from hms_gateway.storage.catalog.databases import DatabaseWrites
@@ -62,8 +63,9 @@ class SqlTransaction(PartitionWrites, TableWrites, DatabaseWrites, EventWrites, 
     of its own.
     """
 
-    def __init__(self, batch: CatalogBatch) -> None:
+    def __init__(self, batch: CatalogBatch, actor: Actor | None = None) -> None:
         self._batch = batch
+        self._actor = actor
         self._dialect = batch.dialect
         self._clock = batch.clock
         self._changes = CatalogChanges()
@@ -344,7 +346,7 @@ class SqlTransaction(PartitionWrites, TableWrites, DatabaseWrites, EventWrites, 
     # Events take effect with the unit of work; no other one can take their ids meanwhile.
 
     def append_event(self, event: Event) -> EventId:
-        row = event_row(event, EventId(self._last_event_id + 1), self._clock.seconds())
+        row = event_row(event, EventId(self._last_event_id + 1), self._clock.seconds(), self._actor)
         self._last_event_id = EventId(self._last_event_id + 1)
         self._changes.events.append(row)
         self._made_events.append(event)

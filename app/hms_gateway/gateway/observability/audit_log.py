@@ -1,0 +1,196 @@
+"""Who did what: one line of JSON per call, to a file, to syslog or to standard output, by a thread of its own.
+
+A line has names only: of users, objects and methods. No argument's value, no header and no password comes here.
+"""
+
+import contextlib
+import os
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from hms_gateway.gateway.observability.figures import object_names
+from hms_gateway.runtime.line_writer import LineWriter
+
+STDOUT = "stdout"
+SYSLOG = "syslog"
+NAME_CHARACTERS_MAX = 256
+SYSLOG_SOCKETS = ("/dev/log", "/var/run/syslog")
+# Facility authpriv, severity info.
+_SYSLOG_PRIORITY = 10 * 8 + 6
+# What every syslog daemon takes in one datagram.
+_DATAGRAM_BYTES_MAX = 8_000
+
+_encode = msgspec.json.Encoder().encode
+
+
+class AuditLine(msgspec.Struct, omit_defaults=True):
+    """One call. `real_user` is who logged in where that is another one, `proxy` what is between client and gateway."""
+
+    time: str
+    event: str
+    request_id: str
+    user: str
+    address: str
+    method: str
+    outcome: str
+    objects: tuple[str, ...] = ()
+    status: int = 0
+    real_user: str = ""
+    proxy: str = ""
+    cached: bool = False
+
+
+class Destination(Protocol):
+    """Where lines go."""
+
+    def write(self, text: str) -> object: ...
+
+    def flush(self) -> None: ...
+
+    def open_again(self) -> None:
+        """The file may have been moved away. Raises OSError."""
+
+    def close(self) -> None: ...
+
+
+class AuditLog(LineWriter):
+    """Takes lines at once and writes them soon; `close` writes what is left."""
+
+    def __init__(self, destination: Destination) -> None:
+        self._destination = destination
+        super().__init__("audit log", destination)
+
+    def write(
+        self,
+        request_id: str,
+        user: str,
+        real_user: str,
+        address: str,
+        peer: str,
+        method: str,
+        about: object,
+        outcome: str,
+        status: int,
+        cached: bool,
+    ) -> None:
+        """One answered request. `about` is what `object_names` knows; `user` is "" where the login failed."""
+        line = AuditLine(
+            _timestamp(time.time()),
+            "audit",
+            request_id,
+            user[:NAME_CHARACTERS_MAX],
+            address,
+            method[:NAME_CHARACTERS_MAX],
+            outcome,
+            tuple(name[:NAME_CHARACTERS_MAX] for name in object_names(about)),
+            status,
+            real_user[:NAME_CHARACTERS_MAX],
+            peer if peer != address else "",
+            cached,
+        )
+        self.write_line(_encode(line).decode())
+
+    def open_again(self) -> None:
+        """The file was rotated: go on in a new one of its name. Raises OSError, and goes on in the old one then."""
+        self._destination.open_again()
+
+    def close(self) -> None:
+        super().close()
+        self._destination.close()
+
+
+def open_audit_log(place: str) -> AuditLog:
+    """`stdout`, `syslog`, or the path of a file. Raises OSError."""
+    if place == STDOUT:
+        return AuditLog(_Stdout())
+    return AuditLog(_Syslog() if place == SYSLOG else _AppendedFile(Path(place)))
+
+
+class _Stdout:
+    def write(self, text: str) -> object:
+        return sys.stdout.write(text)
+
+    def flush(self) -> None:
+        sys.stdout.flush()
+
+    def open_again(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class _AppendedFile:
+    """A file that only its owner reads. Several processes may write it, and a rotation may cut it (`copytruncate`)."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._file = self._open()
+
+    def write(self, text: str) -> object:
+        """In one piece, at the end of what is there by then."""
+        data = text.encode()
+        with self._lock:
+            while data:
+                data = data[os.write(self._file, data) :]
+        return None
+
+    def flush(self) -> None: ...
+
+    def open_again(self) -> None:
+        opened = self._open()
+        with self._lock:
+            self._file, opened = opened, self._file
+        os.close(opened)
+
+    def close(self) -> None:
+        with self._lock:
+            os.close(self._file)
+
+    def _open(self) -> int:
+        return os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+class _Syslog:
+    """The syslog of this machine, a datagram for each line."""
+
+    def __init__(self) -> None:
+        self._tag = f"<{_SYSLOG_PRIORITY}>hms-gateway[{os.getpid()}]: ".encode()
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._connect()
+
+    def write(self, text: str) -> object:
+        for line in text.splitlines():
+            datagram = (self._tag + line.encode())[:_DATAGRAM_BYTES_MAX]
+            try:
+                self._socket.send(datagram)
+            except OSError:
+                # The daemon was started again.
+                self._connect()
+                self._socket.send(datagram)
+        return None
+
+    def flush(self) -> None: ...
+
+    def open_again(self) -> None:
+        self._connect()
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def _connect(self) -> None:
+        for path in SYSLOG_SOCKETS:
+            with contextlib.suppress(OSError):
+                self._socket.connect(path)
+                return
+        raise FileNotFoundError(f"no syslog at {' or '.join(SYSLOG_SOCKETS)}")
+
+
+def _timestamp(moment: float) -> str:
+    second = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(moment))
+    return f"{second}.{int(moment % 1 * 1e6):06d}Z"

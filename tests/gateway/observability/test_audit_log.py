@@ -1,0 +1,154 @@
+"""The audit log: one line per call, names only, across rotations; and who changed what, kept with the change."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hms_gateway.gateway.observability.audit_log import AuditLog, open_audit_log
+from tests.gateway.serving import until
+from tests.support.server import PASSWORD, USER, GatewayServer, basic
+
+SECRETS = ("planted-password", "planted-parameter", "planted-token", "planted-key", "planted-header", PASSWORD)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("audited")
+    with GatewayServer(folder, settings={"audit_log": str(folder / "audit.log"), "access_log": False}) as it:
+        yield it
+
+
+def call(server, method: str, arguments: dict, *, password: str = PASSWORD, status: int = 200) -> list:
+    body = json.dumps([1, method, 1, 1, arguments]).encode()
+    headers = {**basic(USER, password), "X-Request-Id": f"r-{method}", "X-Other": "planted-header"}
+    found, answer = server.post(body, path="/metastore", headers=headers)
+    assert found == status, answer
+    return json.loads(answer)
+
+
+def lines(server, method: str, count: int = 1) -> list[dict]:
+    """The lines about the method, when so many are there."""
+    path = server.data_dir / "audit.log"
+
+    def found() -> list[dict]:
+        every = map(json.loads, path.read_text().splitlines())
+        return [line for line in every if line.get("method") == method]
+
+    until(lambda: len(found()) >= count)
+    return found()
+
+
+def table(name: str) -> dict:
+    columns = {"lst": ["rec", 1, {"1": {"str": "id"}, "2": {"str": "bigint"}}]}
+    descriptor = {"1": columns, "7": {"rec": {"2": {"str": "serde"}}}}
+    parameters = {"map": ["str", "str", 1, {"fs.s3a.secret.key": "planted-parameter"}]}
+    names = {"1": {"str": name}, "2": {"str": "default"}, "3": {"str": "ann"}}
+    return {**names, "7": {"rec": descriptor}, "9": parameters}
+
+
+def made_table(server, name: str) -> None:
+    answer = call(server, "create_table", {"1": {"rec": table(name)}})
+    assert answer[4] == {}, answer
+
+
+def test_each_call_is_a_line_with_who_what_and_which_objects(server):
+    made_table(server, "Orders")
+    for _ in range(3):
+        call(server, "get_table", {"1": {"str": "default"}, "2": {"str": "orders"}})
+    call(server, "get_table", {"1": {"str": "default"}, "2": {"str": "nothing"}})
+    (made,) = lines(server, "create_table")
+    assert {key: made[key] for key in made if key != "time"} == {
+        "event": "audit", "request_id": "r-create_table", "user": USER, "address": "127.0.0.1", "outcome": "ok",
+        "method": "create_table", "objects": ["default.orders"], "status": 200,
+    }  # fmt: skip
+    read = lines(server, "get_table", 4)
+    assert [line["objects"] for line in read] == [["default.orders"]] * 3 + [["default.nothing"]]
+    assert (read[0].get("cached", False), read[2].get("cached", False)) == (False, True)
+    assert read[-1]["outcome"] == "NoSuchObjectException"
+
+
+def test_denied_calls_are_lines_too(server):
+    call(server, "get_all_databases", {}, password="planted-password", status=401)
+    (denied,) = lines(server, "get_all_databases")
+    assert (denied["status"], denied["user"], denied["address"]) == (401, "", "127.0.0.1")
+
+
+def test_values_and_secrets_never_appear(server):
+    call(server, "add_token", {"1": {"str": "id"}, "2": {"str": "planted-token"}})
+    call(server, "add_master_key", {"1": {"str": "planted-key"}})
+    made_table(server, "secrets")
+    assert lines(server, "add_master_key")
+    assert lines(server, "create_table", 2)
+    text = (server.data_dir / "audit.log").read_text()
+    assert not [secret for secret in SECRETS if secret in text]
+    found = call(server, "list_changes", {"1": {"rec": {}}})
+    assert not [secret for secret in SECRETS if secret in json.dumps(found)]
+
+
+def test_a_file_that_was_moved_away_is_opened_again_at_sighup_and_one_that_was_cut_goes_on(server):
+    path = server.data_dir / "audit.log"
+    call(server, "get_all_tables", {"1": {"str": "default"}})
+    assert lines(server, "get_all_tables")
+    path.rename(path.with_suffix(".1"))
+    os.kill(server.pid, signal.SIGHUP)
+    until(path.exists)
+    call(server, "get_all_functions", {})
+    assert lines(server, "get_all_functions")
+    assert path.stat().st_mode & 0o777 == 0o600
+    os.truncate(path, 0)
+    call(server, "get_catalogs", {})
+    assert lines(server, "get_catalogs")
+    assert path.read_bytes().startswith(b"{")
+
+
+def test_who_dropped_a_table_is_known(server):
+    made_table(server, "gone")
+    call(server, "drop_table", {"1": {"str": "default"}, "2": {"str": "gone"}, "3": {"tf": 0}})
+    command = [Path(sys.executable).with_name("hms-gateway"), "audit", "--object", "default.gone", "--json"]
+    environment = {**os.environ, "HMS_GATEWAY_PASSWORD": PASSWORD}
+    environment["HMS_GATEWAY_URL"], environment["HMS_GATEWAY_USER"] = server.url, USER
+    environment["HMS_GATEWAY_CACERT"] = str(server.data_dir / "certificate.pem")
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    dropped, made = json.loads(done.stdout)
+    assert (dropped["event_type"], dropped["user"], dropped["method"]) == ("DROP_TABLE", USER, "drop_table")
+    assert (dropped["request_id"], dropped["address"]) == ("r-drop_table", "127.0.0.1")
+    assert made["event_type"] == "CREATE_TABLE"
+
+
+def test_lines_that_cannot_be_written_are_counted(tmp_path):
+    class Full:
+        def write(self, text):
+            raise OSError(28, "No space left on device")
+
+        def flush(self): ...
+
+        def open_again(self): ...
+
+        def close(self): ...
+
+    log = AuditLog(Full())
+    log.write("r", "ann", "", "127.0.0.1", "127.0.0.1", "get_table", (), "ok", 200, False)
+    log.close()
+    assert log.lost == 1
+
+
+def test_a_client_behind_a_proxy_and_the_login_of_another_user_are_named(tmp_path):
+    log = open_audit_log(str(tmp_path / "audit.log"))
+    log.write(
+        "r", "ann", "spark", "10.0.0.1", "127.0.0.1", "x" * 1_000, (("table", "a", "b" * 1_000),), "ok", 200, True
+    )
+    log.close()
+    (line,) = map(json.loads, (tmp_path / "audit.log").read_text().splitlines())
+    assert (line["user"], line["real_user"], line["address"], line["proxy"]) == (
+        "ann",
+        "spark",
+        "10.0.0.1",
+        "127.0.0.1",
+    )
+    assert (len(line["method"]), len(line["objects"][0])) == (256, 256)
