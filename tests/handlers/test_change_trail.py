@@ -4,7 +4,7 @@ import pytest
 
 from hms_gateway.handlers.change_trail import CHANGES_MAX
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.structs import ChangesRequest, Database, MetaException, StorageDescriptor, Table
+from hms_gateway.structs import ChangesRequest, Database, MetaException, SerDeInfo, StorageDescriptor, Table
 from tests.handlers.peers import Peer
 
 
@@ -16,7 +16,8 @@ def peers(metastore) -> dict[str, Peer]:
     }
     peers["ann"].ask("create_database", Database(name="sales"))
     for name in ("ann", "bob"):
-        table = Table(dbName="sales", tableName=f"of_{name}", sd=StorageDescriptor(cols=[]), tableType="EXTERNAL_TABLE")
+        descriptor = StorageDescriptor(cols=[], serdeInfo=SerDeInfo(), location="file:/x")
+        table = Table(dbName="sales", tableName=f"of_{name}", sd=descriptor, tableType="EXTERNAL_TABLE")
         peers[name].ask("create_table", table)
     peers["bob"].ask("drop_table", "sales", "of_ann", False)
     return peers

@@ -5,8 +5,8 @@ from alembic import op
 
 from hms_gateway.storage.schema.column_types import LONG_TEXT
 
-revision = "0012"
-down_revision = "0011"
+revision = "0013"
+down_revision = "0012"
 branch_labels = None
 depends_on = None
 
