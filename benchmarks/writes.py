@@ -1,5 +1,6 @@
 """Changes of the catalog by many clients: `python -m benchmarks.writes [--clients 1 16 64] [--seconds 2] [--only …]`.
 
+With `--locks-implicit` changes are compared with the locks that others hold, of which there are none.
 With `--gateways 2` the clients are spread over so many stores on one database, each with its own writer, in one
 process: what they do for each change compares, their rates together do not.
 
@@ -14,7 +15,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, Final
@@ -34,6 +35,7 @@ from hms_gateway.metastore.tables.service import TableService
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.presented import LockCaller, locking
 from hms_gateway.storage import SqlStore, migrate, open_store
 from hms_gateway.structs import FieldSchema, Partition, Struct, Table
 from hms_gateway.wire.tjson import encode_value
@@ -157,7 +159,11 @@ def _voluntary_switches(status: Path) -> int:
 
 
 def measure(
-    changes: Sequence[Callable[[int, int, int], None]], clients: int, seconds: float, counters: Counters
+    changes: Sequence[Callable[[int, int, int], None]],
+    clients: int,
+    seconds: float,
+    counters: Counters,
+    caller: LockCaller | None,
 ) -> list[str]:
     """Changes a second, and for each: CPU of the process and of PostgreSQL, statements or waits."""
     counts = [0] * clients
@@ -166,9 +172,10 @@ def measure(
 
     def run(client: int) -> None:
         try:
-            while perf_counter() < end:
-                changes[client % len(changes)](clients, client, counts[client])
-                counts[client] += 1
+            with nullcontext() if caller is None else locking(caller):
+                while perf_counter() < end:
+                    changes[client % len(changes)](clients, client, counts[client])
+                    counts[client] += 1
         except BaseException as failure:
             failures.append(failure)
 
@@ -216,8 +223,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--gateways", type=int, default=1)
     parser.add_argument("--only", default="", help="changes whose name contains this")
+    parser.add_argument("--locks-implicit", action="store_true")
     parser.add_argument("--databases", nargs="+", default=["sqlite", "postgres"])
     options = parser.parse_args()
+    caller = LockCaller("bench", "127.0.0.1", 300_000) if options.locks_implicit else None
     sys.setswitchinterval(SWITCH_SECONDS)
     columns = ("change", "clients", "a second", "CPU µs", "server µs", "statements, waits")
     with databases(options.databases) as found:
@@ -232,7 +241,7 @@ def main() -> None:
                     for name in changes[0].all():
                         if options.only in name:
                             of_all = [each.all()[name] for each in changes]
-                            rows.append((name, clients, *measure(of_all, clients, options.seconds, counters)))
+                            rows.append((name, clients, *measure(of_all, clients, options.seconds, counters, caller)))
                 for store in stores:
                     store.close()
             print_table(f"Changes, {kind}", columns, rows)

@@ -294,7 +294,7 @@ def test_a_caller_passes_its_own_locks(world: World) -> None:
     assert not ann.with_call(client_address="10.0.0.2").is_made(CHANGES["add columns"])
     assert not world.bob.is_made(CHANGES["add columns"])
     assert world.bob.with_call(lock_id=str(lock_id)).is_made(CHANGES["add columns"])
-    assert world.bob.with_call(lock_id=str(lock_id)).is_made(CHANGES["truncate"])
+    assert world.bob.with_call(lock_id=f"{lock_id + 1}, {lock_id}").is_made(CHANGES["truncate"])
     assert not ann.with_call(lock_id=str(lock_id + 1)).is_made(CHANGES["replace columns"])
 
 

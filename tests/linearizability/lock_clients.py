@@ -16,18 +16,25 @@ _TABLES: Final = ("t", "u")
 _PAUSE_SECONDS_MAX: Final = 0.05
 _TRIES_MAX: Final = 1_000
 # What would be there twice.
-_NOT_REPEATABLE: Final = frozenset({"open", "lock"})
+_NOT_REPEATABLE: Final = frozenset({"open", "lock", "change"})
 
 
 class LockClient:
     """Plays one world after the other. Half of those on a store are clients of Hive 4."""
 
     def __init__(
-        self, number: int, services: StoreServices | GatewayServices, journal: Journal, random: Random
+        self,
+        number: int,
+        services: StoreServices | GatewayServices,
+        journal: Journal,
+        random: Random,
+        *,
+        changes: bool = True,
     ) -> None:
         self._services = services
         self._journal = journal
         self._random = random
+        self._changes = changes
         self._is_of_hive_4 = number % 2 == 1 and isinstance(services, StoreServices)
         self._txns: list[int] = []
         self._locks: dict[int, int] = {}
@@ -85,6 +92,7 @@ class LockClient:
             (self._write, 3),
             (self._allocate, 3),
             (self._look_around, 4),
+            *([(self._change, 6), (self._see_changes, 4)] if self._changes else []),
         ]
 
     def _open_some(self) -> None:
@@ -171,6 +179,14 @@ class LockClient:
     def _allocate(self) -> None:
         if self._txns:
             self._call("allocate", self._random.choice(_TABLES), sorted(self._txns))
+
+    def _change(self) -> None:
+        places = _PLACES[1:] if isinstance(self._services, StoreServices) else _PLACES[1:3]
+        place = (self._services.db_name, *self._random.choice(places))
+        self._call("change", place, sorted(self._locks))
+
+    def _see_changes(self) -> None:
+        self._call("count_changes")
 
     def _look_around(self) -> None:
         kind = self._random.randrange(3)

@@ -7,7 +7,7 @@ from typing import Final
 
 from hms_gateway.structs import LockType
 from tests.linearizability.history import Call, answered
-from tests.simulation.exclusion import Claim, exclude
+from tests.simulation.exclusion import Claim, Place, exclude
 
 _DEADLOCK: Final = re.compile(r"txnid:(\d+) already aborted: deadlock with (.*), closed on")
 
@@ -21,6 +21,7 @@ class Footprint:
     uses          those that have to be open for it
     asks          the transaction it acquires locks for: what that holds decides whom its other requests may pass
     tables        those whose write ids it gives or reads
+    looks_at      what stops it where others hold it
     """
 
     claims: frozenset[Claim] = frozenset()
@@ -30,6 +31,9 @@ class Footprint:
     asks: frozenset[int] = frozenset()
     tables: frozenset[str] = frozenset()
     changes: frozenset[object] = frozenset()
+    looks_at: frozenset[Claim] = frozenset()
+    makes_change: bool = False
+    sees_changes: bool = False
     opens: bool = False
     sees_locks: bool = False
     sees_txns: bool = False
@@ -49,10 +53,14 @@ class Footprint:
             or (self.opens and (other.opens or bool(other.changes)))
             or bool(self.changes & other.changes)
             or (self.is_in_deadlock and other.is_in_deadlock)
+            or (self.makes_change and other.sees_changes)
         )
 
     def _excludes(self, other: "Footprint") -> bool:
-        return any(exclude(one, another) for one in self.claims for another in other.claims)
+        return (
+            any(exclude(one, another) for one in self.claims for another in other.claims | other.looks_at)
+            or any(exclude(one, another) for one in self.looks_at for another in other.claims)
+        )  # fmt: skip
 
 
 class Footprints:
@@ -144,6 +152,12 @@ class Footprints:
 
     _unlock = _check_lock
 
+    def _change(self, call: Call) -> Footprint:
+        return Footprint(looks_at=frozenset({change_claim(call.arguments[0])}), makes_change=call.failure is None)
+
+    def _count_changes(self, call: Call) -> Footprint:
+        return Footprint(sees_changes=True)
+
     def _show_locks(self, call: Call) -> Footprint:
         return Footprint(sees_locks=True)
 
@@ -156,6 +170,11 @@ class Footprints:
 
     def _owner(self, lock_id: int) -> int:
         return self._owner_of_lock.get(lock_id, 0)
+
+
+def change_claim(place: Place) -> Claim:
+    """What has to be free for a change."""
+    return place, LockType.EXCLUSIVE, False
 
 
 def _claims(call: Call) -> frozenset[Claim]:

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from hms_gateway.structs import LockType
 from tests.linearizability.history import Call, Failure, answered
-from tests.linearizability.lock_footprints import Footprints
+from tests.linearizability.lock_footprints import Footprints, change_claim
 from tests.simulation.exclusion import Claim, Place, exclude
 
 Owner: TypeAlias = tuple[str, float]
@@ -60,6 +60,7 @@ class State(NamedTuple):
     txns: tuple[Txn, ...] = ()
     commits: tuple[tuple[int, int, frozenset[tuple[Place, str]]], ...] = ()
     write_ids: tuple[tuple[str, tuple[tuple[int, int], ...]], ...] = ()
+    changes: int = 0
 
 
 class LockModel:
@@ -246,6 +247,24 @@ class LockModel:
             for status in ("open", "aborted")
         }
         yield from _same_if(state, call, lambda answer: answer == (len(given), hidden["open"], hidden["aborted"]))
+
+    # Changes of the catalog.
+
+    def _change(self, state: State, call: Call, place: Place, own: tuple[int, ...]) -> Iterator[State]:
+        is_excluded = any(
+            request.is_acquired and request.lock_id not in own and _meet(_claims(request), [change_claim(place)])
+            for request in state.requests
+        )
+        if is_excluded:
+            yield from _same_if(state, call, _is_called("LockedByAnother"))
+            return
+        if not call.is_answered:
+            yield state
+        if not call.is_answered or _is_fine(call.answer):
+            yield state._replace(changes=state.changes + 1)
+
+    def _count_changes(self, state: State, call: Call) -> Iterator[State]:
+        yield from _same_if(state, call, lambda answer: answer == state.changes)
 
 
 def _same_if(state: State, call: Call, is_right: Any) -> Iterator[State]:

@@ -23,6 +23,7 @@ from sqlalchemy import select
 
 from hms_gateway.storage.schema.catalog import CATALOG
 from hms_gateway.storage.writing import thread_writer
+from tests.linearizability import services as clients_services
 from tests.linearizability.history import Journal
 from tests.linearizability.lease_clients import LeaseClient, TenureClient
 from tests.linearizability.lease_services import StoreLeases, open_leases
@@ -38,6 +39,7 @@ def main() -> int:
     options = _options()
     if options.without_row_lock:
         thread_writer.LOCK_CATALOG = select(CATALOG.c.last_event_id)  # type: ignore[misc,attr-defined]
+    clients_services.LOOKS_TOO_EARLY = options.looks_too_early
     if options.kind == "mortal":
         return sum(_mortal_world(options, world) for world in range(options.worlds))
     barrier = _fork.Barrier(options.processes * options.threads)
@@ -56,6 +58,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--calls", type=int, default=14)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--lifetime", type=float, default=0.2, help="seconds within which mortal ones die")
+    parser.add_argument("--changes", action="store_true", help="of tables, under implicit locks")
+    parser.add_argument("--looks-too-early", action="store_true", help="locks are compared before the change is made")
     parser.add_argument("--without-row-lock", action="store_true", help="to show that it is missed")
     return parser.parse_args()
 
@@ -108,9 +112,11 @@ def _play_with_locks(
     options: argparse.Namespace, number: int, services: StoreServices | GatewayServices, barrier: Any
 ) -> None:
     journal = Journal(options.folder / f"client-{number}.journal", number)
-    client = LockClient(number, services, journal, Random(f"{options.seed} {number}"))
+    client = LockClient(number, services, journal, Random(f"{options.seed} {number}"), changes=options.changes)
     for world in range(options.worlds):
         client.enter(world)
+        if number == 0 and options.changes:
+            services.prepare(services.db_name)
         barrier.wait(PATIENCE_SECONDS)
         if options.kind == "patient":
             play_patiently(client, options.calls, lambda: barrier.wait(PATIENCE_SECONDS))
@@ -147,7 +153,7 @@ def _mortal_world(options: argparse.Namespace, world: int) -> int:
     def live(number: int) -> None:
         services = open_services(options.address[number % len(options.address)])
         random = Random(f"{options.seed} {world} {number}")
-        client = LockClient(number, services, journal_of(number), random)
+        client = LockClient(number, services, journal_of(number), random, changes=options.changes)
         client.enter(world)
         if number % 2:
             _die_within(random.random() * options.lifetime)

@@ -1,5 +1,6 @@
 """The calls of clients, on a store in their own process or through a gateway, with values that JSON can keep."""
 
+import json
 import ssl
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Protocol, TypeVar
@@ -7,9 +8,11 @@ from typing import Any, Final, Protocol, TypeVar
 import httpx
 
 from hms_gateway.client.metastore_client import ClientError, MetastoreClient
-from hms_gateway.metastore.ports.store import OutcomeUnknown, StoreUnavailable
+from hms_gateway.metastore.changes.implicit_locks import refuse_locked
+from hms_gateway.metastore.ports.store import CatalogWork, Event, EventId, OutcomeUnknown, StoreUnavailable, Transaction
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.presented import LockCaller, locking
 from hms_gateway.storage import SqlStore, open_store
 from hms_gateway.structs import (
     AbortTxnRequest,
@@ -17,21 +20,30 @@ from hms_gateway.structs import (
     AllocateTableWriteIdsRequest,
     CheckLockRequest,
     CommitTxnRequest,
+    Database,
     DataOperationType,
+    EnvironmentContext,
+    FieldSchema,
     GetValidWriteIdsRequest,
     HeartbeatRequest,
+    InvalidOperationException,
     LockComponent,
     LockLevel,
     LockRequest,
     LockState,
     LockType,
+    NotificationEventRequest,
     OpenTxnRequest,
+    SerDeInfo,
     ShowLocksRequest,
     ShowLocksResponseElement,
+    StorageDescriptor,
+    Table,
     TxnState,
     UnlockRequest,
 )
 from hms_gateway.txn.ports.txn import Client, LockFilter
+from hms_gateway.txn.rules.implicit_locks import LockedByAnother, Needed
 from hms_gateway.txn.rules.locks import TxnId
 from hms_gateway.txn.rules.names import Target
 from hms_gateway.txn.rules.transactions import Operation, Write
@@ -45,6 +57,13 @@ from tests.linearizability.history import NotMade, Unknown
 T = TypeVar("T")
 
 WHO: Final = Client("u", "h", "a")
+TIMEOUT_MS: Final = 300_000
+# What is named as one's own by who has none: all clients are the same user.
+NO_LOCK: Final = 0
+# A mistake to be found: locks are compared in a unit of work before that of the change.
+LOOKS_TOO_EARLY = False
+_X: Final = LockType.EXCLUSIVE
+_CHANGES: Final = ("DROP_TABLE", "DROP_PARTITION", "ALTER_TABLE")
 READ_CONNECTIONS: Final = 4
 
 
@@ -65,6 +84,9 @@ class Services(Protocol):
     def show_locks(self) -> Any: ...
     def allocate(self, table: str, txn_ids: Sequence[int]) -> Any: ...
     def valid_write_ids(self, table: str) -> Any: ...
+    def change(self, place: Sequence[str | None], own: Sequence[int]) -> None: ...
+    def count_changes(self) -> int: ...
+    def prepare(self, db_name: str) -> None: ...
     def close(self) -> None: ...
 
 
@@ -134,6 +156,28 @@ class StoreServices:
     def valid_write_ids(self, table: str) -> Any:
         (found,) = self._write_ids.valid_write_ids([(table, Target(self.db_name, table))], None)
         return found.ids.high_water_mark, found.ids.open_ids, found.ids.aborted_ids
+
+    def change(self, place: Sequence[str | None], own: Sequence[int]) -> None:
+        """A change of a table or partition under implicit locks; `own` are the caller's."""
+        changed = _target(place)
+        caller = LockCaller("", "", TIMEOUT_MS, frozenset(own) or frozenset({NO_LOCK}))
+
+        def work(transaction: Transaction) -> None:
+            transaction.append_event(_event(changed))
+
+        if LOOKS_TOO_EARLY:
+            self._store.write(lambda transaction: refuse_locked(transaction, caller, [Needed(changed, _X)]))
+            self._store.write(work)
+            return
+        with locking(caller):
+            self._store.write(CatalogWork(work, [(changed.db_name, changed.table_name or "")]))
+
+    def count_changes(self) -> int:
+        events = (stored.event for stored in self._store.changes_since(EventId(0)))
+        return sum(event.db_name == self.db_name and event.event_type in _CHANGES for event in events)
+
+    def prepare(self, db_name: str) -> None:
+        """What is changed need not be there."""
 
     def twin(self) -> "StoreServices":
         """For another thread."""
@@ -220,6 +264,26 @@ class GatewayServices:
         ]
         return found.writeIdHighWaterMark, [one for one in found.invalidWriteIds if one not in aborted], aborted
 
+    def change(self, place: Sequence[str | None], own: Sequence[int]) -> None:
+        """Of the table, whatever of it was meant: its partitions are not there."""
+        db_name, table_name, _ = place
+        table = self._call("get_table", db_name, table_name)
+        context = EnvironmentContext({"hms.lock.id": ",".join(map(str, own or (NO_LOCK,)))})
+        try:
+            self._call("alter_table_with_environment_context", db_name, table_name, table, context)
+        except InvalidOperationException as error:
+            raise LockedByAnother(error.message) from error
+
+    def count_changes(self) -> int:
+        found = self._call("get_next_notification", NotificationEventRequest(0)).events
+        return sum(event.dbName == self.db_name and event.eventType in _CHANGES for event in found)
+
+    def prepare(self, db_name: str) -> None:
+        self._call("create_database", Database(db_name))
+        for name in ("t", "u"):
+            described = StorageDescriptor(cols=[FieldSchema("a", "int")], serdeInfo=SerDeInfo())
+            self._call("create_table", Table(name, db_name, sd=described))
+
     def twin(self) -> "GatewayServices":
         """For another thread."""
         return GatewayServices(*self._account)
@@ -243,6 +307,13 @@ def open_services(address: str) -> StoreServices | GatewayServices:
     if url.startswith("http"):
         return GatewayServices(url, *account)
     return StoreServices(open_store(url, SystemClock(), Limits(), READ_CONNECTIONS))
+
+
+def _event(changed: Target) -> Event:
+    if changed.partition_name is None:
+        return Event("DROP_TABLE", changed.db_name, changed.table_name, "{}")
+    message = json.dumps({"partName": changed.partition_name})
+    return Event("DROP_PARTITION", changed.db_name, changed.table_name, message)
 
 
 def _target(place: Sequence[str | None]) -> Target:

@@ -67,6 +67,19 @@ RIGHT = {
         unlock(1)
         check_lock(2) -> "ACQUIRED"
         """,
+    "changes beside and under one's own lock, and after it": f"""
+        lock{X_P1} -> (1, "ACQUIRED")
+        change(("d", "t", "p=2"), ())
+        change(("d", "t", None), (1,))
+        change(("d", "t", None), ()) -> !LockedByAnother d.t is locked
+        unlock(1)
+        change(("d", "t", None), ())
+        count_changes() -> 3
+        """,
+    "a change while the lock is asked for": f"""
+        0..9 lock{X_T} -> (1, "ACQUIRED")
+        1..8 change(("d", "t", None), ())
+        """,
     "partitions apart": f"""
         lock{X_P1} -> (1, "ACQUIRED")
         lock{X_P2} -> (2, "ACQUIRED")
@@ -292,6 +305,21 @@ WRONG = {
         lock{of_txn(2, "u")} -> (2, "ACQUIRED")
         lock{of_txn(1, "u")} -> (3, "WAITING")
         lock{of_txn(2, "t")} -> !TxnAborted Transaction txnid:2 already aborted: deadlock with txnid:3, closed on d.t
+        """,
+    "a change under another's lock": f"""
+        lock{X_BELOW_P1} -> (1, "ACQUIRED")
+        change(("d", "t", "p=1"), ())
+        """,
+    "a change is refused for nothing": f"""
+        lock{X_P1} -> (1, "ACQUIRED")
+        unlock(1)
+        change(("d", "t", "p=1"), ()) -> !LockedByAnother d.t/p=1 is locked
+        """,
+    "a change that is seen late": f"""
+        0..9 change(("d", "t", None), ())
+        1..2 count_changes() -> 0
+        3..4 lock{X_T} -> (1, "ACQUIRED")
+        5..6 count_changes() -> 0
         """,
     "an abort without a reason": f"""
         open(2) -> (1, 2)

@@ -23,6 +23,7 @@ from tests.linearizability.playing import (
     start,
     wait_for_journals,
 )
+from tests.linearizability.search import NotLinearizable
 from tests.support.private_mariadb import DURABLE, PrivateMariadb
 from tests.support.private_postgres import PrivatePostgres
 from tests.support.server import GatewayServer
@@ -41,13 +42,14 @@ def check(calls: list[Call], *, is_alone: bool = True) -> Counter[str]:
 
 
 def test_on_the_database(database_url: str, tmp_path: Path) -> None:
-    found = check(play(tmp_path, "locks", [database_url], "--worlds", 2 * SCALE))
+    found = check(play(tmp_path, "locks", [database_url], "--changes", "--worlds", 2 * SCALE))
     assert found.total() > 400 * SCALE
-    assert found["lock"] > 80 * SCALE
+    assert found["lock"] > 60 * SCALE
+    assert min(found["change"], found["LockedByAnother"]) > 8 * SCALE
 
 
 def test_with_threads_whose_calls_are_committed_together(database_url: str, tmp_path: Path) -> None:
-    options = ("--processes", 2, "--threads", 8, "--worlds", 2 * SCALE)
+    options = ("--processes", 2, "--threads", 8, "--changes", "--worlds", 2 * SCALE)
     assert check(play(tmp_path, "locks", [database_url], *options)).total() > 400 * SCALE
 
 
@@ -59,7 +61,7 @@ def test_no_deadlock_lasts(database_url: str, tmp_path: Path) -> None:
 
 
 def test_processes_that_are_killed_leave_nothing_half_done(database_url: str, tmp_path: Path) -> None:
-    calls = play(tmp_path, "mortal", [database_url], "--worlds", 2 * SCALE, "--lifetime", 0.3)
+    calls = play(tmp_path, "mortal", [database_url], "--changes", "--worlds", 2 * SCALE, "--lifetime", 0.3)
     check(calls, is_alone=False)
 
 
@@ -95,10 +97,18 @@ def test_a_row_lock_that_is_missing_is_missed(server_database: str, tmp_path: Pa
         check(play(tmp_path, "locks", [server_database], "--worlds", 3, "--without-row-lock"))
 
 
+def test_a_change_whose_locks_are_compared_before_it_is_made_is_missed(server_database: str, tmp_path: Path) -> None:
+    """Another client holds what it needs by then, and sees it happen."""
+    migrate(server_database)
+    with pytest.raises(NotLinearizable):
+        check(play(tmp_path, "locks", [server_database], "--worlds", 10, "--changes", "--looks-too-early"))
+
+
 def test_through_two_gateways(server_database: str, tmp_path: Path) -> None:
     with two_gateways(server_database, tmp_path) as addresses:
-        found = check(play(tmp_path, "locks", addresses, "--worlds", 2 * SCALE))
+        found = check(play(tmp_path, "locks", addresses, "--changes", "--worlds", 2 * SCALE))
     assert found.total() > 400 * SCALE
+    assert min(found["change"], found["LockedByAnother"]) > 2 * SCALE
 
 
 @pytest.mark.parametrize(
@@ -131,7 +141,8 @@ def test_a_gateway_that_is_killed_loses_nothing_it_answered(
 def two_gateways(database: str, folder: Path) -> Iterator[list[str]]:
     """The addresses of two replicas over a new database."""
     migrate(database)
-    first, second = (GatewayServer(folder / name, database=database) for name in ("first", "second"))
+    settings = {"locks_implicit": "deny"}
+    first, second = (GatewayServer(folder / name, database=database, settings=settings) for name in ("first", "second"))
     with first, second:
         yield [address(first), address(second)]
 

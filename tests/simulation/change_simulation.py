@@ -139,7 +139,7 @@ class ChangeSimulation(Simulation):
         if len(self._works) < 2:
             change, caller = self.random.choice(MOVES), self._caller()
             context, stack = copy_context(), contextlib.ExitStack()
-            connection = self.random.choice(self._connections)
+            connection: Any = self.random.choice(self._connections)
             excluding = self._excluding(change, caller)
 
             def take() -> None:

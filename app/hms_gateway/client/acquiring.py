@@ -49,6 +49,11 @@ class LocksDenied(Exception):
     """Another request held the objects at every attempt."""
 
 
+def listing_holders(command: str) -> str:
+    """What to do about LocksDenied, where this command shows the locks."""
+    return f"{command} lists the holders"
+
+
 class SettingError(ValueError):
     """A setting of Hive has a value it cannot have; the text names it."""
 

@@ -1,6 +1,7 @@
 """Locks as Hive prints them: SHOW LOCKS in both of its forms, and EXPLAIN LOCKS (semantics §8.3)."""
 
 import re
+import uuid
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
@@ -35,6 +36,11 @@ class LockReason(msgspec.Struct, frozen=True):
     query_id: str
     is_explicit: bool = False
     statement: str = ""
+
+    @classmethod
+    def of_command(cls, statement: str, *, is_explicit: bool) -> "LockReason":
+        """With an id that no other command has."""
+        return cls(f"hms-gateway_{uuid.uuid4()}", is_explicit, statement)
 
     def __str__(self) -> str:
         statement = " ".join(self.statement.split())[:_STATEMENT_CHARACTERS_MAX]

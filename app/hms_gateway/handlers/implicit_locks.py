@@ -66,7 +66,8 @@ class UnderImplicitLocks(AbstractContextManager[None]):
 
 
 def _ids(name: str, *texts: str | None) -> frozenset[int]:
-    return frozenset(_id(name, text.strip()) for text in texts if text is not None)
+    """One or several, with commas between."""
+    return frozenset(_id(name, part.strip()) for text in texts if text is not None for part in text.split(","))
 
 
 def _id(name: str, text: str) -> int:

@@ -17,7 +17,7 @@ import pytest
         (
             "hms_gateway.cli.application, hms_gateway.cli.calls.targets, hms_gateway.cli.sql.shell, "
             "hms_gateway.cli.sql.prompting",
-            {"httpx", "sqlglot", "hms_gateway.structs", "hms_gateway.client"},
+            {"httpx", "sqlglot", "rich.console", "hms_gateway.structs", "hms_gateway.client"},
         ),
         ("hms_gateway.cli.sql.conversation", {"sqlglot"}),
     ],

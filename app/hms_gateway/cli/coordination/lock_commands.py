@@ -5,7 +5,6 @@ import os
 import socket
 import sys
 import time
-import uuid
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -29,6 +28,7 @@ from hms_gateway.client.acquiring import (
     LocksDenied,
     PartitionKeys,
     SettingError,
+    listing_holders,
 )
 from hms_gateway.client.concurrency import (
     HIVE_CODE,
@@ -131,7 +131,7 @@ def acquire(
 ) -> None:
     """Print the lock id, or run `command` while the locks are held and leave with its exit status."""
     as_written = wanted.command()
-    reason = LockReason(f"hms-gateway_{uuid.uuid4()}", as_written.operation in _EXPLICIT, wanted.text)
+    reason = LockReason.of_command(wanted.text, is_explicit=as_written.operation in _EXPLICIT)
     holder = LockHolder(target.user, socket.gethostname(), str(reason))
     with connected(target) as client:
         try:
@@ -143,7 +143,7 @@ def acquire(
         except NotAKey as error:
             fail(str(error))
         except LocksDenied as error:
-            fail(str(error), "hms-gateway locks show lists the holders", exit_code=EXIT_REFUSED)
+            fail(str(error), listing_holders("hms-gateway locks show"), exit_code=EXIT_REFUSED)
         if lock_id is None:
             _say("nothing is locked: " + ("the command needs no locks" if settings.is_on else f"{_SWITCH} is false"))
     if command:

@@ -16,8 +16,9 @@ from hms_gateway.cli.calls.target_options import (
     token_command_option,
     token_file_option,
 )
+from hms_gateway.cli.terminal import output
 from hms_gateway.cli.terminal.importing import gc_paused
-from hms_gateway.cli.terminal.output import err, fail, find_token, first_line
+from hms_gateway.cli.terminal.output import fail, find_token, first_line
 from hms_gateway.cli.terminal.signals import ignore_hang_up
 
 if TYPE_CHECKING:
@@ -182,7 +183,7 @@ def bridge(
 
 def _announce(host: str, port: int, side_port: int | None) -> None:
     health = "" if side_port is None else f", health at http://127.0.0.1:{side_port}/healthz"
-    err.print(f"thrift://{host}:{port} is ready{health}", highlight=False, soft_wrap=True)
+    output.err.print(f"thrift://{host}:{port} is ready{health}", highlight=False, soft_wrap=True)
     sys.stderr.flush()
 
 

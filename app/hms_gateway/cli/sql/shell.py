@@ -12,7 +12,8 @@ import click
 import msgspec
 
 from hms_gateway.cli.calls.targets import Target
-from hms_gateway.cli.terminal.output import EXIT_FAILED, EXIT_REFUSED, err, fail
+from hms_gateway.cli.terminal import output
+from hms_gateway.cli.terminal.output import EXIT_FAILED, EXIT_REFUSED, fail
 
 if TYPE_CHECKING:
     from hms_gateway.cli.sql.conversation import Conversation
@@ -126,7 +127,7 @@ def _set_options(state: "ShellState", hiveconf: Sequence[str]) -> None:
 
 
 def _say(text: str) -> None:
-    err.print(text, style="dim", markup=False, highlight=False, soft_wrap=True)
+    output.err.print(text, style="dim", markup=False, highlight=False, soft_wrap=True)
 
 
 def _leave_pipe() -> None:

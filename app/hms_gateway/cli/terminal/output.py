@@ -1,28 +1,52 @@
 """Where the commands write: answers to standard output, everything about them to standard error."""
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
-from rich.console import Console
-from rich.markup import escape
 
 from hms_gateway.runtime.logins.login_tokens import LoginToken, TokenError, TokenSource
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    out: Console
+    err: Console
 
 # The answer is that the call failed, as opposed to there being no answer.
 EXIT_REFUSED = 1
 EXIT_FAILED = 2
 
-out = Console()
-err = Console(stderr=True)
+
+@cache
+def _console(name: str) -> "Console":
+    from rich.console import Console
+
+    return Console(stderr=name == "err")
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> "Console":
+        """`out` and `err` when they are asked for: to load rich is an eighth of the time to a shell's first prompt."""
+        if name not in ("out", "err"):
+            raise AttributeError(f"module {__name__} has no attribute {name}")
+        return _console(name)
+
+
+def _complain(problem: str) -> None:
+    from rich.markup import escape
+
+    _console("err").print(f"[bold red]error:[/bold red] {escape(problem)}", soft_wrap=True, highlight=False)
 
 
 def fail(text: str, hint: str = "", exit_code: int = EXIT_FAILED) -> NoReturn:
     """End the command with one red line, and a dim one with what to do about it."""
-    err.print(f"[bold red]error:[/bold red] {escape(text)}", soft_wrap=True, highlight=False)
+    _complain(text)
     if hint:
-        err.print(escape(hint), style="dim", soft_wrap=True, highlight=False)
+        _console("err").print(hint, style="dim", soft_wrap=True, highlight=False, markup=False)
     raise click.exceptions.Exit(exit_code)
 
 
@@ -45,7 +69,7 @@ def find_token(source: TokenSource) -> LoginToken:
 def fail_all(problems: Sequence[str]) -> NoReturn:
     """End the command with one red line for each problem."""
     for problem in problems[:-1]:
-        err.print(f"[bold red]error:[/bold red] {escape(problem)}", soft_wrap=True, highlight=False)
+        _complain(problem)
     fail(problems[-1])
 
 

@@ -2,7 +2,6 @@
 
 import socket
 import time
-import uuid
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
@@ -15,6 +14,7 @@ from hms_gateway.client.acquiring import (
     LocksDenied,
     PartitionKeys,
     SettingError,
+    listing_holders,
 )
 from hms_gateway.client.concurrency import Mode, NotAKey, in_key_order, needed_locks
 from hms_gateway.client.lock_text import LockReason, parse_reason
@@ -83,15 +83,16 @@ def _member(enum: Any, number: int | None) -> str:
 def _lock(statement: say.Lock, state: ShellState) -> Rows:
     """The lock lasts until it is released, or gets no heartbeat for the time-out of the metastore."""
     settings = _settings(state)
-    reason = LockReason(f"hms-gateway_{uuid.uuid4()}", True, statement.text)
+    reason = LockReason.of_command(statement.text, is_explicit=True)
     holder = LockHolder(state.user, state.hostname, str(reason))
     try:
         command = in_key_order(statement.command, PartitionKeys(state.caller))
         locks = needed_locks(command)
         lock_id = LockAcquirer(state.caller, settings, time.sleep).acquire(locks, holder)
-    except (NotAKey, LocksDenied) as error:
-        hint = "; SHOW LOCKS lists the holders" if isinstance(error, LocksDenied) else ""
-        raise Refused(f"{error}{hint}") from error
+    except NotAKey as error:
+        raise Refused(str(error)) from error
+    except LocksDenied as error:
+        raise Refused(f"{error}; {listing_holders('SHOW LOCKS')}") from error
     if lock_id is not None:
         state.lock_ids.append(lock_id)
     return Rows(("lockid",), [(lock_id,)])

@@ -58,7 +58,7 @@ class CatalogBatch:
         partitions = self.partitions.foreseen(works)
         of_partitions = partitions.statements(self.dialect)
         locked = [name for work in works if work.reads_locks for name in work.tables]
-        of_locks = self.locks.statements(locked)
+        of_locks = self.locks.statements(locked) if locked else []
         statements = [
             lock,
             *of_partitions,
@@ -80,7 +80,8 @@ class CatalogBatch:
             self._concluded = dict.fromkeys(keys, False) | dict.fromkeys(map(_pair, next(answers)), True)
         if new_ids:
             self._table_ids = [table_id for (table_id,) in next(answers)]
-        self.locks.learn(locked, [next(answers) for _ in of_locks])
+        if of_locks:
+            self.locks.learn(locked, [next(answers) for _ in of_locks])
 
     def table_row(self, name: tuple[str, str]) -> Any:
         """A `TableRow`, None where there is no such table."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import BigInteger, Select, bindparam, literal
+from sqlalchemy import BigInteger, Select, bindparam, literal, or_
 
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.storage.dialects import Dialect
@@ -28,6 +28,8 @@ class HeldLockStatements:
         holders = (LOCKS.c.user_name, LOCKS.c.host_name, LOCKS.c.agent_info, LOCKS.c.principal, LOCKS.c.client_address)
         rows: Select[Any] = LOCK_ROWS.add_columns(*holders, now).where(LOCKS.c.is_acquired.is_(True))
         self.on_tables = dialect.with_pairs(rows, LOCKS.c.db_name, LOCKS.c.table_name)
+        is_near = or_(LOCKS.c.table_name == "", LOCKS.c.table_name == bindparam("the_table"))
+        self.on_table = rows.where(LOCKS.c.db_name == bindparam("the_db"), is_near)
         self.in_database = rows.where(LOCKS.c.db_name == bindparam("the_db"))
 
 
@@ -72,9 +74,15 @@ class KnownLocks:
         storable = [pair for pair in pairs if all(map(is_storable, pair))]
         databases = [db_name for db_name, name in places if name is None]
         return [
-            *([Statement(made.on_tables, self._dialect.bound_pairs(storable))] if pairs else []),
+            *([self._on_tables(made, storable)] if pairs else []),
             *(Statement(made.in_database, {"the_db": one if is_storable(one) else ""}) for one in databases),
         ]
+
+    def _on_tables(self, made: HeldLockStatements, pairs: Sequence[tuple[str, str]]) -> Statement:
+        """Of one table, as most often, without lists: those take longer to read than the locks."""
+        if len(pairs) == 2 and pairs[0] == (pairs[1][0], ""):
+            return Statement(made.on_table, {"the_db": pairs[1][0], "the_table": pairs[1][1]})
+        return Statement(made.on_tables, self._dialect.bound_pairs(pairs))
 
     def _learn(self, places: Iterable[_Place], answers: Sequence[Rows]) -> None:
         found: dict[_Place, dict[tuple[int, int], Held]] = {place: {} for place in places}
