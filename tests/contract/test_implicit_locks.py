@@ -42,6 +42,7 @@ from hms_gateway.structs import (
     UnlockRequest,
 )
 from hms_gateway.wire import MessageType
+from tests.gateway.serving import post, read_response, running, until
 from tests.support.catalog import columns, new_table
 
 # A change by row, what another user holds by column: whether the change is made.
@@ -215,6 +216,7 @@ class World(NamedTuple):
 
     ann: Peer
     bob: Peer
+    metastore: Metastore
 
     def fill(self) -> None:
         for name in ("d", "e"):
@@ -236,7 +238,7 @@ def opened(url: str, folder: Path, mode: str = "deny", **settings: Any) -> Itera
     settings |= {} if mode == "default" else {"locks_implicit": mode}
     metastore = build_metastore(Settings(data_dir=folder, database_url=url, **settings))
     try:
-        yield World(*(Peer(metastore, folder / "warehouse", name) for name in ("ann", "bob")))
+        yield World(*(Peer(metastore, folder / "warehouse", name) for name in ("ann", "bob")), metastore)
     finally:
         metastore.store.close()
 
@@ -380,3 +382,21 @@ def test_a_change_waits_as_long_as_configured(database_url: str, tmp_path: Path)
         assert not world.bob.with_call(waited_seconds=14).is_made(CHANGES["drop table"])
         world.ann.ask("unlock", UnlockRequest(lock_id))
         assert world.bob.is_made(CHANGES["drop table"])
+
+
+def test_a_change_that_waits_holds_no_thread(database_url: str, tmp_path: Path) -> None:
+    """Over HTTP, with one thread, which goes on answering others."""
+    drop = b'[1,"drop_table",1,1,{"1":{"str":"d"},"2":{"str":"t"},"3":{"tf":0}}]'
+    with opened(database_url, tmp_path, "wait", locks_implicit_pause_seconds=0.02) as world:
+        world.fill()
+        lock_id = world.ann.lock("X d.t")
+        with running(world.metastore.processor, threads=1) as server, server.connect() as changing:
+            changing.sendall(post(drop))
+            until(lambda: server.metrics.calls_waiting == 1 and server.metrics.calls_in_flight == 0)
+            with server.connect() as other:
+                other.sendall(post(b'[1,"get_all_databases",1,1,{}]'))
+                assert read_response(other)[0] == 200
+            world.ann.ask("unlock", UnlockRequest(lock_id))
+            assert read_response(changing)[2] == b'[1,"drop_table",2,1,{}]'
+        with pytest.raises(NoSuchObjectException):
+            world.bob.ask("get_table", "d", "t")
