@@ -298,6 +298,7 @@ def test_a_caller_passes_its_own_locks(world: World) -> None:
     assert world.bob.with_call(lock_id=str(lock_id)).is_made(CHANGES["add columns"])
     assert world.bob.with_call(lock_id=f"{lock_id + 1}, {lock_id}").is_made(CHANGES["truncate"])
     assert not ann.with_call(lock_id=str(lock_id + 1)).is_made(CHANGES["replace columns"])
+    assert not world.bob.with_call(txn_id="0").is_made(CHANGES["replace columns"])
 
 
 def test_a_lock_is_named_in_the_environment_context_and_a_transaction_as_well(world: World) -> None:

@@ -129,7 +129,7 @@ class _Guard:
         if lock.lock_id in caller.taken:
             return True
         if caller.lock_ids or caller.txn_ids:
-            return lock.lock_id in caller.lock_ids or lock.txn_id in caller.txn_ids
+            return lock.lock_id in caller.lock_ids or (lock.txn_id != NO_TXN and lock.txn_id in caller.txn_ids)
         return (held.principal, held.address) == (caller.principal, caller.address)
 
 
