@@ -17,7 +17,9 @@ from tests.storage.dialects.test_version_watch import asked, change
 
 
 def test_the_driver_is_of_the_version_whose_inner_methods_are_used() -> None:
-    """With another one run the tests of the watch and `tests/cache/test_never_stale.py`, then change the number."""
+    """With another one run the tests of the watch, those of rows and `tests/cache/test_never_stale.py`, then change the
+    number.
+    """
     assert version("PyMySQL") == "1.2.4"
 
 

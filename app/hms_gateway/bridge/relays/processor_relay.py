@@ -196,9 +196,9 @@ class ProcessorRelay:
             first=tagged,
             last=None if tagged is None else tagged.confirm,
         )
-        before, after = codec.envelope(message.name, MessageType.REPLY, message.seqid)
 
         def wrap(chunks: Iterator[bytes]) -> Iterator[bytes]:
+            before, after = codec.envelope(message.name, MessageType.REPLY, message.seqid)
             yield before
             yield from chunks
             yield after

@@ -21,6 +21,7 @@ from hms_gateway.storage.dialects.base import (
 )
 from hms_gateway.storage.dialects.errors import translated
 from hms_gateway.storage.dialects.mysql import PACKET_TOO_LARGE
+from hms_gateway.storage.dialects.mysql_rows import RowsInOneLoop
 
 OLDEST_MARIADB: Final = (10, 6)
 OLDEST_MYSQL: Final = (8, 0, 17)
@@ -54,6 +55,17 @@ class Connection(pymysql.connections.Connection):  # type: ignore[misc]
             if length >= self.statement_bytes_max:
                 raise pymysql.err.DataError(PACKET_TOO_LARGE, "longer than max_allowed_packet")
         return super().query(sql, unbuffered)
+
+    def _read_query_result(self, unbuffered: bool = False) -> Any:
+        if unbuffered:
+            return super()._read_query_result(unbuffered)
+        self._result: Any = None
+        result: Any = RowsInOneLoop(self)
+        result.read()
+        self._result = result
+        if result.server_status is not None:
+            self.server_status = result.server_status
+        return result.affected_rows
 
 
 def mysql_writing_engine(url: URL) -> Engine:
