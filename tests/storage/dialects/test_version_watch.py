@@ -61,6 +61,44 @@ def test_every_question_is_answered_with_the_newest_committed_event(store, watch
         assert asked(watch) == asked(watch) == number
 
 
+def test_changes_are_asked_for_on_the_same_connection(store, watch, database_server):
+    if not watch.knows_changes:
+        assert isinstance(database_server, PrivateMariadb)
+        return
+    for number in range(1, 4):
+        change(store, f"table_{number}")
+        assert asked(watch) == number
+        watch.ask_changes(EventId(number - 1))
+        while (changes := watch.changes()) is None:
+            assert select.select([watch.fileno()], [], [], PATIENCE_SECONDS)[0]
+        assert [(one.event_id, one.event.table_name) for one in changes] == [(number, f"table_{number}")]
+        assert changes == store.changes_since(EventId(number - 1))
+
+
+def test_a_lookup_after_a_change_keeps_the_connection(store, monkeypatch):
+    def read_in_thread(*_: object) -> None:
+        raise AssertionError
+
+    async def run() -> None:
+        cache = ReplyCache(store, Limits())
+        try:
+            remember(cache)
+            assert await cache.lookup(KEY) == b"reply"
+            watch = cache._freshness._watch
+            if watch.knows_changes:
+                monkeypatch.setattr(cache._freshness, "_read_in_thread", read_in_thread)
+            for _ in range(3):
+                change(store)
+                assert await cache.lookup(KEY) is None
+                remember(cache)
+                assert await cache.lookup(KEY) == b"reply"
+            assert cache._freshness._watch is watch
+        finally:
+            cache.close()
+
+    asyncio.run(run())
+
+
 def test_a_lost_connection_is_told_whether_something_was_asked_or_not(store, watch, database_server):
     assert asked(watch) == 0
     cut_connections(database_server)

@@ -142,28 +142,18 @@ class ThreadRunner:
         """In the worker thread."""
         in_flight.spans = begin_spans()
         begun = note_span("queue", in_flight.admitted)
-        outcome: CompletedCall | BaseException | None = None
         try:
             reply = in_flight.process(in_flight.call)
             note_span("call", begun)
             if reply.payload is None or isinstance(reply.payload, bytes):
-                outcome = CompletedCall(reply)
+                call_in_loop(loop, in_flight.complete, CompletedCall(reply))
             else:
                 self._stream(in_flight, loop, reply, reply.payload)
         except BaseException as error:
-            outcome = error
-        end_spans()
-        call_in_loop(loop, self._end, in_flight, outcome)
-
-    def _end(self, in_flight: InFlightCall, outcome: CompletedCall | BaseException | None) -> None:
-        """None for one whose reply is on its way already. At once, since waking the loop costs more than either."""
-        try:
-            if isinstance(outcome, BaseException):
-                in_flight.fail(outcome)
-            elif outcome is not None:
-                in_flight.complete(outcome)
+            call_in_loop(loop, in_flight.fail, error)
         finally:
-            self.leave(in_flight)
+            end_spans()
+            call_in_loop(loop, self.leave, in_flight)
 
     def _stream(
         self, in_flight: InFlightCall, loop: asyncio.AbstractEventLoop, reply: Reply, chunks: Iterator[bytes]

@@ -32,6 +32,7 @@ class PostgresVersionWatch:
         """`connection` commits by itself and belongs to the watch from now on. Raises StoreUnavailable."""
         self._connection = connection
         self._changes = changes
+        self._changes_query = compiled(changes.sql, ("after",))
         self._pgconn = connection.pgconn
         self._loaders = Transformer(connection)
         # Kept, since libpq forgets the number of a socket it lost, and who waits for the socket has to name it to stop.
@@ -42,7 +43,7 @@ class PostgresVersionWatch:
             connection.execute("SET jit = off")
             prepared = [
                 self._pgconn.prepare(_STATEMENT, _QUERY),
-                self._pgconn.prepare(_CHANGES_STATEMENT, compiled(changes.sql, ("after",)).text),
+                self._pgconn.prepare(_CHANGES_STATEMENT, self._changes_query.text),
             ]
         if any(each.status != pq.ExecStatus.COMMAND_OK for each in prepared):
             raise StoreUnavailable("the database cannot be asked for its newest event")
@@ -63,7 +64,8 @@ class PostgresVersionWatch:
         return EventId(rows[0][0])
 
     def ask_changes(self, event_id: EventId) -> None:
-        self._send(_CHANGES_STATEMENT, [b"%d" % event_id])
+        parameters, _ = self._changes_query.parameters({"after": event_id})
+        self._send(_CHANGES_STATEMENT, parameters)
 
     def changes(self) -> list[StoredEvent] | None:
         rows = self._rows()
@@ -72,7 +74,7 @@ class PostgresVersionWatch:
     def close(self) -> None:
         self._connection.close()
 
-    def _send(self, statement: bytes, parameters: list[bytes] | None) -> None:
+    def _send(self, statement: bytes, parameters: list[bytes | None] | None) -> None:
         with _unavailable():
             self._pgconn.send_query_prepared(statement, parameters)
             # So few bytes, one question at a time: they always fit into the socket's buffer.

@@ -7,12 +7,13 @@ asks for something else, no connection is free, one is lost, the database refuse
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
-from typing import Final, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
 
 from sqlalchemy import Connection
 
-from hms_gateway.metastore.ports.store import LookUp
+from hms_gateway.metastore.ports.store import Snapshot
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.dialects.base import LookUpConnection
 from hms_gateway.storage.dialects.statements import Rows, Statement
@@ -20,7 +21,6 @@ from hms_gateway.storage.writing.snapshot import SqlSnapshot
 
 CONNECTIONS_MAX: Final = 8
 
-T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
@@ -38,15 +38,17 @@ class LookUps:
         self._idle: list[LookUpConnection] = []
         self._places = CONNECTIONS_MAX
 
-    def read(self, work: LookUp[T]) -> tuple[T] | None:
-        """What `work` gives, alone in a tuple; None where it has to be run in the usual way."""
+    @contextmanager
+    def snapshot(self, *, asks_once: bool) -> Iterator[Snapshot | None]:
+        """None, or one in which a read ends early that has to be run in the usual way. As in `LookUp`."""
         connection = self._taken()
         if connection is None:
-            return None
+            yield None
+            return
         try:
-            return (work.work(_LookUpSnapshot(self._dialect, connection, asks_once=work.asks_once)),)
+            yield _LookUpSnapshot(self._dialect, connection, asks_once=asks_once)
         except _InUsualWay:
-            return None
+            pass
         finally:
             self._give_back(connection)
 

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from sqlalchemy import URL, Engine, select
 
@@ -96,9 +96,9 @@ class SqlStore:
         begin = time.perf_counter()
         try:
             if isinstance(work, LookUp):
-                found: tuple[T] | None = self._look_ups.read(work)
-                if found is not None:
-                    return found[0]
+                with self._look_ups.snapshot(asks_once=work.asks_once) as snapshot:
+                    if snapshot is not None:
+                        return cast(T, work.work(snapshot))
             return self._on_a_working_connection(partial(self._read_once, work))
         finally:
             self.times.note("read", begin)
