@@ -147,6 +147,13 @@ def big_listings(port: int) -> None:
             LINK.wait(len(received))
 
 
+def large_reads(port: int) -> None:
+    """A greedy user: again on the same connection, as fast as replies come."""
+    with connected(port, ADDRESS) as connection:
+        while True:
+            ask(connection, USER, PASSWORD, LONG_LIST)
+
+
 SCENARIOS = {
     "long patterns": (40, long_patterns),
     "gzip bombs": (8, gzip_bombs),
@@ -155,6 +162,7 @@ SCENARIOS = {
     "slow readers": (30, slow_readers),
     "half uploads": (40, half_uploads),
     "big listings": (8, big_listings),
+    "large reads": (100, large_reads),
 }
 
 

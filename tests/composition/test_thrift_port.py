@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from thrift.Thrift import TApplicationException
 from thrift.transport.TTransport import TBufferedTransport, TFramedTransport, TSaslClientTransport, TTransportException
 
 from hms_gateway.runtime.settings import Settings, SettingsError, load_settings
@@ -104,12 +105,18 @@ def test_a_change_by_one_door_is_seen_at_once_by_the_other(here):
             assert (status, f'"n":"{number}"' in body.decode()) == (200, True)
 
 
-def test_calls_are_counted_and_logged_with_the_others(tmp_path):
-    for place in served(tmp_path):
+def test_calls_are_counted_and_logged_with_the_others_and_wait_where_a_rate_is_used_up(tmp_path):
+    rates = {"ann.calls_per_second": 100, "ann.burst_seconds": 0.01, "bob.calls_per_second": 0.001}
+    for place in served(tmp_path, **{f"user_rates.{name}": value for name, value in rates.items()}):
         with connected(place) as client:
             client.set_ugi("ann", [])
             for _ in range(3):
                 client.get_all_databases()
+        with connected(place) as client:
+            client.set_ugi("bob", [])
+            client.getName()
+            with pytest.raises(TApplicationException, match="user_rates"):
+                client.getName()
         with place.gateway.connection() as connection:
             connection.request("GET", "/metrics")
             metrics = connection.getresponse().read().decode()

@@ -1,5 +1,6 @@
 """`serve --thrift-port`: the gateway's own Thrift port, which is the bridge's with the processor where HTTPS was."""
 
+import asyncio
 import time
 from base64 import b64encode
 from collections.abc import Callable
@@ -10,7 +11,8 @@ from hms_gateway.bridge.server.server import BridgeServer
 from hms_gateway.bridge.server.serving import ServerOptions
 from hms_gateway.bridge.thrift.errors import BridgeError, CallFailed, NotTried
 from hms_gateway.bridge.thrift.session import Session
-from hms_gateway.gateway.admission.identity import Authenticator, RequestHead
+from hms_gateway.gateway.admission.identity import Authenticator, Identity, RequestHead
+from hms_gateway.gateway.admission.rates import too_many
 from hms_gateway.gateway.admission.refusals import NOT_TRIED, ClientGone, Refusals, Refused
 from hms_gateway.gateway.application import SecondaryListenerFailed
 from hms_gateway.gateway.assembly import EdgeComponents
@@ -23,6 +25,8 @@ from hms_gateway.wire import Codecs
 
 # What the access log has where HTTP has a status.
 NO_STATUS = 0
+# A call that has to wait for longer is refused.
+RATE_WAIT_SECONDS_MAX = 30.0
 LIMITS = frozenset(Limits.__struct_fields__)
 
 
@@ -31,6 +35,7 @@ class ThriftPort:
 
     def __init__(self, settings: Settings, port: int, codecs: Codecs, edge: EdgeComponents) -> None:
         self._refusals = Refusals(edge.metrics)
+        self._rates = edge.rates
         relay = ProcessorRelay(
             edge.calls,
             codecs,
@@ -39,6 +44,7 @@ class ThriftPort:
             identify=_Identification(edge.authenticator, self._refusals),
             failure_of=self._failure_of,
             note_limit=self._note_limit,
+            admit=self._admit,
             call_seconds_max=settings.call_seconds_max,
             reply_bytes_max=settings.limits.body_bytes_max,
         )
@@ -75,6 +81,21 @@ class ThriftPort:
     async def stop(self) -> None:
         """Let calls in flight finish, then close."""
         await self._server.stop()
+
+    async def _admit(self, caller: Caller, method: str) -> None:
+        """Thrift has no words for "later": the call waits, and is refused only where that would take too long."""
+        if self._rates is None:
+            return
+        identity = Identity(caller.user, "", groups=frozenset(caller.groups))
+        end = time.monotonic() + RATE_WAIT_SECONDS_MAX
+        while True:
+            seconds, whose, rate = self._rates.wait(identity, method)
+            if not seconds:
+                return
+            if time.monotonic() + seconds > end:
+                self._refusals.note(rate, user=caller.user)
+                raise CallFailed(str(too_many(seconds, whose, rate)), "rate")
+            await asyncio.sleep(seconds)
 
     def _failure_of(self, error: Exception, session: Session) -> BridgeError | None:
         if isinstance(error, (Refused, Unavailable)) and error.limit:
@@ -135,6 +156,7 @@ class _Recorder:
         self._refusals = refusals
         self._access_log = edge.access_log
         self._audit_log = edge.audit_log
+        self._rates = edge.rates
 
     def watch(self, name: str, text: str, value: Callable[[], float]) -> None:
         """What is watched here is seen in the process's open files."""
@@ -162,6 +184,8 @@ class _Recorder:
         )
         if record.cached:
             metrics.cache_hits += 1
+        if self._rates is not None:
+            self._rates.pay(Identity(record.user, ""), record.bytes_in + record.bytes_out)
         if self._audit_log is not None:
             host = record.address.rpartition(":")[0]
             self._audit_log.write(

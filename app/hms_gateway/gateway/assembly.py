@@ -11,6 +11,7 @@ from hms_gateway.gateway.admission.body_shares import BodyShares
 from hms_gateway.gateway.admission.cors import CrossOrigin
 from hms_gateway.gateway.admission.identity import Authenticator, HeaderList
 from hms_gateway.gateway.admission.proxies import Networks, Proxies
+from hms_gateway.gateway.admission.rates import Rates
 from hms_gateway.gateway.application import Gateway, SecondaryListener
 from hms_gateway.gateway.auth.authentication import ACCEPTED, BasicAuthenticator
 from hms_gateway.gateway.auth.basic_credentials import basic_challenge
@@ -67,6 +68,7 @@ class EdgeComponents(msgspec.Struct, frozen=True):
     metrics: Metrics
     access_log: AccessLog | None
     audit_log: AuditLog | None
+    rates: Rates | None
     connections: Connections
     bodies: BodyShares
 
@@ -288,6 +290,7 @@ def build_gateway(
     """
     access_log = AccessLog(format_for_stderr(settings.log_format)) if settings.access_log else None
     audit_log = _audit_log(settings)
+    rates = Rates(settings.user_rates) if settings.user_rates else None
     authenticator = authenticator or build_authenticator(settings)
     endpoint = Endpoint(
         codecs=codecs,
@@ -304,6 +307,7 @@ def build_gateway(
         call_seconds_max=settings.call_seconds_max,
         slow_call_seconds=settings.slow_call_seconds,
         audit_log=audit_log,
+        rates=rates,
     )
     metrics.watch(lambda: Watched(gauges={"calls_queued": endpoint.calls.queued}))
     bodies = BodyShares(settings.limits)
@@ -322,7 +326,9 @@ def build_gateway(
         closing.append(audit_log.close)
         metrics.watch(lambda: Watched({"audit_lines_lost": audit_log.lost}))
     connections = bounded_connections(settings.limits, metrics)
-    edge = EdgeComponents(endpoint.calls, cache, authenticator, metrics, access_log, audit_log, connections, bodies)
+    edge = EdgeComponents(
+        endpoint.calls, cache, authenticator, metrics, access_log, audit_log, rates, connections, bodies
+    )
     return Gateway(
         asgi_endpoint,
         path=settings.path,

@@ -88,6 +88,14 @@ class ProxyUser(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         _check_networks("hosts", self.hosts)
 
 
+class Rate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a user, or a group together, may ask for in each worker process."""
+
+    calls_per_second: Annotated[float, Meta(gt=0)] | None = None
+    bytes_per_second: Annotated[float, Meta(gt=0)] | None = None
+    burst_seconds: Annotated[float, Meta(gt=0)] = 10.0
+
+
 SigningAlgorithm = Literal[
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"
 ]
@@ -510,6 +518,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     access_log: Annotated[bool, Meta(description="Write one line per call.")] = True
 
+    user_rates: Annotated[
+        dict[str, Rate],
+        Meta(
+            description="calls_per_second and bytes_per_second by user, by @group (its members together) and for each "
+            "other user (*); more is 429. burst_seconds of it may come at once."
+        ),
+    ] = {}
     audit_log: Annotated[
         str | None,
         Meta(

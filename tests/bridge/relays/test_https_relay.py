@@ -22,6 +22,7 @@ DROP = call("drop_table", "sales", "orders", True)
 NAMES = {"get_all_databases": ["default", "sales"]}
 UNAUTHORIZED = http(b"wrong", "401 Unauthorized")
 UNAVAILABLE = http(b"busy", "503 Service Unavailable")
+OVER_A_RATE = http(b"later", "429 Too Many Requests", retry_after="1", x_call_outcome="not-tried")
 NOT_TRIED = http(b"the database is away", "503 Service Unavailable", x_call_outcome="not-tried")
 
 
@@ -236,6 +237,15 @@ def test_a_change_that_was_not_tried_closes_the_connection():
         assert await peer.rest() == b""
 
     run(work, *[answering(NOT_TRIED)] * 2)
+
+
+def test_a_call_over_a_rate_is_tried_again():
+    async def work(peer, upstream, _server):
+        await peer.send(DROP)
+        await peer.receive()
+        assert len(upstream.requests) == 2
+
+    run(work, answering(OVER_A_RATE))
 
 
 def test_nobody_listening_closes_the_connection():

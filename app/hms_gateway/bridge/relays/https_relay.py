@@ -147,7 +147,7 @@ class HttpsRelay:
             # Nothing has happened, and there is another token now.
             await answer.whole(ERROR_TEXT_BYTES_MAX)
             return await self._attempt(message, session, body, attempts)
-        if answer.status in NOBODY_ANSWERED:
+        if answer.status in NOBODY_ANSWERED or (answer.status == 429 and answer.is_not_tried):
             text = await self._problem(answer)
             raise UpstreamError(text, was_sent=not answer.is_not_tried)
         if answer.status == 304 and attempts.held_tag is not None:

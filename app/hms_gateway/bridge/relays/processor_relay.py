@@ -90,12 +90,16 @@ async def user_as_named(session: Session) -> Caller:
     return Caller(session.user or ANONYMOUS)
 
 
+async def at_once(caller: Caller, method: str) -> None:
+    """Calls do not wait for their turn."""
+
+
 class ProcessorRelay:
     """A relay into the metastore of the same process.
 
     `identify` gives the caller of a session and raises CallFailed for one that may not call. `failure_of` says what
     an exception of `answers` means for the Thrift client of a session, None for a bug. `note_limit` counts a message
-    that was over a limit.
+    that was over a limit. `admit` returns when a caller may make a call of that method, and raises NotTried.
     """
 
     def __init__(
@@ -108,6 +112,7 @@ class ProcessorRelay:
         identify: Callable[[Session], Awaitable[Caller]] = user_as_named,
         failure_of: Callable[[Exception, Session], BridgeError | None] = lambda error, session: None,
         note_limit: Callable[[str, Session], None] = lambda limit, session: None,
+        admit: Callable[[Caller, str], Awaitable[None]] = at_once,
         call_seconds_max: float = 600.0,
         reply_bytes_max: int = 256 * 1024 * 1024,
     ) -> None:
@@ -116,6 +121,7 @@ class ProcessorRelay:
         self._dialect = dialect
         self._cache = cache
         self._identify = identify
+        self._admit = admit
         self._failure_of = failure_of
         self._note_limit = note_limit
         self._call_seconds_max = call_seconds_max
@@ -124,6 +130,7 @@ class ProcessorRelay:
     async def call(self, message: ThriftMessage, session: Session) -> Reply | None:
         """As `Relay.call`."""
         caller = await self._identify(session)
+        await self._admit(caller, message.name)
         codec = codec_of(self._codecs, message.protocol)
         call = Message(message.name, message.type, message.seqid, message.body[message.payload_begin :])
         key = (codec.name, self._dialect, message.name, call.payload)

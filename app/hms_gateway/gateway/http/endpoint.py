@@ -18,6 +18,7 @@ from hms_gateway.cache import InvalidList, ReplyCache, ReplyKey
 from hms_gateway.cache.scopes import is_cacheable
 from hms_gateway.gateway.admission.identity import Authenticator, HeaderList, Identity
 from hms_gateway.gateway.admission.proxies import Proxies
+from hms_gateway.gateway.admission.rates import Rates
 from hms_gateway.gateway.admission.refusals import NOT_TRIED, ClientGone, Refused
 from hms_gateway.gateway.calls.dispatcher import Dispatcher
 from hms_gateway.gateway.calls.streaming import COMPRESSED_FROM_BYTES, StreamFailed, compress, compressed, enclosed
@@ -71,6 +72,7 @@ class Endpoint:
         call_seconds_max: float = 600.0,
         slow_call_seconds: float = 1.0,
         audit_log: AuditLog | None = None,
+        rates: Rates | None = None,
     ) -> None:
         self._codecs = codecs
         self._content_types: Mapping[str, bytes] = {codec.name: codec.content_type.encode() for codec in codecs}
@@ -80,6 +82,7 @@ class Endpoint:
         self._metrics = metrics
         self._access_log = access_log
         self._audit_log = audit_log
+        self._rates = rates
         self._call_seconds_max = call_seconds_max
         self._slow_call_seconds = slow_call_seconds
         self._served = metrics.served
@@ -174,6 +177,8 @@ class Endpoint:
         )
         if seconds >= self._slow_call_seconds:
             self._note_slow(exchange, user, about, seconds)
+        if self._rates is not None and identity is not None and exchange.is_read:
+            self._rates.pay(identity, exchange.bytes_in + exchange.bytes_out)
         if self._audit_log is not None:
             real_user = "" if identity is None else identity.real_user
             self._audit_log.write(
@@ -244,6 +249,8 @@ class Endpoint:
     def _answer_message(self, exchange: Exchange, message: Message) -> Answer:
         """Answer from the cache, else by the call itself."""
         exchange.message, exchange.method, exchange.is_read = message, message.name, True
+        if self._rates is not None and exchange.identity is not None:
+            self._rates.check(exchange.identity, message.name)
         if self._cache is None or message.type is not _CALL or len(message.payload) > CACHED_ARGUMENTS_BYTES_MAX:
             return self._call(exchange)
         exchange.key = key = (exchange.codec.name, exchange.dialect, message.name, message.payload)

@@ -1,0 +1,100 @@
+"""Rates of users and groups: what is refused, for how long, and what never is."""
+
+import json
+
+import httpx
+import pytest
+
+from hms_gateway.gateway.admission.identity import Identity
+from hms_gateway.gateway.admission.rates import CALLERS_MAX, NEVER_REFUSED, Rates
+from hms_gateway.gateway.admission.refusals import Refused
+from hms_gateway.runtime.settings import Rate, SettingsError, load_settings
+from hms_gateway.structs import METHODS
+from tests.gateway.serving import CALL, running
+
+ANN, BOB = Identity("ann", "10.0.0.1"), Identity("bob", "10.0.0.2")
+
+
+class Moments:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def moments() -> Moments:
+    return Moments()
+
+
+def test_a_burst_is_let_in_and_then_as_many_as_the_rate(moments):
+    rates = Rates({"ann": Rate(calls_per_second=2.0, burst_seconds=5.0)}, moments)
+    for _ in range(10):
+        rates.check(ANN, "get_table")
+    with pytest.raises(Refused, match="user ann is used up") as refused:
+        rates.check(ANN, "get_table")
+    assert (refused.value.status, dict(refused.value.headers)[b"retry-after"]) == (429, b"1")
+    assert dict(refused.value.headers)[b"x-call-outcome"] == b"not-tried"
+    moments.now += 0.5
+    rates.check(ANN, "get_table")
+    rates.check(BOB, "get_table")
+
+
+def test_long_replies_are_paid_for_by_waiting(moments):
+    rates = Rates({"*": Rate(bytes_per_second=100.0, burst_seconds=1.0)}, moments)
+    rates.check(ANN, "get_partitions")
+    rates.pay(ANN, 1_100)
+    assert rates.wait(ANN, "get_table") == (10.0, "user ann", "bytes_per_second")
+    assert rates.wait(BOB, "get_table")[0] == 0.0
+    moments.now += 10.0
+    rates.check(ANN, "get_table")
+
+
+def test_what_keeps_or_gives_back_locks_is_paid_for_and_never_refused(moments):
+    assert METHODS.keys() >= NEVER_REFUSED
+    rates = Rates({"ann": Rate(calls_per_second=1.0, burst_seconds=1.0)}, moments)
+    for method in sorted(NEVER_REFUSED):
+        rates.check(ANN, method)
+    assert rates.wait(ANN, "get_table")[0] == pytest.approx(len(NEVER_REFUSED))
+
+
+def test_members_of_a_group_share_its_rate_and_other_logins_of_a_user_share_that_of_the_user(moments):
+    rates = Rates({"@etl": Rate(calls_per_second=1.0, burst_seconds=2.0), "bob": Rate(calls_per_second=1.0)}, moments)
+    members = [Identity(name, "", groups=frozenset({"etl", "other"})) for name in ("ann", "bob")]
+    for member in members:
+        rates.check(member, "get_table")
+    assert rates.wait(members[0], "get_table")[1:] == ("group etl", "calls_per_second")
+    assert rates.wait(ANN, "get_table")[0] == 0.0
+    for _ in range(9):
+        rates.check(BOB, "get_table")
+    moments.now += 0.5
+    assert rates.wait(members[1], "get_table")[0] == 0.5
+
+
+def test_the_memory_for_callers_is_bounded(moments):
+    rates = Rates({"*": Rate(calls_per_second=1.0)}, moments)
+    for number in range(2 * CALLERS_MAX + 5):
+        rates.check(Identity(f"u{number}", ""), "get_table")
+    assert len(rates._callers) <= CALLERS_MAX
+    assert len(rates._shared) <= CALLERS_MAX
+
+
+def test_over_http_it_is_429_with_the_time_to_wait_and_counted(moments):
+    with running(rates=Rates({"ann": Rate(calls_per_second=0.1, burst_seconds=10.0)}, moments)) as server:
+        assert httpx.post(server.url, content=CALL).status_code == 200
+        refused = httpx.post(server.url, content=CALL)
+        unlocked = httpx.post(server.url, content=b'[1,"unlock",1,1,{}]')
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "10")
+    assert "user_rates" in json.loads(refused.content)[4]["1"]["str"]
+    assert unlocked.status_code == 200
+    assert server.metrics.limited == {"calls_per_second": 1}
+    assert [line["outcome"] for line in server.log_lines()][:2] == ["ok", "rate"]
+
+
+def test_rates_are_read_from_the_settings_and_a_wrong_one_names_its_field(tmp_path):
+    config = tmp_path / "settings.toml"
+    config.write_text('[user_rates."@etl"]\ncalls_per_second = 5\n')
+    assert load_settings(config).user_rates == {"@etl": Rate(calls_per_second=5.0)}
+    config.write_text("[user_rates.ann]\ncalls_per_second = 0\n")
+    with pytest.raises(SettingsError, match=r"user_rates\.ann"):
+        load_settings(config)
