@@ -38,16 +38,20 @@ export function StartPage() {
   const [isCreating, setCreating] = useState(false);
   return html`<h1>${t.startTitle}</h1>
     <div class="grid">
+      <div class="stack">
       <${Panel} title=${t.databases} aside=${html`<button onClick=${() => setCreating(true)}>${t.createDatabase} …</button>`}>
         <${Answer} of=${databases}>${(names) => html`<${Databases} names=${names} />`}</${Answer}>
-      </${Panel}>
-      <${Panel} title=${t.waitsShort} aside=${html`<a href="#/waits">${t.allWaits}</a>`}>
-        <${Answer} of=${blocking}>${(locks) => html`<${BlockingList} locks=${locks} most=${5} />`}</${Answer}>
       </${Panel}>
       <${Panel} title=${t.changes}>
         <${Answer} of=${changes}>${(events) => html`<${Changes} events=${events} />`}</${Answer}>
       </${Panel}>
+      </div>
+      <div class="stack">
+      <${Panel} title=${t.waitsShort} aside=${html`<a href="#/waits">${t.allWaits}</a>`}>
+        <${Answer} of=${blocking}>${(locks) => html`<${BlockingList} locks=${locks} most=${5} />`}</${Answer}>
+      </${Panel}>
       <${CostPanels} />
+      </div>
     </div>
     ${isCreating && html`<${CreateDatabase} onClose=${() => setCreating(false)} onDone=${databases.reload} />`}`;
 }

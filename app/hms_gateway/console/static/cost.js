@@ -11,10 +11,10 @@ const SHORT = 5;
 const DIGITS = 3;
 
 /** Seconds as people say them. */
-function took(seconds) {
+function took(seconds, digits = DIGITS) {
   if (seconds === null || seconds === undefined) return t.none;
-  if (seconds >= 1) return `${Number(seconds.toPrecision(DIGITS))} s`;
-  return `${Number((seconds * 1000).toPrecision(DIGITS))} ms`;
+  if (seconds >= 1) return `${Number(seconds.toPrecision(digits))} s`;
+  return `${Number((seconds * 1000).toPrecision(digits))} ms`;
 }
 
 function ObjectLink({ name }) {
@@ -60,7 +60,7 @@ function Costs({ of }) {
     <div class="figures">
       <${Figure} title=${t.callsNow} value=${rate(now.calls_per_second)} />
       <${Figure} title=${t.errorsNow} value=${rate(now.errors_per_second)} />
-      <${Figure} title="p50 · p95 · p99" value=${[now.p50_seconds, now.p95_seconds, now.p99_seconds].map(took).join(" · ")} />
+      <${Figure} title="p50 · p99" value=${[now.p50_seconds, now.p99_seconds].map((each) => took(each, 2)).join(" · ")} />
       <${Figure} title=${t.cacheHits} value=${share(now.cache_hit_share)} />
       <${Figure} title=${t.bytesOut} value=${now.bytes_out_per_second === null ? t.none : `${bytes(now.bytes_out_per_second)}/s`} />
     </div>

@@ -151,7 +151,7 @@ function Listed({ db, name, table, found, onDone }) {
         [t.rowsCount, ({ parameters }) => (parameters?.get("numRows") >= 0 ? count(parameters.get("numRows")) : ""), "number"],
         [t.files, ({ parameters }) => parameters?.get("numFiles") ?? "", "number"],
         [t.size, (each) => (sizeOf(each) === undefined ? "" : bytes(sizeOf(each))), "number"],
-        [t.created, ({ createTime }) => (createTime ? time(createTime * 1000) : "")],
+        [t.created, ({ createTime }) => html`<span class="date">${createTime ? time(createTime * 1000) : ""}</span>`],
         [t.location, ({ sd }) => html`<${Location} of=${sd?.location} />`, "wide"],
       ]}
     />

@@ -8,6 +8,12 @@ function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
+const CLOCK = new Intl.DateTimeFormat("en", { timeStyle: "medium", hourCycle: "h23" });
+
+function clock(seconds) {
+  return CLOCK.format(new Date(seconds * 1000));
+}
+
 /** Lines over seconds since 1970; each is a name and its values. The first is filled. */
 export function drawLines(place, times, lines, text) {
   const { uPlot } = window;
@@ -18,16 +24,16 @@ export function drawLines(place, times, lines, text) {
     stroke: colours[index],
     width: 2,
     points: { show: false },
-    value: (_plot, value) => (value === null ? "" : text(value)),
   }));
   return new uPlot(
     {
       width: place.clientWidth || WIDTH,
       height: LINES_HEIGHT,
       cursor: { y: false },
-      axes: [axis, { ...axis, size: 64, values: (_plot, values) => values.map(text) }],
+      legend: { live: false },
+      axes: [{ ...axis, values: (_plot, values) => values.map(clock), space: 80 }, { ...axis, size: 64, values: (_plot, values) => values.map((value) => text(value)) }],
       scales: { y: { range: (_plot, _least, most) => [0, most || 1] } },
-      series: [{ value: "{HH}:{mm}:{ss}" }, ...series],
+      series: [{}, ...series],
     },
     [times, ...lines.map(([, values]) => values)],
     place,
@@ -47,7 +53,7 @@ export function drawBars(place, pairs, text) {
       cursor: { show: false },
       scales: { x: { time: false } },
       axes: [
-        { ...axis, values: (_plot, values) => values.map(text), space: 90 },
+        { ...axis, values: (_plot, values) => values.map((value) => text(value)), space: 90 },
         { ...axis, size: 36, values: (_plot, values) => values.map((value) => (Number.isInteger(value) ? value : "")) },
       ],
       series: [{}, { fill: colour("--accent"), points: { show: false }, stroke: colour("--accent"), paths: uPlot.paths.bars({ size: [0.9], align: 1 }) }],

@@ -1,6 +1,6 @@
 """Names of databases, tables, views and functions, found by a part of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Select, case, func, literal, select
@@ -52,17 +52,19 @@ class NameReads(Repository):
     def _first(
         self, statement: Select[Any], name: ColumnElement[str], named: Pattern, text: str, limit: int
     ) -> Select[Any]:
-        """Those that begin with the text first, then the shortest: the one that is exactly it, if there is one."""
+        """Those that begin with the text first, then the shortest: the one that is exactly it, if there is one.
+
+        Of all names, the first.
+        """
         condition = matches_pattern(name, named, self._dialect)
         if condition is not None:
             statement = statement.where(condition)
-        length = len(text)
-        begins: Sequence[ColumnElement[Any]] = (
-            [case((func.substr(name, 1, length) == text, 0), else_=1)] if text and "*" not in text else []
-        )
-        return statement.order_by(*begins, func.length(name), name).limit(limit)
+        if not text:
+            return statement.order_by(name).limit(limit)
+        begins = case((func.substr(name, 1, len(text)) == text, 0), else_=1)
+        return statement.order_by(begins, func.length(name), name).limit(limit)
 
 
 def _rank(found: FoundName, text: str) -> tuple[bool, int, str, str]:
     name = found.name or found.db_name or ""
-    return not name.startswith(text), len(name), name, found.db_name or ""
+    return not name.startswith(text), len(name) if text else 0, name, found.db_name or ""

@@ -124,8 +124,10 @@ class PartitionReads(Repository):
     def partition_names_from(
         self, table: StoredTable, selection: Selection, after: str, *, descending: bool, limit: int
     ) -> list[str]:
-        name = PARTITIONS.c.part_name
-        statement = select(name).where(*self._conditions(table, selection))
+        # As in `_selected`: the few that a filter finds are sorted, others are read in order.
+        is_sorted_last = not self._dialect.has_figures and _uses_keys(selection)
+        name = unindexed(PARTITIONS.c.part_name) if is_sorted_last else PARTITIONS.c.part_name
+        statement = select(PARTITIONS.c.part_name).where(*self._conditions(table, selection))
         if after and is_storable(after):
             statement = statement.where(name < after if descending else name > after)
         statement = statement.order_by(name.desc() if descending else name).limit(limit)
