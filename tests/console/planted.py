@@ -1,6 +1,9 @@
 """A catalog as people have it, with what a console has to survive in it."""
 
+import contextlib
 import random
+import sqlite3
+from pathlib import Path
 
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.structs import (
@@ -9,6 +12,7 @@ from hms_gateway.structs import (
     ColumnStatisticsDesc,
     ColumnStatisticsObj,
     Database,
+    DataOperationType,
     FieldSchema,
     Function,
     HiveObjectPrivilege,
@@ -19,6 +23,7 @@ from hms_gateway.structs import (
     LockRequest,
     LockType,
     LongColumnStatsData,
+    OpenTxnRequest,
     Partition,
     PrincipalType,
     PrivilegeBag,
@@ -27,6 +32,7 @@ from hms_gateway.structs import (
     StorageDescriptor,
     StringColumnStatsData,
     Table,
+    TxnAbortedException,
 )
 
 SCRIPT = "<script>globalThis.ran = true</script>"
@@ -39,7 +45,7 @@ REGIONS = ["africa", "americas", "asia", "europe", "oceania"]
 
 
 def plant(client: MetastoreClient) -> None:
-    """Fill an empty catalog."""
+    """A catalog of a shop, with a lake beside it."""
     client.call("create_database", Database("shop", "What customers ordered", parameters={"team": "orders"}))
     client.call("create_database", Database("lake"))
     columns = [
@@ -60,7 +66,6 @@ def plant(client: MetastoreClient) -> None:
     what = HiveObjectRef(HiveObjectType.TABLE, "shop", "customers")
     client.call("grant_privileges", PrivilegeBag([HiveObjectPrivilege(what, "ann", PrincipalType.USER, grant)]))
     _iceberg(client)
-    _hostile(client)
 
 
 def wait_for_each_other(client: MetastoreClient) -> list[int]:
@@ -162,7 +167,8 @@ def _iceberg(client: MetastoreClient) -> None:
         client.call("alter_table", "lake", "events", table)
 
 
-def _hostile(client: MetastoreClient) -> None:
+def plant_hostile(client: MetastoreClient) -> None:
+    """What a browser may take for its own, 10,000 columns, and a type of a megabyte."""
     columns = [("a", "string", HOSTILE), ("b", LONG_TYPE, None), ("c", "int", None)]
     parameters = {"comment": HOSTILE, "javascript:alert(1)": HOSTILE, "__proto__": "own", HOSTILE: "1"}
     client.call("create_database", Database("odd", HOSTILE, parameters={HOSTILE: HOSTILE}))
@@ -172,3 +178,43 @@ def _hostile(client: MetastoreClient) -> None:
         [Partition(values=[HOSTILE.replace("\x01", "")], dbName="odd", tableName="hostile", sd=_descriptor([]))],
     )
     _create(client, "odd", "wide", [(f"column_{number}", "int", HOSTILE) for number in range(WIDE)])
+
+
+def plant_trouble(client: MetastoreClient, database: Path) -> None:
+    """A slow filter, a hot table, a deadlock, and a lock whose holder is gone and that is waited for."""
+    terms = " or ".join(f"ds = '2026-10-{number}' and region != 'x{number}'" for number in range(400))
+    client.call("get_partitions_by_filter", "shop", "orders", terms, -1)
+    for _ in range(60):
+        client.call("get_table", "shop", "customers")
+    _deadlock(client)
+    orphan = _lock_on(client, "gone", "lake", "events", 0)
+    _lock_on(client, "patient", "lake", "events", 0)
+    _stop_heartbeats(database, orphan)
+
+
+def _deadlock(client: MetastoreClient) -> None:
+    first, second = (
+        client.call("open_txns", OpenTxnRequest(1, user, "node-8")).txn_ids[0] for user in ("first", "second")
+    )
+    _lock_on(client, "first", "shop", "customers", first)
+    _lock_on(client, "second", "shop", "big_orders", second)
+    _lock_on(client, "first", "shop", "big_orders", first)
+    with contextlib.suppress(TxnAbortedException):
+        _lock_on(client, "second", "shop", "customers", second)
+
+
+def _lock_on(client: MetastoreClient, user: str, db_name: str, table: str, txn_id: int) -> int:
+    component = LockComponent(
+        LockType.EXCLUSIVE, LockLevel.TABLE, db_name, table, operationType=DataOperationType.UPDATE
+    )
+    request = LockRequest([component], txnid=txn_id, user=user, hostname="node-8", agentInfo=f"job of {user}")
+    lock_id: int = client.call("lock", request).lockid
+    return lock_id
+
+
+def _stop_heartbeats(database: Path, lock_id: int) -> None:
+    """As after four minutes of silence."""
+    with contextlib.closing(sqlite3.connect(database, timeout=30)) as connection, connection:
+        connection.execute(
+            "UPDATE locks SET last_heartbeat_ms = last_heartbeat_ms - 240000 WHERE lock_id = ?", (lock_id,)
+        )

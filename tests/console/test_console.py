@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from hms_gateway.client.metastore_client import MetastoreClient
+from hms_gateway.composition.main import DATABASE_FILE
 from hms_gateway.structs import Database, ShowLocksRequest
-from tests.console.planted import HOSTILE, plant, wait_for_each_other
+from tests.console.planted import HOSTILE, plant, plant_hostile, plant_trouble, wait_for_each_other
 from tests.interop.page_server import find_chromium
 from tests.support.chromium import Chromium, Page, chromium
 from tests.support.server import GatewayServer, trusting
@@ -38,9 +39,10 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
-    with GatewayServer(tmp_path_factory.mktemp("server")) as server:
+    with GatewayServer(tmp_path_factory.mktemp("server"), settings={"slow_call_seconds": 0.02}) as server:
         with connected(server) as client:
             plant(client)
+            plant_hostile(client)
         yield server
 
 
@@ -348,6 +350,28 @@ def test_nothing_that_axe_knows_is_wrong(page: Page, client: MetastoreClient) ->
         page.size(1280, 800)
     for lock_id in locks:
         client.call("force_release_lock", lock_id, "")
+
+
+def test_trouble_is_two_links_away(browser: Chromium, client: MetastoreClient, server: GatewayServer) -> None:
+    """A slow filter, a hot table, a dead holder of a lock, and what a deadlock has cost, from the start page."""
+    plant_trouble(client, server.data_dir / DATABASE_FILE)
+    page = browser.page()
+    page.size(1280, 2000)
+    log_in(page, server)
+    page.wait("document.querySelector('[aria-label=\"Slow calls\"]').innerText.includes('get_partitions_by_filter')")
+    page.click("[aria-label='Slow calls'] a", "What calls cost")
+    page.wait("/get_partitions_by_filter[^]*shop.orders[^]*read/.test(document.body.innerText)")
+    page.run("history.back()")
+    page.wait("document.querySelector('[aria-label=\"Hot tables\"] tbody tr').innerText.startsWith('shop.customers\t')")
+    page.click("[aria-label='Hot tables'] a", "shop.customers")
+    page.wait("location.hash === '#/t/shop/customers'")
+    page.run("history.back()")
+    page.wait("/lake.events gone .* silent for 4 min lost in/.test(document.body.innerText.replaceAll('\\n', ' '))")
+    page.click("[aria-label='Who waits'] a", "All locks")
+    page.wait(
+        "/aborted\tsecond\tnode-8/.test(document.querySelector('[aria-label=\"Aborted transactions\"]').innerText)"
+    )
+    assert axe(page) == []
 
 
 def test_a_narrow_window_scrolls_down_only(page: Page) -> None:

@@ -117,9 +117,11 @@ class Page:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}
         self.send("Emulation.setEmulatedMedia", features=[scheme])
 
-    def picture(self) -> bytes:
+    def picture(self, scale: float = 1) -> bytes:
         """What is in the window, as PNG."""
-        return base64.b64decode(self.send("Page.captureScreenshot", format="png")["data"])
+        size = self.run("({x: scrollX, y: scrollY, width: innerWidth, height: innerHeight})")
+        taken = self.send("Page.captureScreenshot", format="png", clip={**size, "scale": scale})
+        return base64.b64decode(taken["data"])
 
 
 def _found(selector: str, text: str) -> str:

@@ -36,11 +36,15 @@ export function CostPanels() {
   if (costs.value === null) return "";
   const more = html`<a href="#/cost">${t.allCosts}</a>`;
   return html`<${Panel} title=${t.slow} aside=${more}>
-      <${Answer} of=${costs}>${(found) => html`<${SlowRows} calls=${found.slow_calls.slice(0, SHORT)} isShort />`}</${Answer}>
+      <${Answer} of=${costs}>${(found) => html`<${SlowRows} calls=${slowest(found.slow_calls)} isShort />`}</${Answer}>
     </${Panel}>
     <${Panel} title=${t.hot} aside=${more}>
       <${Answer} of=${costs}>${(found) => html`<${CostRows} rows=${hottest(found.objects)} label=${t.hot} isOfObjects isShort />`}</${Answer}>
     </${Panel}>`;
+}
+
+function slowest(calls) {
+  return [...calls].sort((one, other) => other.seconds - one.seconds).slice(0, SHORT);
 }
 
 function hottest(objects) {

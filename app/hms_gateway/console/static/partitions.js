@@ -4,7 +4,7 @@ import { html, useEffect, useRef, useState } from "./vendor/preact_htm.js";
 import { DropPartitions } from "./changing.js";
 import { bytes, count, partitionValues, span, time } from "./format.js";
 import { useAsked, useCall } from "./live.js";
-import { Answer, link, Location, Panel, Rows, sentence } from "./parts.js";
+import { Answer, link, Location, Long, Panel, Rows, sentence } from "./parts.js";
 import { call } from "./session.js";
 import { t } from "./texts.js";
 
@@ -147,12 +147,12 @@ function Listed({ db, name, table, found, onDone }) {
       keyOf=${(each) => each.name}
       columns=${[
         [html`<input type="checkbox" aria-label=${t.selectAll} checked=${isAll} onChange=${() => setChosen(new Set(isAll ? [] : names))} />`, (each) => html`<input type="checkbox" aria-label=${t.selectRow(each.name)} checked=${chosen.has(each.name)} onChange=${() => toggle(each.name)} />`],
-        ...table.partitionKeys.map((key, index) => [key.name, (each) => html`<bdi>${partitionValues(each.name)[index]?.[1]}</bdi>`]),
+        ...table.partitionKeys.map((key, index) => [key.name, (each) => html`<${Long} text=${partitionValues(each.name)[index]?.[1]} />`]),
         [t.rowsCount, ({ parameters }) => (parameters?.get("numRows") >= 0 ? count(parameters.get("numRows")) : ""), "number"],
         [t.files, ({ parameters }) => parameters?.get("numFiles") ?? "", "number"],
         [t.size, (each) => (sizeOf(each) === undefined ? "" : bytes(sizeOf(each))), "number"],
         [t.created, ({ createTime }) => html`<span class="date">${createTime ? time(createTime * 1000) : ""}</span>`],
-        [t.location, ({ sd }) => html`<${Location} of=${sd?.location} />`, "wide"],
+        [t.location, ({ sd }) => html`<${Location} of=${sd?.location} within=${table.sd?.location} />`, "wide"],
       ]}
     />
     <div class="pair">

@@ -7,6 +7,7 @@ import { t } from "./texts.js";
 
 const ROWS = 200;
 const LONG = 400;
+const SHORT = 24;
 
 /** The address of a page of the console; names may have any characters. */
 export function link(...parts) {
@@ -71,7 +72,7 @@ async function copyText(text) {
 export function Long({ text }) {
   const [isOpen, setOpen] = useState(false);
   const whole = text ?? "";
-  if (whole.length <= LONG) return html`<bdi class="text">${whole}</bdi>`;
+  if (whole.length <= LONG) return html`<bdi class="text ${whole.length <= SHORT ? "short" : ""}">${whole}</bdi>`;
   return html`<bdi class="text">${isOpen ? whole : `${whole.slice(0, LONG)}…`}</bdi>
     <button class="quiet" onClick=${() => setOpen(!isOpen)}>${isOpen ? t.showLess : t.showAll(count(whole.length))}</button>`;
 }
@@ -124,8 +125,11 @@ export function Facts({ pairs }) {
   </dl>`;
 }
 
-export function Location({ of, what }) {
-  return of ? html`<code><${Long} text=${of} /></code> <${Copy} text=${of} what=${what ?? t.location} />` : t.none;
+/** A location, and a button that copies it; what is in `within` is shown without it. */
+export function Location({ of, what, within }) {
+  if (!of) return t.none;
+  const shown = within && of.startsWith(`${within}/`) ? of.slice(within.length + 1) : of;
+  return html`<code><${Long} text=${shown} /></code> <${Copy} text=${of} what=${what ?? t.location} />`;
 }
 
 export function Parameters({ of }) {
