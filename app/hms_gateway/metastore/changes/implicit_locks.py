@@ -139,9 +139,9 @@ def refuse_locked(transaction: Transaction, caller: LockCaller, needed: Sequence
 
 
 def _places(event: Event) -> list[Target]:
-    """Where locks lie that may be in the way of a change."""
-    places = [target(event.db_name, event.table_name)]
-    return places if event.renamed_from is None else [*places, target(*event.renamed_from)]
+    """Where locks lie that may be in the way of a change; names in events are normalised."""
+    places = [Target(event.db_name, event.table_name)]
+    return places if event.renamed_from is None else [*places, Target(*event.renamed_from)]
 
 
 def _remove(locks: Sequence[Lock], batch: BatchedWrites) -> None:

@@ -51,11 +51,17 @@ class KnownLocks:
         return self._reading(_around(tables))
 
     def learn(self, tables: Iterable[tuple[str, str]], answers: Sequence[Rows]) -> None:
-        """What those statements have given."""
-        self._learn(_around(tables), answers)
+        """What those statements have given: nothing most often."""
+        if any(answers):
+            self._learn(_around(tables), answers)
+        else:
+            for db_name, name in tables:
+                self._held[db_name, name] = self._held[db_name, ""] = []
 
     def on(self, targets: Sequence[Target]) -> tuple[list[Held], int]:
         """See `ports.HeldLocks`."""
+        if all(self._are_free(each) for each in targets):
+            return [], self._now_ms
         whole = {each.db_name for each in targets if each.table_name is None}
         tables = [(each.db_name, each.table_name) for each in targets if each.table_name and each.db_name not in whole]
         places: dict[_Place, None] = dict.fromkeys([*((db_name, None) for db_name in whole), *_around(tables)])
@@ -63,6 +69,11 @@ class KnownLocks:
             self._learn(unknown, self._read(self._reading(unknown)))
         found = {(one.lock.lock_id, one.lock.number): one for place in places for one in self._held[place]}
         return list(found.values()), self._now_ms
+
+    def _are_free(self, target: Target) -> bool:
+        """Whether a table and its database are known not to be locked."""
+        db_name, table_name, _ = target
+        return table_name is not None and self._held.get((db_name, table_name)) == [] == self._held.get((db_name, ""))
 
     def forget(self) -> None:
         """Locks were changed by other statements."""
