@@ -24,6 +24,7 @@ from hms_gateway.structs import (
     DataOperationType,
     EnvironmentContext,
     InvalidOperationException,
+    LeaseObject,
     LockComponent,
     LockLevel,
     LockRequest,
@@ -316,6 +317,18 @@ def test_a_lock_is_named_in_the_environment_context_and_a_transaction_as_well(wo
     assert bob.with_call(txn_id=str(txn_id)).is_made(CHANGES["add columns"])
     with pytest.raises((InvalidOperationException, MetaException), match=r"hms\.lock\.id is 'x'"):
         bob.with_call(lock_id="x").ask("drop_table", "d", "t", False)
+
+
+def test_a_lease_does_not_open_a_lock_nor_a_lock_a_lease(world: World) -> None:
+    """Both are checked, in the unit of work of the change."""
+    lease_id = world.bob.ask("grab_lease", [LeaseObject("d", "t", None, "x")], 60, 0)
+    fenced = world.bob.with_call(lease=str(lease_id))
+    lock_id = world.ann.lock("X d.t")
+    assert not fenced.is_made(CHANGES["add columns"])
+    world.ann.ask("unlock", UnlockRequest(lock_id))
+    assert fenced.is_made(CHANGES["add columns"])
+    with pytest.raises((InvalidOperationException, MetaException), match="Refused: lease"):
+        CHANGES["create table v"](fenced)
 
 
 def test_a_lock_past_its_time_is_taken_away(database_url: str, tmp_path: Path) -> None:
