@@ -94,6 +94,7 @@ class FakeCache:
         self.awaitable = awaitable
         self.remembered: list[Any] = []
         self.with_lists: frozenset[str] = frozenset()
+        self.is_apart = False
 
     def ticket(self):
         return 42

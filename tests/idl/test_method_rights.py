@@ -14,7 +14,7 @@ VERBS = {*ACTIONS, "admin", "lock", "move", "give", "grant", "write", "own", "se
 ANSWERS = {
     *("databases", "database_objects", "table_names", "table_objects", "table_metas", "table_infos", "functions"),
     *("events", "locks", "blocking_locks", "leases", "compactions", "txn_infos", "roles", "role_members"),
-    *("privileges", "foreign_keys", "constraints", "found_names"),
+    *("privileges", "foreign_keys", "constraints", "found_names", "table"),
 }
 
 

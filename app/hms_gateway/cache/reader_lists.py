@@ -8,7 +8,7 @@ as valid, and goes on changing things under it.
 A name may come to mean another table, whose write ids begin anew, so list and tag also hold the id of the table.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Final, TypeAlias
 
 import msgspec
@@ -25,8 +25,8 @@ from hms_gateway.txn.rules.write_ids import InvalidList, TooManyIds, ValidWriteI
 from hms_gateway.txn.services.write_ids import write_ids_now
 from hms_gateway.wire import Codec, ProtocolError
 
-ReplyKey: TypeAlias = tuple[str, str, str, bytes]
-"""Codec name, dialect, method name, encoded arguments."""
+ReplyKey: TypeAlias = tuple[str, str, str, bytes] | tuple[str, str, str, bytes, Hashable]
+"""Codec name, dialect, method name, encoded arguments; where not all see the same, who asks (`ReplyCache.viewer`)."""
 
 HEADER_ONLY: Final = "header"
 # Lists are compared on the event loop. A reader with more exceptions is answered as one without a list.
@@ -107,7 +107,7 @@ class ReaderLists:
             table_id = table_id if id_in_request is None else id_in_request
             payload = codec.encode(arguments)
             assert isinstance(payload, bytes)
-            key = (*key[:3], payload)
+            key = (*key[:3], payload, *key[4:])
         if table_id is None or valid is None or valid.table is None:
             return None
         if self._keeps_apart:

@@ -13,7 +13,7 @@ import asyncio
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Protocol, TypeAlias
 
 import structlog
@@ -73,14 +73,21 @@ class ReplyCache:
         read_tag: ReadTag | None = None,
         *,
         keeps_apart: bool = False,
+        generation: Callable[[], int] | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """Without `read_tag` readers' lists are not looked at.
 
-        `keeps_apart` where a reader without a list is not to get what one with a list has brought in.
+        `keeps_apart` where a reader without a list is not to get what one with a list has brought in. With
+        `generation` each caller has replies of its own, and all are dropped when it gives another number: rights
+        besides those of the catalog have changed.
         """
         self._feed = feed
         self._read_tag = read_tag
+        self._generation = generation
+        self._seen_generation = 0 if generation is None else generation()
+        # Whether replies are those of one caller each.
+        self.is_apart = generation is not None
         self._monotonic = monotonic
         self._keeps_apart = keeps_apart
         self._lists = ReaderLists(keeps_apart=keeps_apart)
@@ -113,6 +120,10 @@ class ReplyCache:
     def size_bytes(self) -> int:
         return self._bytes + self._readings_bytes
 
+    def viewer(self, user: str, groups: frozenset[str]) -> Hashable:
+        """The last part of the key of a call where `is_apart`: whose reply it is."""
+        return (user, groups) if groups else user
+
     def ticket(self) -> int:
         """Taken before a reply is read and handed to `remember` with it."""
         return self._shift + self._version
@@ -132,6 +143,9 @@ class ReplyCache:
 
         Without a data version the question is put at once, and its answer has to be awaited.
         """
+        if self._generation is not None and (generation := self._generation()) != self._seen_generation:
+            self._seen_generation = generation
+            self._doubt()
         entry = self._entries.get(key)
         if entry is None:
             return None
@@ -166,6 +180,9 @@ class ReplyCache:
             return self.lookup(reading.key)
         if tag is None or not reading.is_covered_by(tag):
             return None
+        if self._generation is not None:
+            # Whether the reader may still see the table is known to the newest events only.
+            return self.lookup(reading.key)
         self._entries.move_to_end(reading.key)
         self._follow()
         return payload

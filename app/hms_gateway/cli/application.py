@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hms_gateway.cli.calls.target_options import FILE, password_stdin_option, target_of, target_options
-from hms_gateway.cli.catalog import catalog_commands
+from hms_gateway.cli.catalog import catalog_commands, grant_commands
 from hms_gateway.cli.coordination.audit_command import audit
 from hms_gateway.cli.coordination.lease_group import leases
 from hms_gateway.cli.coordination.lock_group import locks
@@ -62,6 +62,11 @@ Examples:
   hms-gateway user add alice                       asks for the password
   hms-gateway user add alice --password-stdin < password
   hms-gateway user add admin                       a new password for admin
+"""
+_MAY_EXAMPLES = """\b
+Examples:
+  hms-gateway may alice select sales.orders
+  hms-gateway may alice create sales --group sales-team
 """
 _TOKEN_EXAMPLES = """\b
 Examples:
@@ -313,7 +318,7 @@ def add_user(name: str, password_stdin: bool, config: Path | None, data_dir: Pat
     from hms_gateway.cli.operations.user_commands import add, new_password
 
     settings = _settings(config, data_dir=data_dir)
-    add(settings.users_path, name, new_password(name, from_stdin=password_stdin))
+    add(settings, name, new_password(name, from_stdin=password_stdin))
 
 
 @user.command("remove")
@@ -335,6 +340,37 @@ def list_users(config: Path | None, data_dir: Path | None) -> None:
     from hms_gateway.cli.operations.user_commands import print_users
 
     print_users(_settings(config, data_dir=data_dir).users_path)
+
+
+for _command in (grant_commands.grant, grant_commands.revoke, grant_commands.grants):
+    application.add_command(_command)
+
+
+@application.command(epilog=_MAY_EXAMPLES)
+@click.argument("name", metavar="USER", help="Name of the user.")
+@click.argument("action", help="see, select, insert, update, delete, create, alter, drop, lock, own or admin.")
+@click.argument("thing", metavar="OBJECT", help="A database, database.table, or * for everything.")
+@click.option("--group", "groups", multiple=True, metavar="GROUP", help="A group that the login proves; repeatable.")
+@config_option
+@data_dir_option
+@database_option
+def may(
+    name: str,
+    action: str,
+    thing: str,
+    groups: tuple[str, ...],
+    config: Path | None,
+    data_dir: Path | None,
+    database: str | None,
+) -> None:
+    """Say whether a user may do something, and why: which grant, role, rule or ownership.
+
+    Reads the database and the rules of these settings, not a running gateway. The exit status is 1 for no.
+    """
+    settings = _settings(config, data_dir=data_dir, database_url=database)
+    from hms_gateway.cli.operations.rights_commands import run_may
+
+    run_may(settings, name, action, thing, groups)
 
 
 @application.group(cls=Group, epilog=_TOKEN_EXAMPLES)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -85,6 +86,7 @@ from hms_gateway.rpc import (
     Around,
     Call,
     Failed,
+    Gate,
     MessageProcessor,
     Processor,
     Releases,
@@ -111,6 +113,9 @@ from hms_gateway.txn.services.view_freshness import ViewFreshnessService
 from hms_gateway.txn.services.write_ids import WriteIdService
 from hms_gateway.wire import Codecs, make_codecs
 
+if TYPE_CHECKING:
+    from hms_gateway.metastore.rights.keeper import PolicyKeeper
+
 DATABASE_FILE = "metastore.db"
 EXPIRY_SECONDS = 60.0
 # A call that is stopped by something past its time removes it at once; this is for what stops no call.
@@ -129,6 +134,7 @@ class Metastore(msgspec.Struct, frozen=True):
     events: EventMaker
     chores: Sequence[Chore] = ()
     releases: Releases = msgspec.field(default_factory=Releases)
+    rights: "PolicyKeeper | None" = None
 
 
 def database_url(settings: Settings) -> str:
@@ -172,7 +178,10 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         handlers.append(Tokens(tokens, frozenset(settings.administrators)))
         handlers.append(ChangeTrails(store, frozenset(settings.administrators)))
         bytes_max = settings.limits.cached_reply_bytes_max
-        processor = Processor(handlers, translated, bytes_max, _around(settings, store), limits=settings.limits)
+        gate, keeper = _gate(settings, store)
+        processor = Processor(
+            handlers, translated, bytes_max, _around(settings, store), limits=settings.limits, gate=gate
+        )
     except BaseException:
         store.close()
         raise
@@ -182,7 +191,7 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         *_chores(store, clock, rules, events, settings),
         Chore("seal tokens", EXPIRY_SECONDS, tokens.seal_all),
     )
-    return Metastore(store, codecs, repeatable, events, chores, releases)
+    return Metastore(store, codecs, repeatable, events, chores, releases, keeper)
 
 
 def build(settings: Settings) -> Gateway:
@@ -196,7 +205,11 @@ def build(settings: Settings) -> Gateway:
     housekeeping = Housekeeping(chores)
     port = settings.thrift_port
     cache = ReplyCache(
-        metastore.store, settings.limits, metastore.store.read, keeps_apart=settings.require_write_id_lists
+        metastore.store,
+        settings.limits,
+        metastore.store.read,
+        keeps_apart=settings.require_write_id_lists,
+        generation=None if metastore.rights is None else metastore.rights.rules.look,
     )
     metrics.watch(partial(_watched, metastore.store, cache, f"{socket.gethostname()}:{settings.port}"))
     integrity = _integrity_watch(settings, metrics)
@@ -254,6 +267,25 @@ def _thrift_port(settings: Settings, port: int, codecs: Codecs, edge: EdgeCompon
     from hms_gateway.composition.thrift_port import ThriftPort
 
     return ThriftPort(settings, port, codecs, edge)
+
+
+def _gate(settings: Settings, store: SqlStore) -> tuple[Gate | None, "PolicyKeeper | None"]:
+    """What every call goes through where rights are enforced. Raises SettingsError for rules that cannot be read."""
+    if settings.authorization != "grants":
+        return None, None
+    # Only here, since a gateway of one user needs none of it.
+    from hms_gateway.handlers.rights.gate import Gate as RightsGate
+    from hms_gateway.metastore.rights.keeper import PolicyKeeper
+    from hms_gateway.metastore.rights.rules_file import RulesError, RulesFile
+
+    administrators = frozenset(settings.administrators)
+    file = settings.authorization_rules_file
+    try:
+        rules = None if file is None else RulesFile(file)
+    except RulesError as error:
+        raise SettingsError(f"authorization_rules_file: {error}") from error
+    keeper = PolicyKeeper(store, administrators, rules)
+    return RightsGate(keeper, store, administrators).answer, keeper
 
 
 def _around(settings: Settings, store: SqlStore) -> Around:
@@ -460,6 +492,7 @@ def _protected(settings: Settings) -> list[Protected]:
         "client_authority": settings.client_authority,
         "client_revocations": settings.client_revocations,
         **{f"token_issuers.{name}.keys_file": issuer.keys_file for name, issuer in settings.token_issuers.items()},
+        "authorization_rules_file": settings.authorization_rules_file,
     }
     if database is not None:
         files |= {f"the database's {suffix} file": f"{database}-{suffix}" for suffix in ("wal", "shm", "journal")}

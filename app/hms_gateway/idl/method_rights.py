@@ -10,7 +10,7 @@ TABLE: Final = "rights.txt"
 _KINDS: Final = frozenset(
     {
         *("database", "table", "column", "function", "named", "leased", "component"),
-        *("role", "location", "lock", "txn", "by", "to"),
+        *("role", "location", "lock", "txn", "range", "lease", "by", "to"),
     }
 )
 OPEN: Final = "open"

@@ -3,7 +3,7 @@
 from hms_gateway.rpc.binding import BindingError, bind
 from hms_gateway.rpc.call import Call, Dialect, Waiting
 from hms_gateway.rpc.errors import Failed, Unavailable
-from hms_gateway.rpc.processor import Around, MessageProcessor, Processor, Reply
+from hms_gateway.rpc.processor import Around, Gate, MessageProcessor, Processor, Reply
 from hms_gateway.rpc.releases import Releases
 from hms_gateway.rpc.repeatable import KeyReused, RepeatableProcessor, SuspendedCall
 
@@ -14,6 +14,7 @@ __all__ = [
     "Call",
     "Dialect",
     "Failed",
+    "Gate",
     "KeyReused",
     "MessageProcessor",
     "Processor",

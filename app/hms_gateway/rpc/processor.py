@@ -52,6 +52,8 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 Around = Callable[[Method, Call, Struct], AbstractContextManager[None]]
+Gate = Callable[[Method, Call, Struct, Callable[[], Any]], Any]
+"""Calls the handler, or raises, and gives what the caller may see of the answer. It may change the arguments."""
 
 
 class MessageProcessor(Protocol):
@@ -72,19 +74,21 @@ class Processor:
         around: Around = lambda method, call, arguments: nullcontext(),
         answered: Container[str] = METHODS,
         limits: Limits | None = None,
+        gate: Gate | None = None,
     ) -> None:
         """`translate` turns what handlers raise besides Thrift exceptions into one, or into Unavailable or Failed.
 
         Replies that are read while they are sent stay whole up to `whole_reply_bytes_max`, so that they carry a
         length and can be cached. Handlers are called inside of what `around` gives. `answered` are the methods that
         handlers have to be there for: all of them, but in tests. Texts of errors repeat what callers sent, as in Hive,
-        and are cut after `limits.error_text_characters_max`. Raises BindingError.
+        and are cut after `limits.error_text_characters_max`. Every call goes through `gate`. Raises BindingError.
         """
         limits = limits or Limits()
         self._bound = {dialect: bind(handlers, _only(answered, methods_of(dialect))) for dialect in Dialect}
         self._translate = translate
         self._whole_reply_bytes_max = whole_reply_bytes_max
         self._around = around
+        self._gate = gate
         self._text_max = limits.error_text_characters_max
         self._memory = DecodedMemory(limits)
 
@@ -131,7 +135,12 @@ class Processor:
         result: Any = bound.method.result
         try:
             with self._around(bound.method, call, arguments):
-                value = bound.handler(call, *bound.values(arguments))
+                if self._gate is None:
+                    value = bound.handler(call, *bound.values(arguments))
+                else:
+                    value = self._gate(
+                        bound.method, call, arguments, lambda: bound.handler(call, *bound.values(arguments))
+                    )
         except (ApplicationError, AlreadyConcluded, Waiting):
             raise
         except Exception as error:

@@ -411,6 +411,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             "master keys, and who may record what another metastore knows."
         ),
     ] = field(default_factory=lambda: ["admin"])
+    authorization: Annotated[
+        Literal["off", "grants"] | None,
+        Meta(
+            description="grants: users may do what grants, roles, owners and authorization_rules_file give them, and "
+            "see nothing else. off: every user may do everything; unset is the same, with a warning for several users."
+        ),
+    ] = None
+    authorization_rules_file: Annotated[
+        Path | None,
+        Meta(description="TOML file of rules by patterns of names, read again when it changes (docs/rights.md)."),
+    ] = None
     lease_seconds_max: Annotated[
         int, Meta(ge=1, le=10**9, description="The longest time a lease may last, extensions included.")
     ] = 86_400

@@ -71,6 +71,7 @@ class Answers:
 
 class Cache(dict):
     with_lists = frozenset()
+    is_apart = False
 
     def lookup(self, key):
         return self.get(key)

@@ -61,11 +61,18 @@ class Answers(Protocol):
 
 
 class Cache(Protocol):
-    """Replies that are known and current, by the key (codec, dialect, method, encoded arguments)."""
+    """Replies that are known and current, by the key (codec, dialect, method, encoded arguments, viewer)."""
 
     @property
     def with_lists(self) -> frozenset[str]:
         """Methods whose arguments may say which write ids the reader sees."""
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether keys end with `viewer`."""
+
+    def viewer(self, user: str, groups: frozenset[str]) -> Any:
+        """Whose reply it is."""
 
     def lookup(self, key: Any) -> Any: ...
 
@@ -133,7 +140,9 @@ class ProcessorRelay:
         await self._admit(caller, message.name)
         codec = codec_of(self._codecs, message.protocol)
         call = Message(message.name, message.type, message.seqid, message.body[message.payload_begin :])
-        key = (codec.name, self._dialect, message.name, call.payload)
+        key: tuple[object, ...] = (codec.name, self._dialect, message.name, call.payload)
+        if self._cache is not None and self._cache.is_apart:
+            key = (*key, self._cache.viewer(*caller))
         known = await self._known(key, message)
         tagged = None
         if known is None and self._cache is not None and message.name in self._cache.with_lists:

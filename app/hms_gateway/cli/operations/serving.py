@@ -10,12 +10,13 @@ import msgspec
 import structlog
 
 from hms_gateway.cli.operations.start_checks import start_problems
+from hms_gateway.cli.operations.user_commands import SEVERAL_USERS
 from hms_gateway.cli.terminal.output import fail, fail_all, fail_for_store, out
 from hms_gateway.composition.main import build, build_metastore, database_url, find_outside_places
 from hms_gateway.files import Protected, RootRefused, check_roots
 from hms_gateway.gateway.application import SecondaryListenerFailed
 from hms_gateway.gateway.assembly import FIRST_USER, certificate_files, ensure_first_user, given_password
-from hms_gateway.gateway.auth.users import UserFileError, verify_user
+from hms_gateway.gateway.auth.users import UserFileError, list_users, verify_user
 from hms_gateway.gateway.certificates.tls import CertificateError
 from hms_gateway.gateway.running import WorkerFailed, run
 from hms_gateway.metastore.ports.store import StoreError
@@ -146,6 +147,8 @@ def _announce(settings: Settings, addresses: list[tuple[Any, ...]], password: st
         _log.warning(_AS_ROOT)
     if is_open_to_all(settings.data_dir):
         _log.warning(_OPEN_DATA_FOLDER, data_dir=str(settings.data_dir))
+    if settings.authorization is None and _has_several_users(settings):
+        _log.warning(SEVERAL_USERS)
     _say(f"listening on {url}")
     if settings.thrift_port is not None:
         _say(f"listening on thrift://{settings.thrift_host}:{settings.thrift_port}")
@@ -159,6 +162,13 @@ def _announce(settings: Settings, addresses: list[tuple[Any, ...]], password: st
         f"try: curl {insecure}-u {user} --data '[1,\"get_all_databases\",1,1,{{}}]'"
         f' -H "Content-Type: {CONTENT_TYPE}" {url}'
     )
+
+
+def _has_several_users(settings: Settings) -> bool:
+    try:
+        return len(list_users(settings.users_path)) > 1
+    except UserFileError:
+        return False
 
 
 def _say(text: str) -> None:

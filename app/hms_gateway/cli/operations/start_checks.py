@@ -124,6 +124,23 @@ def _tokens(settings: Settings) -> Iterator[str]:
         yield str(error)
 
 
+def _rights(settings: Settings) -> Iterator[str]:
+    if settings.authorization != "grants":
+        return
+    if settings.thrift_port is not None and settings.thrift_sasl != "require":
+        yield (
+            'authorization = "grants" with a Thrift port whose clients name themselves: set thrift_sasl = "require", '
+            "or remove thrift_port"
+        )
+    if settings.authorization_rules_file is not None:
+        from hms_gateway.metastore.rights.rules_file import RulesError, read_rules
+
+        try:
+            read_rules(settings.authorization_rules_file)
+        except RulesError as error:
+            yield f"authorization_rules_file: {error}"
+
+
 def _keytab(settings: Settings) -> Iterator[str]:
     try:
         service_keys(settings)
@@ -142,4 +159,7 @@ def _directory(settings: Settings) -> Iterator[str]:
         yield str(error)
 
 
-_CHECKS: tuple[_Check, ...] = (_open_files, _folders, _database, _certificate, _users, _tokens, _keytab, _directory)
+_CHECKS: tuple[_Check, ...] = (
+    *(_open_files, _folders, _database, _certificate, _users, _tokens, _keytab, _directory),
+    _rights,
+)

@@ -10,6 +10,11 @@ from hms_gateway.cli.terminal.output import fail, out
 from hms_gateway.gateway.auth.users import UserFileError, add_user, list_users, remove_user
 from hms_gateway.runtime.settings import Settings
 
+SEVERAL_USERS = (
+    'each of the users may do everything: set authorization = "grants" so that they may do what grants, roles, owners '
+    'and rules give them, or "off" if that is meant so (docs/rights.md)'
+)
+
 
 def new_password(name: str, *, from_stdin: bool) -> str:
     """The password to set: the first line of standard input, or asked for twice. Never from the command line."""
@@ -21,13 +26,17 @@ def new_password(name: str, *, from_stdin: bool) -> str:
     return password
 
 
-def add(path: Path, name: str, password: str) -> None:
+def add(settings: Settings, name: str, password: str) -> None:
+    path = settings.users_path
     try:
         is_new = add_user(path, name, password)
+        count = len(list_users(path))
     except UserFileError as error:
         fail(str(error))
     what = f"{name} added to {path}" if is_new else f"{name} has a new password in {path}"
     out.print(what, soft_wrap=True, highlight=False, markup=False)
+    if is_new and count > 1 and settings.authorization is None:
+        out.print(SEVERAL_USERS, soft_wrap=True, highlight=False, markup=False)
 
 
 def remove(settings: Settings, name: str) -> None:

@@ -253,8 +253,11 @@ class Endpoint:
             self._rates.check(exchange.identity, message.name)
         if self._cache is None or message.type is not _CALL or len(message.payload) > CACHED_ARGUMENTS_BYTES_MAX:
             return self._call(exchange)
-        exchange.key = key = (exchange.codec.name, exchange.dialect, message.name, message.payload)
-        if exchange.held is not None:
+        key: ReplyKey = (exchange.codec.name, exchange.dialect, message.name, message.payload)
+        if self._cache.is_apart and exchange.identity is not None:
+            key = (*key, self._cache.viewer(exchange.identity.user, exchange.identity.groups))
+        exchange.key = key
+        if exchange.held is not None and not self._cache.is_apart:
             return self._unless_current(exchange, self._cache, key, exchange.held)
         return self._answer_keyed(exchange, self._cache, key)
 

@@ -1,6 +1,7 @@
 """Privileges on the whole catalog, databases, tables, partitions and columns (semantics §2.18).
 
-They are stored and returned, never enforced. What a grant is on is kept by id, so it follows renames.
+They are stored and returned here, and enforced by `metastore.rights`. What a grant is on is kept by id, so it follows
+renames.
 """
 
 from collections import OrderedDict, defaultdict
@@ -9,6 +10,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from hms_gateway.metastore.access.changed_rights import note_changed_rights
 from hms_gateway.metastore.access.creation_grants import split_privileges
 from hms_gateway.metastore.access.roles import all_roles_of, check_role, principal
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
@@ -59,7 +61,10 @@ class PrivilegeService:
 
         def work(tx: Transaction) -> None:
             known: dict[GrantObject, set[_Source]] = {}
-            tx.grants.insert([grant for entry in given for grant in self._granted(tx, entry, known)])
+            granted = [grant for entry in given for grant in self._granted(tx, entry, known)]
+            tx.grants.insert(granted)
+            if granted:
+                note_changed_rights(tx)
 
         with unstorable_as_meta():
             self._store.write(work)
@@ -74,6 +79,8 @@ class PrivilegeService:
                 _revoke_one(tx, entry, standing, grant_option_only)
             tx.grants.delete(standing.revoked)
             tx.grants.clear_grant_options(standing.cleared)
+            if standing.revoked or standing.cleared:
+                note_changed_rights(tx)
 
         self._store.write(work)
 
@@ -101,6 +108,8 @@ class PrivilegeService:
                     superseded.append(stored.grant_id)
             tx.grants.delete(superseded)
             tx.grants.insert(list(wanted.values()))
+            if superseded or wanted:
+                note_changed_rights(tx)
 
         with unstorable_as_meta():
             self._store.write(work)

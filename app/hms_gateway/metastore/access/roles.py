@@ -1,8 +1,9 @@
-"""Roles, and who has them (semantics §2.18). Names keep their case; nothing is enforced by these calls."""
+"""Roles, and who has them (semantics §2.18). Names keep their case. `metastore.rights` enforces what they mean."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeVar
 
+from hms_gateway.metastore.access.changed_rights import note_changed_rights
 from hms_gateway.metastore.checks.errors import required, unstorable_as_meta
 from hms_gateway.metastore.ports.access import Grant, GrantObject, Principal, RoleId
 from hms_gateway.metastore.ports.store import DuplicateKey, Snapshot, Store, Transaction
@@ -48,7 +49,7 @@ class RoleService:
         created = creation_seconds(given.createTime, self._clock.seconds())
         new = Role(roleName=name, createTime=created, ownerName=given.ownerName)
         try:
-            self._write(lambda tx: tx.roles.insert(new))
+            self._write(lambda tx: _inserted(tx, new))
         except DuplicateKey as error:
             raise MetaException(f"Role {name} already exists.") from error
 
@@ -61,6 +62,7 @@ class RoleService:
             role_id = tx.roles.find(name or "")
             if role_id is not None:
                 tx.roles.delete(role_id)
+                note_changed_rights(tx)
 
         self._write(work)
 
@@ -105,6 +107,7 @@ class RoleService:
                     grantorPrincipalType=grantor_type,
                 ),
             )
+            note_changed_rights(tx)
 
         self._write(work)
 
@@ -127,9 +130,11 @@ class RoleService:
             if role_id is None:
                 return
             if not grant_option_only:
-                tx.roles.delete_grant(role_id, of.name, of.principal_type)
+                if not tx.roles.delete_grant(role_id, of.name, of.principal_type):
+                    return
             elif not tx.roles.clear_grant_option(role_id, of.name, of.principal_type):
                 raise MetaException(f"User {of.name} does not have grant option with role {name}")
+            note_changed_rights(tx)
 
         self._write(work)
 
@@ -168,6 +173,7 @@ class RoleService:
 
     def _create_defaults(self, tx: Transaction, admins: Iterable[str]) -> None:
         now = self._clock.seconds()
+        is_first_start = tx.roles.find(PUBLIC) is None
         for name in (ADMIN, PUBLIC):
             if tx.roles.find(name) is None:
                 tx.roles.insert(Role(roleName=name, createTime=now, ownerName=name))
@@ -181,6 +187,9 @@ class RoleService:
             if not _has_role(tx, ADMIN, user):
                 grant = RolePrincipalGrant(ADMIN, name, user.principal_type, True, now, ADMIN, PrincipalType.ROLE)
                 tx.roles.insert_grant(_known(tx, ADMIN), grant)
+        if not is_first_start:
+            # Another gateway may know the catalog as it was.
+            note_changed_rights(tx)
 
     def _write(self, work: Callable[[Transaction], T]) -> T:
         with unstorable_as_meta():
@@ -235,6 +244,11 @@ def _roles_by_member(snapshot: Snapshot) -> dict[str, list[str]]:
     for role, member in snapshot.roles.all_grants_between_roles():
         found.setdefault(member, []).append(role)
     return found
+
+
+def _inserted(tx: Transaction, role: Role) -> None:
+    tx.roles.insert(role)
+    note_changed_rights(tx)
 
 
 def _has_role(snapshot: Snapshot, role: str, of: Principal) -> bool:

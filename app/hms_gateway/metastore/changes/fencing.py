@@ -56,10 +56,10 @@ class _Fence:
 def changed(event: Event) -> list[Target]:
     """What the change behind an event needs an exclusive lease on: the partitions it names, else the table or database.
 
-    Transactions and their write ids need none. A table that is renamed counts under its old name, as in Hive's table of
-    locks (semantics §8.2).
+    Transactions, write ids, roles and grants need none. A table that is renamed counts under its old name, as in Hive's
+    table of locks (semantics §8.2).
     """
-    if event.event_type in TXN_EVENTS:
+    if event.event_type in TXN_EVENTS or not event.db_name:
         return []
     db_name, table_name = event.renamed_from or (event.db_name, event.table_name)
     if table_name is None:

@@ -1,7 +1,7 @@
 """What the rules of roles and privileges need from storage."""
 
 from collections.abc import Sequence
-from typing import NewType, Protocol
+from typing import NamedTuple, NewType, Protocol
 
 import msgspec
 
@@ -104,3 +104,49 @@ class GrantWrites(GrantReads, Protocol):
     def delete(self, grant_ids: Sequence[GrantId]) -> None: ...
 
     def clear_grant_options(self, grant_ids: Sequence[GrantId]) -> None: ...
+
+
+class RoleMember(NamedTuple):
+    role: str
+    name: str
+    principal_type: int
+    with_admin_option: bool
+
+
+class DatabaseOwner(NamedTuple):
+    database: str
+    owner: str | None
+    owner_type: int | None
+
+
+class TableOwner(NamedTuple):
+    """`has_grants`: on the table, its columns or its partitions."""
+
+    database: str
+    table: str
+    owner: str | None
+    owner_type: int
+    has_grants: bool
+
+
+class RightsReads(Protocol):
+    """What decisions on rights are made from."""
+
+    def role_members(self) -> list[RoleMember]: ...
+
+    def database_owners(self) -> list[DatabaseOwner]: ...
+
+    def table_owners(self, tables: Sequence[tuple[str, str]]) -> list[TableOwner]:
+        """Of those that exist."""
+
+    def tables_owned_by(self, names: Sequence[str]) -> list[TableOwner]:
+        """Tables with an owner of one of the names, whatever kind of owner it is."""
+
+    def txn_users(self, txn_ids: Sequence[int]) -> dict[int, str]:
+        """Of those that are known."""
+
+    def txn_users_between(self, first: int, last: int) -> dict[int, str]: ...
+
+    def lock_user(self, lock_id: int) -> str | None: ...
+
+    def lease_user(self, lease_id: int) -> str | None: ...

@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from hms_gateway.metastore.filters.binding import BoundFilter, TableFilter
-from hms_gateway.metastore.ports.access import GrantReads, GrantWrites, RoleReads, RoleWrites
+from hms_gateway.metastore.ports.access import GrantReads, GrantWrites, RightsReads, RoleReads, RoleWrites
 from hms_gateway.metastore.ports.constraints import ConstraintReads, ConstraintWrites
 from hms_gateway.metastore.ports.objects import (
     FunctionReads,
@@ -255,6 +255,9 @@ class Snapshot(Protocol):
 
     @property
     def grants(self) -> GrantReads: ...
+
+    @property
+    def rights(self) -> RightsReads: ...
 
     def database(self, name: str) -> StoredDatabase | None: ...
 

@@ -50,6 +50,7 @@ _WITHOUT_UNITS: Final = frozenset(
     (
         *("INSERT", "RELOAD", "OPEN_TXN", "COMMIT_TXN", "ABORT_TXN", "ALLOC_WRITE_ID", "ACID_WRITE"),
         *("BATCH_ACID_WRITE", "COMMIT_COMPACTION", "CREATE_FUNCTION", "ALTER_FUNCTION", "DROP_FUNCTION"),
+        "CHANGE_RIGHTS",
     )
 )
 _OF_DEFINITIONS: Final = frozenset(

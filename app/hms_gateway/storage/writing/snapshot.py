@@ -12,6 +12,7 @@ from hms_gateway.storage.catalog.grants import GrantRepository
 from hms_gateway.storage.catalog.indexes import IndexRepository
 from hms_gateway.storage.catalog.names import NameReads
 from hms_gateway.storage.catalog.places import PlaceRepository
+from hms_gateway.storage.catalog.rights import RightsRepository
 from hms_gateway.storage.catalog.roles import RoleRepository
 from hms_gateway.storage.catalog.statistics import StatisticsRepository
 from hms_gateway.storage.catalog.tables import TableReads, table_row, table_statement
@@ -97,6 +98,10 @@ class Objects(NameReads):
     @cached_property
     def grants(self) -> GrantRepository:
         return GrantRepository(self._connection)
+
+    @cached_property
+    def rights(self) -> RightsRepository:
+        return RightsRepository(self._connection)
 
 
 class SqlSnapshot(PartitionReads, TableReads, DatabaseReads, EventReads, Objects):

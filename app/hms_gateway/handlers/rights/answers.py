@@ -1,0 +1,303 @@
+"""What is left out of answers: all that the caller may not see."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeAlias
+
+from hms_gateway.handlers.arguments import database_name, with_fields
+from hms_gateway.handlers.rights.slots import slots
+from hms_gateway.metastore.rights.decisions import ROLE, Sight, Visible
+from hms_gateway.metastore.rights.policy import PUBLIC_ROLE, Action, Party, Thing
+from hms_gateway.metastore.vocabulary.names import normalize
+from hms_gateway.rpc.call import Uncacheable
+from hms_gateway.structs import EncodedList, MetaException, Struct, Table
+from hms_gateway.structs.encoded import EncodedTexts
+
+Answer: TypeAlias = Callable[[Sight, Struct, Any, tuple[str, ...], Callable[[], Any]], Any]
+
+
+class _Seen:
+    """What a caller sees, each database looked up once for an answer."""
+
+    def __init__(self, sight: Sight) -> None:
+        self._sight = sight
+        self._visible: dict[str, Visible] = {}
+
+    def database(self, name: str | None) -> bool:
+        return self._sight.decide(Action.SEE, Thing(normalize(name or "") or "\0")).allowed
+
+    def tables(self, database: str) -> Visible:
+        found = self._visible.get(database)
+        if found is None:
+            found = self._visible[database] = self._sight.visible(database)
+        return found
+
+    def table(self, database: str | None, table: str | None) -> bool:
+        if not table:
+            return self.database(database)
+        return bool(self.tables(normalize(database or "")).select([normalize(table)]))
+
+
+def _items(value: Any) -> list[Any]:
+    """A list that may be one that is read while it is sent."""
+    if isinstance(value, EncodedTexts) and not isinstance(value, list) and hasattr(value, "text_chunks"):
+        try:
+            return [text for chunk in value.text_chunks() for text in chunk]
+        finally:
+            value.close()
+    if isinstance(value, EncodedList) and not isinstance(value, list):
+        try:
+            return [struct for chunk in value.struct_chunks() for struct in chunk]
+        finally:
+            value.close()
+    return list(value or ())
+
+
+def _unwrapped(value: Any) -> tuple[Any, bool]:
+    return (value.answer, True) if isinstance(value, Uncacheable) else (value, False)
+
+
+def _kept(value: Any, is_uncacheable: bool) -> Any:
+    return Uncacheable(value) if is_uncacheable else value
+
+
+def _databases(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+    """Not kept: a database may be seen because of one of its tables."""
+    names, _ = _unwrapped(value)
+    seen = _Seen(sight)
+    return Uncacheable([name for name in _items(names) if seen.database(name)])
+
+
+def _database_objects(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+    response, _ = _unwrapped(value)
+    seen = _Seen(sight)
+    kept = [one for one in _items(response.databases) if seen.database(one.name)]
+    return Uncacheable(with_fields(response, databases=kept))
+
+
+def _table_names(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+    """A number of names that the caller asks for is of those that it sees."""
+    database = _database_at(arguments, paths[0])
+    visible = sight.visible(database)
+    limit = getattr(arguments, "max_tables", None)
+    names, is_uncacheable = _unwrapped(value)
+    if limit is not None and limit >= 0 and not visible.everything:
+        arguments.max_tables = -1  # type: ignore[attr-defined]
+        names, _ = _unwrapped(handle())
+        return Uncacheable(visible.select(_items(names))[:limit])
+    if visible.everything:
+        return value
+    return _kept(visible.select(_items(names)), is_uncacheable)
+
+
+def _table_infos(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+    infos, _ = _unwrapped(value)
+    visible = sight.visible(_database_at(arguments, paths[0]))
+    if visible.everything:
+        return value
+    request: Any = getattr(arguments, paths[0].partition(".")[0])
+    limit = request.limit
+    if limit is not None and limit >= 0:
+        request.limit = None
+        infos, _ = _unwrapped(handle())
+    kept = set(visible.select([one.tblName for one in _items(infos)]))
+    found = [one for one in _items(infos) if one.tblName in kept]
+    return Uncacheable(found if limit is None or limit < 0 else found[:limit])
+
+
+def _table_metas(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+    metas, _ = _unwrapped(value)
+    seen = _Seen(sight)
+    return Uncacheable([one for one in _items(metas) if seen.table(one.dbName, one.tableName)])
+
+
+def _table_objects(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+    answer, is_uncacheable = _unwrapped(value)
+    tables = _items(getattr(answer, "tables", answer))
+    seen = _Seen(sight)
+    kept = [_without_hidden_sources(one, seen) for one in tables if seen.table(one.dbName, one.tableName)]
+    changed = with_fields(answer, tables=kept) if isinstance(answer, Struct) else kept
+    return _kept(changed, is_uncacheable or len(kept) < len(tables))
+
+
+def _table(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+    """A view shows the tables that it was built from."""
+    answer, is_uncacheable = _unwrapped(value)
+    table = answer if isinstance(answer, Table) else getattr(answer, "table", None)
+    if not isinstance(table, Table) or table.creationMetadata is None:
+        return value
+    shown = _without_hidden_sources(table, _Seen(sight))
+    return _kept(shown if table is answer else with_fields(answer, table=shown), is_uncacheable)
+
+
+def _without_hidden_sources(table: Any, seen: _Seen) -> Any:
+    made = getattr(table, "creationMetadata", None)
+    if made is None:
+        return table
+    names = [name for name in made.tablesUsed or () if seen.table(*name.split(".")[-2:])]
+    sources = [
+        one
+        for one in made.sourceTables or ()
+        if one.table is not None and seen.table(one.table.dbName, one.table.tableName)
+    ]
+    made = with_fields(made, tablesUsed=set(names), sourceTables=sources if made.sourceTables else made.sourceTables)
+    return with_fields(table, creationMetadata=made)
+
+
+def _found_names(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+    """As many as are asked for, of those that the caller sees."""
+    wanted = getattr(arguments, "max_names", None)
+    if wanted is not None and wanted > 0:
+        arguments.max_names = 2**31 - 1  # type: ignore[attr-defined]
+        value = handle()
+    seen = _Seen(sight)
+    found, _ = _unwrapped(value)
+    kept = [one for one in _items(found) if seen.table(one.db_name, None if one.kind == "function" else one.name)]
+    return Uncacheable(kept[:wanted] if wanted is not None and wanted > 0 else kept)
+
+
+def _functions(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+    response, _ = _unwrapped(value)
+    seen = _Seen(sight)
+    kept = [one for one in _items(response.functions) if seen.database(one.dbName)]
+    return Uncacheable(with_fields(response, functions=kept))
+
+
+def _events(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+    """As many as are asked for, of those that the caller sees; the others are gaps in the ids."""
+    request: Any = arguments.rqst  # type: ignore[attr-defined]
+    wanted = request.maxEvents if request.maxEvents and request.maxEvents > 0 else None
+    seen = _Seen(sight)
+    found: list[Any] = []
+    response, _ = _unwrapped(value)
+    while True:
+        events = _items(response.events)
+        found += [one for one in events if one.dbName and seen.table(one.dbName, one.tableName)]
+        if wanted is None or len(events) < wanted or len(found) >= wanted:
+            break
+        request.lastEvent = events[-1].eventId
+        response, _ = _unwrapped(handle())
+    return Uncacheable(with_fields(response, events=found[:wanted]))
+
+
+def _locks(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+    response, _ = _unwrapped(value)
+    seen = _Seen(sight)
+    return with_fields(response, locks=[one for one in _items(response.locks) if _sees_lock(sight, seen, one)])
+
+
+def _blocking_locks(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+    found, _ = _unwrapped(value)
+    seen = _Seen(sight)
+    return [one for one in _items(found) if _sees_lock(sight, seen, one.lock)]
+
+
+def _sees_lock(sight: Sight, seen: _Seen, lock: Any) -> bool:
+    return bool(lock.user == sight.user) or seen.table(lock.dbname, lock.tablename)
+
+
+def _leases(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+    found, _ = _unwrapped(value)
+    seen = _Seen(sight)
+    return [one for one in _items(found) if one.user == sight.user or seen.table(one.db_name, one.table_name)]
+
+
+def _compactions(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+    response, _ = _unwrapped(value)
+    seen = _Seen(sight)
+    kept = [one for one in _items(response.compacts) if seen.table(one.dbname, one.tablename)]
+    return with_fields(response, compacts=kept)
+
+
+def _txn_infos(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+    response, _ = _unwrapped(value)
+    return with_fields(response, open_txns=[one for one in _items(response.open_txns) if one.user == sight.user])
+
+
+def _roles(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+    names, _ = _unwrapped(value)
+    return [name for name in _items(names) if name in sight.roles]
+
+
+def _role_members(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+    """Of a role that the caller may grant; of another one of the caller's, the caller's own entry."""
+    response, _ = _unwrapped(value)
+    role = getattr(getattr(arguments, "request", None), "roleName", None)
+    if role is not None and sight.may_grant_role(role):
+        return value
+    kept = [one for one in _items(response.principalGrants) if _party(one.principalType, one.principalName, sight)]
+    return with_fields(response, principalGrants=kept)
+
+
+def _privileges(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+    """Those of the caller, and all on what the caller owns."""
+    found, _ = _unwrapped(value)
+
+    def is_shown(one: Any) -> bool:
+        if _party(one.principalType, one.principalName, sight):
+            return True
+        ref = one.hiveObject
+        if ref is None or not ref.dbName:
+            return False
+        return sight.decide(Action.OWN, Thing(normalize(ref.dbName), normalize(ref.objectName or ""))).allowed
+
+    return [one for one in _items(found) if is_shown(one)]
+
+
+def _party(kind: int | None, name: str | None, sight: Sight) -> bool:
+    party = Party(int(kind or 0), name or "")
+    return party in sight.parties or party == Party(ROLE, PUBLIC_ROLE)
+
+
+def _foreign_keys(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+    response, is_uncacheable = _unwrapped(value)
+    kept = _visible_keys(_Seen(sight), response.foreignKeys)
+    return _kept(with_fields(response, foreignKeys=kept), is_uncacheable)
+
+
+def _constraints(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
+    response, is_uncacheable = _unwrapped(value)
+    lists = response.allTableConstraints
+    if lists is None or not lists.foreignKeys:
+        return value
+    shown = with_fields(lists, foreignKeys=_visible_keys(_Seen(sight), lists.foreignKeys))
+    return _kept(with_fields(response, allTableConstraints=shown), is_uncacheable)
+
+
+def _visible_keys(seen: _Seen, keys: Iterable[Any]) -> list[Any]:
+    return [
+        one
+        for one in _items(keys)
+        if seen.table(one.pktable_db, one.pktable_name) and seen.table(one.fktable_db, one.fktable_name)
+    ]
+
+
+def _database_at(arguments: Struct, path: str) -> str:
+    ((place,),) = slots(arguments, (path,))
+    try:
+        return normalize(database_name(place.get()) or "")
+    except MetaException:
+        return ""
+
+
+ANSWERS: Final[Mapping[str, Answer]] = {
+    "databases": _databases,
+    "database_objects": _database_objects,
+    "table": _table,
+    "table_names": _table_names,
+    "table_infos": _table_infos,
+    "table_metas": _table_metas,
+    "table_objects": _table_objects,
+    "functions": _functions,
+    "found_names": _found_names,
+    "events": _events,
+    "locks": _locks,
+    "blocking_locks": _blocking_locks,
+    "leases": _leases,
+    "compactions": _compactions,
+    "txn_infos": _txn_infos,
+    "roles": _roles,
+    "role_members": _role_members,
+    "privileges": _privileges,
+    "foreign_keys": _foreign_keys,
+    "constraints": _constraints,
+}

@@ -1,0 +1,463 @@
+"""Lets a call through to its handler, refuses it, or has it find nothing: what `schema/rights.txt` says, enforced.
+
+An object that the caller may not see is missing. So that it is missing in the very words of each method, the handler is
+called with a name that no object has, and the words of its exception are given the caller's name again.
+"""
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final, Protocol
+
+from hms_gateway.handlers.arguments import database_name
+from hms_gateway.handlers.rights.answers import ANSWERS
+from hms_gateway.handlers.rights.slots import Slot, slots
+from hms_gateway.idl.method_rights import MethodRights, Need, method_rights
+from hms_gateway.metastore.access.creation_grants import split_privileges
+from hms_gateway.metastore.ports.store import Store
+from hms_gateway.metastore.rights.decisions import ROLE, USER, Decision, Sight
+from hms_gateway.metastore.rights.policy import EVERYTHING, PUBLIC_ROLE, Action, Party, Thing
+from hms_gateway.metastore.vocabulary.names import DEFAULT_DATABASE, normalize
+from hms_gateway.rpc.call import Call, Uncacheable
+from hms_gateway.runtime.suspension import NotSuspendable, is_recording
+from hms_gateway.structs import (
+    HeartbeatTxnRangeResponse,
+    HiveObjectType,
+    LockType,
+    MetaException,
+    Method,
+    PrincipalType,
+    Struct,
+    ThriftException,
+)
+
+# Behind a name that is to be missing. No name has it: it is made anew by each process.
+_MARK: Final = f"_{secrets.token_hex(12)}"
+# No transaction or lock has this number.
+_NO_ID: Final = 9_110_000_000_000_000_000 + secrets.randbelow(10**16)
+# No name of a table is this one.
+_NO_NAME: Final = "\0"
+_SHARED_READS: Final = frozenset({int(LockType.SHARED_READ)})
+
+
+class Sights(Protocol):
+    """`metastore.rights.keeper.PolicyKeeper`."""
+
+    def sight(self, user: str, groups: frozenset[str]) -> Sight: ...
+
+
+class Gate:
+    """Safe to call from several threads."""
+
+    def __init__(self, sights: Sights, store: Store, administrators: frozenset[str]) -> None:
+        self._sights = sights
+        self._store = store
+        self._administrators = administrators
+        self._rights: Mapping[str, MethodRights] = method_rights()
+
+    def answer(self, method: Method, call: Call, arguments: Struct, handle: Callable[[], Any]) -> Any:
+        """What the handler answers, as far as the caller may see it. Raises MetaException for what is refused."""
+        rights = self._rights[method.name]
+        if call.principal in self._administrators or not (rights.needs or rights.answer):
+            return handle()
+        if is_recording():
+            # Whether it may be done is looked up in the database.
+            raise NotSuspendable
+        sight = self._sights.sight(call.principal, call.groups)
+        if sight.admin_because is not None:
+            return handle()
+        passage = _Passage(self._store, sight, call, arguments, is_refused=rights.refused)
+        for need in rights.needs:
+            passage.check(need)
+        if method.name == "get_all_tables" and (names := _known_names(sight, arguments)) is not None:
+            return names
+        value = passage.through(handle)
+        if not rights.answer:
+            return value
+        kind, *paths = rights.answer
+        return ANSWERS[kind](sight, arguments, value, tuple(paths), handle)
+
+
+class _Passage:
+    """One call of one user on its way to the handler."""
+
+    def __init__(self, store: Store, sight: Sight, call: Call, arguments: Struct, *, is_refused: bool) -> None:
+        self._store = store
+        self._sight = sight
+        self._call = call
+        self._arguments = arguments
+        self._is_refused = is_refused
+        self._is_keepable = True
+        # Numbers in place of which the caller named others.
+        self._hidden_ids: list[int] = []
+        self._has_hidden = False
+        # Transactions of others within a range.
+        self._foreign: list[int] = []
+
+    def through(self, handle: Callable[[], Any]) -> Any:
+        """Call the handler. What it answers for arguments that were changed is not kept."""
+        try:
+            value = handle() if not self._foreign else self._heartbeat_without(self._foreign, handle)
+        except ThriftException as error:
+            if self._has_hidden:
+                _restore(error, self._hidden_ids)
+            raise
+        if self._has_hidden and _MARK in repr(value):
+            raise _denied(self._sight.user, Action.SEE, "what the call names")
+        if self._is_keepable or isinstance(value, Uncacheable):
+            return value
+        return Uncacheable(value)
+
+    def check(self, need: Need) -> None:
+        """Raises MetaException for what is refused."""
+        special = _SPECIAL.get((need.verb, need.kind))
+        if special is not None:
+            special(self, need)
+            return
+        action = Action(need.verb)
+        for places in slots(self._arguments, need.paths):
+            if need.kind == "named":
+                self._check_named(action, places[0])
+            elif need.kind == "database":
+                self._check_database(action, places[0])
+            elif need.kind == "function":
+                self._check_function(action, *places)
+            else:
+                self._check_table(action, *places, has_column=need.kind == "column")
+
+    def _check_database(self, action: Action, place: Slot) -> None:
+        if place.holder is None:
+            return
+        thing = Thing(_database(place.get()))
+        decision = self._decide(action, thing)
+        if not decision.allowed:
+            self._refuse(action, thing)
+            self._hide(place)
+
+    def _check_table(self, action: Action, db_place: Slot, tbl_place: Slot, *, has_column: bool = False) -> None:
+        if db_place.holder is None or tbl_place.holder is None:
+            return
+        if tbl_place.get() is None and self._is_optional(tbl_place):
+            self._check_database(action, db_place)
+            return
+        thing = Thing(_database(db_place.get()), _table(tbl_place.get(), has_column=has_column))
+        if self._decide(action, thing).allowed:
+            return
+        self._refuse(action, thing)
+        if not self._sight.decide(Action.SEE, Thing(thing.database)).allowed:
+            self._hide(db_place)
+        else:
+            self._hide(tbl_place, has_column=has_column)
+
+    @staticmethod
+    def _is_optional(place: Slot) -> bool:
+        """Foreign keys are asked for by one of two tables."""
+        return type(place.holder).__name__ == "ForeignKeysRequest"
+
+    def _check_function(self, action: Action, db_place: Slot, name_place: Slot) -> None:
+        thing = Thing(_database(db_place.get()))
+        if self._decide(action, thing).allowed or self._owns_function(thing.database, name_place.get()):
+            return
+        self._refuse(action, thing)
+        self._hide(db_place)
+
+    def _owns_function(self, db_name: str, name: str | None) -> bool:
+        if not name or "\0" in name:
+            return False
+        found = self._store.read(lambda snapshot: snapshot.functions.find(db_name, normalize(name)))
+        if found is None or not found.function.ownerName:
+            return False
+        party = Party(int(found.function.ownerType or USER), found.function.ownerName)
+        return party in self._sight.parties and party != Party(ROLE, PUBLIC_ROLE)
+
+    def _check_named(self, action: Action, place: Slot) -> None:
+        """Names such as `db.table`, of which one that is hidden is refused like one that is missing."""
+        for name in place.get() or ():
+            database, _, table = name.partition(".")
+            thing = Thing(_database(database), _table(table))
+            if not self._decide(action, thing).allowed:
+                raise _denied(self._sight.user, action, thing)
+
+    def check_admin(self, need: Need) -> None:
+        raise _denied(self._sight.user, Action.ADMIN, EVERYTHING)
+
+    def check_leased(self, need: Need) -> None:
+        for (place,) in slots(self._arguments, need.paths):
+            for leased in place.get() or ():
+                if leased.db_name is None:
+                    continue
+                self._check_either(Action.SEE, leased.db_name, leased.table_name)
+
+    def check_components(self, need: Need) -> None:
+        for (place,) in slots(self._arguments, need.paths):
+            for component in place.get() or ():
+                action = Action.SEE if component.type in _SHARED_READS else Action.LOCK
+                self._check_either(action, component.dbname, component.tablename)
+
+    def _check_either(self, action: Action, db_name: str | None, tbl_name: str | None) -> None:
+        thing = Thing(_database(db_name), normalize(tbl_name) if tbl_name else "")
+        if not self._decide(action, thing).allowed:
+            raise _denied(self._sight.user, action, thing)
+
+    def check_move(self, need: Need) -> None:
+        """A new name takes the right to create in its database, whichever it is."""
+        for old_db, old_tbl, new_db, new_tbl in slots(self._arguments, need.paths):
+            if new_db.holder is None or new_tbl.holder is None or new_db.get() is None or new_tbl.get() is None:
+                continue
+            old = (_database(_plain(old_db.get())), _table(_plain(old_tbl.get())))
+            new = (_database(new_db.get()), _table(new_tbl.get()))
+            if old != new and not self._has_hidden:
+                self._check_database(Action.CREATE, new_db)
+
+    def check_give(self, need: Need) -> None:
+        """Another owner is named by owners only."""
+        for *names, owner_place in slots(self._arguments, need.paths):
+            owner = owner_place.get()
+            if owner is None or self._has_hidden:
+                continue
+            kind = getattr(owner_place.holder, "ownerType", None)
+            given = Party(int(kind or USER), owner)
+            thing, current = self._owner(need.kind, [place.get() for place in names])
+            if given != current and not self._decide(Action.OWN, thing).allowed:
+                raise _denied(self._sight.user, Action.OWN, thing)
+
+    def _owner(self, kind: str, names: list[str | None]) -> tuple[Thing, Party | None]:
+        database = _database(names[0])
+        if kind == "database":
+            return Thing(database), self._sight.policy.databases.get(database)
+        if kind == "function":
+            found = self._store.read(lambda snapshot: snapshot.functions.find(database, normalize(names[1] or "")))
+            owner = None if found is None else found.function.ownerName
+            is_known = found is not None and owner
+            return Thing(database), Party(int(found.function.ownerType or USER), owner) if is_known else None  # type: ignore[union-attr,arg-type]
+        thing = Thing(database, _table(names[1]))
+        rows = self._store.read(lambda snapshot: snapshot.rights.table_owners([(thing.database, thing.table)]))
+        return thing, Party(rows[0].owner_type, rows[0].owner) if rows and rows[0].owner else None
+
+    def check_grant(self, need: Need) -> None:
+        for (place,) in slots(self._arguments, need.paths):
+            for entry in place.get() or ():
+                if entry is not None and entry.hiveObject is not None:
+                    self._check_grant_of(entry)
+
+    def _check_grant_of(self, entry: Any) -> None:
+        ref = entry.hiveObject
+        privileges = split_privileges(None if entry.grantInfo is None else entry.grantInfo.privilege)
+        thing = EVERYTHING
+        if ref.objectType != HiveObjectType.GLOBAL:
+            is_database = ref.objectType == HiveObjectType.DATABASE
+            thing = Thing(_database(ref.dbName), "" if is_database else _table(ref.objectName))
+        for privilege in privileges:
+            if not self._sight.may_grant(privilege.lower(), thing).allowed:
+                if self._sees(thing):
+                    raise _denied(self._sight.user, Action.OWN, thing)
+                self._hide(Slot(ref, "objectName" if thing.table and self._sees(Thing(thing.database)) else "dbName"))
+                break
+        if entry.grantInfo is not None:
+            entry.grantInfo.grantor = self._sight.user
+            entry.grantInfo.grantorType = int(PrincipalType.USER)
+
+    def check_role_grant(self, need: Need) -> None:
+        for (place,) in slots(self._arguments, need.paths):
+            if not self._sight.may_grant_role(place.get() or ""):
+                raise _denied(self._sight.user, Action.ADMIN, f"role {place.get()}")
+
+    def check_location(self, need: Need) -> None:
+        """Where data lie is not looked at; `docs/security.md` says what that leaves open."""
+
+    def check_lock_owner(self, need: Need) -> None:
+        for (place,) in slots(self._arguments, need.paths):
+            lock_id = place.get()
+            if isinstance(lock_id, int) and lock_id > 0 and self._lock_user(lock_id) not in (None, self._sight.user):
+                self._hide_id(place)
+
+    def check_txn_owner(self, need: Need) -> None:
+        for (place,) in slots(self._arguments, need.paths):
+            given = place.get()
+            if isinstance(given, list):
+                users = self._txn_users(given)
+                place.set([one for one in given if users.get(one, self._sight.user) == self._sight.user])
+            elif isinstance(given, int) and given > 0:
+                users = self._txn_users([given])
+                if users.get(given, self._sight.user) != self._sight.user:
+                    self._hide_id(place)
+
+    def check_lease_owner(self, need: Need) -> None:
+        for (place,) in slots(self._arguments, need.paths):
+            lease_id = place.get()
+            if (
+                isinstance(lease_id, int)
+                and lease_id > 0
+                and self._lease_user(lease_id) not in (None, self._sight.user)
+            ):
+                self._hide_id(place)
+
+    def heartbeat_range(self, need: Need) -> None:
+        """Transactions of others are left out of the range, and answered about as unknown."""
+        (path,) = need.paths
+        for first, last in slots(self._arguments, (*path.split(".."),)):
+            if first.get() is not None and last.get() is not None and first.get() <= last.get():
+                users = self._txn_users_between(first.get(), last.get())
+                self._foreign = sorted(txn_id for txn_id, user in users.items() if user != self._sight.user)
+
+    def _heartbeat_without(self, foreign: Sequence[int], handle: Callable[[], Any]) -> Any:
+        request: Any = self._arguments.txns  # type: ignore[attr-defined]
+        first, last = request.min, request.max
+        aborted: set[int] = set()
+        nosuch = set(foreign)
+        for before, after in pairwise((first - 1, *foreign, last + 1)):
+            if before + 1 < after:
+                request.min, request.max = before + 1, after - 1
+                part = handle()
+                aborted |= set(part.aborted)
+                nosuch |= set(part.nosuch)
+        return HeartbeatTxnRangeResponse(aborted=aborted, nosuch=nosuch)
+
+    def _lease_user(self, lease_id: int) -> str | None:
+        return self._store.read(lambda snapshot: snapshot.rights.lease_user(lease_id))
+
+    def _lock_user(self, lock_id: int) -> str | None:
+        return self._store.read(lambda snapshot: snapshot.rights.lock_user(lock_id))
+
+    def _txn_users(self, txn_ids: Sequence[int]) -> dict[int, str]:
+        return self._store.read(lambda snapshot: snapshot.rights.txn_users(txn_ids))
+
+    def _txn_users_between(self, first: int, last: int) -> dict[int, str]:
+        return self._store.read(lambda snapshot: snapshot.rights.txn_users_between(first, last))
+
+    def check_self(self, need: Need) -> None:
+        for (place,) in slots(self._arguments, need.paths):
+            if place.get() not in (None, self._sight.user):
+                raise _denied(self._sight.user, Action.ADMIN, f"user {place.get()}")
+
+    def check_principal(self, need: Need) -> None:
+        for name, kind in slots(self._arguments, need.paths):
+            if name.get() is None or kind.get() is None:
+                continue
+            party = Party(int(kind.get()), name.get())
+            if party not in self._sight.parties:
+                raise _denied(self._sight.user, Action.ADMIN, str(party))
+
+    def check_replication(self, need: Need) -> None:
+        for (place,) in slots(self._arguments, need.paths):
+            if place.get() is not None:
+                raise _denied(self._sight.user, Action.ADMIN, EVERYTHING)
+
+    def take_ownership(self, need: Need) -> None:
+        """Who makes something owns it, or a group or role of the caller does."""
+        for (place,) in slots(self._arguments, need.paths):
+            struct = place.get()
+            if struct is None:
+                continue
+            field = "owner" if hasattr(struct, "owner") else "ownerName"
+            party = Party(int(getattr(struct, "ownerType", None) or USER), getattr(struct, field) or "")
+            if party not in self._sight.parties or party == Party(ROLE, PUBLIC_ROLE):
+                setattr(struct, field, self._sight.user)
+                struct.ownerType = int(PrincipalType.USER)
+
+    def act(self, need: Need) -> None:
+        for (place,) in slots(self._arguments, need.paths):
+            if place.get() is not None:
+                place.get().user = self._sight.user
+
+    def show_to_caller(self, need: Need) -> None:
+        for user, groups in slots(self._arguments, need.paths):
+            if user.holder is not None and (user.get() or groups.get()):
+                if user.get() != self._sight.user or set(groups.get() or ()) != self._call.groups:
+                    self._is_keepable = False
+                user.set(self._sight.user)
+                groups.set(sorted(self._call.groups))
+
+    def _decide(self, action: Action, thing: Thing) -> Decision:
+        decision = self._sight.decide(action, thing)
+        if decision.through is not None:
+            # What is seen because of a table ends with the table, of which the reply does not know.
+            self._is_keepable = False
+        return decision
+
+    def _sees(self, thing: Thing) -> bool:
+        return self._sight.decide(Action.SEE, thing).allowed
+
+    def _refuse(self, action: Action, thing: Thing) -> None:
+        """Raises MetaException, unless the object has to seem missing."""
+        if self._is_refused or self._sees(thing):
+            raise _denied(self._sight.user, action, thing)
+
+    def _hide(self, place: Slot, *, has_column: bool = False) -> None:
+        self._has_hidden, self._is_keepable = True, False
+        name = place.get() or ""
+        if name.endswith(_MARK):
+            return
+        if has_column and "." in name:
+            table, dot, column = name.partition(".")
+            place.set(f"{table}{_MARK}{dot}{column}")
+        else:
+            place.set(f"{name}{_MARK}")
+
+    def _hide_id(self, place: Slot) -> None:
+        self._has_hidden, self._is_keepable = True, False
+        self._hidden_ids.append(place.get())
+        place.set(_NO_ID)
+
+
+_SPECIAL: Final[Mapping[tuple[str, str], Callable[[_Passage, Need], None]]] = {
+    ("admin", ""): _Passage.check_admin,
+    ("see", "leased"): _Passage.check_leased,
+    ("lock", "component"): _Passage.check_components,
+    ("move", "table"): _Passage.check_move,
+    **{("give", kind): _Passage.check_give for kind in ("table", "database", "function")},
+    ("grant", ""): _Passage.check_grant,
+    ("grant", "role"): _Passage.check_role_grant,
+    ("write", "location"): _Passage.check_location,
+    ("own", "lock"): _Passage.check_lock_owner,
+    ("own", "txn"): _Passage.check_txn_owner,
+    ("own", "range"): _Passage.heartbeat_range,
+    ("own", "lease"): _Passage.check_lease_owner,
+    ("self", ""): _Passage.check_self,
+    ("principal", ""): _Passage.check_principal,
+    ("replication", ""): _Passage.check_replication,
+    ("owned", "by"): _Passage.take_ownership,
+    ("acted", "by"): _Passage.act,
+    ("shown", "to"): _Passage.show_to_caller,
+}
+
+
+def _known_names(sight: Sight, arguments: Any) -> Uncacheable[list[str]] | None:
+    """The tables of a database, where grants and owners name them: reading all names would take longer."""
+    visible = sight.visible(_database(_plain(arguments.db_name)))
+    if visible.everything or visible.matchers:
+        return None
+    return Uncacheable(sorted(visible.names))
+
+
+def _denied(user: str, action: Action, thing: Thing | str) -> MetaException:
+    lacked = "OWNERSHIP" if action is Action.OWN else action.value.upper()
+    return MetaException(f"Permission denied: user {user} lacks {lacked} on {thing}")
+
+
+def _plain(name: str | None) -> str | None:
+    return name if name is None else name.replace(_MARK, "")
+
+
+def _database(name: str | None) -> str:
+    """The normalised name; that of no database where there is none in the argument but an empty text."""
+    if name is None:
+        return DEFAULT_DATABASE
+    try:
+        return normalize(database_name(name) or "") or _NO_NAME
+    except MetaException:
+        return normalize(name)
+
+
+def _table(name: str | None, *, has_column: bool = False) -> str:
+    text = name or ""
+    return normalize(text.partition(".")[0] if has_column else text) or _NO_NAME
+
+
+def _restore(error: ThriftException, hidden_ids: list[int]) -> None:
+    """The caller's own names and numbers in the text."""
+    if error.message is None:
+        return
+    error.message = error.message.replace(_MARK, "") or None
+    for hidden in hidden_ids:
+        error.message = (error.message or "").replace(str(_NO_ID), str(hidden), 1) or None

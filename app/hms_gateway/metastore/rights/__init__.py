@@ -1,0 +1,1 @@
+"""Who may do what: the policy as values, and the one function that decides."""

@@ -1,0 +1,233 @@
+"""The policy of now: read from the catalog, and again when the log of events says that it has changed.
+
+What grants, roles and owners say is a version of the catalog like everything else: each change of them has an event. So
+before a decision the newest event is asked for, as the cache does, and what came since the last decision is applied.
+A change that was committed before a call arrived, through whichever gateway, is known to its decision.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from typing import Final, Protocol
+
+import msgspec
+
+from hms_gateway.metastore.ports.access import StoredGrant, TableOwner
+from hms_gateway.metastore.ports.store import EventId, Snapshot, Store, StoredEvent
+from hms_gateway.metastore.rights.decisions import USER, Owners, Sight
+from hms_gateway.metastore.rights.policy import Held, Party, Policy, Rule, Thing
+from hms_gateway.metastore.vocabulary.names import normalize
+from hms_gateway.structs import HiveObjectType
+
+SIGHTS_MAX: Final = 1_000
+# After more tables than this have changed at once, owners are read anew.
+TABLES_MAX: Final = 1_000
+_OF_TABLES: Final = frozenset({"CREATE_TABLE", "ALTER_TABLE", "DROP_TABLE"})
+_OF_POLICY: Final = frozenset({"CHANGE_RIGHTS", "CREATE_DATABASE", "ALTER_DATABASE", "DROP_DATABASE"})
+
+
+class Rules(Protocol):
+    """`rules_file.RulesFile`."""
+
+    @property
+    def rules(self) -> tuple[Rule, ...]: ...
+
+    def look(self) -> int: ...
+
+
+class NoRules:
+    """Where no file is set."""
+
+    rules: tuple[Rule, ...] = ()
+
+    def look(self) -> int:
+        return 0
+
+
+class PolicyKeeper:
+    """Safe to call from several threads."""
+
+    def __init__(self, store: Store, administrators: frozenset[str], rules: Rules | None = None) -> None:
+        self._store = store
+        self._administrators = administrators
+        self.rules = rules or NoRules()
+        self._lock = threading.Lock()
+        self._policy: Policy | None = None
+        self._generation = 0
+        self._version = EventId(0)
+        # Tables with grants, whose events change more than an owner.
+        self._granted: frozenset[tuple[str, str]] = frozenset()
+        self._owned: dict[Party, dict[str, frozenset[str]]] = {}
+        self._sights: OrderedDict[tuple[str, frozenset[str]], Sight] = OrderedDict()
+
+    def sight(self, user: str, groups: frozenset[str]) -> Sight:
+        """What holds for a caller now. Raises StoreUnavailable."""
+        version = self._store.version()
+        generation = self.rules.look()
+        with self._lock:
+            policy = self._current(version, generation)
+            key = (user, groups)
+            found = self._sights.get(key)
+            if found is None:
+                found = self._sights[key] = self._seen(user, groups, policy)
+                if len(self._sights) > SIGHTS_MAX:
+                    self._sights.popitem(last=False)
+            else:
+                self._sights.move_to_end(key)
+            return found
+
+    def policy(self) -> Policy:
+        """The whole of it, for showing. Raises StoreUnavailable."""
+        version, generation = self._store.version(), self.rules.look()
+        with self._lock:
+            return self._current(version, generation)
+
+    def _current(self, version: EventId, generation: int) -> Policy:
+        policy = self._policy
+        if version < self._version:
+            # Another call has learned more meanwhile, unless the database was put back to an older state.
+            version = self._store.version()
+        if policy is None or version < self._version:
+            return self._load(generation)
+        if version != self._version:
+            events = self._store.changes_since(self._version)
+            tables = _touched(events, self._version)
+            if tables is None or not self._refresh_owners(tables):
+                return self._load(generation)
+            self._version = events[-1].event_id
+        if generation != self._generation:
+            policy = msgspec.structs.replace(policy, rules=self.rules.rules)
+            self._policy, self._generation = policy, generation
+            self._sights.clear()
+        return policy
+
+    def _load(self, generation: int) -> Policy:
+        # Other owners may have been read for parties that nobody asks about any more.
+        self._owned, self._sights = {}, OrderedDict()
+        rules = self.rules.rules
+
+        def work(snapshot: Snapshot) -> tuple[Policy, frozenset[tuple[str, str]]]:
+            version = snapshot.current_event_id()
+            grants = snapshot.grants.of_kind()
+            policy = Policy(
+                version=version,
+                held=_held(grants),
+                databases={
+                    row.database: None if not row.owner else Party(row.owner_type or USER, row.owner)
+                    for row in snapshot.rights.database_owners()
+                },
+                rules=rules,
+                administrators=self._administrators,
+                **_memberships(snapshot),
+            )
+            granted = {(one.db_name, one.table_name) for one in grants if one.db_name and one.table_name}
+            return policy, frozenset((db_name, tbl_name) for db_name, tbl_name in granted if db_name and tbl_name)
+
+        self._policy, self._granted = self._store.read(work)
+        self._version, self._generation = self._policy.version, generation
+        return self._policy
+
+    def _refresh_owners(self, tables: list[tuple[str, str]]) -> bool:
+        """Learn who owns these now; False where more than owners may have changed."""
+        if not tables:
+            return True
+        if len(tables) > TABLES_MAX or not self._granted.isdisjoint(tables):
+            return False
+        rows = self._store.read(lambda snapshot: snapshot.rights.table_owners(tables))
+        if any(row.has_grants for row in rows):
+            return False
+        owners = {(row.database, row.table): Party(row.owner_type, row.owner) for row in rows if row.owner}
+        for party, owned in self._owned.items():
+            self._owned[party] = _changed(party, owned, tables, owners)
+        for sight in self._sights.values():
+            sight.owners_changed(self._owners_of(sight.parties))
+        return True
+
+    def _seen(self, user: str, groups: frozenset[str], policy: Policy) -> Sight:
+        sight = Sight(user, groups, policy)
+        missing = [party for party in sight.parties if party not in self._owned]
+        if missing:
+            names = sorted({party.name for party in missing})
+            rows = self._store.read(lambda snapshot: snapshot.rights.tables_owned_by(names))
+            by_party = _by_party(rows)
+            for party in missing:
+                self._owned[party] = by_party.get(party, {})
+        sight.owners_changed(self._owners_of(sight.parties))
+        return sight
+
+    def _owners_of(self, parties: Iterable[Party]) -> Owners:
+        return Owners({party: self._owned.get(party, {}) for party in parties})
+
+
+def _touched(events: list[StoredEvent], version: EventId) -> list[tuple[str, str]] | None:
+    """The tables whose owner may have changed; None where anything may have."""
+    if not events or events[0].event_id != version + 1:
+        return None
+    tables: dict[tuple[str, str], None] = {}
+    for stored in events:
+        event = stored.event
+        if event.event_type in _OF_POLICY:
+            return None
+        if event.event_type in _OF_TABLES:
+            tables[normalize(event.db_name), normalize(event.table_name or "")] = None
+            if event.renamed_from is not None:
+                tables[event.renamed_from] = None
+    return list(tables)
+
+
+def _changed(
+    party: Party,
+    owned: Mapping[str, frozenset[str]],
+    tables: list[tuple[str, str]],
+    owners: Mapping[tuple[str, str], Party],
+) -> dict[str, frozenset[str]]:
+    changed = dict(owned)
+    for table in tables:
+        db_name, tbl_name = table
+        before = changed.get(db_name, frozenset())
+        if owners.get(table) == party:
+            changed[db_name] = before | {tbl_name}
+        elif tbl_name in before:
+            changed[db_name] = before - {tbl_name}
+    return changed
+
+
+def _by_party(rows: Iterable[TableOwner]) -> dict[Party, dict[str, frozenset[str]]]:
+    found: dict[Party, dict[str, set[str]]] = {}
+    for row in rows:
+        if row.owner:
+            found.setdefault(Party(row.owner_type, row.owner), {}).setdefault(row.database, set()).add(row.table)
+    return {party: {name: frozenset(tables) for name, tables in of.items()} for party, of in found.items()}
+
+
+def _held(grants: Iterable[StoredGrant]) -> dict[Party, tuple[Held, ...]]:
+    found: dict[Party, list[Held]] = {}
+    for stored in grants:
+        grant, kind = stored.grant, stored.grant.on.object_type
+        if kind != HiveObjectType.GLOBAL and not stored.db_name:
+            continue
+        on = Thing() if kind == HiveObjectType.GLOBAL else Thing(stored.db_name or "", stored.table_name or "")
+        is_partial = kind in (HiveObjectType.COLUMN, HiveObjectType.PARTITION)
+        party = Party(grant.principal.principal_type, grant.principal.name)
+        held = Held(_privilege(grant.privilege), on, is_partial, grant.grant_option)
+        found.setdefault(party, []).append(held)
+    return {party: tuple(held) for party, held in found.items()}
+
+
+def _privilege(text: str) -> str:
+    name = text.strip().lower().replace(" ", "_")
+    return "all" if name in ("all_privileges", "all") else name
+
+
+def _memberships(snapshot: Snapshot) -> dict[str, Mapping[Party, frozenset[str]]]:
+    members: dict[Party, set[str]] = {}
+    options: dict[Party, set[str]] = {}
+    for row in snapshot.rights.role_members():
+        party = Party(row.principal_type, row.name)
+        members.setdefault(party, set()).add(row.role)
+        if row.with_admin_option:
+            options.setdefault(party, set()).add(row.role)
+    return {
+        "members": {party: frozenset(roles) for party, roles in members.items()},
+        "options": {party: frozenset(roles) for party, roles in options.items()},
+    }
