@@ -6,7 +6,7 @@ Options are those of the benchmark: `python -m benchmarks pipeline --size 100000
 import sys
 from importlib import import_module
 
-NAMES = ("tjson", "edge", "http", "storage", "locks", "writes", "server", "neighbours", "reader-lists")
+NAMES = ("tjson", "edge", "http", "storage", "locks", "writes", "server", "neighbours", "reader-lists", "rights")
 # Those that take minutes or want Java and PySpark run only when they are named.
 WHEN_NAMED = ("soak", "pipeline", "pipeline-crawl", "pipeline-migrate", "pipeline-stats")
 

@@ -12,7 +12,7 @@ from hms_gateway.rpc import Call
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.rpc.dialects import methods_of
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.structs import Database, ThriftException
+from hms_gateway.structs import Database
 from hms_gateway.wire import MessageType
 from tests.handlers.bad_catalog import fill
 from tests.handlers.test_bad_input import METHOD_AND_DIALECT, forgetful, meant
@@ -84,4 +84,3 @@ def test_an_administrator_gets_through_as_without_rights(
 
 def test_what_is_of_everybody_needs_nothing() -> None:
     assert not [name for name in OF_EVERYBODY if method_rights()[name].needs]
-    assert issubclass(ThriftException, Exception)

@@ -32,6 +32,8 @@ from hms_gateway.wire import MessageType
 from tests.handlers.rights.test_gate import bag
 from tests.support.catalog import place_empty_database
 
+pytestmark = pytest.mark.slow
+
 DECISIONS = int(os.environ.get("RIGHTS_ORACLE_DECISIONS", "1500"))
 DECISIONS_PER_CHANGE = 30
 SEED = int(os.environ.get("RIGHTS_ORACLE_SEED", "17"))

@@ -303,6 +303,9 @@ class _Passage:
     def _heartbeat_without(self, foreign: Sequence[int], handle: Callable[[], Any]) -> Any:
         request: Any = self._arguments.txns  # type: ignore[attr-defined]
         first, last = request.min, request.max
+        # A range that is too long is refused for its length, with the same number in the text.
+        request.min, request.max = _NO_ID, _NO_ID + last - first
+        handle()
         aborted: set[int] = set()
         nosuch = set(foreign)
         for before, after in pairwise((first - 1, *foreign, last + 1)):
