@@ -30,7 +30,8 @@ class _Bucket:
     def __init__(self, rate: Rate, now: float) -> None:
         self._rate = rate
         self._since = now
-        self._calls = (rate.calls_per_second or 0.0) * rate.burst_seconds
+        # One call at least, however low the rate is.
+        self._calls = max(1.0, (rate.calls_per_second or 0.0) * rate.burst_seconds)
         self._bytes = (rate.bytes_per_second or 0.0) * rate.burst_seconds
 
     def fill(self, now: float) -> None:
