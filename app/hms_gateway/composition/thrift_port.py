@@ -15,10 +15,11 @@ from hms_gateway.gateway.admission.identity import Authenticator, Identity, Requ
 from hms_gateway.gateway.admission.rates import too_many
 from hms_gateway.gateway.admission.refusals import NOT_TRIED, ClientGone, Refusals, Refused
 from hms_gateway.gateway.application import SecondaryListenerFailed
-from hms_gateway.gateway.assembly import EdgeComponents
+from hms_gateway.gateway.assembly import EdgeComponents, service_keys
 from hms_gateway.gateway.observability.access_log import AccessRecord
 from hms_gateway.rpc.call import Caller, Dialect
 from hms_gateway.rpc.errors import Unavailable
+from hms_gateway.runtime.kerberos import SaslTickets
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.wire import Codecs
@@ -48,6 +49,7 @@ class ThriftPort:
             call_seconds_max=settings.call_seconds_max,
             reply_bytes_max=settings.limits.body_bytes_max,
         )
+        keys = None if settings.thrift_sasl == "off" else service_keys(settings)
         options = ServerOptions(
             host=settings.thrift_host,
             port=port,
@@ -56,6 +58,7 @@ class ThriftPort:
             write_stall_seconds_max=settings.write_stall_seconds_max,
             shares_port=settings.workers > 1,
             is_open=settings.thrift_open,
+            tickets=None if keys is None else SaslTickets(keys, settings.kerberos_realms),
         )
         recorder = _Recorder(edge, self._refusals)
         self._server = BridgeServer(
@@ -120,7 +123,7 @@ def _host(session: Session) -> str:
 
 
 class _Identification:
-    """Passwords of SASL PLAIN are those of HTTP; without SASL, who `set_ugi` says."""
+    """Passwords of SASL PLAIN are those of HTTP, tickets prove themselves; without SASL, who `set_ugi` says."""
 
     def __init__(self, authenticator: Authenticator, refusals: Refusals) -> None:
         self._authenticator = authenticator
@@ -128,6 +131,8 @@ class _Identification:
 
     async def __call__(self, session: Session) -> Caller:
         credentials = session.credentials
+        if session.proven_user is not None:
+            return self._claimed(session, Caller(session.proven_user), _host(session))
         if credentials is None:
             return await user_as_named(session)
         if ":" in credentials.user:
@@ -141,11 +146,15 @@ class _Identification:
             if refused.limit:
                 self._refusals.note(refused.limit, user=credentials.user, address=head.peer)
             raise CallFailed(refused.text, refused.reason) from refused
-        bound = session.claim(identity.user)
+        return self._claimed(session, Caller(identity.user, identity.groups), identity.address)
+
+    def _claimed(self, session: Session, caller: Caller, address: str) -> Caller:
+        """Count the connection as the caller's. Raises NotTried."""
+        bound = session.claim(caller.user)
         if bound is not None:
-            self._refusals.note(bound.name, user=identity.user, address=identity.address)
+            self._refusals.note(bound.name, user=caller.user, address=address)
             raise NotTried(f"there are too many connections of this user ({bound.name}); try again")
-        return Caller(identity.user, identity.groups)
+        return caller
 
 
 class _Recorder:

@@ -177,7 +177,12 @@ def build_authenticator(settings: Settings) -> Authenticator:
         following = _with_directory(settings, settings.ldap, following, users, share_of)
     if keys is not None:
         following = TicketAuthenticator(
-            following, keys.accept, realms=settings.kerberos_realms, limits=settings.limits, share_of=share_of
+            following,
+            keys.accept,
+            realms=settings.kerberos_realms,
+            challenges=_password_and_token(settings),
+            limits=settings.limits,
+            share_of=share_of,
         )
     return TrustedProxyAuthenticator(
         _with_certificates(settings, following),
@@ -203,7 +208,7 @@ def _with_directory(
         following,
         Directory(ldap).check,
         is_local=users.has,
-        challenges=(basic_challenge(settings.realm), bearer_challenge(settings.realm)),
+        challenges=_password_and_token(settings),
         remembered_seconds=ldap.remembered_seconds,
         kept_seconds=ldap.kept_seconds,
         # One server that does not answer, and another that does.
@@ -217,10 +222,15 @@ def _with_certificates(settings: Settings, following: Authenticator) -> Authenti
     """What takes certificates of users, where they have an authority. Raises CertificateError."""
     if settings.client_authority is None:
         return following
-    challenges: HeaderList = (basic_challenge(settings.realm), bearer_challenge(settings.realm))
+    challenges = _password_and_token(settings)
     if settings.kerberos_keytab is not None:
         challenges = (*CHALLENGE, *challenges)
     return CertificateAuthenticator(following, objection=_validity(settings).objection, challenges=challenges)
+
+
+def _password_and_token(settings: Settings) -> HeaderList:
+    """The challenges of the logins that every gateway has."""
+    return basic_challenge(settings.realm), bearer_challenge(settings.realm)
 
 
 def _validity(settings: Settings) -> CertificateValidity:

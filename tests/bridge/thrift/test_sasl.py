@@ -57,8 +57,8 @@ def test_a_message_may_be_cut_over_frames():
         ("allow", START + negotiation(4, RESPONSE), "no user and password"),
         ("allow", START + negotiation(2, b"\x00\xff\x00x"), "not UTF-8"),
         ("allow", START + b"\x02\x7f\xff\xff\xff", "SASL message of"),
-        ("require", call("get_all_databases"), "requires SASL PLAIN"),
-        ("require", framed(call("get_all_databases")), "requires SASL PLAIN"),
+        ("require", call("get_all_databases"), "requires SASL, "),
+        ("require", framed(call("get_all_databases")), "requires SASL, "),
     ],
 )
 def test_other_ways_in_are_closed_with_a_reason(policy, sent, text):

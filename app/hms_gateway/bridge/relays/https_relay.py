@@ -135,7 +135,9 @@ class HttpsRelay:
         is_repeatable = attempts.key is None or self._options.keeps_keys
         credentials = session.credentials or self._options.credentials
         token = None if credentials is not None else await self._token()
-        head = self._head(credentials, session.user if self._options.acts_for_users else "", token)
+        # A ticket ends here: its user is called for under the bridge's own login, whatever `set_ugi` says.
+        acts_for = session.proven_user or (session.user if self._options.acts_for_users else "")
+        head = self._head(credentials, acts_for, token)
         if credentials is None and token is None and self._options.tickets is not None:
             head += await self._ticket(self._options.tickets)
         key = b"" if attempts.key is None else b"idempotency-key: %b\r\n" % attempts.key.encode()

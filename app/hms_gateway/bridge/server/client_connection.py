@@ -42,7 +42,7 @@ class ClientConnection(asyncio.Protocol):
     def __init__(self, server: Serving) -> None:
         self._server = server
         self._loop = asyncio.get_running_loop()
-        self._thrift = ThriftConnection(server.limits, server.options.sasl)
+        self._thrift = ThriftConnection(server.limits, server.options.sasl, server.options.tickets)
         self._session = Session(claim=partial(server.claim, self))
         self._transport: asyncio.Transport
         self._task: asyncio.Task[None] | None = None
@@ -236,7 +236,7 @@ class ClientConnection(asyncio.Protocol):
     async def _reply(self, message: ThriftMessage) -> Reply | None:
         session = self._session
         session.needs_length = self._thrift.is_framed
-        session.credentials = self._thrift.credentials
+        session.credentials, session.proven_user = self._thrift.credentials, self._thrift.proven_user
         if message.name in LOCAL_METHODS:
             return answer_locally(self._server.codecs, message, session)
         try:

@@ -23,7 +23,7 @@ from hms_gateway.bridge.server.server import BridgeServer, serve_until_told
 from hms_gateway.bridge.server.serving import ServerOptions
 from hms_gateway.bridge.server.side_port import SidePort
 from hms_gateway.bridge.thrift.sasl import Credentials
-from hms_gateway.runtime.kerberos import ServiceTickets
+from hms_gateway.runtime.kerberos import SaslTickets, ServiceKeys, ServiceTickets
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.logins.login_tokens import LoginToken
 from hms_gateway.wire import make_codecs
@@ -38,7 +38,8 @@ _log = structlog.get_logger("hms_gateway.bridge")
 class BridgeSettings(msgspec.Struct, frozen=True):
     """All that can be set. `keeps_keys` None decides by the encoding: our gateway keeps them, others do not.
 
-    `token`, or Kerberos tickets where it `negotiates`, log in instead of `credentials`.
+    `token`, or Kerberos tickets where it `negotiates`, log in instead of `credentials`. With `keytab` clients may log
+    in with tickets themselves: users of `realms`, or of the keytab's own.
     """
 
     url: str
@@ -46,6 +47,8 @@ class BridgeSettings(msgspec.Struct, frozen=True):
     credentials: Credentials | None = None
     token: LoginToken | None = None
     negotiates: bool = False
+    keytab: Path | None = None
+    realms: tuple[str, ...] = ()
     cacert: Path | None = None
     is_insecure: bool = False
     encoding: Literal["binary", "tjson"] = "binary"
@@ -124,7 +127,7 @@ def make_bridge(settings: BridgeSettings, metrics: BridgeMetrics, call_log: Call
         tls = client_tls(None if settings.cacert is None else str(settings.cacert), is_insecure=settings.is_insecure)
     pool = UpstreamPool(Origin.of(settings.url, tls), settings.upstream_connections_max)
     is_binary = settings.encoding == "binary"
-    options = RelayOptions(
+    relay_options = RelayOptions(
         url=settings.url,
         credentials=settings.credentials,
         token=settings.token,
@@ -136,8 +139,10 @@ def make_bridge(settings: BridgeSettings, metrics: BridgeMetrics, call_log: Call
         reply_bytes_max=settings.limits.body_bytes_max,
     )
     held = HeldAnswers(codecs, settings.limits.cache_bytes_max) if is_binary else None
-    relay = HttpsRelay(pool, Unchanged() if is_binary else Tjson(codecs), options, held)
+    relay = HttpsRelay(pool, Unchanged() if is_binary else Tjson(codecs), relay_options, held)
     if held is not None:
         metrics.watch("held_answer_bytes", "Long answers that are kept", lambda: held.size_bytes)
     metrics.watch("upstream_connections", "Connections to the gateway", lambda: relay.open_connections)
-    return BridgeServer(relay, settings.server, settings.limits, codecs=codecs, metrics=metrics, call_log=call_log)
+    tickets = None if settings.keytab is None else SaslTickets(ServiceKeys(settings.keytab), settings.realms)
+    options = msgspec.structs.replace(settings.server, tickets=tickets)
+    return BridgeServer(relay, options, settings.limits, codecs=codecs, metrics=metrics, call_log=call_log)

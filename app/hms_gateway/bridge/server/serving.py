@@ -12,6 +12,7 @@ from hms_gateway.bridge.server.peer_accounts import Ends
 from hms_gateway.bridge.thrift.sasl import SaslPolicy
 from hms_gateway.runtime.addresses import is_loopback
 from hms_gateway.runtime.connections import Counted
+from hms_gateway.runtime.kerberos import SaslTickets
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound
 from hms_gateway.wire import Codecs
@@ -31,6 +32,8 @@ class ServerOptions(msgspec.Struct, frozen=True):
     shares_port: bool = False
     """Several processes listen on the same port, and the system shares the connections out among them."""
     is_open: bool = False
+    tickets: SaslTickets | None = None
+    """Clients may log in with Kerberos tickets."""
 
     @property
     def lets_in(self) -> Literal["passwords", "network", "machine", "account"]:

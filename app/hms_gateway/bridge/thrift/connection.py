@@ -1,13 +1,14 @@
 """One TCP connection of a Thrift client, without I/O: bytes in, messages out, replies in the client's framing.
 
 The first bytes show what the client speaks (clients §13): unframed binary (strict or old) or compact, the same in
-frames with their length in front, or SASL PLAIN around unframed messages.
+frames with their length in front, or SASL around unframed messages.
 """
 
 from hms_gateway.bridge.thrift.errors import Unspeakable
 from hms_gateway.bridge.thrift.messages import Head, ThriftMessage, read_head
 from hms_gateway.bridge.thrift.sasl import Credentials, SaslNegotiation, SaslPolicy, refuse
 from hms_gateway.bridge.thrift.struct_scanner import StructScanner
+from hms_gateway.runtime.kerberos import SaslTickets
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.wire import LimitExceeded, ProtocolError
 
@@ -19,7 +20,7 @@ _TELLING_BYTES = 6
 # More than any header of a message.
 _HEAD_BYTES_MAX = 2048
 _HAS_TO_LOG_IN = (
-    "this port requires SASL PLAIN, the client sent a bare message (sasl is require, or it is allow and the client "
+    "this port requires SASL, the client sent a bare message (sasl is require, or it is allow and the client "
     "runs under another account)"
 )
 
@@ -27,13 +28,14 @@ _HAS_TO_LOG_IN = (
 class ThriftConnection:
     """Give it what arrives, ask it for the next message until there is none.
 
-    `is_framed` and `credentials` are known once the first message is there. A ProtocolError carries name and seqid
-    when the message can still be answered; after it, or Unspeakable, the connection is of no use. `sasl` may be changed
-    until the first message is asked for.
+    `is_framed`, `credentials` and `proven_user` (of a Kerberos ticket) are known once the first message is there. A
+    ProtocolError carries name and seqid when the message can still be answered; after it, or Unspeakable, the
+    connection is of no use. `sasl` may be changed until the first message is asked for.
     """
 
-    def __init__(self, limits: Limits, sasl: SaslPolicy = "off") -> None:
+    def __init__(self, limits: Limits, sasl: SaslPolicy = "off", tickets: SaslTickets | None = None) -> None:
         self._limits = limits
+        self._tickets = tickets
         self.sasl = sasl
         self._received = bytearray()  # as it came
         self._messages = self._received  # the same without SASL's frames, another buffer when there are any
@@ -45,6 +47,7 @@ class ThriftConnection:
         self.protocol = "binary"  # of the message read last
         self.is_framed = False
         self.credentials: Credentials | None = None
+        self.proven_user: str | None = None
 
     @property
     def is_between_messages(self) -> bool:
@@ -92,7 +95,10 @@ class ThriftConnection:
 
     def wrap_chunk(self, chunk: bytes) -> bytes:
         """A piece of a reply whose length, where the client needs it, has been sent."""
-        return chunk if self._negotiation is None else len(chunk).to_bytes(_FRAME_BYTES, "big") + chunk
+        if self._negotiation is None:
+            return chunk
+        pieces = self._negotiation.wrap(chunk)
+        return b"".join(len(piece).to_bytes(_FRAME_BYTES, "big") + piece for piece in pieces)
 
     def _recognise(self) -> None:
         """Find out what is spoken, by as few bytes as will do."""
@@ -127,26 +133,26 @@ class ThriftConnection:
     def _begin_negotiation(self) -> None:
         if self.sasl == "off":
             raise refuse("SASL is not switched on in this bridge; connect without it, or start the bridge with --sasl")
-        self._negotiation = SaslNegotiation()
+        self._negotiation = SaslNegotiation(self._tickets)
         self._messages = bytearray()
 
     def _unwrap(self) -> bool:
         """Negotiate, then take frames off; whether there may be a message."""
         negotiation = self._negotiation
         assert negotiation is not None
-        while negotiation.credentials is None:
+        while not negotiation.is_done:
             answer = negotiation.receive(self._received)
             if answer is None:
                 return False
             self._to_send += answer
-        self.credentials = negotiation.credentials
+        self.credentials, self.proven_user = negotiation.credentials, negotiation.proven_user
         received = self._received
         while len(received) >= _FRAME_BYTES:
             size = int.from_bytes(received[:_FRAME_BYTES], "big")
             self._check_size(size)
             if len(received) < _FRAME_BYTES + size:
                 break
-            self._messages += received[_FRAME_BYTES : _FRAME_BYTES + size]
+            self._messages += negotiation.unwrap(bytes(received[_FRAME_BYTES : _FRAME_BYTES + size]))
             del received[: _FRAME_BYTES + size]
         if not self._is_known:
             self._recognise()

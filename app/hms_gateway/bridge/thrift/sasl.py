@@ -1,15 +1,17 @@
-"""Thrift's SASL negotiation, mechanism PLAIN, and the frames that follow it.
+"""Thrift's SASL negotiation, mechanisms PLAIN and GSSAPI, and the frames that follow it.
 
 A negotiation message is a status byte, four bytes of length and the payload. The client sends START with the name of
-the mechanism, then its credentials; the server answers COMPLETE. From then on everything travels in pieces with their
-length in front, in both directions.
+the mechanism, then its credentials or its ticket; the server answers OK as long as more is needed, then COMPLETE. From
+then on everything travels in pieces with their length in front, in both directions.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal
 
 from hms_gateway.bridge.thrift.errors import Unspeakable
+from hms_gateway.runtime.kerberos import KerberosError, SaslExchange, SaslTickets
 
 SaslPolicy = Literal["off", "allow", "require"]
 
@@ -33,11 +35,40 @@ class Credentials:
 
 
 class SaslNegotiation:
-    """The server's side. Bytes go in by `receive`; `answer` is what to send, `credentials` the result."""
+    """The server's side. Bytes go in by `receive`, which gives what to send.
 
-    def __init__(self) -> None:
+    The result is `credentials`, to be checked by who is called, or `proven_user`, whose ticket was accepted here.
+    GSSAPI is offered with `tickets`.
+    """
+
+    def __init__(self, tickets: SaslTickets | None = None) -> None:
         self.credentials: Credentials | None = None
-        self._mechanism: bytes | None = None
+        self._tickets = tickets
+        self._exchange: SaslExchange | None = None
+        self._has_begun = False
+
+    @property
+    def is_done(self) -> bool:
+        return self.credentials is not None or self.proven_user is not None
+
+    @property
+    def proven_user(self) -> str | None:
+        return None if self._exchange is None else self._exchange.user
+
+    def wrap(self, content: bytes) -> Iterable[bytes]:
+        """The pieces in which `content` travels, without their lengths."""
+        exchange = self._exchange
+        return exchange.wrap(content) if exchange is not None and exchange.wraps else (content,)
+
+    def unwrap(self, piece: bytes) -> bytes:
+        """What is in a piece. Raises Unspeakable."""
+        exchange = self._exchange
+        if exchange is None or not exchange.wraps:
+            return piece
+        try:
+            return exchange.unwrap(piece)
+        except KerberosError as error:
+            raise Unspeakable(f"a part of a message is not what the client has sent: {error}") from error
 
     def receive(self, buffer: bytearray) -> bytes | None:
         """Take one message from the front of `buffer`, give the answer to it; None when more bytes are needed.
@@ -53,16 +84,31 @@ class SaslNegotiation:
             return None
         payload = bytes(buffer[5 : 5 + length])
         del buffer[: 5 + length]
-        if self._mechanism is None:
+        if not self._has_begun:
             return self._start(status, payload)
+        if self._exchange is not None:
+            return self._go_on(status, payload, self._exchange)
         return self._finish(status, payload)
 
     def _start(self, status: int, payload: bytes) -> bytes:
-        if status != Status.START or payload != b"PLAIN":
+        offered = [b"PLAIN"] if self._tickets is None else [b"PLAIN", b"GSSAPI"]
+        if status != Status.START or payload not in offered:
             name = payload[:40].decode("ascii", "replace")
-            raise _refusal(Status.BAD, f"SASL mechanism {name!r} is not offered here, only PLAIN")
-        self._mechanism = payload
+            text = f"SASL mechanism {name!r} is not offered here, only {b' and '.join(offered).decode()}"
+            raise _refusal(Status.BAD, text)
+        self._has_begun = True
+        if payload == b"GSSAPI" and self._tickets is not None:
+            self._exchange = self._tickets.begin()
         return b""
+
+    def _go_on(self, status: int, payload: bytes, exchange: SaslExchange) -> bytes:
+        if status not in (Status.OK, Status.COMPLETE):
+            raise _refusal(Status.BAD, "the client has ended the SASL negotiation")
+        try:
+            answer = exchange.answer(payload)
+        except KerberosError as error:
+            raise _refusal(Status.BAD, f"the Kerberos ticket is not accepted: {error}") from error
+        return negotiation_message(Status.OK if exchange.user is None else Status.COMPLETE, answer)
 
     def _finish(self, status: int, payload: bytes) -> bytes:
         parts = payload.split(b"\0")

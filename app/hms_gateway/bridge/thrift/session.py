@@ -11,7 +11,8 @@ from hms_gateway.runtime.shares import Bound
 
 
 class Session(msgspec.Struct):
-    """`user` and `groups` as `set_ugi` named them, unproven; `credentials` as SASL PLAIN brought them.
+    """`user` and `groups` as `set_ugi` named them, unproven; `credentials` as SASL PLAIN brought them; `proven_user` is
+    whose Kerberos ticket was accepted on this connection.
 
     `share_address` is whose share of an address the client uses, None on the machine itself, which users share.
     `claim` counts the connection as that of the user whose password was right, and gives the bound in the way.
@@ -23,6 +24,7 @@ class Session(msgspec.Struct):
     user: str = ""
     groups: tuple[str, ...] = ()
     credentials: Credentials | None = None
+    proven_user: str | None = None
     claim: Callable[[str], Bound | None] = lambda user: None
     needs_length: bool = False
     gone: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
@@ -34,7 +36,7 @@ class Session(msgspec.Struct):
     @property
     def shown_user(self) -> str:
         """Who the log says is calling."""
-        return self.credentials.user if self.credentials is not None else self.user
+        return self.credentials.user if self.credentials is not None else self.proven_user or self.user
 
 
 def share_address(host: str) -> str | None:

@@ -84,7 +84,17 @@ Clients then use thrift://127.0.0.1:9083.
 @click.option(
     "--sasl",
     default="off",
-    help="off, allow or require: clients send their own user and password (SASL PLAIN).",
+    help="off, allow or require: clients log in themselves (SASL PLAIN, with --keytab GSSAPI too).",
+)
+@click.option(
+    "--keytab",
+    type=FILE,
+    metavar="FILE",
+    help="Keytab of hive/<host>: clients log in with Kerberos tickets, and calls are theirs as with doAs; see the "
+    "setting proxy_users.",
+)
+@click.option(
+    "--realm", "realms", multiple=True, metavar="NAME", help="Realm whose users --keytab lets in. [default: its own]"
 )
 @click.option(
     "--do-as", is_flag=True, help="Call on behalf of the user that a client names; see the setting proxy_users."
@@ -123,6 +133,8 @@ def bridge(
     insecure: bool,
     encoding: str,
     sasl: str,
+    keytab: Path | None,
+    realms: tuple[str, ...],
     do_as: bool,
     keys: bool | None,
     patience: float,
@@ -155,6 +167,8 @@ def bridge(
         fail(f"--log-level is one of {', '.join(LEVELS)}")
     if encoding not in ENCODINGS or sasl not in SASL_POLICIES:
         fail(f"--encoding is one of {', '.join(ENCODINGS)}, --sasl one of {', '.join(SASL_POLICIES)}")
+    if keytab is not None and sasl == "off":
+        fail("--keytab has no effect without SASL; add --sasl allow or --sasl require")
     limits = Limits() if clients is None else msgspec.structs.replace(Limits(), connections_max=clients)
     settings = BridgeSettings(
         url=url,
@@ -162,6 +176,8 @@ def bridge(
         credentials=None if logs_in_itself else _credentials(user, password_file, is_optional=sasl != "off"),
         token=token,
         negotiates=negotiate,
+        keytab=keytab,
+        realms=realms,
         cacert=cacert,
         is_insecure=insecure,
         encoding=encoding,  # type: ignore[arg-type]

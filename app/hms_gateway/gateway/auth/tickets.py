@@ -24,7 +24,7 @@ class TicketAuthenticator:
     """Lets in users of some realms under the first part of their principals; requests without ticket are the next's.
 
     `accept` is `ServiceKeys.accept`, `share_of` is `Proxies.share_of`. Without `realms`, the one of our own service
-    counts. Tickets that wait are shared out among addresses: whose they are is known when they have been checked.
+    counts. `challenges` are those of the next ones. Tickets that wait are shared out among addresses: whose they are is known when they have been checked.
     """
 
     def __init__(
@@ -33,12 +33,14 @@ class TicketAuthenticator:
         accept: Callable[[bytes], Accepted],
         *,
         realms: Sequence[str] = (),
+        challenges: HeaderList = (),
         limits: Limits | None = None,
         share_of: Callable[[str], str | None] = share_of,
     ) -> None:
         self._following = following
         self._accept = accept
         self._realms = frozenset(realms)
+        self._challenges: HeaderList = (*CHALLENGE, *challenges)
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="ticket")
         self._share_of = share_of
         limits = limits or Limits()
@@ -75,7 +77,7 @@ class TicketAuthenticator:
         except KerberosError as error:
             _log.info("ticket not accepted", problem=str(error))
             text = f"The Kerberos ticket is not accepted: {error}"
-            raise Refused(401, text, headers=CHALLENGE, reason="ticket") from None
+            raise Refused(401, text, headers=self._challenges, reason="ticket") from None
         finally:
             self._checks.give_back(1, holder)
 
