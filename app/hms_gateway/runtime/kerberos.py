@@ -7,8 +7,7 @@ the first of these classes is made. Realms, ticket caches and clocks are the lib
 import base64
 import binascii
 import os
-import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NamedTuple
@@ -18,7 +17,6 @@ import structlog
 from hms_gateway.runtime.file_versions import file_version
 
 SCHEME: Final = "Negotiate"
-LOOK_EVERY_SECONDS: Final = 1.0
 # Of what is wrapped, in both directions.
 WRAPPED_BYTES_MAX: Final = 64 * 1024
 # A login takes three, or four with a client that begins with an empty one.
@@ -52,21 +50,16 @@ class ServiceKeys:
     The file is read again when it changes; one that cannot be used is logged and leaves the keys before.
     """
 
-    def __init__(self, keytab: Path, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, keytab: Path) -> None:
         """Raises KerberosError when the keytab or the package gssapi is not there."""
         self._gssapi = _gssapi()
         self._keytab = keytab
-        self._monotonic = monotonic
-        self._next_look = monotonic() + LOOK_EVERY_SECONDS
         self._version = file_version(keytab)
         self._before = self._read = _ReadKeytab(self._gssapi, keytab)
 
     def context(self) -> Any:
         """The server's side of a new exchange of tickets."""
-        now = self._monotonic()
-        if now >= self._next_look:
-            self._next_look = now + LOOK_EVERY_SECONDS
-            self._look()
+        self._look()
         return self._gssapi.SecurityContext(creds=self._read.keys, usage="accept")
 
     def _look(self) -> None:

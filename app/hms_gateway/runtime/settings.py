@@ -264,8 +264,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     kerberos_keytab: Annotated[
         Path | None,
         Meta(
-            description="Keytab with the key of HTTP/<host>, and of hive/<host> for the Thrift port: users may call with a "
-            "Kerberos ticket. Read again when it changes."
+            description="Keytab with the key of HTTP/<host>, and of hive/<host> for the Thrift port: users may call "
+            "with a Kerberos ticket. Read again when it changes."
         ),
     ] = None
     kerberos_realms: Annotated[
@@ -280,9 +280,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     thrift_sasl: Annotated[
         Literal["off", "allow", "require"],
         Meta(
-            description="Logins by SASL on the Thrift port: PLAIN with user and password, and GSSAPI with Kerberos tickets "
-            "where kerberos_keytab is set. Without it clients are who they say, so an address that others can reach has "
-            "to require it. This port has no TLS."
+            description="Logins by SASL on the Thrift port: PLAIN with user and password, and GSSAPI with Kerberos "
+            "tickets where kerberos_keytab is set. Without it clients are who they say, so an address that others can "
+            "reach has to require it. This port has no TLS."
         ),
     ] = "off"
     thrift_open: Annotated[

@@ -24,7 +24,8 @@ class TicketAuthenticator:
     """Lets in users of some realms under the first part of their principals; requests without ticket are the next's.
 
     `accept` is `ServiceKeys.accept`, `share_of` is `Proxies.share_of`. Without `realms`, the one of our own service
-    counts. `challenges` are those of the next ones. Tickets that wait are shared out among addresses: whose they are is known when they have been checked.
+    counts. `challenges` are those of the next ones. Tickets that wait are shared out among addresses: whose they are is
+    known when they have been checked.
     """
 
     def __init__(
