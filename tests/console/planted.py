@@ -3,7 +3,9 @@
 import contextlib
 import random
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.structs import (
@@ -86,7 +88,7 @@ def _lock(client: MetastoreClient, user: str, kind: LockType, statement: str) ->
     return lock_id
 
 
-def _descriptor(columns: list[tuple[str, str, str | None]], location: str | None = None) -> StorageDescriptor:
+def _descriptor(columns: Sequence[tuple[str, str, str | None]], location: str | None = None) -> StorageDescriptor:
     return StorageDescriptor(
         cols=[FieldSchema(*each) for each in columns],
         location=location,
@@ -99,11 +101,11 @@ def _descriptor(columns: list[tuple[str, str, str | None]], location: str | None
 def _table(
     db_name: str,
     name: str,
-    columns: list[tuple[str, str, str | None]],
+    columns: Sequence[tuple[str, str, str | None]],
     keys: tuple[str, ...] = (),
     parameters: dict[str, str] | None = None,
     table_type: str = "MANAGED_TABLE",
-    **fields: str,
+    **fields: Any,
 ) -> Table:
     return Table(
         dbName=db_name,

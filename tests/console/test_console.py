@@ -400,11 +400,14 @@ def test_an_open_page_survives_a_restart(browser: Chromium, tmp_path: Path) -> N
         assert page.run("violations") == []
 
 
-def test_an_idle_page_asks_less_than_once_in_five_seconds(browser: Chromium, server: GatewayServer) -> None:
+@pytest.mark.parametrize("address", ["", "waits", "t/shop/orders/activity"])
+def test_an_idle_page_asks_less_than_once_in_five_seconds(
+    browser: Chromium, server: GatewayServer, address: str
+) -> None:
     page = browser.page()
     page.send("Page.addScriptToEvaluateOnNewDocument", source=IN_HASTE)
-    log_in(page, server, "/ui/#/waits")
-    page.sees("Compactions")
+    log_in(page, server, f"/ui/#/{address}")
+    page.wait("document.querySelector('h1')")
     page.wait("!document.querySelector('.loading')")
     calls = "import('./session.js').then(({ session }) => session.calls)"
     first = page.run(calls)

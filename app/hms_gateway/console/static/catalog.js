@@ -4,7 +4,7 @@ import { html, useState } from "./vendor/preact_htm.js";
 import { CreateDatabase, DropDatabase, EditDatabase } from "./changing.js";
 import { CostPanels } from "./cost.js";
 import { count, span, time } from "./format.js";
-import { lastChanges, useAsked, useCall } from "./live.js";
+import { CHANGES_CALLS, lastChanges, useAsked, useCall } from "./live.js";
 import { Answer, Facts, link, Location, Panel, Parameters, Rows, tableLink } from "./parts.js";
 import { t } from "./texts.js";
 import { BlockingList } from "./waits.js";
@@ -33,7 +33,7 @@ export function nameLink({ db_name, name, kind }) {
 
 export function StartPage() {
   const databases = useCall("get_all_databases", {});
-  const changes = useAsked(() => lastChanges(CHANGES), "changes", true);
+  const changes = useAsked(() => lastChanges(CHANGES), "changes", CHANGES_CALLS);
   const blocking = useCall("list_blocking_locks", { rqst: {} }, true);
   const [isCreating, setCreating] = useState(false);
   return html`<h1>${t.startTitle}</h1>

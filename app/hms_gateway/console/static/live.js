@@ -5,26 +5,30 @@ import { call, getJson, onSession, session } from "./session.js";
 
 // Less than one call in five seconds, whatever the page shows.
 const EVERY_MILLISECONDS = 6000;
+// Their messages come along, and each may have thousands of partitions.
+const LOOKED_BACK = 1000;
 
 const renewed = [];
 let timer = 0;
 
 function tick() {
-  timer = setTimeout(tick, EVERY_MILLISECONDS);
-  if (document.hidden || session.asks || !session.isReachable || !renewed.length) return;
+  const isAsleep = document.hidden || session.asks || !session.isReachable || !renewed.length;
+  timer = setTimeout(tick, EVERY_MILLISECONDS * (isAsleep ? 1 : renewed[0].calls));
+  if (isAsleep) return;
   const next = renewed.shift();
   renewed.push(next);
-  next();
+  next.go();
 }
 
-function renew(work) {
+function renew(go, calls) {
+  const work = { go, calls };
   renewed.push(work);
   if (!timer) timer = setTimeout(tick, EVERY_MILLISECONDS);
   return () => renewed.splice(renewed.indexOf(work), 1);
 }
 
-/** The answer of `ask`, asked again when `about` changes. With `isLive` it takes its turn in being renewed. */
-export function useAsked(ask, about, isLive = false) {
+/** The answer of `ask`, asked again when `about` changes. With `calls`, so many each, it takes turns in being renewed. */
+export function useAsked(ask, about, calls = 0) {
   const [state, setState] = useState({ about: null });
   const latest = useRef(0);
   async function load() {
@@ -44,7 +48,7 @@ export function useAsked(ask, about, isLive = false) {
       latest.current += 1;
     };
   }, [about]);
-  useEffect(() => (isLive ? renew(() => current.current()) : undefined), [isLive]);
+  useEffect(() => (calls ? renew(() => current.current(), calls) : undefined), [calls]);
   useEffect(() => {
     let wasReachable = session.isReachable;
     return onSession(() => {
@@ -57,17 +61,20 @@ export function useAsked(ask, about, isLive = false) {
 }
 
 export function useCall(method, values, isLive = false) {
-  return useAsked(() => call(method, values), `${method} ${JSON.stringify(values)}`, isLive);
+  return useAsked(() => call(method, values), `${method} ${JSON.stringify(values)}`, isLive ? 1 : 0);
 }
 
 export function useJson(path, isLive = false) {
-  return useAsked(() => getJson(path), path, isLive);
+  return useAsked(() => getJson(path), path, isLive ? 1 : 0);
 }
 
-/** The last changes of the catalog, the newest first; of one object where `where` names it. */
+/** How many calls `lastChanges` makes. */
+export const CHANGES_CALLS = 2;
+
+/** The last changes of the catalog, the newest first; of one object, among the last thousand, where `where` names it. */
 export async function lastChanges(most, where = {}) {
   const { eventId } = await call("get_current_notificationEventId");
-  const back = where.dbName ? 20000 : most;
+  const back = where.dbName ? LOOKED_BACK : most;
   const answer = await call("get_next_notification", {
     rqst: { lastEvent: Math.max(0, Number(eventId) - back), ...where },
   });

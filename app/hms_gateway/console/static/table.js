@@ -4,7 +4,7 @@ import { html, useState } from "./vendor/preact_htm.js";
 import { Changes } from "./catalog.js";
 import { DropTable, EditTable } from "./changing.js";
 import { bytes, count, percent, time } from "./format.js";
-import { lastChanges, useAsked, useCall } from "./live.js";
+import { CHANGES_CALLS, lastChanges, useAsked, useCall } from "./live.js";
 import { Answer, Copy, Facts, link, Location, Long, Panel, Parameters, Rows, tableLink } from "./parts.js";
 import { Partitions } from "./partitions.js";
 import { call } from "./session.js";
@@ -222,7 +222,7 @@ function constraintRows(all) {
 
 function Activity({ db, name }) {
   const where = { dbName: db, tableNames: [name] };
-  const changes = useAsked(() => lastChanges(CHANGES, where), `${db} ${name}`, true);
+  const changes = useAsked(() => lastChanges(CHANGES, where), `${db} ${name}`, CHANGES_CALLS);
   const locks = useCall("show_locks", { rqst: { dbname: db, tablename: name } }, true);
   const leases = useCall("list_lease", { objs: [{ db_name: db, table_name: name }] }, true);
   return html`<div class="grid">

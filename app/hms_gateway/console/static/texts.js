@@ -56,7 +56,7 @@ export const t = {
   databasesNone: "There is no database yet.",
   createDatabase: "Create database",
   changes: "Recent changes",
-  changesNone: "Nothing was changed lately.",
+  changesNone: "Nothing is among the last changes of the catalog.",
   waitsShort: "Who waits",
   waitsNone: "Nobody waits for a lock.",
   waitsSome: (number) => (number === 1 ? "1 lock is waited for" : `${number} locks are waited for`),
