@@ -72,7 +72,7 @@ def shared(browser: Chromium, server: GatewayServer) -> Page:
 
 @pytest.fixture
 def page(shared: Page, server: GatewayServer) -> Iterator[Page]:
-    """A tab of somebody who is logged in; in the end nothing was blocked, nothing failed, nobody else was asked."""
+    """A tab of a user who is logged in; in the end nothing was blocked, nothing failed, no other host was asked."""
     go(shared, "")
     yield shared
     assert shared.run("violations") == []
@@ -128,7 +128,7 @@ def test_a_wrong_password_says_so_and_the_name_stays(browser: Chromium, server: 
 
 
 def test_the_start_page_shows_the_catalog(page: Page) -> None:
-    for text in ("shop", "lake", "Recent changes", "odd.wide", "Nobody waits for a lock."):
+    for text in ("shop", "lake", "Recent changes", "odd.wide", "No request waits for a lock."):
         page.sees(text)
 
 
@@ -239,7 +239,7 @@ def test_who_waits_is_shown_and_freed(page: Page, client: MetastoreClient) -> No
     page.sees("2 requests that wait go on.")
     page.click("dialog button", "Free the lock")
     page.wait("!document.querySelector('dialog')")
-    page.sees("Nobody waits")
+    page.sees("No request waits")
     locks = client.call("show_locks", ShowLocksRequest()).locks
     assert held not in {lock.lockid for lock in locks}
     for lock_id in waiting:

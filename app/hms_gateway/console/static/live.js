@@ -1,4 +1,4 @@
-// What pages know of the metastore: answers of calls, renewed one at a time while somebody looks.
+// What pages know of the metastore: answers of calls, renewed one at a time while the page is looked at.
 
 import { useEffect, useRef, useState } from "./vendor/preact_htm.js";
 import { call, getJson, onSession, session } from "./session.js";

@@ -137,7 +137,7 @@ function post(method, values, header, headers) {
   });
 }
 
-/** The browser adds nothing of its own, and asks nobody, but where its ticket is wanted. */
+/** The browser adds nothing of its own, and shows no dialog, but where its ticket is wanted. */
 function credentialsOf(header) {
   return header === "" ? "same-origin" : "omit";
 }

@@ -58,7 +58,7 @@ export const t = {
   changes: "Recent changes",
   changesNone: "Nothing is among the last changes of the catalog.",
   waitsShort: "Who waits",
-  waitsNone: "Nobody waits for a lock.",
+  waitsNone: "No request waits for a lock.",
   waitsSome: (number) => (number === 1 ? "1 lock is waited for" : `${number} locks are waited for`),
   allWaits: "All locks, transactions and leases",
   slow: "Slow calls",
@@ -168,7 +168,7 @@ export const t = {
 
   waitsTitle: "Who waits for whom",
   waitsText: "Oldest first. Renewed while the page is open.",
-  waitsEmpty: "Nobody waits: every lock that was asked for is granted.",
+  waitsEmpty: "No request waits: every lock that was asked for is granted.",
   graph: "Graph of waits",
   blocks: (number) => (number === 1 ? "1 request waits for it" : `${number} requests wait for it`),
   locks: "Locks",
