@@ -89,10 +89,11 @@ class SignedTokenAuthenticator:
         self._known: OrderedDict[bytes, _Known] = OrderedDict()
 
     def remembered(self, head: RequestHead) -> Identity | None:
-        token = sent_token(head)
-        if not _is_signed(token):
+        # The whole header, which need not be taken apart: this runs for every call.
+        header = head.headers[b"authorization"]
+        if not _is_signed(header):
             return self._following.remembered(head)
-        known = self._known.get(self._digest(token))
+        known = self._known.get(self._digest(header))
         if known is None or known.expires <= self._now():
             return None
         keys = known.issuer.keys
@@ -117,7 +118,7 @@ class SignedTokenAuthenticator:
             self._attempts.failed(source)
             text = f"The token is not accepted: {error}"
             raise Refused(401, text, headers=self._challenges, reason="wrong_token") from None
-        self._remember(token, known)
+        self._remember(head.headers[b"authorization"], known)
         return Identity(known.user, head.address, groups=known.groups)
 
     def close(self) -> None:
@@ -149,13 +150,13 @@ class SignedTokenAuthenticator:
             raise NotAccepted("token_issuers does not name its issuer")
         return header, issuer
 
-    def _remember(self, token: bytes, known: _Known) -> None:
-        self._known[self._digest(token)] = known
+    def _remember(self, header: bytes, known: _Known) -> None:
+        self._known[self._digest(header)] = known
         if len(self._known) > REMEMBERED_MAX:
             self._known.popitem(last=False)
 
-    def _digest(self, token: bytes) -> bytes:
-        return hashlib.blake2b(token, key=self._key, digest_size=16).digest()
+    def _digest(self, header: bytes) -> bytes:
+        return hashlib.blake2b(header, key=self._key, digest_size=16).digest()
 
 
 def _is_signed(token: bytes) -> bool:
