@@ -8,12 +8,13 @@ from pathlib import Path
 
 import uvloop
 
-from benchmarks.edge import BoundedConfig, BoundedHttpProtocol, Link, Uncounted, first_answer, links, seconds_per_call
+from benchmarks.edge import Link, Uncounted, first_answer, links, seconds_per_call
 from benchmarks.http import PASSWORD, log_to_file
 from benchmarks.report import median_seconds, print_table
 from hms_gateway.composition.demo import DATABASE, TABLE, load_demo
 from hms_gateway.composition.main import Metastore, build, build_metastore
 from hms_gateway.gateway import Server, ServerOptions, ensure_first_user
+from hms_gateway.gateway.http.http_protocol import BoundedConfig, BoundedHttpProtocol
 from hms_gateway.metastore.ports.access import Grant, GrantObject, Principal
 from hms_gateway.metastore.ports.store import Transaction
 from hms_gateway.rpc.call import Call
