@@ -10,7 +10,7 @@ from hms_gateway.composition.main import build_metastore
 from hms_gateway.metastore.ports.store import StoreUnavailable
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.structs import METHODS, GetTableRequest, OpenTxnRequest, PrimaryKeysRequest
+from hms_gateway.structs import METHODS, GetTableRequest, OpenTxnRequest, PrimaryKeysRequest, TableStatsRequest
 from tests.cache.replica import ON, Replica, Writer, in_loop
 
 ROUNDS_MAX = 5_000
@@ -201,6 +201,20 @@ async def test_the_list_may_be_in_the_request(metastore, writer, codec, dialect)
     questions = replica.questions
     await get(-1)
     assert replica.questions > questions
+
+
+@in_loop
+async def test_whether_statistics_hold_is_an_answer_to_one_list(metastore, writer):
+    replica = Replica(metastore)
+
+    async def get(text):
+        request = TableStatsRequest(*ON, ["a"], None, text, None, writer.seen()[1])
+        return await replica.get("get_table_statistics_req", request)
+
+    for _ in range(2):
+        writer.commit(writer.begin()[0])
+    answers = [await get(text) for text in ("default.t:1:9::", "default.t:2:9::", None, "default.t:1:9::")]
+    assert [was_known for _, was_known in answers] == [False, False, False, True]
 
 
 @in_loop

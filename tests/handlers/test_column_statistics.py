@@ -52,7 +52,7 @@ from hms_gateway.structs import (
 from hms_gateway.wire import ProtocolError, make_codecs
 from tests.handlers.peers import Peer
 from tests.metastore.statistics_world import P, T, longs, make_service, partitions, refusal, statistics
-from tests.support.catalog import Catalog, columns, new_table, to_tjson
+from tests.support.catalog import Catalog, columns, new_table, to_tjson, transactional_table
 
 CALL = Call("tester")
 NEWER = Call("tester", dialect=Dialect.HIVE_4)
@@ -114,10 +114,63 @@ def test_engine_of_a_request_counts_for_all_it_carries(
     methods: ColumnStatisticsMethods, service: ColumnStatisticsService
 ) -> None:
     methods.set_aggr_stats_for(NEWER, SetPartitionsStatsRequest_v4([received(old())], engine="impala"))
-    assert service.of_table(T, ["a"]) == []
+    assert service.of_table(T, ["a"])[0] == []
     assert methods.get_table_statistics_req(
         CALL, TableStatsRequest("default", "t", ["a"], engine="impala")
     ) == TableStatsResult(old().statsObj)
+
+
+ACCURATE = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "write_id", "seen", "holds"),
+    [
+        ({"transactional": "true"} | ACCURATE, 5, None, None),
+        ({"transactional": "true"} | ACCURATE, 5, "default.x:5:9::", True),
+        ({"transactional": "true"} | ACCURATE, 5, "default.x:4:9::", False),
+        ({"transactional": "true"} | ACCURATE, 5, "default.x:6:5:5:", False),
+        ({"transactional": "true"} | ACCURATE, 5, "default.x:6:9::5", False),
+        # Something was written since.
+        ({"transactional": "true"}, 5, "default.x:9:9::", False),
+        # Nothing is known about when they were computed.
+        ({"transactional": "true"}, None, "default.x:1:9::", True),
+        ({"transactional": "true"}, -1, "default.x:1:9::", True),
+        ({}, 5, "default.x:1:9::", True),
+    ],
+)
+@pytest.mark.parametrize("call", [CALL, NEWER])
+def test_whether_statistics_hold_for_a_reader(
+    methods: ColumnStatisticsMethods,
+    catalog: Catalog,
+    call: Call,
+    parameters: dict[str, str],
+    write_id: int | None,
+    seen: str | None,
+    holds: bool | None,
+) -> None:
+    make = transactional_table if "transactional" in parameters else new_table
+    of_partitions, plain = make("x", keys=columns("ds string")), make("y")
+    plain.parameters = parameters
+    catalog.tables.create(plain)
+    catalog.tables.create(of_partitions)
+    partition = Partition(["1"], "default", "x", sd=of_partitions.sd, parameters=parameters)
+    partitions(catalog).additions.add(partition)
+    for given in (old(table="y"), old("ds=1", "x")):
+        assert methods.set_aggr_stats_for(call, SetPartitionsStatsRequest([given], False, write_id))
+    listed = seen and seen.replace(".x", ".y")
+    of_table = methods.get_table_statistics_req(call, TableStatsRequest("default", "y", ["a"], None, listed))
+    request = PartitionsStatsRequest("default", "x", ["a"], ["ds=1"], None, seen)
+    of_partition = methods.get_partitions_statistics_req(call, request)
+    summed = methods.get_aggr_stats_for(call, request)
+    assert [one.isStatsCompliant for one in (of_table, of_partition, summed)] == [holds] * 3  # type: ignore[attr-defined]
+    assert (len(of_table.tableStats), len(of_partition.partStats), summed.partsFound) == (holds is not False,) * 3  # type: ignore[attr-defined]
+
+
+def test_a_list_that_is_none_is_refused(methods: ColumnStatisticsMethods, catalog: Catalog) -> None:
+    catalog.tables.create(transactional_table("y"))
+    request = TableStatsRequest("default", "y", ["a"], None, "nonsense")
+    assert isinstance(refusal(lambda: methods.get_table_statistics_req(CALL, request)), MetaException)
 
 
 def test_another_catalog_has_no_tables(methods: ColumnStatisticsMethods) -> None:

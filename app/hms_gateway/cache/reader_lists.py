@@ -29,6 +29,7 @@ ReplyKey: TypeAlias = tuple[str, str, str, bytes] | tuple[str, str, str, bytes, 
 """Codec name, dialect, method name, encoded arguments; where not all see the same, who asks (`ReplyCache.viewer`)."""
 
 HEADER_ONLY: Final = "header"
+_JUDGING: Final = frozenset({"get_table_statistics_req", "get_partitions_statistics_req", "get_aggr_stats_for"})
 # Lists are compared on the event loop. A reader with more exceptions is answered as one without a list.
 COMPARED_IDS_MAX: Final = 10_000
 
@@ -170,7 +171,8 @@ def _from_request(key: ReplyKey, codec: Codec, place: str) -> tuple[Struct, str,
     if request is None or not request.validWriteIdList:
         return None
     table_id = getattr(request, "id", None)
-    without = msgspec.structs.replace(request, validWriteIdList=None)
+    # Whether statistics hold depends on the list itself.
+    without = request if key[2] in _JUDGING else msgspec.structs.replace(request, validWriteIdList=None)
     return (
         msgspec.structs.replace(arguments, **{place: without}),
         request.validWriteIdList,

@@ -44,7 +44,7 @@ class ColumnStatisticsMethods:
     ) -> SetPartitionsStatsResponse:
         request = required(req, "req")
         refuse_merge(bool(request.needMerge))
-        self._statistics.update_table(single(_all_given(request)))
+        self._statistics.update_table(single(_all_given(request)), write_id=_write_id(request))
         return SetPartitionsStatsResponse(result=True)
 
     def update_partition_column_statistics_req(
@@ -52,7 +52,7 @@ class ColumnStatisticsMethods:
     ) -> SetPartitionsStatsResponse:
         request = required(req, "req")
         refuse_merge(bool(request.needMerge))
-        self._statistics.update_partitions(_all_given(request))
+        self._statistics.update_partitions(_all_given(request), write_id=_write_id(request))
         return SetPartitionsStatsResponse(result=True)
 
     def get_table_column_statistics(self, call: Call, db_name: str, tbl_name: str, col_name: str) -> Struct:
@@ -68,24 +68,27 @@ class ColumnStatisticsMethods:
     def get_table_statistics_req(self, call: Call, request: TableStatsRequest) -> Struct:
         request = required(request, "request")
         columns = required(request.colNames, "column names")
-        found = self._statistics.of_table(_table_of(request), columns, request.engine)
-        return shown_of_table(call, found, newer=_is_newer(call, request))
+        found = self._statistics.of_table(_table_of(request), columns, request.engine, request.validWriteIdList)
+        return shown_of_table(call, *found, newer=_is_newer(call, request))
 
     def get_partitions_statistics_req(self, call: Call, request: PartitionsStatsRequest) -> Struct:
         request = required(request, "request")
         names, columns = required(request.partNames, "partition names"), required(request.colNames, "column names")
-        found = self._statistics.of_partitions(_table_of(request), names, columns, request.engine)
-        return shown_of_partitions(call, found, newer=_is_newer(call, request))
+        table, seen = _table_of(request), request.validWriteIdList
+        found = self._statistics.of_partitions(table, names, columns, request.engine, seen)
+        return shown_of_partitions(call, *found, newer=_is_newer(call, request))
 
     def get_aggr_stats_for(self, call: Call, request: PartitionsStatsRequest) -> Struct:
         request = required(request, "request")
         names, columns = required(request.partNames, "partition names"), required(request.colNames, "column names")
-        found = self._statistics.aggregated(_table_of(request), names, columns, request.engine)
+        table, seen = _table_of(request), request.validWriteIdList
+        found = self._statistics.aggregated(table, names, columns, request.engine, seen)
         return shown_aggregate(call, found, newer=_is_newer(call, request))
 
     def set_aggr_stats_for(self, call: Call, request: SetPartitionsStatsRequest) -> bool:
         request = required(request, "request")
-        self._statistics.set_aggregated(_all_given(request), merges=bool(request.needMerge))
+        merges, write_id = bool(request.needMerge), _write_id(request)
+        self._statistics.set_aggregated(_all_given(request), merges=merges, write_id=write_id)
         return True
 
     def delete_partition_column_statistics(
@@ -128,6 +131,11 @@ def _is_newer(call: Call, request: TableStatsRequest | PartitionsStatsRequest) -
 def _all_given(request: SetPartitionsStatsRequest | SetPartitionsStatsRequest_v4) -> Sequence[ColumnStatistics_v4]:
     given: Any = required(request.colStats, "column statistics")
     return [_given(one, request.engine) for one in given]
+
+
+def _write_id(request: SetPartitionsStatsRequest | SetPartitionsStatsRequest_v4) -> int | None:
+    """Hive's clients send -1 for none."""
+    return request.writeId if request.writeId is not None and request.writeId > 0 else None
 
 
 def _given(statistics: object, engine: str | None) -> ColumnStatistics_v4:

@@ -54,24 +54,28 @@ def shown(call: Call, statistics: ColumnStatistics_v4, *, newer: bool) -> Struct
     return ColumnStatistics(statsDesc=statistics.statsDesc, statsObj=objects)
 
 
-def shown_of_table(call: Call, objects: list[ColumnStatisticsObj_v4], *, newer: bool) -> Struct:
+def shown_of_table(
+    call: Call, objects: list[ColumnStatisticsObj_v4], is_compliant: bool | None, *, newer: bool
+) -> Struct:
     if call.dialect is Dialect.HIVE_4:
-        return TableStatsResult_v4(tableStats=objects)
-    return TableStatsResult(tableStats=[_shown_object(one, newer) for one in objects])
+        return TableStatsResult_v4(objects, is_compliant)
+    return TableStatsResult([_shown_object(one, newer) for one in objects], is_compliant)
 
 
-def shown_of_partitions(call: Call, objects: dict[str, list[ColumnStatisticsObj_v4]], *, newer: bool) -> Struct:
+def shown_of_partitions(
+    call: Call, objects: dict[str, list[ColumnStatisticsObj_v4]], is_compliant: bool | None, *, newer: bool
+) -> Struct:
     if call.dialect is Dialect.HIVE_4:
-        return PartitionsStatsResult_v4(partStats=objects)
+        return PartitionsStatsResult_v4(objects, is_compliant)
     shown = {name: [_shown_object(one, newer) for one in of] for name, of in objects.items()}
-    return PartitionsStatsResult(partStats=shown)
+    return PartitionsStatsResult(shown, is_compliant)
 
 
 def shown_aggregate(call: Call, statistics: AggrStats_v4, *, newer: bool) -> Struct:
     if call.dialect is Dialect.HIVE_4:
         return statistics
     objects = [_shown_object(one, newer) for one in statistics.colStats or ()]
-    return AggrStats(colStats=objects, partsFound=statistics.partsFound)
+    return AggrStats(objects, statistics.partsFound, statistics.isStatsCompliant)
 
 
 def _received_data(data: ColumnStatisticsData | None) -> ColumnStatisticsData_v4 | None:

@@ -138,6 +138,8 @@ LATER_COLUMNS = (
     ("notifications", "principal"),
     ("notifications", "actor"),
     ("txns", "has_write_ids"),
+    ("table_statistics", "write_id"),
+    ("partition_statistics", "write_id"),
 )
 
 

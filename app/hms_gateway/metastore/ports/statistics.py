@@ -11,12 +11,13 @@ from hms_gateway.structs import ColumnStatisticsData_v4, FieldSchema
 
 
 class ColumnFigures(msgspec.Struct, frozen=True):
-    """The statistics of one column, computed at `last_analyzed` (seconds)."""
+    """The statistics of one column, computed at `last_analyzed` (seconds), under `write_id` in a transactional table."""
 
     column: str
     column_type: str
     data: ColumnStatisticsData_v4
     last_analyzed: int
+    write_id: int | None = None
 
 
 class StatisticsReads(Protocol):

@@ -15,6 +15,7 @@ from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.statistics.aggregation import aggregate
 from hms_gateway.metastore.statistics.events import StatisticsEvents
 from hms_gateway.metastore.statistics.merging import MixedStatistics, member_of, merged, updated
+from hms_gateway.metastore.statistics.validity import Judged, Verdict, judged
 from hms_gateway.metastore.vocabulary.ids import PartitionId
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.metastore.vocabulary.parameters import with_accurate_columns
@@ -84,12 +85,16 @@ class ColumnStatisticsService:
         self._clock = clock
         self._events = StatisticsEvents(EventMaker(settings, clock, to_tjson))
 
-    def update_table(self, statistics: ColumnStatistics_v4 | None, *, merges: bool = False) -> None:
+    def update_table(
+        self, statistics: ColumnStatistics_v4 | None, *, merges: bool = False, write_id: int | None = None
+    ) -> None:
         """Store statistics of a table: over what is there column by column, or merged with it.
+
+        `write_id` is that of the transaction which has computed them.
 
         Raises NoSuchObjectException `Specified database/table does not exist : db.t`, MetaException.
         """
-        given = self._given(required(statistics, "column statistics"))
+        given = self._given(required(statistics, "column statistics"), write_id)
         with unstorable_as_meta():
             self._store.write(lambda tx: self._put_of_table(tx, given, merges))
 
@@ -98,7 +103,7 @@ class ColumnStatisticsService:
         sent = required(table.colStats, "column statistics")
         description = sent.statsDesc or ColumnStatisticsDesc()
         named = msgspec.structs.replace(description, dbName=table.dbName, tableName=table.tableName, partName=None)
-        given = self._given(msgspec.structs.replace(sent, statsDesc=named))
+        given = self._given(msgspec.structs.replace(sent, statsDesc=named), table.writeId)
         return lambda tx: self._put_of_table(tx, given, merges=False)
 
     def of_new_partitions(self, tx: Transaction, added: Sequence[NewPartition]) -> None:
@@ -111,7 +116,7 @@ class ColumnStatisticsService:
                 named = msgspec.structs.replace(
                     description, dbName=one.partition.dbName, tableName=one.partition.tableName, partName=one.name
                 )
-                given.append(self._given(msgspec.structs.replace(sent, statsDesc=named)))
+                given.append(self._given(msgspec.structs.replace(sent, statsDesc=named), one.partition.writeId))
         if given:
             self._put_of_partitions(tx, given, merges=False)
 
@@ -131,36 +136,49 @@ class ColumnStatisticsService:
 
         return self._store.read(work)
 
-    def update_partitions(self, statistics: Sequence[ColumnStatistics_v4], *, merges: bool = False) -> None:
+    def update_partitions(
+        self, statistics: Sequence[ColumnStatistics_v4], *, merges: bool = False, write_id: int | None = None
+    ) -> None:
         """Store statistics of partitions, each of its own; all or none. Of repetitions the last counts.
 
         Raises NoSuchObjectException, InvalidObjectException and MetaException.
         """
-        given = [self._given(required(one, "column statistics")) for one in statistics]
+        given = [self._given(required(one, "column statistics"), write_id) for one in statistics]
         with unstorable_as_meta():
             self._store.write(lambda tx: self._put_of_partitions(tx, given, merges))
 
-    def set_aggregated(self, statistics: Sequence[ColumnStatistics_v4], *, merges: bool = False) -> None:
+    def set_aggregated(
+        self, statistics: Sequence[ColumnStatistics_v4], *, merges: bool = False, write_id: int | None = None
+    ) -> None:
         """Those of one table, or of any number of partitions, by what the first says (set_aggr_stats_for)."""
         if not statistics:
             return
         first = required(statistics[0], "column statistics")
         if required(first.statsDesc, "description of the statistics").isTblLevel:
-            self.update_table(single(statistics), merges=merges)
+            self.update_table(single(statistics), merges=merges, write_id=write_id)
         else:
-            self.update_partitions(statistics, merges=merges)
+            self.update_partitions(statistics, merges=merges, write_id=write_id)
 
     def of_table(
-        self, name: TableName, columns: Sequence[str] | None, engine: str | None = None
-    ) -> list[ColumnStatisticsObj_v4]:
-        """Those of the columns that have any; all of them without columns. Raises NoSuchObjectException."""
+        self,
+        name: TableName,
+        columns: Sequence[str] | None,
+        engine: str | None = None,
+        valid_write_ids: str | None = None,
+    ) -> tuple[list[ColumnStatisticsObj_v4], Verdict]:
+        """Those of the columns that have any, all of them without columns, as far as they hold for the reader.
+
+        Raises NoSuchObjectException, MetaException.
+        """
         wanted = None if columns is None else _columns(columns)
 
-        def work(snapshot: Snapshot) -> list[ColumnFigures]:
+        def work(snapshot: Snapshot) -> Judged[None]:
             table = _loaded(snapshot, name)
-            return snapshot.statistics.of_table(table.table_id, _engine(engine), wanted)
+            figures = {None: snapshot.statistics.of_table(table.table_id, _engine(engine), wanted)}
+            return judged(table.table, valid_write_ids, figures, lambda: {None: table.table.parameters or {}})
 
-        return _objects(self._store.read(work), wanted)
+        found = self._store.read(work)
+        return _objects(found.figures.get(None, ()), wanted), found.all_hold
 
     def of_partitions(
         self,
@@ -168,11 +186,16 @@ class ColumnStatisticsService:
         part_names: Sequence[str],
         columns: Sequence[str] | None,
         engine: str | None = None,
-    ) -> dict[str, list[ColumnStatisticsObj_v4]]:
-        """Those of the partitions that have any, by stored name. Raises NoSuchObjectException."""
+        valid_write_ids: str | None = None,
+    ) -> tuple[dict[str, list[ColumnStatisticsObj_v4]], Verdict]:
+        """Those of the partitions that have any, as far as they hold for the reader, by stored name.
+
+        Raises NoSuchObjectException, MetaException.
+        """
         wanted = None if columns is None else _columns(columns)
-        found = self._store.read(lambda snapshot: _read(snapshot, name, part_names, wanted, engine))
-        return {part_name: _objects(figures, wanted) for part_name, figures in found.items()}
+        found = self._store.read(lambda snapshot: _read(snapshot, name, part_names, wanted, engine, valid_write_ids))
+        holding = {part_name: _objects(figures, wanted) for part_name, figures in found.figures.items()}
+        return holding, found.all_hold
 
     def get_of_table(self, name: TableName, column: str | None, engine: str | None = None) -> ColumnStatistics_v4:
         """The statistics of one column. Raises NoSuchObjectException where there are none."""
@@ -208,15 +231,23 @@ class ColumnStatisticsService:
         return _statistics(table, stored_name, found[stored_name], _engine(engine))
 
     def aggregated(
-        self, name: TableName, part_names: Sequence[str], columns: Sequence[str], engine: str | None = None
+        self,
+        name: TableName,
+        part_names: Sequence[str],
+        columns: Sequence[str],
+        engine: str | None = None,
+        valid_write_ids: str | None = None,
     ) -> AggrStats_v4:
-        """One estimate for each column over all partitions named (semantics §2.16.1). Raises NoSuchObjectException."""
+        """One estimate for each column over all partitions named (semantics §2.16.1), and whether it holds.
+
+        It is made of those that hold for the reader. Raises NoSuchObjectException, MetaException.
+        """
         wanted, names = _columns(columns), [_part_name(part_name) for part_name in part_names]
-        found = self._store.read(lambda snapshot: _read(snapshot, name, part_names, wanted, engine))
+        found = self._store.read(lambda snapshot: _read(snapshot, name, part_names, wanted, engine, valid_write_ids))
         if not wanted or not names:
-            return AggrStats_v4(colStats=[], partsFound=0)
-        summed = aggregate(names, wanted, found)
-        return AggrStats_v4(colStats=summed.columns, partsFound=summed.partitions_found)
+            return AggrStats_v4(colStats=[], partsFound=0, isStatsCompliant=found.all_hold)
+        summed = aggregate(names, wanted, found.figures)
+        return AggrStats_v4(summed.columns, summed.partitions_found, found.all_hold)
 
     def delete_of_table(self, name: TableName, column: str | None, engine: str | None = None) -> None:
         """Delete the statistics of one column, or of all without one. Raises NoSuchObjectException."""
@@ -316,14 +347,15 @@ class ColumnStatisticsService:
 
         return self._store.read(work)
 
-    def _given(self, statistics: ColumnStatistics_v4) -> _Given:
+    def _given(self, statistics: ColumnStatistics_v4, write_id: int | None) -> _Given:
         description = required(statistics.statsDesc, "description of the statistics")
         analyzed = description.lastAnalyzed or self._clock.seconds()
         figures = {}
         for one in required(statistics.statsObj, "column statistics"):
             column = normalize(required(one.colName, "column name"))
             column_type = required(one.colType, "column type").lower()
-            figures[column] = ColumnFigures(column, column_type, _checked(column, one.statsData), analyzed)
+            data = _checked(column, one.statsData)
+            figures[column] = ColumnFigures(column, column_type, data, analyzed, write_id)
         table = TableName(description.dbName, description.tableName)
         return _Given(table, description.partName, _engine(statistics.engine), tuple(figures.values()), is_recorded())
 
@@ -411,10 +443,17 @@ def _read(
     part_names: Sequence[str],
     columns: Sequence[str] | None,
     engine: str | None,
-) -> dict[str, list[ColumnFigures]]:
+    valid_write_ids: str | None,
+) -> Judged[str]:
     table = _loaded(snapshot, name)
     names = [_part_name(part_name) for part_name in part_names]
-    return snapshot.statistics.of_partitions(table, _engine(engine), names, columns)
+    found = snapshot.statistics.of_partitions(table, _engine(engine), names, columns)
+
+    def parameters() -> dict[str, Mapping[str, str]]:
+        partitions = snapshot.partitions(table, Selection(names=list(found)))
+        return {one.name: one.partition.parameters or {} for one in partitions}
+
+    return judged(table.table, valid_write_ids, found, parameters)
 
 
 def _engine(engine: str | None) -> str:
@@ -484,7 +523,7 @@ def _combined(known: Mapping[str, ColumnFigures], given: ColumnFigures, merges: 
         data = merged(before.data, given.data) if merges else updated(before.data, given.data)
     except MixedStatistics as error:
         raise MetaException(f"The statistics of column {given.column} cannot be merged: {error}") from error
-    return msgspec.structs.replace(before, data=data, last_analyzed=given.last_analyzed)
+    return msgspec.structs.replace(before, data=data, last_analyzed=given.last_analyzed, write_id=given.write_id)
 
 
 def _objects(figures: Sequence[ColumnFigures], wanted: Sequence[str] | None) -> list[ColumnStatisticsObj_v4]:

@@ -23,7 +23,7 @@ from hms_gateway.structs import FieldSchema
 from hms_gateway.wire.tjson import decode_value, encode_value
 
 _DATA: Final = StructType("ColumnStatisticsData_v4")
-_FIGURES: Final = ("column_name", "column_type", "data", "last_analyzed")
+_FIGURES: Final = ("column_name", "column_type", "data", "last_analyzed", "write_id")
 _SET_PARAMETERS: Final = (
     update(PARTITIONS)
     .where(PARTITIONS.c.partition_id == bindparam("the_partition"))
@@ -213,8 +213,8 @@ class StatisticsRepository(Repository):
             self._run_together([Statement(_SET_PARAMETERS, changed)])
 
 
-def _figures(column: str, column_type: str, data: str, last_analyzed: int) -> ColumnFigures:
-    return ColumnFigures(column, column_type, decode_value(_DATA, data.encode()), last_analyzed)
+def _figures(column: str, column_type: str, data: str, last_analyzed: int, write_id: int | None) -> ColumnFigures:
+    return ColumnFigures(column, column_type, decode_value(_DATA, data.encode()), last_analyzed, write_id)
 
 
 def _row(figures: ColumnFigures, dialect: Dialect) -> dict[str, Any]:
@@ -225,4 +225,5 @@ def _row(figures: ColumnFigures, dialect: Dialect) -> dict[str, Any]:
         "column_type": figures.column_type,
         "data": encode_value(_DATA, figures.data).decode(),
         "last_analyzed": figures.last_analyzed,
+        "write_id": figures.write_id,
     }

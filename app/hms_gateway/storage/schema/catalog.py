@@ -261,6 +261,8 @@ TABLE_STATISTICS: Final = Table(
     Column("column_type", LONG_TEXT, nullable=False),
     Column("data", LONG_TEXT, nullable=False),
     Column("last_analyzed", BigInteger, nullable=False),
+    # Under which they were computed, of a transactional table.
+    Column("write_id", BigInteger),
 )
 
 PARTITION_STATISTICS: Final = Table(
@@ -273,6 +275,8 @@ PARTITION_STATISTICS: Final = Table(
     Column("column_type", LONG_TEXT, nullable=False),
     Column("data", LONG_TEXT, nullable=False),
     Column("last_analyzed", BigInteger, nullable=False),
+    # Under which they were computed, of a transactional table.
+    Column("write_id", BigInteger),
 )
 
 # A row for each column of a constraint. A foreign key belongs to the table that has it, and goes with either table.
