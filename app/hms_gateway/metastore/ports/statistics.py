@@ -11,7 +11,7 @@ from hms_gateway.structs import ColumnStatisticsData_v4, FieldSchema
 
 
 class ColumnFigures(msgspec.Struct, frozen=True):
-    """The statistics of one column, computed at `last_analyzed` (seconds), under `write_id` in a transactional table."""
+    """The statistics of one column, computed at `last_analyzed` (seconds); `write_id` is for transactional tables."""
 
     column: str
     column_type: str
