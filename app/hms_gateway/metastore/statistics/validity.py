@@ -1,4 +1,4 @@
-"""Whether statistics of a transactional table hold for a reader who says which write ids it sees (semantics §6.3)."""
+"""Whether statistics of a transactional table hold for a reader who says which write ids it sees."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Generic, TypeAlias, TypeVar
