@@ -1,4 +1,4 @@
-"""Histories of many processes that write and read a transactional table, with lists, over two gateways on PostgreSQL."""
+"""Histories of processes that write and read a transactional table, with lists, over two gateways on PostgreSQL."""
 
 import subprocess
 import sys
