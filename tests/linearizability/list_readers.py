@@ -1,5 +1,6 @@
-"""Writers and readers of a transactional table in processes of their own, over any number of gateways; a journal has what
-each has seen.
+"""Writers and readers of a transactional table in processes of their own, over any number of gateways.
+
+A journal has what each has seen.
 
     python -m tests.linearizability.list_readers FOLDER URL URL … --user U --password P --writers 4 --readers 12
 
