@@ -1,22 +1,32 @@
 """Readers with lists of write ids at whole gateways: answered without the database, and while it is away."""
 
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
+import psycopg
 import pytest
 
 from hms_gateway import MetastoreClient, MetastoreTransaction
 from hms_gateway.storage import migrate
-from hms_gateway.structs import GetTableRequest, Partition, SerDeInfo, StorageDescriptor
+from hms_gateway.structs import (
+    GetPartitionNamesPsRequest,
+    GetPartitionsPsWithAuthRequest,
+    GetTableRequest,
+    Partition,
+    SerDeInfo,
+    StorageDescriptor,
+)
 from hms_gateway.txn.rules.write_ids import valid_write_ids_text
 from tests.support.catalog import columns, transactional_table
 from tests.support.private_postgres import PrivatePostgres
-from tests.support.server import GatewayServer, trusting
+from tests.support.server import API_PATH, GatewayServer, trusting
 
 READS = 50
+COUNTED_READS = 1_000
 TRIES_MAX = 1_000
 WRITERS, READERS = 2, 4
 COMMITS, READS_OF_EACH = 30, 5
@@ -93,6 +103,34 @@ def test_the_scenario_of_two_transactions_over_two_gateways(gateways: tuple[Gate
             names(early)
 
 
+def test_the_database_counts_no_statement_for_a_hit(
+    fresh_postgres_database: str, postgres_server: PrivatePostgres, tmp_path: Path
+) -> None:
+    """It writes all that it is asked into its log: followers of the log of events ask it once a second, hits do not."""
+    migrate(fresh_postgres_database)
+    name = fresh_postgres_database.rpartition("/")[2].partition("?")[0]
+    with psycopg.connect(fresh_postgres_database.replace("+psycopg", ""), autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {name} SET log_statement = 'all'")  # type: ignore[arg-type]
+    settings = {"workers": 1, "warehouse_dir": f"file:{tmp_path}/warehouse"}
+    with (
+        GatewayServer(tmp_path / "one", database=fresh_postgres_database, settings=settings) as one,
+        client(one) as metastore,
+    ):
+        create(metastore)
+        reading = metastore.transaction().__enter__()
+        settle(one, reading)
+        read_before, hits_before, begun = postgres_server.log_text(), hits(one), time.monotonic()
+        for _ in range(COUNTED_READS):
+            assert names(reading) == []
+        seconds = time.monotonic() - begun
+        assert hits(one) - hits_before == COUNTED_READS
+    statements = postgres_server.log_text()[len(read_before) :].count("LOG:  execute")
+    statements += postgres_server.log_text()[len(read_before) :].count("LOG:  statement:")
+    assert read_before.count("LOG:  execute") > 10
+    # Each question of a follower is up to four statements; what stopping costs is among them.
+    assert statements <= 4 * (seconds + 5) < COUNTED_READS
+
+
 def test_hits_put_no_statement_and_go_on_while_the_database_is_away(
     gateways: tuple[GatewayServer, GatewayServer], postgres_server: PrivatePostgres
 ) -> None:
@@ -121,16 +159,42 @@ def test_hits_put_no_statement_and_go_on_while_the_database_is_away(
         assert names(reading) == ["ds=1"]
 
 
-def test_a_request_of_hive_4_carries_its_list(gateways: tuple[GatewayServer, GatewayServer]) -> None:
-    one, _ = gateways
-    with client(one) as metastore:
-        create(metastore)
-        with metastore.transaction() as txn:
-            (seen,) = txn.valid_write_ids("default.t")
-            known = metastore.call("get_table", "@hive#default", "t")
-            request = GetTableRequest(*TABLE, validWriteIdList=valid_write_ids_text(seen), id=known.id)
-            for _ in range(3):
-                assert metastore.call("get_table_req", request).table.tableName == "t"
+@pytest.mark.parametrize("path", ["", "/metastore"])
+def test_two_transactions_of_a_client_of_hive_4(gateways: tuple[GatewayServer, GatewayServer], path: str) -> None:
+    """Its requests carry the list and the table's id; what they name is in Hive 4's IDL."""
+    one, other = gateways
+
+    def reads(metastore: MetastoreClient, txn: MetastoreTransaction) -> list[list[str]]:
+        (seen,) = txn.valid_write_ids("default.t")
+        fields = {"validWriteIdList": valid_write_ids_text(seen), "id": table_id}
+        of_table = GetTableRequest(*TABLE, catName="hive", **fields)
+        of_partitions = GetPartitionsPsWithAuthRequest("hive", *TABLE, partVals=[], maxParts=-1, **fields)
+        of_names = GetPartitionNamesPsRequest("hive", *TABLE, partValues=[], maxParts=-1, **fields)
+        found = []
+        for _ in range(2):
+            assert metastore.call("get_table_req", of_table).table.id == table_id
+            partitions = metastore.call("get_partitions_ps_with_auth_req", of_partitions).partitions
+            found.append([f"ds={partition.values[0]}" for partition in partitions])
+            found.append(metastore.call("get_partition_names_ps_req", of_names).names)
+        return found
+
+    urls = [gateway.url.replace(API_PATH, path or API_PATH) for gateway in gateways]
+    credentials = (one.user, one.password)
+    with (
+        MetastoreClient(urls[0], credentials, trusting()) as writer,
+        MetastoreClient(urls[1], credentials, trusting()) as reader,
+    ):
+        create(writer)
+        table_id = writer.call("get_table_req", GetTableRequest(*TABLE, catName="hive")).table.id
+        with reader.transaction() as early:
+            assert reads(reader, early) == [[]] * 4
+            with writer.transaction() as changing:
+                add(changing, "1")
+            with reader.transaction() as late:
+                assert reads(reader, late) == [["ds=1"]] * 4
+                before = hits(other)
+                assert reads(reader, late) == [["ds=1"]] * 4
+                assert hits(other) - before == 6
 
 
 @pytest.mark.parametrize("sent", ["nonsense", "default.t:1:1::;17"])

@@ -59,6 +59,10 @@ class PrivatePostgres:
         """Stop at once, cutting connections off."""
         self._run("pg_ctl", "stop", "-w", "-s", "-m", "immediate", "-D", self._data)
 
+    def log_text(self) -> str:
+        """What the server has written to its log."""
+        return (self._folder / "server.log").read_text(errors="replace")
+
     def delete(self) -> None:
         """Stop where running, and remove every file."""
         if (self._data / "postmaster.pid").exists():
