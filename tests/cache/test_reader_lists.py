@@ -119,6 +119,23 @@ async def test_a_commit_in_between_leaves_what_is_open_before_it_unknown(metasto
 
 
 @in_loop
+async def test_a_commit_of_another_table_of_the_name_does_not_count(metastore, writer):
+    """Found by the simulation."""
+    replica = Replica(metastore)
+    writer.commit(writer.begin()[0])
+    writer.call("drop_table", *ON, False)
+    writer.create()
+    txn_id, _ = writer.begin()
+    # Read before the replica comes to the first table's commit in the log.
+    await replica.get("get_partition_names", *ON, -1, sent=writer.header())
+    await asyncio.sleep(0)  # what follows the log
+    assert len(replica.cache) == 1
+    writer.add("1")
+    writer.commit(txn_id)
+    assert b"ds=1" in (await replica.get("get_partition_names", *ON, -1, sent=writer.header()))[0]
+
+
+@in_loop
 async def test_a_writer_sees_its_own_changes_and_others_do_not_get_half_of_them(metastore, writer):
     replica = Replica(metastore)
     txn_id, own = writer.begin()

@@ -108,7 +108,7 @@ def test_the_database_counts_no_statement_for_a_hit(
 ) -> None:
     """It writes all that it is asked into its log: followers of the log of events ask it once a second, hits do not."""
     migrate(fresh_postgres_database)
-    name = fresh_postgres_database.rpartition("/")[2].partition("?")[0]
+    name = fresh_postgres_database.partition("@/")[2].partition("?")[0]
     with psycopg.connect(fresh_postgres_database.replace("+psycopg", ""), autocommit=True) as connection:
         connection.execute(f"ALTER DATABASE {name} SET log_statement = 'all'")  # type: ignore[arg-type]
     settings = {"workers": 1, "warehouse_dir": f"file:{tmp_path}/warehouse"}
@@ -168,8 +168,8 @@ def test_two_transactions_of_a_client_of_hive_4(gateways: tuple[GatewayServer, G
         (seen,) = txn.valid_write_ids("default.t")
         fields = {"validWriteIdList": valid_write_ids_text(seen), "id": table_id}
         of_table = GetTableRequest(*TABLE, catName="hive", **fields)
-        of_partitions = GetPartitionsPsWithAuthRequest("hive", *TABLE, partVals=[], maxParts=-1, **fields)
-        of_names = GetPartitionNamesPsRequest("hive", *TABLE, partValues=[], maxParts=-1, **fields)
+        of_partitions = GetPartitionsPsWithAuthRequest("hive", *TABLE, partVals=[""], maxParts=-1, **fields)
+        of_names = GetPartitionNamesPsRequest("hive", *TABLE, partValues=[""], maxParts=-1, **fields)
         found = []
         for _ in range(2):
             assert metastore.call("get_table_req", of_table).table.id == table_id

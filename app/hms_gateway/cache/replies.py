@@ -352,7 +352,8 @@ class ReplyCache:
             scope = ("table", db_name, table_name)
             for key in self._keys_of.get(scope, ()):
                 payload, scopes, tag = self._entries[key]
-                if tag is not None and scopes == (scope,):
+                # What was read after the commit has it already, and may be another table of the name.
+                if tag is not None and scopes == (scope,) and tag.version < stored.event_id:
                     after = tag.with_committed(write_id, stored.event_id)
                     self._entries[key] = (payload, scopes, after)
                     self._bytes += _ids_bytes(after.valid) - _ids_bytes(tag.valid)
