@@ -74,7 +74,10 @@ async def test_a_commit_is_learned_from_the_log(metastore, writer, says, is_know
     txn_id, _ = writer.begin()
     writer.add("1")
     before = writer.header()
-    await replica.get("get_partition_names", *ON, -1, sent=before)
+    for _ in range(2):
+        await replica.get("get_partition_names", *ON, -1, sent=before)
+        await asyncio.sleep(0)  # what follows the log
+        replica.clock.advance(1)
     writer.commit(txn_id, says)
     replica.clock.advance(1)
     await replica.get("get_partition_names", *ON, -1, sent=before)
@@ -129,7 +132,6 @@ async def test_a_commit_of_another_table_of_the_name_does_not_count(metastore, w
     # Read before the replica comes to the first table's commit in the log.
     await replica.get("get_partition_names", *ON, -1, sent=writer.header())
     await asyncio.sleep(0)  # what follows the log
-    assert len(replica.cache) == 1
     writer.add("1")
     writer.commit(txn_id)
     assert b"ds=1" in (await replica.get("get_partition_names", *ON, -1, sent=writer.header()))[0]

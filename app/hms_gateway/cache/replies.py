@@ -334,7 +334,7 @@ class ReplyCache:
             if scopes is None:
                 self._clear(self._shift + event.event_id)
             else:
-                self._drop(scopes, event.event_id)
+                self._drop(scopes, self._shift + event.event_id)
             if event.event.event_type == COMMIT_TXN:
                 self._tag_committed(event)
             self._version = event.event_id
@@ -364,14 +364,11 @@ class ReplyCache:
         self._version = version
         self._clear(self.ticket())
 
-    def _drop(self, scopes: Sequence[Scope], event_id: EventId) -> None:
+    def _drop(self, scopes: Sequence[Scope], ticket: int) -> None:
         for scope in scopes:
-            self._changed_at[scope] = self._shift + event_id
+            self._changed_at[scope] = ticket
             for key in list(self._keys_of.get(scope, ())):
-                tag = self._entries[key][2]
-                # What has a tag may have been read after the event was.
-                if tag is None or tag.version < event_id:
-                    self._forget(key)
+                self._forget(key)
 
     def _clear(self, ticket: int) -> None:
         self._entries.clear()
