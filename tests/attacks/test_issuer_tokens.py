@@ -1,6 +1,7 @@
 """Tokens of OAuth2 issuers at a real server: whose call it is, every challenge, nothing of them in logs."""
 
 import pytest
+from structlog.testing import capture_logs
 
 from tests.attacks.edge import basic, edge
 from tests.gateway.serving import CALL, post, read_response
@@ -47,6 +48,12 @@ def test_two_logins_in_one_request_are_refused(served):
 def test_a_wrong_token_is_answered_with_every_challenge_and_shown_nowhere(served):
     issuer, server = served
     token = signed(OTHER, issuer.claims(sub="secret-user"))
+    right = issuer.token("bea")
+    with capture_logs() as lines:
+        assert server.ask(bearer(right)) == "bea"
+        assert server.ask(bearer(token)) == 401
+    shown = repr(lines) + server.server.log.getvalue()
+    assert not any(part in shown for sent in (right, token) for part in sent.split("."))
     with server.server.connect() as connection:
         connection.sendall(post(CALL, bearer(token)))
         status, headers, body = read_response(connection)

@@ -5,6 +5,7 @@ import socket
 import time
 
 import pytest
+from structlog.testing import capture_logs
 
 from hms_gateway.gateway.admission.identity import RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
@@ -214,6 +215,18 @@ def test_while_it_is_away_who_was_right_goes_on_for_a_time(bench):
     counted.is_away = False
     clock.now += AWAY_SECONDS
     assert ask(authenticator, basic("ann", PASSWORD)).user == "ann"
+
+
+def test_passwords_are_not_logged(bench):
+    _, counted, authenticator = bench
+    with capture_logs() as lines:
+        ask(authenticator, basic("ann", PASSWORD))
+        ask(authenticator, basic("ann", "a wrong password"))
+        counted.is_away = True
+        ask(authenticator, basic("Bea", PASSWORD))
+    assert [line["event"] for line in lines] == ["login refused by the directory", "the directory cannot be asked"]
+    assert PASSWORD not in repr(lines)
+    assert "a wrong password" not in repr(lines)
 
 
 def test_guesses_wait_longer_each_time(bench):
