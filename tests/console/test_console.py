@@ -268,6 +268,21 @@ def test_a_database_is_made_edited_and_dropped(page: Page, client: MetastoreClie
     assert "made" not in client.call("get_all_databases")
 
 
+def test_a_busy_gateway_is_a_sentence_and_what_was_typed_stays(page: Page, client: MetastoreClient) -> None:
+    """The answer is made up at the network's edge; how a gateway comes to give it is tested elsewhere."""
+    page.click("button", "Create database")
+    page.type("dialog input", "patient")
+    busy = "new Response('', {status: 503, headers: {'retry-after': '7'}})"
+    page.run(f"globalThis.kept = fetch; void (fetch = async () => {busy})")
+    page.press("Enter")
+    page.sees("The gateway has too much to do (503). Try again in 7 s.")
+    assert page.run("document.querySelector('dialog input').value") == "patient"
+    page.run("void (fetch = kept)")
+    page.click("dialog button", "Create")
+    page.wait("location.hash === '#/d/patient'")
+    client.call("drop_database", "patient", True, False)
+
+
 def test_a_table_keeps_what_the_form_does_not_show(page: Page, client: MetastoreClient) -> None:
     before = client.call("get_table", "odd", "hostile")
     go(page, "t/odd/hostile")
