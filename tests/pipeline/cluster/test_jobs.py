@@ -21,6 +21,7 @@ from tests.pipeline.faults import cases
 from tests.pipeline.faults.killing import outcome, start, when
 from tests.support import spark_cluster
 from tests.support.readme import ROOT
+from tests.support.scale import SCALE
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -95,7 +96,11 @@ def files_with(secret, *folders):
     return [path for path in found if secret.encode() in path.read_bytes()]
 
 
-@pytest.mark.parametrize("where", ["cluster", "local"])
+# What is shown by `local` the cluster shows, too, but for the place.
+@pytest.mark.parametrize(
+    "where",
+    ["cluster", pytest.param("local", marks=pytest.mark.skipif(SCALE == 1, reason="HMS_TESTS_SCALE is 1"))],
+)
 def test_spark_submit_as_printed(cluster, archive, place, where):
     plant(place.lake, *(f"shop.db/orders/ds=2026-01-0{day}/n={n}/a" for day in range(1, 6) for n in range(8)))
     configuration(place, place.folder / "hms.properties", **{"spark.hms.password": place.server.password})

@@ -1,4 +1,12 @@
-"""Spark's own MSCK REPAIR TABLE, against the real metastore, finds the same partitions in the same tree."""
+"""Spark's own MSCK REPAIR TABLE, against the real metastore, finds the same partitions in the same tree.
+
+What it found is recorded; HMS_TESTS_LIVE=all asks it again. `python -m tests.pipeline.crawl.test_oracle` records anew.
+"""
+
+import json
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -18,6 +26,7 @@ DAYS = ["2026-01-01", "a b", "a%2Fb", "a:b", "é", "x=y", "it's", "100%", "%25",
 # Every character that Hive or Hadoop may treat in its own way, as it is and escaped.
 SPECIAL = [*map(chr, range(1, 32)), *" !\"#$%&'()*+,-.:;<=>?@[\\]^_`{|}~\x7f"]
 ODD = [f"r{ord(one):03}{one}x" for one in SPECIAL] + [f"e{ord(one):03}%{ord(one):02X}x" for one in [*SPECIAL, "/"]]
+RECORDED = Path(__file__).with_name("msck.json")
 
 
 @pytest.fixture
@@ -44,16 +53,48 @@ def found_by_msck(real, table, folder):
         return {(tuple(one.values), one.sd.location) for one in client.call("get_partitions", "default", "days", -1)}
 
 
-def test_msck_finds_the_same_partitions(spark, gateway, real, tmp_path):
-    table = tmp_path / "lake" / "days"
+def record(found, table):
+    """Values and the place below the table, of each partition."""
+    rows = sorted([list(values), place.removeprefix(f"file:{table}/")] for values, place in found)
+    RECORDED.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
+
+
+def recorded(table):
+    return {(tuple(values), f"file:{table}/{place}") for values, place in json.loads(RECORDED.read_text())}
+
+
+def planted(folder):
+    table = folder / "lake" / "days"
     plant(table, *(f"ds={day}/hr={hour}/f" for day in DAYS for hour in (1, 20, "__HIVE_DEFAULT_PARTITION__")))
     plant(table, *(f"ds={value}/hr=1/f" for value in ODD))
     plant(table, "ds=empty/hr=7/", "DS=upper/hr=8/f", "_temporary/hr=1/f", ".hidden/f", "ds=2026-01-01/_SUCCESS")
+    return table
+
+
+def test_the_same_partitions_are_found_as_by_msck(spark, gateway, tmp_path):
+    table = planted(tmp_path)
     options = JobOptions(connection=Connection.of(gateway.options), state=str(tmp_path / "state"))
     result = crawl(options, CrawlArguments(location=str(tmp_path / "lake")), spark=spark)
     with gateway.client() as client:
         ours = {(tuple(one.values), one.sd.location) for one in client.call("get_partitions", "default", "days", -1)}
         client.call("drop_table", "default", "days", False)
     assert result.refusals == []
-    assert ours == found_by_msck(real, table, tmp_path)
+    assert ours == recorded(table)
     assert len(ours) == 3 * len(DAYS) + len(ODD) + 2
+
+
+@pytest.mark.java
+@pytest.mark.skipif(os.environ.get("HMS_TESTS_LIVE") != "all", reason="HMS_TESTS_LIVE is not `all`")
+def test_msck_finds_what_is_recorded(real, tmp_path):
+    table = planted(tmp_path)
+    assert found_by_msck(real, table, tmp_path) == recorded(table)
+
+
+def main():
+    with TemporaryDirectory() as name, RealMetastore(Path(name, "real"), notifies=False) as real:
+        table = planted(Path(name))
+        record(found_by_msck(real, table, Path(name)), table)
+
+
+if __name__ == "__main__":
+    main()

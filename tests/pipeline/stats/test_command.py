@@ -1,14 +1,19 @@
 """The commands of docs/pipeline.md on statistics, run as printed."""
 
 import re
+import shlex
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from xml.etree import ElementTree
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 
+from hms_gateway.cli.application import application
+from hms_gateway.pipeline.jobs import run as jobs_run
 from tests.support.readme import ROOT, prepare
 from tests.support.spark_variables import VARIABLES, WARM_DAEMON, submit_arguments
 
@@ -22,12 +27,18 @@ def commands():
     return [line.removeprefix("$ ") for line in block.splitlines()]
 
 
-def run(gateway, command):
-    folder = prepare(gateway.server.data_dir.parent, gateway.server)
-    environment = {
+def variables(gateway):
+    return {
         "HMS_GATEWAY_PASSWORD": gateway.server.password,
         "HMS_GATEWAY_URL": gateway.server.url,
         "HMS_GATEWAY_CACERT": str(gateway.server.data_dir / "certificate.pem"),
+    }
+
+
+def run(gateway, command):
+    folder = prepare(gateway.server.data_dir.parent, gateway.server)
+    environment = {
+        **variables(gateway),
         "PYTHONPATH": str(ROOT),
         "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
         **VARIABLES,
@@ -57,10 +68,14 @@ def test_the_command_of_the_document_that_writes(spark, gateway):
     assert ElementTree.fromstring(page.partition("\n")[2]).tag == "html"
 
 
-def test_the_command_of_the_document_that_plans(spark, gateway):
+def test_the_command_of_the_document_that_plans(spark, gateway, monkeypatch):
+    """In this process: it would start a session of its own."""
     [command] = [each for each in commands() if "--dry-run" in each]
-    ran, _ = run(gateway, command)
-    assert ran.returncode == 0, ran.stdout + ran.stderr[-2_000:]
+    folder = prepare(gateway.server.data_dir.parent, gateway.server)
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(jobs_run, "session", lambda *_, **__: nullcontext(spark))
+    ran = CliRunner().invoke(application, shlex.split(command)[1:], env=variables(gateway))
+    assert ran.exit_code == 0, ran.output
     planned = msgspec.json.decode(ran.stdout)
     assert planned["status"] == "planned"
     with gateway.client() as client:
