@@ -129,7 +129,8 @@ class _AppendedFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._lock = threading.Lock()
+        # SIGHUP may come while the thread that handles it closes the file.
+        self._lock = threading.RLock()
         self._file = self._open()
 
     def write(self, text: str) -> object:
