@@ -102,7 +102,7 @@ class PolicyKeeper:
         return policy
 
     def _load(self, generation: int) -> Policy:
-        # Other owners may have been read for parties that nobody asks about any more.
+        # Other owners may have been read for parties that are not asked about any more.
         self._owned, self._sights = {}, OrderedDict()
         rules = self.rules.rules
 

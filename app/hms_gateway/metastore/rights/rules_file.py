@@ -102,7 +102,7 @@ def _rule(given: Any, number: int, text: str, name: str) -> Rule:
 
     parties = {key: frozenset(texts(key)) for key in ("users", "groups", "roles")}
     if not any(parties.values()):
-        raise wrong("names nobody; give it users, groups or roles")
+        raise wrong("names no party; give it users, groups or roles")
     actions = frozenset(one.lower() for one in texts("actions"))
     if not actions or (actions - _ACTIONS):
         bad = ", ".join(sorted(actions - _ACTIONS)) or "nothing"
