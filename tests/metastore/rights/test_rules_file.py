@@ -22,7 +22,7 @@ objects = ["sales_*"]
         ("[[rule]\n", "at line 1, column 7"),
         ("\n[[rules]]\n", "'rules' is not known (at line 2, column 3)"),
         ("rule = 3", "rule is not a list"),
-        (GOOD + "[[rule]]\nusers = []\n", "rule 2 names no party; give it users, groups or roles (at line 6, column 1)"),
+        (GOOD + "[[rule]]\nusers = []\n", "rule 2 names no party; give it users, groups or roles (at line 6"),
         ("[[rule]]\nusers=['a']\nactions=['read']\nobjects=['x']", "actions that name read"),
         ("[[rule]]\nusers=['a']\nactions=['select']", "has no objects"),
         ("[[rule]]\nusers=['a']\nactions=['select']\nobjects=['a.b.c']", "'a.b.c'"),
