@@ -224,15 +224,19 @@ def _reads_the_list_before_the_mark(txns: Any) -> Any:
     return replace(found, unfinished=listing)
 
 
-def _commits_as_of_its_beginning(self: MemoryTxns, txn_id: Any, writes: Any, changes: Any, commit_id: Any) -> None:
-    _commit_txn(self, txn_id, writes, changes, txn_id)
+def _commits_as_of_its_beginning(
+    self: MemoryTxns, txn_id: Any, writes: Any, changes: Any, commit_id: Any, *rest: Any
+) -> None:
+    _commit_txn(self, txn_id, writes, changes, txn_id, *rest)
 
 
-def _notes_its_changes_late(self: MemoryTxns, txn_id: Any, writes: Any, changes: Any, commit_id: Any) -> None:
+def _notes_its_changes_late(
+    self: MemoryTxns, txn_id: Any, writes: Any, changes: Any, commit_id: Any, *rest: Any
+) -> None:
     """With the transaction that commits next, as if that had been put behind the commit."""
     late = getattr(self, "late", [])
     self.late = changes  # type: ignore[attr-defined]
-    _commit_txn(self, txn_id, writes, late, commit_id)
+    _commit_txn(self, txn_id, writes, late, commit_id, *rest)
 
 
 def _aborts_whoever_asked(cycle: Any) -> TxnId:
