@@ -103,8 +103,14 @@ def pages(
     async def nothing(_request: Request, _error: Exception) -> Response:
         return PlainTextResponse(f"Not found: Thrift messages go to {' or '.join(endpoints)}\n", 404)
 
+    async def not_so(request: Request, error: Exception) -> Response:
+        # A message that was posted to / wants to know where messages go.
+        if request.url.path == "/":
+            return await nothing(request, error)
+        return PlainTextResponse("Method Not Allowed\n", 405, getattr(error, "headers", None))
+
     routes = [Route(path + slash, make) for path, make in makers.items() for slash in ("", "/")]
-    return Starlette(exception_handlers={404: nothing}, routes=[*routes, *(_console() if console else ())])
+    return Starlette(exception_handlers={404: nothing, 405: not_so}, routes=[*routes, *(_console() if console else ())])
 
 
 def _console() -> Iterator[Route]:

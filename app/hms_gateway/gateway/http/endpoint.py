@@ -246,8 +246,8 @@ class Endpoint:
         del body
         return await settled(self._answer_message(exchange, message))
 
-    def _answer_message(self, exchange: Exchange, message: Message) -> Answer:
-        """Answer from the cache, else by the call itself."""
+    def _answer_message(self, exchange: Exchange, message: Message, *, is_compared: bool = False) -> Answer:
+        """Answer from the cache, else by the call itself. `is_compared`: what the client holds is not current."""
         exchange.message, exchange.method, exchange.is_read = message, message.name, True
         if self._rates is not None and exchange.identity is not None:
             self._rates.check(exchange.identity, message.name)
@@ -257,9 +257,22 @@ class Endpoint:
         if self._cache.is_apart and exchange.identity is not None:
             key = (*key, self._cache.viewer(exchange.identity.user, exchange.identity.groups))
         exchange.key = key
-        if exchange.held is not None and not self._cache.is_apart:
+        if exchange.held is not None and not is_compared and not self._cache.is_apart:
             return self._unless_current(exchange, self._cache, key, exchange.held)
-        return self._answer_keyed(exchange, self._cache, key)
+        listed = exchange.head.headers.get(WRITE_IDS_HEADER)
+        if listed is not None:
+            return self._answer_reader(exchange, self._cache, key, listed)
+        try:
+            known = self._cache.lookup(key)
+        except Exception as error:
+            _log_unusable(error)
+            known = None
+        if known is not None:
+            return self._found(exchange, known)
+        # Only the arguments themselves may still hold a list.
+        if message.name in self._cache.with_lists:
+            return self._answer_reader(exchange, self._cache, key, None)
+        return self._call(exchange)
 
     async def _unless_current(self, exchange: Exchange, cache: ReplyCache, key: ReplyKey, held: bytes) -> Response:
         """304 where the client has an answer that was not kept here, and nothing has changed that it was read from."""
@@ -269,28 +282,10 @@ class Endpoint:
         except Exception as error:
             _log_unusable(error)
         if tag is None:
-            return await settled(self._answer_keyed(exchange, cache, key))
+            return await settled(self._answer_message(exchange, exchange.message, is_compared=True))
         self._metrics.cache_hits += 1
         exchange.cached = True
         return Response(304, None, b"", ((b"etag", tag),))
-
-    def _answer_keyed(self, exchange: Exchange, cache: ReplyCache, key: ReplyKey) -> Answer:
-        """Answer from the cache, else by the call itself."""
-        message = exchange.message
-        listed = exchange.head.headers.get(WRITE_IDS_HEADER)
-        if listed is not None:
-            return self._answer_reader(exchange, cache, key, listed)
-        try:
-            known = cache.lookup(key)
-        except Exception as error:
-            _log_unusable(error)
-            known = None
-        if known is not None:
-            return self._found(exchange, known)
-        # Only the arguments themselves may still hold a list.
-        if message.name in cache.with_lists:
-            return self._answer_reader(exchange, cache, key, None)
-        return self._call(exchange)
 
     def _answer_reader(self, exchange: Exchange, cache: ReplyCache, key: ReplyKey, listed: bytes | None) -> Answer:
         """Answer a call that may say which write ids its reader sees."""

@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -88,7 +88,8 @@ def found(state: State, kind: str, options: JobOptions, arguments: Any) -> dict[
         raise UsageRefused(f"run {run_id} is a run of {record['kind']}, not of {kind}")
     _check_alone(state, run_id)
     given = {**_plain(arguments), **_compared(options)}
-    said = {one.name: one.metadata["said"] for one in fields(arguments) if "said" in one.metadata}
+    named = fields(arguments) if is_dataclass(arguments) else ()
+    said = {one.name: one.metadata["said"] for one in named if "said" in one.metadata}
     for name, before in {**record["arguments"], **record["options"]}.items():
         if given.get(name) != before:
             text = said.get(name) or f"{name} {before!r}, not {given.get(name)!r}"
