@@ -22,12 +22,13 @@ class ChangeTrails:
         self._trail = trail
         self._administrators = administrators
 
-    def list_changes(self, call: Call, rqst: ChangesRequest) -> list[Change]:
+    def list_changes(self, call: Call, rqst: ChangesRequest | None) -> list[Change]:
         if call.principal not in self._administrators:
             raise MetaException(
                 f"user {call.principal} is not an administrator; who changed what is for the users that the setting "
                 "administrators names"
             )
+        rqst = rqst or ChangesRequest()
         limit = _CHANGES_DEFAULT if rqst.limit is None else rqst.limit
         if not 0 < limit <= CHANGES_MAX:
             raise MetaException(f"limit {limit} is out of range; ask for 1 to {CHANGES_MAX} changes")
