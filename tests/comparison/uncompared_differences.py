@@ -128,4 +128,15 @@ UNCOMPARED: tuple[Uncompared, ...] = (
         "as `db.table`.",
         "tests/handlers/test_tables.py::test_newer_callers_may_have_hyphens_in_names",
     ),
+    Uncompared(
+        "events of transactions",
+        "get_next_notification",
+        "2.3 knows no write ids, and has no events of transactions. Hive 3 and 4 log every transaction.",
+        "A transaction that was given write ids has OPEN_TXN and ALLOC_WRITE_ID when it gets the first, and COMMIT_TXN "
+        "or ABORT_TXN at its end. Callers of every version read them; Hive 2.3 passes over types that it does not know "
+        "when it dumps the log. COMMIT_TXN has one more key, `tableWriteIds`.",
+        "Caches learn from them what is committed. All other transactions change nothing that a cache could hold, and "
+        "would only make the log longer. Ids stay dense for every caller.",
+        "tests/contract/test_txn_events.py::test_a_commit_names_the_write_ids_of_all_tables",
+    ),
 )
