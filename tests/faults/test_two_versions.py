@@ -29,7 +29,7 @@ from tests.bridge.bridge_process import ApacheClient, connected
 from tests.support.server import GatewayServer, free_port
 
 ROOT = Path(__file__).parents[2]
-# The last one that ran units of work one by one; its schema has the present revision.
+# The last one that ran units of work one by one.
 EARLIER = "2939ef6"
 CLIENTS, ROUNDS = 4, 15
 
@@ -74,13 +74,16 @@ def earlier_code(tmp_path: Path) -> Path:
 def ports(request: pytest.FixtureRequest, tmp_path: Path, earlier_code: Path) -> Iterator[list[Port]]:
     """That of the earlier version, and that of the present one."""
     database: str = request.getfixturevalue(f"fresh_{request.param}_database")
-    migrate(database)
-    earlier = Ported(tmp_path / "one", database, earlier_code)
-    present = Ported(tmp_path / "other", database)
-    with earlier, present:
+    environment = {**os.environ, "PYTHONPATH": str(earlier_code)}
+    migration = [sys.executable, "-m", "hms_gateway", "migrate", "--database", database, "--data-dir", str(tmp_path)]
+    subprocess.run(migration, check=True, capture_output=True, env=environment)
+    with Ported(tmp_path / "one", database, earlier_code) as earlier:
         code = Path(f"/proc/{earlier.pid}/environ").read_bytes()
         assert os.fsencode(earlier_code) in code
-        yield [Port(earlier.thrift_port), Port(present.thrift_port)]
+        # The schema is brought forward under a gateway that runs.
+        migrate(database)
+        with Ported(tmp_path / "other", database) as present:
+            yield [Port(earlier.thrift_port), Port(present.thrift_port)]
 
 
 def test_both_versions_write_side_by_side(ports: list[Port]) -> None:
