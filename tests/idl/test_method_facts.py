@@ -17,6 +17,8 @@ PACKAGE = Path(hms_gateway.__file__).parent
 CALLERS = {
     "bridge/relays/greeting.py",
     "bridge/relays/local_answers.py",
+    # Whether statistics hold is part of an answer.
+    "cache/reader_lists.py",
     "cli/coordination/audit_commands.py",
     "cli/coordination/lease_commands.py",
     "cli/coordination/lock_commands.py",

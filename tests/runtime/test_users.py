@@ -19,6 +19,7 @@ USERS = {
         "storage.writing.jobs",
         "gateway.calls.dispatcher",
         "gateway.calls.worker_threads",
+        "handlers.rights.gate",
     },
     "call_keys": {
         "rpc.repeatable",

@@ -16,6 +16,7 @@ class MethodFacts(NamedTuple):
     changes       repeating a call could do something twice, so it is repeated only under a key
     keeps_value   a repetition under a key runs the handler with what its unit of work gave the first time
     suspendable   a call holds no thread while its unit of work waits
+    passes_rates  the rates of a user never refuse it
     known_to      the generations of clients that know the method, such as "3.1, 4"
     cached_by     what a reply depends on, as words for `cache.scopes`; empty when replies are not kept
     write_ids_in  the argument that carries the reader's list of write ids, "header", or empty
@@ -25,6 +26,7 @@ class MethodFacts(NamedTuple):
     changes: bool
     keeps_value: bool
     suspendable: bool
+    passes_rates: bool
     known_to: str
     cached_by: tuple[str, ...]
     write_ids_in: str
@@ -47,7 +49,7 @@ def _rows(text: str) -> Iterator[tuple[str, MethodFacts]]:
     lines = (line for line in text.splitlines() if line and not line.startswith("#"))
     next(lines)  # the names of the columns
     for line in lines:
-        name, kind, repetition, suspendable, known_to, cached_by, write_ids_in, called_by = map(
+        name, kind, repetition, suspendable, rates, known_to, cached_by, write_ids_in, called_by = map(
             str.strip, line.split("|")
         )
         if kind not in ("reads", "changes") or repetition not in ("", "value", "answer"):
@@ -58,6 +60,7 @@ def _rows(text: str) -> Iterator[tuple[str, MethodFacts]]:
                 kind == "changes",
                 repetition == "value",
                 suspendable == "yes",
+                rates == "pass",
                 _ALL_GENERATIONS if known_to == "all" else known_to,
                 tuple(cached_by.split()),
                 write_ids_in,

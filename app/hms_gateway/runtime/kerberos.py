@@ -12,8 +12,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
-import structlog
-
 from hms_gateway.runtime.file_versions import file_version
 
 SCHEME: Final = "Negotiate"
@@ -28,8 +26,6 @@ _PRIVACY: Final = 4
 _ALL_LAYERS: Final = _NO_LAYER | _INTEGRITY | _PRIVACY
 _SPNEGO: Final = "1.3.6.1.5.5.2"
 _INSTALL: Final = "pip install 'hms-gateway[kerberos]'"
-
-_log = structlog.get_logger("hms_gateway.kerberos")
 
 
 class KerberosError(Exception):
@@ -70,9 +66,9 @@ class ServiceKeys:
         try:
             # Those before are in use by exchanges that have begun.
             self._before, self._read = self._read, _ReadKeytab(self._gssapi, self._keytab)
-            _log.info("keytab read again", file=str(self._keytab))
+            _log().info("keytab read again", file=str(self._keytab))
         except KerberosError as error:
-            _log.error("the new keytab cannot be used, the keys before stay", problem=str(error))
+            _log().error("the new keytab cannot be used, the keys before stay", problem=str(error))
 
     def accept(self, token: bytes) -> Accepted:
         """Check what a client sent behind `Negotiate`, base64. Raises KerberosError with what is wrong with it.
@@ -260,3 +256,10 @@ def _reason(error: Any) -> str:
     if error.min_code:
         return str(error.get_all_statuses(error.min_code, False)[-1])
     return str(error.get_all_statuses(error.maj_code, True)[-1])
+
+
+def _log() -> Any:
+    # Commands that only send tickets do not load it.
+    import structlog
+
+    return structlog.get_logger("hms_gateway.kerberos")

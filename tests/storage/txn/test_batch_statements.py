@@ -19,7 +19,7 @@ IDS = list(range(10))
 NUMBERS = ("txn_id", "strength", "last_heartbeat_ms")
 TEXTS = ("db_name", "table_name", "partition_name", "user_name", "host_name", "agent_info")
 # PostgreSQL reads a table that has next to nothing in it rather than looking up what it changes.
-READ_WHOLE_WHILE_SMALL = {("postgresql", "delete_locks"), ("postgresql", "grant")}
+READ_WHOLE_WHILE_SMALL = {("postgresql", name) for name in ("delete_locks", "grant", "refresh_locks")}
 PAIRS = [(f"first {number}", f"second {number}") for number in IDS]
 
 

@@ -137,3 +137,14 @@ def test_lost_connections_are_replaced(fresh_postgres_database, postgres_server)
         assert store._look_ups._places == look_ups.CONNECTIONS_MAX - 1
     finally:
         store.close()
+
+
+@pytest.mark.parametrize("asks_once", [True, False])
+def test_names_that_no_database_can_store_are_not_asked_for(store, usual, asks_once):
+    def work(snapshot: Snapshot) -> object:
+        snapshot.foresee([("d\0", "t")])
+        return snapshot.table("d\0", "t")
+
+    assert store.read(LookUp(work, asks_once=asks_once)) is None
+    assert store.read(LookUp(names, asks_once=True)) == (["t", None], ["d"])
+    assert usual == []

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from hms_gateway.cli.calls.target_options import with_target
-from hms_gateway.cli.terminal.output import fail, out
+from hms_gateway.cli.terminal.output import fail
 
 if TYPE_CHECKING:
     from hms_gateway.cli.calls.targets import Target
@@ -119,4 +119,6 @@ def _shown(ref: Any) -> str:
 
 
 def _say(text: str) -> None:
+    from hms_gateway.cli.terminal.output import out
+
     out.print(text, highlight=False, markup=False, soft_wrap=True)

@@ -12,16 +12,13 @@ from typing import Final
 
 from hms_gateway.gateway.admission.identity import HeaderList, Identity
 from hms_gateway.gateway.admission.refusals import NOT_TRIED, Refused
+from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.runtime.settings import Rate
 
 EVERY_USER: Final = "*"
 GROUP: Final = "@"
 # So many callers are remembered; with one more all are forgotten.
 CALLERS_MAX: Final = 10_000
-NEVER_REFUSED: Final = frozenset(
-    {"heartbeat", "heartbeat_txn_range", "heartbeat_lock_materialization_rebuild", "unlock", "check_lock",
-     "commit_txn", "abort_txn", "abort_txns", "extend_lease", "drop_lease"}
-)  # fmt: skip
 
 
 class _Bucket:
@@ -82,7 +79,7 @@ class Rates:
             seconds, rate = bucket.wait()
             if seconds > longest[0]:
                 longest = seconds, whose, rate
-        if longest[0] and method not in NEVER_REFUSED:
+        if longest[0] and not _passes(method):
             return longest
         for _, bucket in buckets:
             bucket.pay(1, 0)
@@ -117,6 +114,11 @@ class Rates:
         for whose, rate in named.items():
             if rate is not None:
                 yield whose, self._shared.setdefault(whose, _Bucket(rate, self._monotonic()))
+
+
+def _passes(method: str) -> bool:
+    facts = method_facts().get(method)
+    return facts is not None and facts.passes_rates
 
 
 def too_many(seconds: float, whose: str, rate: str) -> Refused:

@@ -249,7 +249,7 @@ class Endpoint:
     def _answer_message(self, exchange: Exchange, message: Message, *, is_compared: bool = False) -> Answer:
         """Answer from the cache, else by the call itself. `is_compared`: what the client holds is not current."""
         exchange.message, exchange.method, exchange.is_read = message, message.name, True
-        if self._rates is not None and exchange.identity is not None:
+        if self._rates is not None and exchange.identity is not None and not is_compared:
             self._rates.check(exchange.identity, message.name)
         if self._cache is None or message.type is not _CALL or len(message.payload) > CACHED_ARGUMENTS_BYTES_MAX:
             return self._call(exchange)

@@ -204,6 +204,8 @@ class PostgresLookUps:
         self._has_failed = False
 
     def run(self, statements: Sequence[Statement], *, is_all: bool) -> list[Rows]:
+        if not statements:
+            return []
         # All that is sent up to an answer is a transaction, also without a BEGIN.
         before = [] if is_all or self._is_begun else [_BEGIN]
         self._has_failed = True
