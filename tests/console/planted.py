@@ -184,7 +184,7 @@ def plant_hostile(client: MetastoreClient) -> None:
 
 def plant_trouble(client: MetastoreClient, database: Path) -> None:
     """A slow filter, a hot table, a deadlock, and a lock whose holder is gone and that is waited for."""
-    terms = " or ".join(f"ds = '2026-10-{number}' and region != 'x{number}'" for number in range(400))
+    terms = " or ".join(f"ds = '2026-10-{number}' and region != 'x{number}'" for number in range(1_200))
     client.call("get_partitions_by_filter", "shop", "orders", terms, -1)
     for _ in range(60):
         client.call("get_table", "shop", "customers")
