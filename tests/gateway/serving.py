@@ -89,8 +89,9 @@ class FakeCache:
     It answers at once, or only when it is awaited.
     """
 
-    def __init__(self, known=None, awaitable=False) -> None:
+    def __init__(self, known=None, awaitable=False, held=None) -> None:
         self.known = known or {}
+        self.held = held
         self.awaitable = awaitable
         self.remembered: list[Any] = []
         self.with_lists: frozenset[str] = frozenset()
@@ -115,8 +116,8 @@ class FakeCache:
     def version_tag(self, method, arguments, ticket):
         return None
 
-    async def is_current(self, key, codec, tags):
-        return None
+    async def current(self, key, codec, tags):
+        return self.held
 
     def remember(self, key, arguments, payload, ticket, tagged=None):
         self.remembered.append((key, payload, ticket))

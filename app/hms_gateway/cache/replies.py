@@ -14,7 +14,7 @@ import os
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import structlog
 
@@ -61,6 +61,13 @@ class ChangeFeed(Protocol):
 
         Old events are forgotten, the newest never is: the first is not `event_id + 1` when some are missing.
         """
+
+
+class CurrentAnswer(NamedTuple):
+    """An answer that a client has and that is that of now: its tag, and what it depends on."""
+
+    tag: bytes
+    scopes: tuple[Scope, ...]
 
 
 class ReplyCache:
@@ -193,8 +200,8 @@ class ReplyCache:
             return None
         return b'"%b%d"' % (self._mark, ticket)
 
-    async def is_current(self, key: ReplyKey, codec: Codec, tags: bytes) -> bytes | None:
-        """Which of the tags that a client has, by `version_tag`, is that of the answer of now."""
+    async def current(self, key: ReplyKey, codec: Codec, tags: bytes) -> CurrentAnswer | None:
+        """The answer of now, where one of the tags that a client has, by `version_tag`, is that of it."""
         # Also without such a tag: the answer gets one as of now.
         await self._refreshed()
         begins = b'"' + self._mark
@@ -207,7 +214,7 @@ class ReplyCache:
         except ProtocolError:
             return None
         is_same = bool(scopes) and max(known) >= self._floor and not self._have_changed(scopes, max(known))
-        return b'"%b%d"' % (self._mark, max(known)) if is_same else None
+        return CurrentAnswer(b'"%b%d"' % (self._mark, max(known)), scopes) if is_same else None
 
     def tag_reading(self, reading: Reading) -> TagReading:
         """What has to be called before the reply to such a reader is read, and handed to `remember`."""

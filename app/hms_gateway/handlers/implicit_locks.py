@@ -52,13 +52,19 @@ class UnderImplicitLocks(AbstractContextManager[None]):
 
     def __enter__(self) -> None:
         self._bound.__enter__()
-        self._inner.__enter__()
+        try:
+            self._inner.__enter__()
+        except BaseException:
+            self._bound.__exit__()
+            raise
 
     def __exit__(
         self, type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._inner.__exit__(type, error, trace)
-        self._bound.__exit__()
+        try:
+            self._inner.__exit__(type, error, trace)
+        finally:
+            self._bound.__exit__()
         if isinstance(error, LockedByAnother):
             if self._left_seconds > 0:
                 raise Waiting(min(self._settings.pause_seconds, self._left_seconds)) from error

@@ -9,11 +9,12 @@ import pytest
 import uvloop
 
 from hms_gateway import MetastoreClient
-from hms_gateway.bridge.relays.held_answers import LONG_FROM_BYTES
+from hms_gateway.bridge.relays.held_answers import LONG_FROM_BYTES, HeldAnswers
+from hms_gateway.bridge.thrift.messages import ThriftMessage
 from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import METHODS, Partition, SerDeInfo, StorageDescriptor
-from hms_gateway.wire import MessageType
+from hms_gateway.wire import MessageType, make_codecs
 from tests.bridge.canned_upstream import CannedUpstream, http
 from tests.bridge.thrift_bytes import BINARY, COMPACT, bridge, call, client, framed, result_of
 from tests.support.catalog import columns, new_table
@@ -121,6 +122,30 @@ def test_held_answers_are_bounded():
 
     size = len(call(METHOD, "")) + sum(len(name) + 4 for name in NAMES)
     run(work, limits=Limits(cache_bytes_max=2 * size + size // 2))
+
+
+def test_answers_that_are_being_sent_take_no_more_memory_than_those_that_are_held():
+    held = HeldAnswers(make_codecs(Limits()), 4_000)
+    message = ThriftMessage("binary", METHOD, MessageType.CALL, 1, call(METHOD, "sales"))
+    part = BINARY.envelope(METHOD, MessageType.REPLY, 1)[0] + bytes(900)
+
+    async def chunks():
+        for _ in range(2):
+            yield part
+
+    async def scenario():
+        answers = [held.kept(chunks(), message, b'"a"') for _ in range(10)]
+        for _ in range(2):
+            for answer in answers:
+                assert await anext(answer) == part
+            assert 0 < held._collected_bytes <= 4_000
+        await answers.pop().aclose()
+        for answer in answers:
+            assert [chunk async for chunk in answer] == []
+        assert held._collected_bytes == 0
+        assert held.find(message) is not None
+
+    asyncio.run(scenario())
 
 
 @contextlib.asynccontextmanager

@@ -10,7 +10,7 @@ from hms_gateway.gateway.admission.rates import CALLERS_MAX, Rates
 from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.runtime.settings import Rate, SettingsError, load_settings
-from tests.gateway.serving import CALL, running
+from tests.gateway.serving import CALL, FakeCache, running
 
 ANN, BOB = Identity("ann", "10.0.0.1"), Identity("bob", "10.0.0.2")
 
@@ -90,6 +90,13 @@ def test_over_http_it_is_429_with_the_time_to_wait_and_counted(moments):
     assert unlocked.status_code == 200
     assert server.metrics.limited == {"calls_per_second": 1}
     assert [line["outcome"] for line in server.log_lines()][:2] == ["ok", "rate"]
+
+
+def test_a_call_whose_sender_has_an_older_answer_is_paid_for_once(moments):
+    rates = Rates({"ann": Rate(calls_per_second=0.1, burst_seconds=10.0)}, moments)
+    with running(rates=rates, cache=FakeCache()) as server:
+        answer = httpx.post(server.url, content=CALL, headers={"If-None-Match": '"other"'})
+    assert (answer.status_code, "etag" in answer.headers) == (200, True)
 
 
 def test_rates_are_read_from_the_settings_and_a_wrong_one_names_its_field(tmp_path):

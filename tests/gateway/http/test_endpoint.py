@@ -1,14 +1,17 @@
 """What is answered when: clients §10 row by row, over real sockets."""
 
 import gzip
+import io
 import json
 import threading
 
 import httpx
 import pytest
 
+from hms_gateway.cache.replies import CurrentAnswer
 from hms_gateway.gateway.admission.proxies import Proxies
 from hms_gateway.gateway.admission.refusals import Refused
+from hms_gateway.gateway.observability.audit_log import AuditLog
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.rpc.errors import Unavailable
 from hms_gateway.runtime.limits import Limits
@@ -437,6 +440,26 @@ def test_a_cache_that_fails_leaves_the_call_to_the_processor(client):
 
     with running(cache=Broken()) as server:
         assert client.post(server.url, content=CALL).content == ANSWER
+
+
+class Lines(io.StringIO):
+    """A destination of the audit log."""
+
+    def open_again(self): ...
+
+    def close(self): ...
+
+
+def test_an_answer_that_the_client_has_is_in_the_audit_log_with_its_objects(client):
+    lines = Lines()
+    audit_log = AuditLog(lines)
+    cache = FakeCache(held=CurrentAnswer(b'"made.7"', (("table", "sales", "orders"),)))
+    with running(cache=cache, audit_log=audit_log) as server:
+        answer = client.post(server.url, content=CALL, headers={"If-None-Match": '"made.7"'})
+    audit_log.close()
+    assert (answer.status_code, answer.headers["etag"], answer.content) == (304, '"made.7"', b"")
+    line = json.loads(lines.getvalue())
+    assert (line["objects"], line["status"], line["cached"]) == (["sales.orders"], 304, True)
 
 
 def test_the_date_and_reason_phrase_are_sent(server):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 from sqlalchemy import event
 
@@ -12,6 +13,7 @@ from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import SqlStore, migrate, open_store
 from hms_gateway.storage.writing import look_ups
 from hms_gateway.structs import Database, FieldSchema, Partition, StorageDescriptor, Table
+from tests.gateway.serving import until
 from tests.storage.test_outage import cut_connections
 
 
@@ -148,3 +150,33 @@ def test_names_that_no_database_can_store_are_not_asked_for(store, usual, asks_o
     assert store.read(LookUp(work, asks_once=asks_once)) is None
     assert store.read(LookUp(names, asks_once=True)) == (["t", None], ["d"])
     assert usual == []
+
+
+SMALL_THEN = ("databases", "tables", "partitions", "descriptors")
+
+
+@pytest.mark.postgres
+def test_a_plan_from_when_tables_were_small_does_not_read_all_of_them(fresh_postgres_database):
+    """It is kept, and they may grow before they are counted anew."""
+    migrate(fresh_postgres_database)
+    store = open_store(fresh_postgres_database, SystemClock(), Limits())
+    store.write(lambda tx: tx.insert_database(Database("d", None, "file:/d", {})))
+    add(store, "t")
+    store.close()
+    with psycopg.connect(fresh_postgres_database.replace("+psycopg", ""), autocommit=True) as connection:
+        connection.execute("ANALYZE")
+        before = whole_reads(connection)
+        store = open_store(fresh_postgres_database, SystemClock(), Limits())
+        for _ in range(10):
+            store.read(LookUp(names, asks_once=True))
+            store.read(LookUp(parts))
+        store.close()
+        assert whole_reads(connection) == before
+
+
+def whole_reads(connection: psycopg.Connection) -> list[object]:
+    """Of the tables, when all other connections are closed and have reported them."""
+    others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    until(lambda: connection.execute(others).fetchone() == (0,))
+    counted = "SELECT relname, seq_scan FROM pg_stat_user_tables WHERE relname = ANY(%s) ORDER BY relname"
+    return connection.execute(counted, [list(SMALL_THEN)]).fetchall()

@@ -7,6 +7,8 @@ call an answer was fetched for. An answer is kept when it is asked for the secon
 import asyncio
 import hashlib
 from collections import OrderedDict
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Final, TypeAlias
 
 import msgspec
@@ -45,6 +47,8 @@ class HeldAnswers:
         self._answers: OrderedDict[_Key, HeldAnswer] = OrderedDict()
         self._asked: OrderedDict[_Key, None] = OrderedDict()
         self.size_bytes = 0
+        # Of answers that are being sent, which take at most as much again.
+        self._collected_bytes = 0
 
     def find(self, message: ThriftMessage) -> HeldAnswer | None:
         """What was answered to the same call."""
@@ -82,6 +86,32 @@ class HeldAnswers:
         self.size_bytes += len(payload) + len(key[2])
         while self.size_bytes > self._bytes_max:
             self._forget(next(iter(self._answers)))
+
+    async def kept(
+        self, chunks: AsyncGenerator[bytes, None], message: ThriftMessage, tag: bytes | None
+    ) -> AsyncGenerator[bytes, None]:
+        """The same chunks; when all of them were taken, and there was room for them meanwhile, they are held."""
+        parts: list[bytes] | None = []
+        size = 0
+        try:
+            async with aclosing(chunks):
+                async for chunk in chunks:
+                    if parts is not None and self._has_room(size, len(chunk)):
+                        parts.append(chunk)
+                        size += len(chunk)
+                        self._collected_bytes += len(chunk)
+                    else:
+                        parts = None
+                        self._collected_bytes -= size
+                        size = 0
+                    yield chunk
+            if parts:
+                self.keep(message, b"".join(parts), tag)
+        finally:
+            self._collected_bytes -= size
+
+    def _has_room(self, size: int, more: int) -> bool:
+        return size + more <= self.answer_bytes_max and self._collected_bytes + more <= self._bytes_max
 
     def reply(self, message: ThriftMessage, held: HeldAnswer) -> bytes:
         """The whole reply to a call whose answer is still the one that is held."""

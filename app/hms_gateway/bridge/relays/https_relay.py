@@ -222,7 +222,7 @@ class HttpsRelay:
             raise
         chunks = _passed_on(answer)
         if self._held is not None and outcome == "ok" and self._held.wants(message, answer.length):
-            chunks = _kept(chunks, self._held, message, answer.tag)
+            chunks = self._held.kept(chunks, message, answer.tag)
         return Reply(None, chunks, answer.length, outcome, answer.request_id)
 
     async def _problem(self, answer: Answer) -> str:
@@ -268,24 +268,6 @@ def _own_login(options: RelayOptions) -> str:
     if options.token is not None:
         return "the bridge's token"
     return "a bridge without a password" if options.tickets is None else "the bridge's Kerberos ticket"
-
-
-async def _kept(
-    chunks: AsyncGenerator[bytes, None], held: HeldAnswers, message: ThriftMessage, tag: bytes | None
-) -> AsyncGenerator[bytes, None]:
-    """The same chunks; when all of them were taken, and are not too many, they are held."""
-    parts: list[bytes] = []
-    size = 0
-    async with aclosing(chunks):
-        async for chunk in chunks:
-            size += len(chunk)
-            if size <= held.answer_bytes_max:
-                parts.append(chunk)
-            else:
-                parts.clear()
-            yield chunk
-    if parts and size <= held.answer_bytes_max:
-        held.keep(message, b"".join(parts), tag)
 
 
 async def _passed_on(answer: Answer) -> AsyncGenerator[bytes, None]:

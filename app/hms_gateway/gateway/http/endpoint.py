@@ -28,7 +28,7 @@ from hms_gateway.gateway.http.failures import Failures
 from hms_gateway.gateway.http.request_body import KEPT_BYTES_MAX, unescaped
 from hms_gateway.gateway.observability.access_log import AccessLog, AccessRecord
 from hms_gateway.gateway.observability.audit_log import AuditLog
-from hms_gateway.gateway.observability.figures import SlowCall, object_name
+from hms_gateway.gateway.observability.figures import SlowCall, object_name, object_names
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.rpc.call import Waiting
 from hms_gateway.rpc.processor import MessageProcessor, Reply
@@ -163,7 +163,7 @@ class Endpoint:
         about: tuple[object, ...] = exchange.objects
         user, address = ("", exchange.head.address) if identity is None else (identity.user, identity.address)
         if exchange.cached and exchange.key is not None and self._cache is not None:
-            about = self._cache.scopes_of(exchange.key)
+            about = self._cache.scopes_of(exchange.key) or about
         self._served.add(
             method,
             exchange.outcome,
@@ -276,16 +276,16 @@ class Endpoint:
 
     async def _unless_current(self, exchange: Exchange, cache: ReplyCache, key: ReplyKey, held: bytes) -> Response:
         """304 where the client has an answer that was not kept here, and nothing has changed that it was read from."""
-        tag = None
+        current = None
         try:
-            tag = await cache.is_current(key, exchange.codec, held)
+            current = await cache.current(key, exchange.codec, held)
         except Exception as error:
             _log_unusable(error)
-        if tag is None:
+        if current is None:
             return await settled(self._answer_message(exchange, exchange.message, is_compared=True))
         self._metrics.cache_hits += 1
-        exchange.cached = True
-        return Response(304, None, b"", ((b"etag", tag),))
+        exchange.cached, exchange.objects = True, (*object_names(current.scopes),)
+        return Response(304, None, b"", ((b"etag", current.tag),))
 
     def _answer_reader(self, exchange: Exchange, cache: ReplyCache, key: ReplyKey, listed: bytes | None) -> Answer:
         """Answer a call that may say which write ids its reader sees."""

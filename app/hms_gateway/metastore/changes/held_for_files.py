@@ -40,13 +40,14 @@ def held_for_files(store: Store, exclusive: Sequence[Target], shared: Sequence[T
         lock_id = store.write(partial(_take, caller, needed))
     ended = threading.Event()
     beats = threading.Thread(target=_beat, args=(store, lock_id, caller.timeout_ms, ended), daemon=True)
-    beats.start()
     try:
+        beats.start()
         with locking(msgspec.structs.replace(caller, taken=caller.taken | {lock_id})):
             yield
     finally:
         ended.set()
-        beats.join()
+        if beats.is_alive():  # where it could be started
+            beats.join()
         _release(store, lock_id)
 
 

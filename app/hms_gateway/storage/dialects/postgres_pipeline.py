@@ -236,6 +236,9 @@ def open_look_ups(engine: Engine, url: URL) -> PostgresLookUps:
     try:
         connection.execute("SET default_transaction_isolation = 'repeatable read'")
         connection.execute("SET default_transaction_read_only = on")
+        # By index always. A plan is kept, and that of a small table would read all of it after it has grown.
+        connection.execute("SET enable_seqscan = off")
+        connection.execute("SET jit = off")
         return PostgresLookUps(connection)
     except BaseException:
         connection.close()
