@@ -10,6 +10,8 @@ from msgspec.structs import replace
 
 from hms_gateway.composition.main import Metastore, build_metastore
 from hms_gateway.files import Directories
+from hms_gateway.metastore.changes.held_for_files import held_for_files
+from hms_gateway.metastore.tables import truncate
 from hms_gateway.rpc import Call
 from hms_gateway.rpc.call import Dialect, Waiting
 from hms_gateway.rpc.dialects import methods_of
@@ -218,6 +220,7 @@ class World(NamedTuple):
     ann: Peer
     bob: Peer
     metastore: Metastore
+    warehouse: Path
 
     def fill(self) -> None:
         for name in ("d", "e"):
@@ -239,7 +242,8 @@ def opened(url: str, folder: Path, mode: str = "deny", **settings: Any) -> Itera
     settings |= {} if mode == "default" else {"locks_implicit": mode}
     metastore = build_metastore(Settings(data_dir=folder, database_url=url, **settings))
     try:
-        yield World(*(Peer(metastore, folder / "warehouse", name) for name in ("ann", "bob")), metastore)
+        ann, bob = (Peer(metastore, folder / "warehouse", name) for name in ("ann", "bob"))
+        yield World(ann, bob, metastore, folder / "warehouse")
     finally:
         metastore.store.close()
 
@@ -365,6 +369,23 @@ def test_files_are_moved_and_deleted_under_a_lock_that_others_see(
     one, four = ("EXCLUSIVE", "p=1", "bob"), ("EXCLUSIVE", "p=4", "bob")
     assert seen == [{one}, {one, four}, {("EXCLUSIVE", None, "bob")}]
     assert not world.ann.ask("show_locks", ShowLocksRequest()).locks
+
+
+def test_files_are_deleted_where_they_are_when_the_lock_is_held(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = world.warehouse / "d.db/t/elsewhere"
+
+    @contextlib.contextmanager
+    def held_late(*given: Any) -> Iterator[None]:
+        monkeypatch.undo()
+        elsewhere.mkdir()
+        (elsewhere / "data").write_bytes(b"7")
+        altered_partition(lambda partition: setattr(partition.sd, "location", f"file:{elsewhere}"))(world.ann)
+        with held_for_files(*given):
+            yield
+
+    monkeypatch.setattr(truncate, "held_for_files", held_late)
+    CHANGES["truncate 1"](world.bob)
+    assert list(elsewhere.iterdir()) == []
 
 
 def test_a_change_that_lost_the_lock_of_its_files_is_not_made(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

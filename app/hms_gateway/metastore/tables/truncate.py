@@ -82,15 +82,20 @@ class TruncateService:
 
         Files go first: statistics that are too high mislead less than those that deny there is data.
         """
-        emptied = self._store.read(lambda snapshot: _load(snapshot, name, part_names))
-        _check(emptied.table)
+        emptied = self._found(name, part_names)
         if says_true(environment.properties if environment else None, _KEEPS_FILES):
             self._store.write(lambda tx: self._reset_statistics(tx, name, part_names))
             return
         with held_for_files(self._store, emptied.targets(part_names)):
-            for location in emptied.locations:
+            # Until the lock was held others may have changed where the files are.
+            for location in self._found(name, part_names).locations:
                 self._empty(location)
             self._store.write(lambda tx: self._reset_statistics(tx, name, part_names))
+
+    def _found(self, name: TableName, part_names: Sequence[str] | None) -> _Emptied:
+        emptied = self._store.read(lambda snapshot: _load(snapshot, name, part_names))
+        _check(emptied.table)
+        return emptied
 
     def _empty(self, location: str) -> None:
         with file_errors_as_meta():
