@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -174,7 +175,7 @@ def test_a_plan_from_when_tables_were_small_does_not_read_all_of_them(fresh_post
         assert whole_reads(connection) == before
 
 
-def whole_reads(connection: psycopg.Connection) -> list[object]:
+def whole_reads(connection: psycopg.Connection) -> Any:
     """Of the tables, when all other connections are closed and have reported them."""
     others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
     until(lambda: connection.execute(others).fetchone() == (0,))
