@@ -81,6 +81,7 @@ from hms_gateway.metastore.tables.indexes import IndexService
 from hms_gateway.metastore.tables.materialized_views import MaterializedViewService
 from hms_gateway.metastore.tables.service import TableService
 from hms_gateway.metastore.tables.truncate import TruncateService
+from hms_gateway.metastore.vocabulary.locations import normalize_location
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.rpc import (
     Around,
@@ -275,6 +276,7 @@ def _gate(settings: Settings, store: SqlStore) -> tuple[Gate | None, "PolicyKeep
         return None, None
     # Only here, since a gateway of one user needs none of it.
     from hms_gateway.handlers.rights.gate import Gate as RightsGate
+    from hms_gateway.handlers.rights.locations import LocationCheck
     from hms_gateway.metastore.rights.keeper import PolicyKeeper
     from hms_gateway.metastore.rights.rules_file import RulesError, RulesFile
 
@@ -285,7 +287,9 @@ def _gate(settings: Settings, store: SqlStore) -> tuple[Gate | None, "PolicyKeep
     except RulesError as error:
         raise SettingsError(f"authorization_rules_file: {error}") from error
     keeper = PolicyKeeper(store, administrators, rules)
-    return RightsGate(keeper, store, administrators).answer, keeper
+    is_open = settings.authorization_locations == "open"
+    locations = None if is_open else LocationCheck(store, normalize_location(settings.warehouse_location))
+    return RightsGate(keeper, store, administrators, locations).answer, keeper
 
 
 def _around(settings: Settings, store: SqlStore) -> Around:

@@ -426,6 +426,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Path | None,
         Meta(description="TOML file of rules by patterns of names, read again when it changes (docs/rights.md)."),
     ] = None
+    authorization_locations: Annotated[
+        Literal["open", "owned"],
+        Meta(
+            description="Which locations a call may name where authorization is grants. owned: the own place of the "
+            "database, table or partition, and what authorization_rules_file gives (docs/rights.md). open: any."
+        ),
+    ] = "owned"
     lease_seconds_max: Annotated[
         int, Meta(ge=1, le=10**9, description="The longest time a lease may last, extensions included.")
     ] = 86_400

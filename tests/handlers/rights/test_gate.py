@@ -91,7 +91,7 @@ def bag(privilege: str, on: str, to: str, kind: int, option: bool = False) -> Pr
 
 def table(database: str, name: str, owner: str | None = None) -> Table:
     sd = StorageDescriptor(
-        cols=[FieldSchema("a", "int")], serdeInfo=SerDeInfo(parameters={}), location=f"file:/w/{name}"
+        cols=[FieldSchema("a", "int")], serdeInfo=SerDeInfo(parameters={}), location=f"file:/w/{database}.db/{name}"
     )
     return Table(tableName=name, dbName=database, owner=owner, sd=sd, partitionKeys=[], parameters={})
 
@@ -104,6 +104,7 @@ def everybody(tmp_path: Path) -> Iterator[Everybody]:
     settings = Settings(
         data_dir=tmp_path,
         file_systems={"file": "ignore"},
+        warehouse_dir="file:/w",
         administrators=["root"],
         authorization="grants",
         authorization_rules_file=rules,

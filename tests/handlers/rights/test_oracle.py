@@ -177,7 +177,7 @@ class Gateway:
 
 def new_table(db: str, name: str, owner: str) -> Table:
     sd = StorageDescriptor(
-        cols=[FieldSchema("a", "int")], serdeInfo=SerDeInfo(parameters={}), location=f"file:/w/{name}"
+        cols=[FieldSchema("a", "int")], serdeInfo=SerDeInfo(parameters={}), location=f"file:/w/{db}.db/{name}"
     )
     return Table(name, db, owner, sd=sd, partitionKeys=[FieldSchema("ds", "string")], parameters={})
 
@@ -401,6 +401,7 @@ def gateways(tmp_path: Path) -> Iterator[list[Gateway]]:
     settings = Settings(
         data_dir=tmp_path,
         file_systems={"file": "ignore"},
+        warehouse_dir="file:/w",
         administrators=["root"],
         authorization="grants",
         authorization_rules_file=rules,

@@ -11,7 +11,8 @@ from typing import Any, Final, Protocol
 
 from hms_gateway.handlers.arguments import database_name
 from hms_gateway.handlers.rights.answers import ANSWERS
-from hms_gateway.handlers.rights.slots import Slot, slots
+from hms_gateway.handlers.rights.locations import LocationCheck
+from hms_gateway.handlers.rights.slots import Slot, joined_slots, slots
 from hms_gateway.idl.method_rights import MethodRights, Need, method_rights
 from hms_gateway.metastore.access.creation_grants import split_privileges
 from hms_gateway.metastore.ports.store import Store
@@ -28,6 +29,7 @@ from hms_gateway.structs import (
     Method,
     PrincipalType,
     Struct,
+    Table,
     ThriftException,
 )
 
@@ -49,10 +51,18 @@ class Sights(Protocol):
 class Gate:
     """Safe to call from several threads."""
 
-    def __init__(self, sights: Sights, store: Store, administrators: frozenset[str]) -> None:
+    def __init__(
+        self,
+        sights: Sights,
+        store: Store,
+        administrators: frozenset[str],
+        locations: LocationCheck | None = None,
+    ) -> None:
+        """Without `locations` a call may name any."""
         self._sights = sights
         self._store = store
         self._administrators = administrators
+        self._locations = locations
         self._rights: Mapping[str, MethodRights] = method_rights()
 
     def answer(self, method: Method, call: Call, arguments: Struct, handle: Callable[[], Any]) -> Any:
@@ -66,7 +76,7 @@ class Gate:
         sight = self._sights.sight(call.principal, call.groups)
         if sight.admin_because is not None:
             return handle()
-        passage = _Passage(self._store, sight, call, arguments, is_refused=rights.refused)
+        passage = _Passage(self._store, sight, call, arguments, self._locations, is_refused=rights.refused)
         for need in rights.needs:
             passage.check(need)
         if method.name == "get_all_tables" and (names := _known_names(sight, arguments)) is not None:
@@ -81,8 +91,18 @@ class Gate:
 class _Passage:
     """One call of one user on its way to the handler."""
 
-    def __init__(self, store: Store, sight: Sight, call: Call, arguments: Struct, *, is_refused: bool) -> None:
+    def __init__(
+        self,
+        store: Store,
+        sight: Sight,
+        call: Call,
+        arguments: Struct,
+        locations: LocationCheck | None,
+        *,
+        is_refused: bool,
+    ) -> None:
         self._store = store
+        self._locations = locations
         self._sight = sight
         self._call = call
         self._arguments = arguments
@@ -263,7 +283,25 @@ class _Passage:
                 raise _denied(self._sight.user, Action.ADMIN, f"role {place.get()}")
 
     def check_location(self, need: Need) -> None:
-        """Where data lie is not looked at; `docs/security.md` says what that leaves open."""
+        """What has locations is behind the last path; a name with the mark is that of nothing."""
+        if self._locations is None:
+            return
+        checked = self._locations.of_call(self._sight)
+        for *names, place in joined_slots(self._arguments, need.paths):
+            struct, named = place.get(), [name.get() for name in names]
+            if struct is None or any(isinstance(name, str) and _MARK in name for name in named):
+                continue
+            if len(named) == 1:
+                checked.check_database(_database(named[0]), struct)
+                continue
+            thing = Thing(_database(named[0]), _table(named[1]))
+            if isinstance(struct, Table):
+                is_named = struct.dbName is not None and struct.tableName is not None
+                renamed = Thing(_database(struct.dbName), _table(struct.tableName)) if is_named else thing
+                checked.check_table(thing, renamed, struct)
+            else:
+                checked.check_partitions(thing, struct, named[2] if named[2:] else None)
+        checked.finish()
 
     def check_lock_owner(self, need: Need) -> None:
         for (place,) in slots(self._arguments, need.paths):

@@ -45,6 +45,35 @@ def slots(arguments: Struct, paths: tuple[str, ...]) -> Iterator[tuple[Slot, ...
         yield tuple(_slot(element, rest) if rest else Slot(holder, key) for rest in rests)
 
 
+def joined_slots(arguments: Struct, paths: tuple[str, ...]) -> Iterator[tuple[Slot, ...]]:
+    """The places at these paths together, once for each element of the lists on the way to the last one."""
+    yield from _joined([(arguments, path) for path in paths])
+
+
+def _joined(ways: list[tuple[Any, str]]) -> Iterator[tuple[Slot, ...]]:
+    """`ways` are paths with what each begins at."""
+    root, path = ways[-1]
+    before, is_list, _ = path.partition("[]")
+    if not is_list:
+        yield tuple(_slot(each, rest) for each, rest in ways)
+        return
+    found = _slot(root, before).get()
+    for key in range(len(found) if isinstance(found, list) else 0):
+        inner = [
+            _stepped(each, rest, found[key], f"{before}[]") if each is root else (each, rest) for each, rest in ways
+        ]
+        if inner[-1][1]:
+            yield from _joined(inner)
+        else:
+            yield *(_slot(each, rest) for each, rest in inner[:-1]), Slot(found, key)
+
+
+def _stepped(root: Any, path: str, element: Any, prefix: str) -> tuple[Any, str]:
+    if not path.startswith(prefix):
+        return root, path
+    return element, path.removeprefix(prefix).removeprefix(".")
+
+
 def _elements(root: Any, prefix: str) -> Iterator[tuple[Any, int]]:
     """Each element of the list at `prefix`, which may itself go through lists."""
     before, is_list, last = prefix.rpartition("[]")

@@ -28,6 +28,7 @@ from hms_gateway.metastore.rights.policy import (
     Rule,
     Thing,
 )
+from hms_gateway.metastore.vocabulary.locations import Location
 from hms_gateway.structs import PrincipalType
 
 USER: Final = int(PrincipalType.USER)
@@ -155,6 +156,10 @@ class Sight:
         if self.admin_because is not None:
             return True
         return any(role in self.policy.options.get(party, ()) for party in self.parties)
+
+    def may_use(self, location: Location) -> bool:
+        """Whether a rule gives the caller the location, whatever lies there."""
+        return any(pattern.covers(location) for rule, _ in self._rules for pattern in rule.locations)
 
     def visible(self, database: str) -> Visible:
         """Which tables of a database the caller sees."""

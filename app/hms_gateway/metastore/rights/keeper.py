@@ -15,6 +15,7 @@ import msgspec
 from hms_gateway.metastore.ports.access import StoredGrant, TableOwner
 from hms_gateway.metastore.ports.store import EventId, Snapshot, Store, StoredEvent
 from hms_gateway.metastore.rights.decisions import USER, Owners, Sight
+from hms_gateway.metastore.rights.places import read_place
 from hms_gateway.metastore.rights.policy import Held, Party, Policy, Rule, Thing
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.structs import HiveObjectType
@@ -109,13 +110,14 @@ class PolicyKeeper:
         def work(snapshot: Snapshot) -> tuple[Policy, frozenset[tuple[str, str]]]:
             version = snapshot.current_event_id()
             grants = snapshot.grants.of_kind()
+            owners = snapshot.rights.database_owners()
             policy = Policy(
                 version=version,
                 held=_held(grants),
                 databases={
-                    row.database: None if not row.owner else Party(row.owner_type or USER, row.owner)
-                    for row in snapshot.rights.database_owners()
+                    row.database: None if not row.owner else Party(row.owner_type or USER, row.owner) for row in owners
                 },
+                places={row.database: read_place(row.location) for row in owners},
                 rules=rules,
                 administrators=self._administrators,
                 **_memberships(snapshot),

@@ -8,7 +8,9 @@ from typing import Final, NamedTuple
 import msgspec
 
 from hms_gateway.metastore.rights.patterns import NamePattern
+from hms_gateway.metastore.rights.places import LocationPattern
 from hms_gateway.metastore.vocabulary.ids import EventId
+from hms_gateway.metastore.vocabulary.locations import Location
 from hms_gateway.structs import PrincipalType
 
 ADMIN_ROLE: Final = "admin"
@@ -80,7 +82,7 @@ class Held(NamedTuple):
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """One rule of the file: these users, groups and roles may do these actions on these objects."""
+    """One rule of the file: what these users, groups and roles may do with which objects, and locations for them."""
 
     name: str
     users: frozenset[str]
@@ -88,6 +90,7 @@ class Rule(msgspec.Struct, frozen=True):
     roles: frozenset[str]
     actions: frozenset[str]
     objects: tuple[tuple[NamePattern, NamePattern | None], ...]
+    locations: tuple[LocationPattern, ...] = ()
 
 
 class Policy(msgspec.Struct, frozen=True):
@@ -97,6 +100,7 @@ class Policy(msgspec.Struct, frozen=True):
     options   roles that a party may grant on
     held      what each party has been granted
     databases the owner of each database, None for none
+    places    where each database lies, None for what cannot be compared
     """
 
     version: EventId = EventId(0)
@@ -104,5 +108,6 @@ class Policy(msgspec.Struct, frozen=True):
     options: Mapping[Party, frozenset[str]] = MappingProxyType({})
     held: Mapping[Party, tuple[Held, ...]] = MappingProxyType({})
     databases: Mapping[str, Party | None] = MappingProxyType({})
+    places: Mapping[str, Location | None] = MappingProxyType({})
     rules: tuple[Rule, ...] = ()
     administrators: frozenset[str] = frozenset()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hms_gateway.metastore.rights.patterns import NamePattern
+from hms_gateway.metastore.rights.places import read_pattern
 from hms_gateway.metastore.rights.policy import PRIVILEGES, Action, Rule
 from hms_gateway.runtime.file_versions import FileVersion, file_version
 
@@ -16,7 +17,7 @@ LOOK_EVERY_SECONDS: Final = 1.0
 FILE_BYTES_MAX: Final = 4 * 1024 * 1024
 RULES_MAX: Final = 10_000
 _ACTIONS: Final = frozenset({*PRIVILEGES, Action.ADMIN.value})
-_KEYS: Final = frozenset({"name", "users", "groups", "roles", "actions", "objects"})
+_KEYS: Final = frozenset({"name", "users", "groups", "roles", "actions", "objects", "locations"})
 _NAME: Final = re.compile(r"[^\s.\"']+(\.[^\s.\"']+)?")
 
 _log = logging.getLogger(__name__)
@@ -103,12 +104,20 @@ def _rule(given: Any, number: int, text: str, name: str) -> Rule:
     parties = {key: frozenset(texts(key)) for key in ("users", "groups", "roles")}
     if not any(parties.values()):
         raise wrong("names no party; give it users, groups or roles")
+    locations = [(one, read_pattern(one)) for one in texts("locations")]
+    for one, pattern in locations:
+        if pattern is None:
+            raise wrong(
+                f"has the location {one!r}; write a directory with its scheme, or /* behind one for what is below"
+            )
     actions = frozenset(one.lower() for one in texts("actions"))
-    if not actions or (actions - _ACTIONS):
+    if not (actions or locations) or (actions - _ACTIONS):
         bad = ", ".join(sorted(actions - _ACTIONS)) or "nothing"
         raise wrong(f"has actions that name {bad}; the actions are {', '.join(sorted(_ACTIONS))}")
     objects = texts("objects")
-    if not objects and actions != {Action.ADMIN.value}:
+    if objects and not actions:
+        raise wrong("has objects and no actions; write what may be done with them")
+    if not objects and actions - {Action.ADMIN.value}:
         raise wrong("has no objects; write patterns such as sales_* or sales.orders")
     for one in objects:
         if not _NAME.fullmatch(one):
@@ -116,7 +125,8 @@ def _rule(given: Any, number: int, text: str, name: str) -> Rule:
     rule_name = given.get("name", f"rule {number}")
     if not isinstance(rule_name, str):
         raise wrong("has a name that is not a text")
-    return Rule(rule_name, actions=actions, objects=tuple(_objects(objects)), **parties)
+    patterns = tuple(pattern for _, pattern in locations if pattern is not None)
+    return Rule(rule_name, actions=actions, objects=tuple(_objects(objects)), locations=patterns, **parties)
 
 
 def _objects(objects: Iterable[str]) -> Iterable[tuple[NamePattern, NamePattern | None]]:

@@ -21,6 +21,10 @@ _OWNERS: Final = select(DATABASES.c.name, TABLES.c.name, TABLES.c.owner, TABLES.
 )
 _OWNER_OF: Final = _OWNERS.where(DATABASES.c.name == bindparam("db_name"), TABLES.c.name == bindparam("tbl_name"))
 
+_PLACES: Final = select(TABLES.c.name, TABLES.c.location).join(
+    DATABASES, DATABASES.c.database_id == TABLES.c.database_id
+)
+
 
 class RightsRepository(Repository):
     """`ports.access.RightsReads`."""
@@ -31,7 +35,7 @@ class RightsRepository(Repository):
         return [RoleMember(*row) for row in self._connection.execute(statement)]
 
     def database_owners(self) -> list[DatabaseOwner]:
-        statement = select(DATABASES.c.name, DATABASES.c.owner_name, DATABASES.c.owner_type)
+        statement = select(DATABASES.c.name, DATABASES.c.owner_name, DATABASES.c.owner_type, DATABASES.c.location)
         return [DatabaseOwner(*row) for row in self._connection.execute(statement)]
 
     def table_owners(self, tables: Sequence[tuple[str, str]]) -> list[TableOwner]:
@@ -45,6 +49,12 @@ class RightsRepository(Repository):
     def tables_owned_by(self, names: Sequence[str]) -> list[TableOwner]:
         statement = _OWNERS.where(is_among(TABLES.c.owner, names, self._dialect))
         return [_table_owner(row) for row in self._connection.execute(statement)]
+
+    def tables_placed(self, database: str, path: str) -> list[tuple[str, str]]:
+        if not is_storable(database) or not is_storable(path):
+            return []
+        statement = _PLACES.where(DATABASES.c.name == database, TABLES.c.location.contains(path, autoescape=True))
+        return [(name, location) for name, location in self._connection.execute(statement)]
 
     def txn_users(self, txn_ids: Sequence[int]) -> dict[int, str]:
         statement = select(TXNS.c.txn_id, TXNS.c.user_name).where(has_id_among(TXNS.c.txn_id, txn_ids, self._dialect))
