@@ -11,7 +11,7 @@ TEXT = (Path(__file__).parents[2] / "docs" / "rights.md").read_text("utf-8")
 
 def test_the_examples_of_rules_are_rules() -> None:
     examples = [one for one in re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL) if "[[rule]]" in one]
-    assert [len(parse_rules(one)) for one in examples] == [3]
+    assert [len(parse_rules(one)) for one in examples] == [4]
 
 
 def test_every_action_has_a_row() -> None:

@@ -174,7 +174,7 @@ def test_administrators_name_any(everybody: Everybody) -> None:
 @pytest.mark.parametrize(
     ("location", "managed", "is_own"),
     [
-        *((None, None, True), ("file:/w/lake.db", None, True), ("/w/lake.db/", None, True)),
+        *((None, None, True), ("file:/w/lake.db", None, True), ("FILE:/w/lake.db/", None, True)),
         *(("file:/w", None, False), ("file:/w/hr.db", None, False), ("file:/w/lake.db/../hr.db", None, False)),
         *(("file:/w/lake.db/x", None, False), (None, "file:/w/hr.db", False), (None, "file:/w/lake.db", True)),
     ],

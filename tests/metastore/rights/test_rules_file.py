@@ -27,6 +27,11 @@ objects = ["sales_*"]
         ("[[rule]]\nusers=['a']\nactions=['select']", "has no objects"),
         ("[[rule]]\nusers=['a']\nactions=['select']\nobjects=['a.b.c']", "'a.b.c'"),
         ("[[rule]]\nuser=['a']", "the key 'user'"),
+        ("[[rule]]\nusers=['a']\nobjects=['x']\nlocations=['file:/a']", "has objects and no actions"),
+        ("[[rule]]\nusers=['a']\nlocations=['/data/a']", "the location '/data/a'; write a directory with its scheme"),
+        ("[[rule]]\nusers=['a']\nlocations=['file:/a/../b']", "the location 'file:/a/../b'"),
+        ("[[rule]]\nusers=['a']\nlocations=['file:/data/t*']", "the location 'file:/data/t*'"),
+        ("[[rule]]\nusers=['a']\nlocations=['s3://*/t']", "the location 's3://*/t'"),
         ("[[rule]]\nusers='a'", "users that is not a list of texts"),
     ],
 )

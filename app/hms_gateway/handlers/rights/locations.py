@@ -63,12 +63,14 @@ class LocationsOfCall:
         self._elsewhere: dict[Thing, list[tuple[list[str] | None, str]]] = {}
 
     def check_database(self, name: str, struct: Any) -> None:
-        own = read_place(default_database_location(self._warehouse, name))
+        own = read_place(default_database_location(self._warehouse, name)), self._database(name)
         # The second one of a database that is there already does not change.
         second = None if name in self._sight.policy.places else struct.managedLocationUri
         for given in (struct.locationUri, second):
-            location = read_place(given) if given else None
-            if given and not (location and (location in (own, self._database(name)) or self._sight.may_use(location))):
+            if not given:
+                continue
+            location = read_place(given)
+            if location is None or not (any(_are_same(one, location) for one in own) or self._sight.may_use(location)):
                 raise self._refused(given)
 
     def check_table(self, thing: Thing, renamed: Thing, table: Table) -> None:
@@ -111,13 +113,14 @@ class LocationsOfCall:
         first = None if database is None else first_below(database, location)
         if database is None or first is None:
             return False
-        name = first.path.rpartition("/")[2]
-        if not is_of_table(name, thing.table) or (name.endswith(DATABASE_END) and self._is_warehouse(database)):
+        directory = first.path.rpartition("/")[2]
+        is_of_database = directory.endswith(DATABASE_END) and _are_same(read_place(self._warehouse), database)
+        if is_of_database or not is_of_table(directory, thing.table):
             return False
         others = others_within(database, self._databases_but(thing.database))
         if any(overlap(other, location) for other in others):
             return False
-        if location == read_place(default_table_location(str(database), thing.table)):
+        if _are_same(read_place(default_table_location(str(database), thing.table)), location):
             return True
         tables = self._store.read(lambda snapshot: snapshot.rights.tables_placed(thing.database, first.path))
         return not any(
@@ -143,9 +146,6 @@ class LocationsOfCall:
         for other, place in self._sight.policy.places.items():
             if place is not None and other not in (name, DEFAULT_DATABASE):
                 yield place
-
-    def _is_warehouse(self, location: Location) -> bool:
-        return location == read_place(self._warehouse)
 
     def _owner(self, thing: Thing) -> "_PartitionOwner":
         stored = self._store.read(lambda snapshot: _table(snapshot, thing))
@@ -196,7 +196,8 @@ def _of_partitions(struct: Any) -> Iterator[tuple[list[str] | None, str]]:
         for bare in struct.partitions or ():
             if bare is not None:
                 if shared:
-                    yield bare.values, join(shared, bare.relativePath.lstrip("/")) if bare.relativePath else shared
+                    path = (bare.relativePath or "").lstrip("/")
+                    yield bare.values, join(shared, path) if path else shared
                 yield from _originals(bare)
 
 
@@ -204,6 +205,10 @@ def _originals(partition: Any) -> Iterator[tuple[None, str]]:
     original = (partition.parameters or {}).get(_ORIGINAL_LOCATION)
     if original:
         yield None, original
+
+
+def _are_same(one: Location | None, other: Location) -> bool:
+    return one is not None and rest_below(one, other) == ""
 
 
 def _partition_name(stored: StoredTable, values: list[str]) -> str:
