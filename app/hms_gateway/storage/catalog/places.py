@@ -61,7 +61,7 @@ class PlaceRepository(Repository):
         return self._partitions(_PARTITIONS.where(key > after).order_by(key).limit(limit))
 
     def partitions_named(self, table_id: TableId, names: Sequence[str]) -> list[PartitionPlace]:
-        is_named = is_among(PARTITIONS.c.part_name, [name for name in names if is_storable(name)], self._dialect)
+        is_named = is_among(PARTITIONS.c.part_name, names, self._dialect)
         return self._partitions(_PARTITIONS.where(PARTITIONS.c.table_id == table_id, is_named))
 
     def has_partitions_below(self, table_id: TableId, path: str) -> bool:
