@@ -126,3 +126,14 @@ def test_a_unit_of_work_sees_what_came_since_a_pass(store: SqlStore, tmp_path: P
     create_at(store, "new", f"{root}/new")
     assert store.write(lambda tx: known.still_unknown(found, tx)) == candidates[2:]
     assert known.unknown_again(found) == candidates[2:]
+
+
+def test_tables_are_found_by_a_part_of_their_location(store: SqlStore) -> None:
+    for name, location in (("a", "file:/w/x_%/a-1"), ("b", "FILE:/w/x_%/a-1/b"), ("c", "file:/w/xyz/a-1"), ("d", None)):
+        create_at(store, name, location)
+
+    def placed(db_name: str, path: str) -> list[tuple[str, str]]:
+        return sorted(store.read(lambda snapshot: snapshot.rights.tables_placed(db_name, path)))
+
+    assert placed("sales", "/w/x_%/a-1") == [("a", "file:/w/x_%/a-1"), ("b", "FILE:/w/x_%/a-1/b")]
+    assert placed("sales", "/w/\udcff") == placed("other", "/w/x_%/a-1") == []

@@ -57,12 +57,10 @@ def read_place(text: str | None) -> Location | None:
 
 def rest_below(directory: Location, location: Location) -> str | None:
     """What follows the directory, no slash before it; `""` for the directory itself, None for what is elsewhere."""
-    if directory.file_system != location.file_system:
-        return None
     top = directory.path.rstrip("/")
-    if location.path.rstrip("/") == top:
-        return ""
-    return location.path[len(top) + 1 :] if location.path.startswith(f"{top}/") else None
+    if not f"{location.path.rstrip('/')}/".startswith(f"{top}/") or directory.file_system != location.file_system:
+        return None
+    return location.path[len(top) + 1 :]
 
 
 def overlap(one: Location, other: Location) -> bool:
