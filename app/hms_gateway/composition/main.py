@@ -100,6 +100,7 @@ from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.sealing import Seal, SealingError
 from hms_gateway.runtime.settings import Settings, SettingsError
 from hms_gateway.storage import SqlStore, open_store
+from hms_gateway.storage.dialects import parse_url
 from hms_gateway.storage.dialects.integrity import IntegrityCheck, IntegrityWatch, sqlite_file
 from hms_gateway.structs import METHODS, MetaException, Method, Struct
 from hms_gateway.txn.services.compaction import CompactionService
@@ -200,6 +201,8 @@ def build(settings: Settings) -> Gateway:
     metrics = Metrics(METHODS.keys())
     certificate = served_certificate(settings, metrics)
     metastore = build_metastore(settings, metrics.calls_by_method)
+    if settings.otel_endpoint is not None:
+        metastore.store.note_statements()
     chores = list(metastore.chores)
     if certificate is not None:
         chores.append(Chore("look at the certificate", LOOK_EVERY_SECONDS, certificate.look))
@@ -225,6 +228,7 @@ def build(settings: Settings) -> Gateway:
         certificate=certificate,
         releases=metastore.releases,
         newest_event=metastore.store.version,
+        database=parse_url(database_url(settings)).get_backend_name(),
         on_stop=[*stops, housekeeping.stop, cache.close, metastore.store.close],
         secondary_listener=None if port is None else lambda edge: _thrift_port(settings, port, metastore.codecs, edge),
     )
@@ -453,7 +457,11 @@ def directories(settings: Settings) -> Directories:
             check_roots(roots, protected)
         except RootRefused as error:
             raise SettingsError(f"{name}: {error}") from error
-    return Directories(policies, settings.roots, default=default)
+    if settings.otel_endpoint is None:
+        return Directories(policies, settings.roots, default=default)
+    from hms_gateway.files.noted_directories import NotedDirectories
+
+    return NotedDirectories(policies, settings.roots, default=default)
 
 
 def find_outside_places(settings: Settings, store: SqlStore) -> OutsidePlaces:

@@ -44,6 +44,7 @@ from hms_gateway.gateway.observability.access_log import AccessLog
 from hms_gateway.gateway.observability.audit_log import AuditLog, open_audit_log
 from hms_gateway.gateway.observability.figures import Watched
 from hms_gateway.gateway.observability.metrics import Metrics
+from hms_gateway.gateway.observability.traces import Traces, check_installed
 from hms_gateway.gateway.open_files import bounded_connections
 from hms_gateway.gateway.server import ServerOptions
 from hms_gateway.gateway.status import GatewayStatus
@@ -291,15 +292,18 @@ def build_gateway(
     on_stop: Sequence[Callable[[], None]] = (),
     secondary_listener: Callable[[EdgeComponents], SecondaryListener] | None = None,
     newest_event: Callable[[], int] | None = None,
+    database: str = "",
 ) -> Gateway:
     """The application that one process serves.
 
     `ready` raises while calls cannot be answered; `on_stop` are called in order after the last call, so closing the
     store belongs there. `authenticator` replaces the one that the settings describe. Calls that wait are tried again
     after each of `releases`. `secondary_listener` makes one. `newest_event` is what `GatewayStatus` asks.
+    `database` is the kind of the database, for traces.
     """
     access_log = AccessLog(format_for_stderr(settings.log_format)) if settings.access_log else None
     audit_log = _audit_log(settings)
+    traces = _traces(settings, database, metrics)
     rates = Rates(settings.user_rates) if settings.user_rates else None
     authenticator = authenticator or build_authenticator(settings)
     endpoint = Endpoint(
@@ -318,6 +322,7 @@ def build_gateway(
         slow_call_seconds=settings.slow_call_seconds,
         audit_log=audit_log,
         rates=rates,
+        traces=traces,
     )
     metrics.watch(lambda: Watched(gauges={"calls_queued": endpoint.calls.queued}))
     bodies = BodyShares(settings.limits)
@@ -335,6 +340,9 @@ def build_gateway(
     if audit_log is not None:
         closing.append(audit_log.close)
         metrics.watch(lambda: Watched({"audit_lines_lost": audit_log.lost}))
+    if traces is not None:
+        closing.append(traces.close)
+        metrics.watch(lambda: Watched({"spans_exported": traces.exported, "spans_dropped": traces.dropped}))
     connections = bounded_connections(settings.limits, metrics)
     edge = EdgeComponents(
         endpoint.calls, cache, authenticator, metrics, access_log, audit_log, rates, connections, bodies
@@ -367,6 +375,23 @@ def _audit_log(settings: Settings) -> AuditLog | None:
         return open_audit_log(settings.audit_log)
     except OSError as error:
         raise SettingsError(f"audit_log {settings.audit_log} cannot be written: {error.strerror or error}") from error
+
+
+def _traces(settings: Settings, database: str, metrics: Metrics) -> Traces | None:
+    """What traces calls; None where no collector is set. What this needs is loaded only then. Raises SettingsError."""
+    if settings.otel_endpoint is None:
+        return None
+    check_installed()
+    from importlib.metadata import version
+
+    from hms_gateway.gateway.observability.trace_export import TraceExport, open_exporter
+
+    try:
+        exporter = open_exporter(settings.otel_endpoint)
+    except (ValueError, OSError) as error:
+        raise SettingsError(f"otel_endpoint: the variables OTEL_EXPORTER_OTLP_… are not usable: {error}") from error
+    export = TraceExport(exporter, version("hms-gateway"), database, metrics.known_methods)
+    return Traces(export, settings.otel_share)
 
 
 def _rule(user: ProxyUser) -> ImpersonationRule:

@@ -7,6 +7,7 @@ from typing import Generic, NamedTuple, TypeVar
 import msgspec
 
 from hms_gateway.runtime.shares import Holder
+from hms_gateway.timing.spans import Notes
 
 T = TypeVar("T")
 
@@ -36,7 +37,7 @@ class Call(msgspec.Struct, frozen=True):
     `share_address` is whose share of an address the call uses (`runtime.shares`), None where addresses are not limited.
     `valid_write_ids` is the list of write ids that came beside the arguments, as it was sent (docs/caching.md).
     `first` is called in the call's thread before anything is read for it, `last` when all was.
-    `real_user` is who logged in, where that is another one than the principal.
+    `real_user` is who logged in, where that is another one than the principal. `notes` is of a call that is traced.
     A call that is answered again after Waiting has waited so long by now, and is resumed with what that carried.
     """
 
@@ -58,6 +59,7 @@ class Call(msgspec.Struct, frozen=True):
     first: Callable[[], None] | None = None
     last: Callable[[], None] | None = None
     real_user: str = ""
+    notes: Notes | None = None
 
     @property
     def holder(self) -> Holder:

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, TypeVar
@@ -101,7 +102,10 @@ class Processor:
                 call.first()
             bound = self._find(message, call.dialect)
             with self._memory.held(codec, bound.method, message.payload, call.holder):
+                begin = 0.0 if call.notes is None else time.perf_counter()
                 arguments = _decoded(codec, bound.method, message.payload)
+                if call.notes is not None:
+                    call.notes.add("parse", begin)
                 objects = objects_of(arguments)
                 result, outcome, is_uncacheable, is_final = self._invoke(bound, call, arguments)
             if message.type is MessageType.ONEWAY or bound.method.oneway:

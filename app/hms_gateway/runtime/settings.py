@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta, field
@@ -572,6 +573,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             "/status/costs shows them to administrators in any case."
         ),
     ] = False
+    otel_endpoint: Annotated[
+        str | None,
+        Meta(
+            description="OpenTelemetry collector that traces of calls go to by OTLP over HTTP, such as "
+            "http://127.0.0.1:4318 (docs/observability.md, Traces); unset is none. Needs the extra otel."
+        ),
+    ] = None
+    otel_share: Annotated[
+        float,
+        Meta(ge=0, le=1, description="Share of the calls without a traceparent that are traced, 0 to 1."),
+    ] = 1.0
 
     def __post_init__(self) -> None:
         _check_networks("trusted_proxies", self.trusted_proxies)
@@ -579,6 +591,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         _check_proxies(self)
         _check_origins(self.cors_origins)
         _check_issuers(self.token_issuers)
+        _check_collector(self.otel_endpoint)
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise ValueError("tls_certificate and tls_key belong together: set both or none")
         if self.admin_password is not None and self.admin_password_file is not None:
@@ -788,6 +801,21 @@ def _check_proxies(settings: Settings) -> None:
     secret = settings.trusted_proxy_secret
     if secret is not None and not _SECRET.fullmatch(secret.get_secret_value()):
         raise ValueError("trusted_proxy_secret is too weak; set 16 or more visible ASCII characters without spaces")
+
+
+def _check_collector(endpoint: str | None) -> None:
+    if endpoint is None:
+        return
+    try:
+        parts = urlsplit(endpoint)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
+    except ValueError:
+        is_address = False
+    # The address itself may hold a password, so it is not repeated.
+    if not is_address:
+        raise ValueError("otel_endpoint is not an http:// or https:// address; set one such as http://127.0.0.1:4318")
+    if parts.username is not None:
+        raise ValueError("otel_endpoint has a user in it; set OTEL_EXPORTER_OTLP_HEADERS instead")
 
 
 def _check_issuers(issuers: Mapping[str, TokenIssuer]) -> None:

@@ -1,34 +1,76 @@
 """Where the time of a call goes: its thread notes what it does, as a name and two moments of `time.perf_counter`.
 
-Nothing is noted for threads that do not answer a call.
+Nothing is noted for threads that do not answer a call. Calls that are traced have `Notes` besides, with more of it.
 """
 
 import threading
 import time
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 Span: TypeAlias = tuple[str, float, float]
 
 SPANS_MAX = 1_000
+NOTES_MAX = 500
+
+
+class Note(NamedTuple):
+    """Something that was done for a call; `text` is that of `count` statements that were sent together."""
+
+    name: str
+    begin: float
+    end: float
+    text: str = ""
+    count: int = 1
+
+
+class Notes:
+    """What was noted for one call. Threads take turns at it."""
+
+    def __init__(self) -> None:
+        self.parts: list[Note] = []
+
+    def add(self, name: str, begin: float, text: str = "", count: int = 1) -> float:
+        """Something that was done from `begin` to now; now."""
+        end = time.perf_counter()
+        self.keep(Note(name, begin, end, text, count))
+        return end
+
+    def keep(self, note: Note) -> None:
+        if len(self.parts) < NOTES_MAX:
+            self.parts.append(note)
+
+
+class SharedNotes(Notes):
+    """About what is done for several calls at once: each of them gets every note."""
+
+    def __init__(self, of_calls: Iterable[Notes]) -> None:
+        super().__init__()
+        self._of_calls = list(of_calls)
+
+    def keep(self, note: Note) -> None:
+        for notes in self._of_calls:
+            notes.keep(note)
 
 
 class _Here(threading.local):
     spans: list[Span] | None = None
+    notes: Notes | None = None
 
 
 _here = _Here()
 
 
-def begin_spans() -> list[Span]:
+def begin_spans(notes: Notes | None = None) -> list[Span]:
     """From now on the calling thread notes its spans in the list that is returned, until `end_spans`."""
     spans: list[Span] = []
     _here.spans = spans
+    _here.notes = notes
     return spans
 
 
 def end_spans() -> None:
-    _here.spans = None
+    _here.spans = _here.notes = None
 
 
 def note_span(name: str, begin: float) -> float:
@@ -38,6 +80,22 @@ def note_span(name: str, begin: float) -> float:
     if spans is not None and len(spans) < SPANS_MAX:
         spans.append((name, begin, now))
     return now
+
+
+def current_notes() -> Notes | None:
+    """Of the call, or of the calls, that the thread works for; None where none of them is traced."""
+    return _here.notes
+
+
+def set_notes(notes: Notes | None) -> None:
+    """What `current_notes` gives from now on."""
+    _here.notes = notes
+
+
+def shared_notes(of_calls: Iterable[Notes | None]) -> Notes | None:
+    """Of all calls that are traced; None where none is."""
+    traced = [notes for notes in of_calls if notes is not None]
+    return SharedNotes(traced) if traced else None
 
 
 def seconds_by_name(spans: Iterable[Span]) -> dict[str, float]:

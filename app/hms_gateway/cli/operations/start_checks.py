@@ -12,6 +12,7 @@ from hms_gateway.gateway.assembly import service_keys
 from hms_gateway.gateway.auth.tokens import TokenFileError, read_tokens
 from hms_gateway.gateway.auth.users import UserFileError, read_users
 from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME, CertificateError, server_context
+from hms_gateway.gateway.observability.traces import check_installed
 from hms_gateway.runtime.kerberos import KerberosError
 from hms_gateway.runtime.settings import Settings, SettingsError
 from hms_gateway.storage.dialects.integrity import IntegrityCheck, sqlite_file
@@ -159,7 +160,16 @@ def _directory(settings: Settings) -> Iterator[str]:
         yield str(error)
 
 
+def _tracing(settings: Settings) -> Iterator[str]:
+    if settings.otel_endpoint is None:
+        return
+    try:
+        check_installed()
+    except SettingsError as error:
+        yield str(error)
+
+
 _CHECKS: tuple[_Check, ...] = (
     *(_open_files, _folders, _database, _certificate, _users, _tokens, _keytab, _directory),
-    _rights,
+    *(_rights, _tracing),
 )

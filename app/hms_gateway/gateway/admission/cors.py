@@ -13,9 +13,9 @@ from hms_gateway.gateway.admission.refusals import Refused
 ALLOWED_METHODS = b"POST, OPTIONS"
 ALLOWED_HEADERS = (
     b"authorization, content-type, accept, content-encoding, x-request-id, idempotency-key, x-hms-lease-id, "
-    b"x-hms-valid-write-ids, if-none-match"
+    b"x-hms-valid-write-ids, if-none-match, x-hms-server-timing, traceparent, tracestate"
 )
-EXPOSED_HEADERS = b"x-request-id, etag"
+EXPOSED_HEADERS = b"x-request-id, etag, server-timing"
 PREFLIGHT_SECONDS = b"86400"
 ANY_PORT = ":*"
 

@@ -19,6 +19,7 @@ from hms_gateway.rpc.repeatable import RepeatableProcessor, SuspendedCall
 from hms_gateway.runtime.event_loop import call_in_loop
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.suspension import Deliver, Done, Result, Start
+from hms_gateway.timing.spans import Notes, set_notes
 from hms_gateway.wire import Codec, Message
 
 # What is larger would hold the event loop up.
@@ -46,7 +47,7 @@ class Dispatcher:
         )
         self._waiting = WaitingCalls(limits, metrics, releases)
         self._delivery: tuple[asyncio.AbstractEventLoop, Deliver] | None = None
-        self._starting: list[tuple[Start, Done]] = []
+        self._starting: list[tuple[Start, Done, Notes | None]] = []
 
     @property
     def queued(self) -> int:
@@ -125,16 +126,18 @@ class Dispatcher:
         in_flight.at_end = self._runner.leave
         if not self._starting:
             asyncio.get_running_loop().call_soon(self._start)
-        self._starting.append((suspended.start, finish))
+        self._starting.append((suspended.start, finish, in_flight.call.notes))
 
     def _start(self) -> None:
         starting, self._starting = self._starting, []
         deliver = self._deliverer(asyncio.get_running_loop())
-        for start, done in starting:
+        for start, done, notes in starting:
+            set_notes(notes)
             try:
                 start(done, deliver)
             except Exception as error:
                 done(Result(None, error))
+        set_notes(None)
 
     def _deliverer(self, loop: asyncio.AbstractEventLoop) -> Deliver:
         """The same for every call, so that those of one batch are delivered together."""

@@ -140,7 +140,7 @@ class ThreadRunner:
 
     def _process(self, in_flight: InFlightCall, loop: asyncio.AbstractEventLoop) -> None:
         """In the worker thread."""
-        in_flight.spans = begin_spans()
+        in_flight.spans = begin_spans(in_flight.call.notes)
         begun = note_span("queue", in_flight.admitted)
         try:
             reply = in_flight.process(in_flight.call)

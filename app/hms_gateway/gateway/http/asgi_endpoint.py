@@ -14,11 +14,21 @@ from hms_gateway.gateway.admission.identity import CLIENT_CERTIFICATE, HeaderLis
 from hms_gateway.gateway.admission.refusals import ClientGone, Refused
 from hms_gateway.gateway.calls.streaming import ReplyStream, StreamFailed
 from hms_gateway.gateway.http.endpoint import Endpoint
-from hms_gateway.gateway.http.exchange import HELD_HEADER, TEXT, Answer, Exchange, Response, settled
+from hms_gateway.gateway.http.exchange import (
+    HELD_HEADER,
+    TEXT,
+    TIMING_HEADER,
+    Answer,
+    Exchange,
+    Response,
+    settled,
+)
 from hms_gateway.gateway.http.request_body import KEPT_BYTES_MAX, BodyReader, Receive, Scope, Send
+from hms_gateway.gateway.http.server_timing import server_timing
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.runtime.limits import Limits
+from hms_gateway.timing.spans import Notes
 
 # In the scope, our HTTP protocol class leaves a function that cuts the connection off, and one that writes a response.
 ABORT = "hms_gateway.abort"
@@ -57,6 +67,8 @@ class AsgiEndpoint:
         """Answer one request. `dialect` belongs to the path it came by (design D2)."""
         exchange = self._exchange(scope, dialect)
         exchange.held = exchange.head.headers.get(HELD_HEADER)
+        if exchange.head.headers.get(TIMING_HEADER) == b"1":
+            exchange.notes = Notes()
         channel = self._channel(exchange, scope, receive, send)
         # The body counts as long as the request is answered.
         with ExitStack() as held:
@@ -152,6 +164,7 @@ class Channel:
         self.scope = scope
         self.receive = receive
         self.origin = exchange.head.headers.get(ORIGIN)
+        self._wants_timing = exchange.head.headers.get(TIMING_HEADER) == b"1"
         self.body_is_read = False
 
     async def respond(self, response: Response) -> None:
@@ -190,7 +203,7 @@ class Channel:
 
     def _write_whole(self, response: Response) -> bool:
         write = self.scope.get(WRITE_WHOLE)
-        if write is None or self.origin is not None or self.scope["method"] == "HEAD":
+        if write is None or self.origin is not None or self._wants_timing or self.scope["method"] == "HEAD":
             return False
         is_written: bool = write(self._exchange, response)
         return is_written
@@ -243,7 +256,9 @@ class Channel:
     def _other_headers(self) -> HeaderList:
         """Those that no step of the answer knows of."""
         identity = self._exchange.identity
-        headers = () if identity is None else identity.headers
+        headers: HeaderList = () if identity is None else identity.headers
+        if self._wants_timing and self._exchange.is_read:
+            headers = (*headers, (b"server-timing", server_timing(self._exchange)))
         return headers if self.origin is None else (*headers, *self._cross_origin.reply_headers(self.origin))
 
     async def _send_chunk(self, chunk: bytes) -> None:

@@ -30,12 +30,13 @@ from hms_gateway.gateway.observability.access_log import AccessLog, AccessRecord
 from hms_gateway.gateway.observability.audit_log import AuditLog
 from hms_gateway.gateway.observability.figures import SlowCall, object_name, object_names
 from hms_gateway.gateway.observability.metrics import Metrics
+from hms_gateway.gateway.observability.traces import Trace, TracedCall, Traces
 from hms_gateway.rpc.call import Waiting
 from hms_gateway.rpc.processor import MessageProcessor, Reply
 from hms_gateway.rpc.releases import Releases
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Holder
-from hms_gateway.timing.spans import seconds_by_name
+from hms_gateway.timing.spans import Note, Notes, seconds_by_name
 from hms_gateway.wire import Codec, Codecs, Message, MessageType
 
 GZIPPED: HeaderList = ((b"content-encoding", b"gzip"), (b"vary", b"accept-encoding"))
@@ -73,6 +74,7 @@ class Endpoint:
         slow_call_seconds: float = 1.0,
         audit_log: AuditLog | None = None,
         rates: Rates | None = None,
+        traces: Traces | None = None,
     ) -> None:
         self._codecs = codecs
         self._content_types: Mapping[str, bytes] = {codec.name: codec.content_type.encode() for codec in codecs}
@@ -83,6 +85,7 @@ class Endpoint:
         self._access_log = access_log
         self._audit_log = audit_log
         self._rates = rates
+        self._traces = traces
         self._call_seconds_max = call_seconds_max
         self._slow_call_seconds = slow_call_seconds
         self._served = metrics.served
@@ -129,6 +132,8 @@ class Endpoint:
         exchange.codec = codec = self._codecs.sniff(body)
         if len(body) >= READ_IN_THREAD_BYTES:
             return self._answer_long(exchange, body)
+        if self._traces is not None or exchange.notes is not None:
+            return self._answer_noted(exchange, body)
         return self._answer_message(exchange, codec.read_message(body))
 
     async def conclude(
@@ -193,6 +198,8 @@ class Endpoint:
                 exchange.status,
                 exchange.cached,
             )
+        if exchange.trace is not None and self._traces is not None:
+            self._end_trace(self._traces, exchange, exchange.trace, user, address, about, seconds)
         if self._access_log is None:
             return
         self._access_log.write(
@@ -208,6 +215,42 @@ class Endpoint:
                 exchange.status,
                 address,
                 exchange.cached,
+            )
+        )
+
+    def _begin_trace(self, exchange: Exchange) -> None:
+        head = exchange.head
+        if self._traces is not None:
+            exchange.trace = self._traces.begin(head.values(b"traceparent"), head.values(b"tracestate"))
+        if exchange.trace is not None and exchange.notes is None:
+            exchange.notes = Notes()
+
+    def _end_trace(
+        self,
+        traces: Traces,
+        exchange: Exchange,
+        trace: Trace,
+        user: str,
+        address: str,
+        about: object,
+        seconds: float,
+    ) -> None:
+        noted = () if exchange.notes is None else exchange.notes.parts
+        traces.end(
+            TracedCall(
+                trace,
+                time.time(),
+                exchange.started,
+                exchange.started + seconds,
+                exchange.method,
+                exchange.outcome,
+                exchange.status,
+                exchange.cached,
+                user,
+                address,
+                exchange.request_id.decode(),
+                about,
+                [*(Note(*span) for span in exchange.spans), *noted],
             )
         )
 
@@ -241,9 +284,22 @@ class Endpoint:
         await self._authenticate(exchange)
         return await settled(self.answer(exchange, body))
 
+    def _answer_noted(self, exchange: Exchange, body: bytes) -> Answer:
+        """As `answer`, for a call that may be traced or timed."""
+        self._begin_trace(exchange)
+        begin = time.perf_counter()
+        message = exchange.codec.read_message(body)
+        if exchange.notes is not None:
+            exchange.notes.add("parse", begin)
+        return self._answer_message(exchange, message)
+
     async def _answer_long(self, exchange: Exchange, body: bytes) -> Response:
+        self._begin_trace(exchange)
+        begin = time.perf_counter()
         message = await asyncio.get_running_loop().run_in_executor(None, exchange.codec.read_message, body)
         del body
+        if exchange.notes is not None:
+            exchange.notes.add("parse", begin)
         return await settled(self._answer_message(exchange, message))
 
     def _answer_message(self, exchange: Exchange, message: Message, *, is_compared: bool = False) -> Answer:
@@ -321,12 +377,16 @@ class Endpoint:
         """Answer with what the cache has."""
         self._metrics.cache_hits += 1
         exchange.cached = True
+        if exchange.notes is not None:
+            _note_look_up(exchange.notes)
         return self._whole(exchange, _REPLY, payload)
 
     def _call(self, exchange: Exchange) -> Answer:
         """Have the processor answer."""
         if exchange.key is not None:
             self._metrics.cache_misses += 1
+            if exchange.notes is not None:
+                _note_look_up(exchange.notes)
         if exchange.reading is not None and self._cache is not None:
             exchange.tagged = self._cache.tag_reading(exchange.reading)
         call = exchange.call(self.holder(exchange), self._call_seconds_max)
@@ -401,6 +461,12 @@ def _claim_connection(claim: Callable[[str], Bound | None], identity: Identity, 
         text = f"You have too many connections ({bound.name}); use those that are open, or try again"
         headers = (*NOT_TRIED, (b"connection", b"close"))
         raise Refused(503, text, headers=headers, reason="overload", limit=bound.name, beginning=beginning)
+
+
+def _note_look_up(notes: Notes) -> None:
+    """The cache was asked since the message was read."""
+    if notes.parts:
+        notes.add("cache", notes.parts[-1].end)
 
 
 async def _compressed_response(content_type: bytes, body: bytes, headers: HeaderList) -> Response:

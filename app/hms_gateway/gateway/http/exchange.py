@@ -11,9 +11,10 @@ from hms_gateway.cache import Reading, ReplyKey, TagReading
 from hms_gateway.gateway.admission.identity import HeaderList, Identity, RequestHead
 from hms_gateway.gateway.calls.streaming import ReplyStream
 from hms_gateway.gateway.http.request_id import request_id_of
+from hms_gateway.gateway.observability.traces import Trace
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.runtime.shares import Bound, Holder
-from hms_gateway.timing.spans import Span
+from hms_gateway.timing.spans import Notes, Span
 from hms_gateway.wire import Codec, Message
 
 KEY_HEADER: Final = b"idempotency-key"
@@ -24,6 +25,8 @@ RECORDED_HEADER: Final = b"x-hms-recorded-at"
 WRITE_IDS_HEADER: Final = b"x-hms-valid-write-ids"
 # Which answer the client has already.
 HELD_HEADER: Final = b"if-none-match"
+# A client that wants to know what its call's time went to (`server_timing`).
+TIMING_HEADER: Final = b"x-hms-server-timing"
 TEXT = b"text/plain; charset=utf-8"
 _STATUS_LINES = {status.value: b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
 
@@ -72,6 +75,9 @@ class Exchange:
     # Of a call that was not answered by the cache: what its arguments name, and what its thread did.
     objects: tuple[str, ...] = ()
     spans: Sequence[Span] = ()
+    # Of a call that is traced, or whose client asked for `TIMING_HEADER`; `trace` is of the former only.
+    notes: Notes | None = None
+    trace: Trace | None = None
     outcome = "ok"
     cached = False
     status = 0
@@ -105,6 +111,7 @@ class Exchange:
             first=self.tagged,
             last=None if self.tagged is None else self.tagged.confirm,
             real_user=identity.real_user,
+            notes=self.notes,
         )
 
     def whole(self, response: Response, date: bytes) -> bytes | None:

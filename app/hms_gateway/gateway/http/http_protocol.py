@@ -30,7 +30,7 @@ from hms_gateway.gateway.admission.identity import CLIENT_CERTIFICATE, ShownCert
 from hms_gateway.gateway.admission.unread_replies import UNCOUNTED_BYTES as UNREAD_UNCOUNTED_BYTES
 from hms_gateway.gateway.admission.unread_replies import PiecewiseTransport, UnreadReplies
 from hms_gateway.gateway.http.asgi_endpoint import ABORT, CLAIM, WRITE_WHOLE, AsgiEndpoint
-from hms_gateway.gateway.http.exchange import HELD_HEADER, Answer, Exchange, Pending, Response
+from hms_gateway.gateway.http.exchange import HELD_HEADER, TIMING_HEADER, Answer, Exchange, Pending, Response
 from hms_gateway.gateway.http.request_body import Scope
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.runtime.connections import Silence
@@ -38,7 +38,8 @@ from hms_gateway.runtime.shares import Bound, Holder
 
 HEADER_BYTES_MAX = 64 * 1024
 # Requests with these are read or answered in ways that `asgi_endpoint` knows.
-UNUSUAL_HEADERS = BROWSER_HEADERS | {b"expect", b"upgrade", b"transfer-encoding", b"content-encoding", HELD_HEADER}
+_ENCODED = {b"expect", b"upgrade", b"transfer-encoding", b"content-encoding"}
+UNUSUAL_HEADERS = BROWSER_HEADERS | _ENCODED | {HELD_HEADER, TIMING_HEADER}
 
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"

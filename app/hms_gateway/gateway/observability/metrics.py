@@ -14,6 +14,7 @@ class Metrics:
     """Counters of one process, touched from the event loop's thread only."""
 
     def __init__(self, known_methods: Collection[str]) -> None:
+        self.known_methods = known_methods
         self.served = CallCounter(known_methods)
         self.refusals: defaultdict[str, int] = defaultdict(int)
         # By the name of the limit, see `gateway.admission.refusals`.

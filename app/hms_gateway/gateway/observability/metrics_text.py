@@ -18,6 +18,8 @@ _COUNTERS = {
     "cache_misses": "Calls the reply cache could not answer",
     "connections_refused": "Connections closed because there were too many",
     "audit_lines_lost": "Lines of the audit log that could not be written",
+    "spans_exported": "Spans of traces that the collector has taken",
+    "spans_dropped": "Spans of traces that were left out because the collector was too slow or away",
     "database_reads": "Units of work that read the database",
     "database_read_seconds": "Time that calls waited for reading the database",
     "database_writes": "Units of work that changed the database",

@@ -121,6 +121,10 @@ class Dialect(ABC):
         """Run a statement that controls the transaction."""
         connection.exec_driver_sql(statement)
 
+    def text_of(self, statements: Sequence[Statement]) -> str:
+        """The text of statements that are sent together, without values."""
+        return "; ".join(str(statement.sql) for statement in statements)
+
     def run_together(self, connection: Connection, statements: Sequence[Statement]) -> list[Rows]:
         """Run statements that do not need each other's rows; the rows of each. They are sent together where possible.
 

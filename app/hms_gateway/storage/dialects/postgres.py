@@ -127,6 +127,11 @@ class PostgresDialect(Dialect):
 
         return open_look_ups(engine, url)
 
+    def text_of(self, statements: Sequence[Statement]) -> str:
+        from hms_gateway.storage.dialects.postgres_pipeline import text_of
+
+        return text_of(statements)
+
     def run_together(self, connection: Connection, statements: Sequence[Statement]) -> list[Rows]:
         from hms_gateway.storage.dialects.postgres_pipeline import run_together
 

@@ -5,6 +5,7 @@ calls are libpq's, in its pipeline mode. Statements are made from SQLAlchemy's, 
 """
 
 import select
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -29,6 +30,7 @@ from hms_gateway.storage.dialects.statements import (
     StatementRefused,
     Values,
 )
+from hms_gateway.timing.spans import Notes, current_notes
 
 _DIALECT: Final = PGDialect_psycopg(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
 _TEXT_FORMAT, _BINARY_FORMAT = 0, 1
@@ -211,8 +213,10 @@ class PostgresLookUps:
         self._has_failed = True
         if self._is_owed:
             _awaited(self._pipeline)
+        notes, begin = current_notes(), time.perf_counter()
         self._pipeline.send([*before, *statements])
         answers = _awaited(self._pipeline)
+        _note(notes, begin, statements)
         self._is_begun, self._is_owed, self._has_failed = not is_all, False, False
         return answers[len(before) :]
 
@@ -268,11 +272,13 @@ def _run(connection: Connection, statements: Sequence[Statement]) -> list[Rows]:
         return []
     pipeline = _pipeline_of(connection)
     before = [] if pipeline.is_in_transaction else [pipeline.begin]
+    notes, begin = current_notes(), time.perf_counter()
     try:
         pipeline.enter()
         pipeline.send([*before, *statements])
         answers = _awaited(pipeline)
         pipeline.exit()
+        _note(notes, begin, statements)
         return answers[len(before) :]
     except StatementRefused as refused:
         pipeline.exit()
@@ -283,6 +289,19 @@ def _run(connection: Connection, statements: Sequence[Statement]) -> list[Rows]:
     except BaseException:
         pipeline.exit()
         raise
+
+
+def text_of(statements: Sequence[Statement]) -> str:
+    """See `Dialect.text_of`."""
+    texts = [
+        compiled(sql, tuple(values[0] if isinstance(values, Sequence) else values)).text for sql, values in statements
+    ]
+    return b"; ".join(texts).decode()
+
+
+def _note(notes: Notes | None, begin: float, statements: Sequence[Statement]) -> None:
+    if notes is not None:
+        notes.add("sql", begin, text_of(statements), len(statements))
 
 
 def _disconnect(error: Exception) -> OperationalError:

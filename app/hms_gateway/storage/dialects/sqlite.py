@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sqlite3
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -35,6 +36,7 @@ from hms_gateway.metastore.ports.store import StoreError, StoreFailure, StoreUna
 from hms_gateway.metastore.vocabulary.patterns import Pattern
 from hms_gateway.storage.dialects.base import BUSY_SECONDS_MAX, POOL_WAIT_SECONDS_MAX, Dialect, LongRows
 from hms_gateway.storage.dialects.statements import ChangesQuery, Rows, Statement, Values
+from hms_gateway.timing.spans import current_notes
 
 # Readers are many and keep SQLite's default of 2 MiB each; what they share is the operating system's page cache.
 WRITER_CACHE_KIB: Final = 16_384
@@ -195,6 +197,7 @@ class SqliteLookUps:
             self._is_begun = True
         cursor = self._connection.cursor()
         answers: list[Rows] = []
+        notes, begin = current_notes(), time.perf_counter()
         for sql, values in statements:
             if isinstance(values, Mapping):
                 statement = _compiled(sql, tuple(values))
@@ -204,6 +207,8 @@ class SqliteLookUps:
                 statement = _compiled(sql, tuple(values[0]))
                 cursor.executemany(statement.text, [statement.parameters(row) for row in values])
                 answers.append(())
+            if notes is not None:
+                begin = notes.add("sql", begin, statement.text)
         cursor.close()
         return answers
 

@@ -13,7 +13,7 @@ not read ahead, statements that are refused, and all that comes without a connec
 import asyncio
 import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
-from time import monotonic
+from time import monotonic, perf_counter
 from typing import Final, NamedTuple, Protocol
 
 import structlog
@@ -27,6 +27,7 @@ from hms_gateway.storage.dialects.statements import BEGIN, COMMIT, ConnectionLos
 from hms_gateway.storage.txn.batch import BatchJob, BatchMiss, TxnBatch
 from hms_gateway.storage.txn.batch_statements import LOCK_CATALOG
 from hms_gateway.storage.writing.jobs import Failure, Job, Later, Outcome, Success, result_of
+from hms_gateway.timing.spans import Notes, shared_notes
 from hms_gateway.txn.ports.txn import TxnWork
 
 BATCH_MAX: Final = 500
@@ -257,8 +258,11 @@ class PipelinedWriter:
         before = [BEGIN, *self._forgetting_plans(), _LOCK]
         reading = batch.reading()
         asked = next(reading, None)
+        notes = shared_notes(job.notes for job in jobs)
         while asked is not None:
+            begin = perf_counter()
             rows = yield [*before, *asked]
+            self._note(notes, begin, [*before, *asked])
             if before:
                 ((batch.last_event_id,),) = rows[len(before) - 1]
             try:
@@ -269,8 +273,16 @@ class PipelinedWriter:
         outcomes = [self._run(batch, job) for job in batched]
         statements = [*batch.changes(), COMMIT]
         self._is_committing = True
+        begin = perf_counter()
         yield statements
+        self._note(notes, begin, statements)
+        if notes is not None:
+            notes.add("commit", begin)
         return outcomes
+
+    def _note(self, notes: Notes | None, begin: float, statements: Sequence[Statement]) -> None:
+        if notes is not None:
+            notes.add("sql", begin, self._dialect.text_of(statements), len(statements))
 
     def _run(self, batch: TxnBatch, job: BatchJob) -> Outcome | None:
         try:

@@ -40,6 +40,7 @@ from hms_gateway.storage.txn.connected_batch import ConnectedBatch
 from hms_gateway.storage.writing.jobs import Failure, Job, Later, Outcome, Success, deliver_outcomes
 from hms_gateway.storage.writing.pipelined_writer import Pipeline, PipelinedWriter
 from hms_gateway.storage.writing.transaction import SqlTransaction
+from hms_gateway.timing.spans import current_notes, set_notes, shared_notes
 from hms_gateway.timing.work_times import WorkTimes
 from hms_gateway.txn.ports.txn import TxnWork
 
@@ -89,7 +90,7 @@ class ThreadWriter:
             return cast(T, recalled.value)
         outcome: Future[T] = Future()
         begin = time.perf_counter()
-        self._submit(Job(work, outcome, current_call_key(), current_actor()))
+        self._submit(Job(work, outcome, current_call_key(), current_actor(), current_notes()))
         try:
             return awaited(outcome)
         finally:
@@ -102,7 +103,7 @@ class ThreadWriter:
             self._times.note("write", begin)
             done(result)
 
-        job = Job(work, Later(noted, deliver), key)
+        job = Job(work, Later(noted, deliver), key, notes=current_notes())
         if self._event_loop is None or not self._event_loop.take(job):
             self._submit(job)
 
@@ -141,6 +142,7 @@ class ThreadWriter:
                     is_last = True
                     break
                 batch.append(following)
+            set_notes(shared_notes(job.notes for job in batch))
             self._finish(batch)
             if is_last:
                 return
@@ -272,7 +274,10 @@ class Batch:
             return reason
 
     def _commit(self, batch: CatalogBatch) -> None:
+        notes, begin = current_notes(), time.perf_counter()
         try:
             batch.commit()
         except ConnectionLost as error:
             raise OutcomeUnknown("the connection to the database was lost while committing") from error
+        if notes is not None:
+            notes.add("commit", begin)
