@@ -20,6 +20,7 @@ from hms_gateway.storage import SqlStore, migrate, open_store
 from hms_gateway.storage.dialects import parse_url, writing_engine
 from hms_gateway.storage.schema.catalog import METADATA
 from hms_gateway.structs import LockState, LockType, NoSuchTxnException
+from hms_gateway.timing.spans import Notes, set_notes
 from hms_gateway.txn.ports.txn import TxnWork
 from hms_gateway.txn.rules.names import target
 from hms_gateway.txn.services.locks import ComponentSpec, LockService, LockSpec
@@ -195,6 +196,27 @@ def test_calls_of_one_turn_are_one_batch_and_no_thread_runs_them(store: SqlStore
         await begin(lambda: services.txns.heartbeat(other.lock_id, 0))
 
     asyncio.run(run())
+
+
+def test_a_call_that_is_traced_gets_the_statements_of_its_batch(store: SqlStore) -> None:
+    notes = Notes()
+
+    async def run() -> None:
+        await connected(store)
+        set_notes(notes)
+        traced = begin(lambda: Services(store).call("open", 1, WHO))
+        set_notes(None)
+        other = begin(lambda: Services(store).call("open", 1, WHO))
+        await asyncio.gather(traced, other)
+
+    asyncio.run(run())
+    reading, writing, commit = notes.parts
+    assert [note.name for note in notes.parts] == ["sql", "sql", "commit"]
+    assert reading.text.startswith("BEGIN ISOLATION LEVEL READ COMMITTED; ")
+    assert writing.text.endswith("; COMMIT")
+    assert "$1" in writing.text
+    assert writing.count == writing.text.count("; ") + 1
+    assert commit.begin <= writing.begin <= writing.end <= commit.end
 
 
 def test_commits_of_write_ids_are_logged_by_the_event_loop_too(store: SqlStore) -> None:
