@@ -17,6 +17,7 @@ from hms_gateway.gateway.admission.refusals import NOT_TRIED, ClientGone, Refusa
 from hms_gateway.gateway.application import SecondaryListenerFailed
 from hms_gateway.gateway.assembly import EdgeComponents, service_keys
 from hms_gateway.gateway.observability.access_log import AccessRecord
+from hms_gateway.gateway.observability.traces import TracedCall, Traces
 from hms_gateway.rpc.call import Caller, Dialect
 from hms_gateway.rpc.errors import Unavailable
 from hms_gateway.runtime.kerberos import SaslTickets
@@ -166,6 +167,7 @@ class _Recorder:
         self._access_log = edge.access_log
         self._audit_log = edge.audit_log
         self._rates = edge.rates
+        self._traces = edge.traces
 
     def watch(self, name: str, text: str, value: Callable[[], float]) -> None:
         """What is watched here is seen in the process's open files."""
@@ -209,6 +211,8 @@ class _Recorder:
                 NO_STATUS,
                 record.cached,
             )
+        if self._traces is not None:
+            self._trace(self._traces, record)
         if self._access_log is None:
             return
         self._access_log.write(
@@ -224,5 +228,29 @@ class _Recorder:
                 NO_STATUS,
                 record.address,
                 record.cached,
+            )
+        )
+
+    def _trace(self, traces: Traces, record: CallRecord) -> None:
+        """Thrift has no headers, so that the call begins a trace; its parts are not known here."""
+        trace = traces.begin((), ())
+        if trace is None:
+            return
+        now = time.perf_counter()
+        traces.end(
+            TracedCall(
+                trace,
+                time.time(),
+                now - record.seconds,
+                now,
+                record.method,
+                record.outcome,
+                NO_STATUS,
+                record.cached,
+                record.user,
+                record.address.rpartition(":")[0],
+                record.request_id,
+                record.about,
+                (),
             )
         )

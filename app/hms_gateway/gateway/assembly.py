@@ -72,6 +72,7 @@ class EdgeComponents(msgspec.Struct, frozen=True):
     rates: Rates | None
     connections: Connections
     bodies: BodyShares
+    traces: Traces | None = None
 
 
 def ensure_first_user(settings: Settings) -> str | None:
@@ -345,7 +346,7 @@ def build_gateway(
         metrics.watch(lambda: Watched({"spans_exported": traces.exported, "spans_dropped": traces.dropped}))
     connections = bounded_connections(settings.limits, metrics)
     edge = EdgeComponents(
-        endpoint.calls, cache, authenticator, metrics, access_log, audit_log, rates, connections, bodies
+        endpoint.calls, cache, authenticator, metrics, access_log, audit_log, rates, connections, bodies, traces
     )
     return Gateway(
         asgi_endpoint,

@@ -5,6 +5,7 @@ import json
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,8 +14,9 @@ pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="needs the 
 from hms_gateway.gateway.observability.trace_export import TraceExport, open_exporter
 from hms_gateway.gateway.observability.traces import Trace, TracedCall
 from hms_gateway.timing.spans import Note
+from tests.bridge.bridge_process import connected
 from tests.gateway.serving import until
-from tests.support.server import PASSWORD, USER, GatewayServer, basic
+from tests.support.server import PASSWORD, USER, GatewayServer, basic, free_port
 
 pytestmark = pytest.mark.otel
 
@@ -81,8 +83,13 @@ def collector():
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory, collector):
-    settings = {"otel_endpoint": collector.url, "tls": False}
+def thrift_port():
+    return free_port()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, collector, thrift_port):
+    settings = {"otel_endpoint": collector.url, "tls": False, "thrift_port": thrift_port, "thrift_open": True}
     folder = tmp_path_factory.mktemp("traced")
     with GatewayServer(folder, settings=settings, environment={"OTEL_SERVICE_NAME": "catalog of ann"}) as it:
         yield it
@@ -207,6 +214,19 @@ def test_the_service_is_named_and_nothing_secret_is_sent(server, collector):
     resource = collector.requests[-1].resource_spans[0].resource
     assert attributes(resource)["service.name"] == "catalog of ann"
     assert not [secret for secret in SECRETS if any(secret.encode() in body for body in collector.bodies)]
+
+
+def test_a_call_by_the_thrift_port_is_a_span(server, collector, thrift_port):
+    with connected(SimpleNamespace(port=thrift_port)) as client:
+        client.get_all_databases()
+
+    def found() -> list:
+        scopes = [resource.scope_spans[0] for request in collector.requests for resource in request.resource_spans]
+        spans = [span for scope in scopes for span in scope.spans if not span.parent_span_id]
+        return [span for span in spans if "http.response.status_code" not in attributes(span)]
+
+    until(lambda: bool(found()))
+    assert [span.name for span in found()] == ["ThriftHiveMetastore/get_all_databases"]
 
 
 def test_what_was_exported_is_in_the_metrics(server, collector):

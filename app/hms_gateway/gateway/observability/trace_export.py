@@ -156,7 +156,6 @@ def _attributes(call: TracedCall, method: str) -> dict[str, object]:
         "rpc.system": "thrift",
         "rpc.service": SERVICE,
         "rpc.method": method,
-        "http.response.status_code": call.status,
         "client.address": call.address,
         "enduser.id": call.user[:NAME_CHARACTERS_MAX],
         "hms.request_id": call.request_id,
@@ -164,6 +163,8 @@ def _attributes(call: TracedCall, method: str) -> dict[str, object]:
         "hms.cached": call.cached,
         "hms.objects": list(_short(object_names(call.about))),
     }
+    if call.status:
+        attributes["http.response.status_code"] = call.status
     if call.outcome not in GOOD_OUTCOMES:
         attributes["error.type"] = call.outcome
     return attributes
