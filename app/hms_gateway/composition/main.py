@@ -100,7 +100,6 @@ from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.sealing import Seal, SealingError
 from hms_gateway.runtime.settings import Settings, SettingsError
 from hms_gateway.storage import SqlStore, open_store
-from hms_gateway.storage.dialects import parse_url
 from hms_gateway.storage.dialects.integrity import IntegrityCheck, IntegrityWatch, sqlite_file
 from hms_gateway.structs import METHODS, MetaException, Method, Struct
 from hms_gateway.txn.services.compaction import CompactionService
@@ -228,7 +227,7 @@ def build(settings: Settings) -> Gateway:
         certificate=certificate,
         releases=metastore.releases,
         newest_event=metastore.store.version,
-        database=parse_url(database_url(settings)).get_backend_name(),
+        database=metastore.store.system,
         on_stop=[*stops, housekeeping.stop, cache.close, metastore.store.close],
         secondary_listener=None if port is None else lambda edge: _thrift_port(settings, port, metastore.codecs, edge),
     )

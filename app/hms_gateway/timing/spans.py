@@ -15,13 +15,13 @@ NOTES_MAX = 500
 
 
 class Note(NamedTuple):
-    """Something that was done for a call; `text` is that of `count` statements that were sent together."""
+    """Something that was done for a call; `text` is that of `statement_count` statements that were sent together."""
 
     name: str
     begin: float
     end: float
     text: str = ""
-    count: int = 1
+    statement_count: int = 1
 
 
 class Notes:
@@ -30,10 +30,10 @@ class Notes:
     def __init__(self) -> None:
         self.parts: list[Note] = []
 
-    def add(self, name: str, begin: float, text: str = "", count: int = 1) -> float:
+    def add(self, name: str, begin: float, text: str = "", statement_count: int = 1) -> float:
         """Something that was done from `begin` to now; now."""
         end = time.perf_counter()
-        self.keep(Note(name, begin, end, text, count))
+        self.keep(Note(name, begin, end, text, statement_count))
         return end
 
     def keep(self, note: Note) -> None:

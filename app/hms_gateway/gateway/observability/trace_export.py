@@ -96,7 +96,9 @@ class TraceExport:
             return {"hms.cache.hit": call.cached}
         if part.name != STATEMENT:
             return {}
-        batch: dict[str, str | bool | int] = {} if part.count == 1 else {"db.operation.batch.size": part.count}
+        batch: dict[str, str | bool | int] = (
+            {} if part.statement_count == 1 else {"db.operation.batch.size": part.statement_count}
+        )
         return {
             "db.system": self._database,
             "db.operation.name": _operation(part.text),

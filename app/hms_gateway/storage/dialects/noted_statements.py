@@ -3,11 +3,16 @@
 import time
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import URL, Connection, Engine, event
 
 from hms_gateway.timing.spans import current_notes
 
 _BEGIN: Final = "statement began at"
+
+
+def system_of(url: URL) -> str:
+    """The database's name in traces (`db.system` of OpenTelemetry)."""
+    return url.get_backend_name()
 
 
 def note_statements(engine: Engine) -> None:

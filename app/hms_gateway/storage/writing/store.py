@@ -22,7 +22,7 @@ from hms_gateway.storage.catalog.events import CHANGES, change_headers
 from hms_gateway.storage.dialects import dialect_of_url, parse_url
 from hms_gateway.storage.dialects.base import Retryable
 from hms_gateway.storage.dialects.errors import detail_of, is_worth_another_try, translated
-from hms_gateway.storage.dialects.noted_statements import note_statements
+from hms_gateway.storage.dialects.noted_statements import note_statements, system_of
 from hms_gateway.storage.migrations.revisions import check_revision, migrate_engine
 from hms_gateway.storage.partitions.partition_list import SharedSnapshot
 from hms_gateway.storage.registry.outcomes import find_outcome
@@ -108,6 +108,11 @@ class SqlStore:
         """See `ports.Store.write`. Under the lease that the caller presents, if any, and under implicit locks."""
         guarded: Callable[[Transaction], T] = work if isinstance(work, TxnWork) else locked(fenced(work))
         return self._writer.write(guarded)
+
+    @property
+    def system(self) -> str:
+        """The name of the kind of database in traces."""
+        return system_of(self._url)
 
     def note_statements(self) -> None:
         """From now on the statements of calls that are traced are noted."""
