@@ -203,6 +203,8 @@ def test_a_call_that_is_traced_gets_the_statements_of_its_batch(store: SqlStore)
 
     async def run() -> None:
         await connected(store)
+        # The first id of its kind is given by the thread.
+        await begin(lambda: services.locks.lock(EXCLUSIVE))
         set_notes(notes)
         traced = begin(lambda: services.locks.lock(EXCLUSIVE))
         set_notes(None)
