@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -180,9 +180,7 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         handlers.append(ChangeTrails(store, frozenset(settings.administrators)))
         bytes_max = settings.limits.cached_reply_bytes_max
         gate, keeper = _gate(settings, store)
-        processor = Processor(
-            handlers, translated, bytes_max, _around(settings, store), limits=settings.limits, gate=gate
-        )
+        processor = Processor(handlers, translated, bytes_max, _around(settings), limits=settings.limits, gate=gate)
     except BaseException:
         store.close()
         raise
@@ -276,7 +274,7 @@ def _thrift_port(settings: Settings, port: int, codecs: Codecs, edge: EdgeCompon
 def _gate(settings: Settings, store: SqlStore) -> tuple[Gate | None, "PolicyKeeper | None"]:
     """What every call goes through where rights are enforced. Raises SettingsError for rules that cannot be read."""
     if settings.authorization != "grants":
-        return None, None
+        return _requiring_lists(settings, store, None), None
     # Only here, since a gateway of one user needs none of it.
     from hms_gateway.handlers.rights.gate import Gate as RightsGate
     from hms_gateway.handlers.rights.locations import LocationCheck
@@ -292,21 +290,35 @@ def _gate(settings: Settings, store: SqlStore) -> tuple[Gate | None, "PolicyKeep
     keeper = PolicyKeeper(store, administrators, rules)
     is_open = settings.authorization_locations == "open"
     locations = None if is_open else LocationCheck(store, normalize_location(settings.warehouse_location))
-    return RightsGate(keeper, store, administrators, locations).answer, keeper
+    gate = RightsGate(keeper, store, administrators, locations)
+    return _requiring_lists(settings, store, gate.answer), keeper
 
 
-def _around(settings: Settings, store: SqlStore) -> Around:
+def _requiring_lists(settings: Settings, store: SqlStore, gate: Gate | None) -> Gate | None:
+    """Lists are asked for after rights, since the refusal says what the table is."""
+    if not settings.require_write_id_lists:
+        return gate
+    lists = RequiredLists(store)
+
+    def answer(method: Method, call: Call, arguments: Struct, handle: Callable[[], Any]) -> Any:
+        def handled() -> Any:
+            lists.check(method, call, arguments)
+            return handle()
+
+        return handled() if gate is None else gate(method, call, arguments, handled)
+
+    return answer
+
+
+def _around(settings: Settings) -> Around:
     """What every call is answered in, checks first."""
     texts = BoundedTexts(settings.limits)
-    lists = RequiredLists(store) if settings.require_write_id_lists else None
     administrators = frozenset(settings.administrators)
     locks = _implicit_locks(settings)
     notes_changes = settings.audit_changes_seconds > 0
 
     def around(method: Method, call: Call, arguments: Struct) -> AbstractContextManager[None]:
         texts.check(method, arguments)
-        if lists is not None:
-            lists.check(method, call, arguments)
         fence = under_presented_lease(method, call, arguments)
         inner = fence if call.recorded_at is None else as_recorded(call, administrators, fence)
         if notes_changes and changes_something(method.name):

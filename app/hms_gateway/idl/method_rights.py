@@ -11,6 +11,7 @@ _KINDS: Final = frozenset(
     {
         *("database", "table", "column", "function", "named", "leased", "component"),
         *("role", "location", "lock", "txn", "range", "lease", "by", "to"),
+        *("object", "id", "other", "asked"),
     }
 )
 OPEN: Final = "open"

@@ -110,7 +110,8 @@ class DirectoryAuthenticator:
             user = await self._asked(digest, credentials, Holder(credentials.user, address))
         except DirectoryAway as away:
             return self._kept(digest, head, away)
-        if user is None or not _is_name(user.name):
+        # The directory finds a name in any case, and so under another spelling that of a user of the file.
+        if user is None or not _is_name(user.name) or self._is_local(user.name):
             self._known.pop(digest, None)
             self._attempts.failed(source)
             raise Refused(401, "User name or password is wrong", headers=self._challenges, reason="wrong_password")

@@ -7,10 +7,13 @@ from hms_gateway.handlers.arguments import database_name, with_fields
 from hms_gateway.handlers.rights.slots import slots
 from hms_gateway.metastore.rights.decisions import ROLE, Sight, Visible
 from hms_gateway.metastore.rights.policy import PUBLIC_ROLE, Action, Party, Thing
-from hms_gateway.metastore.vocabulary.names import normalize
+from hms_gateway.metastore.vocabulary.names import normalize, trim
 from hms_gateway.rpc.call import Uncacheable
 from hms_gateway.structs import EncodedList, MetaException, Struct, Table
 from hms_gateway.structs.encoded import EncodedTexts
+
+# Few that are wanted are looked for among many.
+_EVENTS_AT_ONCE: Final = 1_000
 
 Answer: TypeAlias = Callable[[Sight, Struct, Any, tuple[str, ...], Callable[[], Any]], Any]
 
@@ -35,6 +38,11 @@ class _Seen:
         if not table:
             return self.database(database)
         return bool(self.tables(normalize(database or "")).select([normalize(table)]))
+
+    def named(self, name: str) -> bool:
+        """A table by `db.table`, or `catalog.db.table`."""
+        database, _, table = name.rpartition(".")
+        return bool(table) and self.table(database.rpartition(".")[2], table)
 
 
 def _items(value: Any) -> list[Any]:
@@ -133,7 +141,7 @@ def _without_hidden_sources(table: Any, seen: _Seen) -> Any:
     made = getattr(table, "creationMetadata", None)
     if made is None:
         return table
-    names = [name for name in made.tablesUsed or () if seen.table(*name.split(".")[-2:])]
+    names = [name for name in made.tablesUsed or () if seen.named(name)]
     sources = [
         one
         for one in made.sourceTables or ()
@@ -150,6 +158,12 @@ def _found_names(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, 
         arguments.max_names = 2**31 - 1  # type: ignore[attr-defined]
         value = handle()
     seen = _Seen(sight)
+    text: str = getattr(arguments, "text", None) or ""
+    db_text, dot, name = trim(text).lower().rpartition(".")
+    if dot and not seen.database(db_text):
+        # Else a database of this very name would be the only one that is looked through.
+        arguments.text = name  # type: ignore[attr-defined]
+        value = [one for one in _items(_unwrapped(handle())[0]) if one.kind != "database" and db_text in one.db_name]
     found, _ = _unwrapped(value)
     kept = [one for one in _items(found) if seen.table(one.db_name, None if one.kind == "function" else one.name)]
     return Uncacheable(kept[:wanted] if wanted is not None and wanted > 0 else kept)
@@ -163,18 +177,25 @@ def _functions(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ..
 
 
 def _events(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
-    """As many as are asked for, of those that the caller sees; the others are gaps in the ids."""
+    """As many as are asked for, of those that the caller sees; the others are gaps in the ids.
+
+    None only where there are no more: who follows the log asks again from the last one it has.
+    """
     request: Any = arguments.rqst  # type: ignore[attr-defined]
-    wanted = request.maxEvents if request.maxEvents and request.maxEvents > 0 else None
+    wanted = asked = request.maxEvents if request.maxEvents and request.maxEvents > 0 else None
     seen = _Seen(sight)
     found: list[Any] = []
     response, _ = _unwrapped(value)
     while True:
         events = _items(response.events)
         found += [one for one in events if one.dbName and seen.table(one.dbName, one.tableName)]
-        if wanted is None or len(events) < wanted or len(found) >= wanted:
+        if not events or (wanted is not None and len(found) >= wanted):
+            break
+        if found and (asked is None or len(events) < asked):
             break
         request.lastEvent = events[-1].eventId
+        if asked is not None:
+            request.maxEvents = asked = max(asked, _EVENTS_AT_ONCE)
         response, _ = _unwrapped(handle())
     return Uncacheable(with_fields(response, events=found[:wanted]))
 

@@ -15,7 +15,7 @@ from hms_gateway.handlers.rights.locations import LocationCheck
 from hms_gateway.handlers.rights.slots import Slot, joined_slots, slots
 from hms_gateway.idl.method_rights import MethodRights, Need, method_rights
 from hms_gateway.metastore.access.creation_grants import split_privileges
-from hms_gateway.metastore.ports.store import Store
+from hms_gateway.metastore.ports.store import Store, StoredTable
 from hms_gateway.metastore.rights.decisions import ROLE, USER, Decision, Sight
 from hms_gateway.metastore.rights.policy import EVERYTHING, PUBLIC_ROLE, Action, Party, Thing
 from hms_gateway.metastore.vocabulary.names import DEFAULT_DATABASE, normalize
@@ -24,6 +24,7 @@ from hms_gateway.runtime.suspension import NotSuspendable, is_recording
 from hms_gateway.structs import (
     HeartbeatTxnRangeResponse,
     HiveObjectType,
+    LeaseAlreadyExistsException,
     LockType,
     MetaException,
     Method,
@@ -39,6 +40,7 @@ _MARK: Final = f"_{secrets.token_hex(12)}"
 _NO_ID: Final = 9_110_000_000_000_000_000 + secrets.randbelow(10**16)
 # No name of a table is this one.
 _NO_NAME: Final = "\0"
+_SHARED_LEASE: Final = "s"
 _SHARED_READS: Final = frozenset({int(LockType.SHARED_READ)})
 
 
@@ -121,6 +123,8 @@ class _Passage:
         except ThriftException as error:
             if self._has_hidden:
                 _restore(error, self._hidden_ids)
+            if isinstance(error, LeaseAlreadyExistsException):
+                self._forget_obstacle(error)
             raise
         if self._has_hidden and _MARK in repr(value):
             raise _denied(self._sight.user, Action.SEE, "what the call names")
@@ -158,7 +162,8 @@ class _Passage:
         if db_place.holder is None or tbl_place.holder is None:
             return
         if tbl_place.get() is None and self._is_optional(tbl_place):
-            self._check_database(action, db_place)
+            if db_place.get() is not None:
+                self._check_database(action, db_place)
             return
         thing = Thing(_database(db_place.get()), _table(tbl_place.get(), has_column=has_column))
         if self._decide(action, thing).allowed:
@@ -193,8 +198,9 @@ class _Passage:
     def _check_named(self, action: Action, place: Slot) -> None:
         """Names such as `db.table`, of which one that is hidden is refused like one that is missing."""
         for name in place.get() or ():
-            database, _, table = name.partition(".")
-            thing = Thing(_database(database), _table(table))
+            # Some clients write `catalog.db.table`.
+            database, _, table = name.rpartition(".")
+            thing = Thing(_database(database.rpartition(".")[2]), _table(table))
             if not self._decide(action, thing).allowed:
                 raise _denied(self._sight.user, action, thing)
 
@@ -206,7 +212,17 @@ class _Passage:
             for leased in place.get() or ():
                 if leased.db_name is None:
                     continue
-                self._check_either(Action.SEE, leased.db_name, leased.table_name)
+                is_shared = (leased.lease_type or _SHARED_LEASE).lower() == _SHARED_LEASE
+                self._check_either(Action.SEE if is_shared else Action.LOCK, leased.db_name, leased.table_name)
+
+    def _forget_obstacle(self, error: ThriftException) -> None:
+        """What is in the way of a lease on a database may be a table in it that the caller does not see."""
+        leased = [one for one in getattr(self._arguments, "objs", None) or () if one.db_name and not one.table_name]
+        if all(self._sight.visible(_database(one.db_name)).everything for one in leased):
+            return
+        wanted, conflicts, _ = (error.message or "").partition(" conflicts with ")
+        if conflicts:
+            error.message = f"{wanted}{conflicts}another lease"
 
     def check_components(self, need: Need) -> None:
         for (place,) in slots(self._arguments, need.paths):
@@ -222,24 +238,30 @@ class _Passage:
     def check_move(self, need: Need) -> None:
         """A new name takes the right to create in its database, whichever it is."""
         for old_db, old_tbl, new_db, new_tbl in slots(self._arguments, need.paths):
-            if new_db.holder is None or new_tbl.holder is None or new_db.get() is None or new_tbl.get() is None:
+            if new_db.holder is None or new_tbl.holder is None or new_tbl.get() is None:
                 continue
+            # Without a database the table stays in its own.
+            into = old_db if new_db.get() is None else new_db
             old = (_database(_plain(old_db.get())), _table(_plain(old_tbl.get())))
-            new = (_database(new_db.get()), _table(new_tbl.get()))
+            new = (_database(_plain(into.get())), _table(new_tbl.get()))
             if old != new and not self._has_hidden:
-                self._check_database(Action.CREATE, new_db)
+                self._check_database(Action.CREATE, into)
 
     def check_give(self, need: Need) -> None:
-        """Another owner is named by owners only."""
+        """Another owner is named by owners only; where others name none, the owner stays."""
         for *names, owner_place in slots(self._arguments, need.paths):
-            owner = owner_place.get()
-            if owner is None or self._has_hidden:
+            struct = owner_place.holder
+            if struct is None or self._has_hidden:
                 continue
-            kind = getattr(owner_place.holder, "ownerType", None)
-            given = Party(int(kind or USER), owner)
+            owner, kind = owner_place.get(), getattr(struct, "ownerType", None)
             thing, current = self._owner(need.kind, [place.get() for place in names])
-            if given != current and not self._decide(Action.OWN, thing).allowed:
-                raise _denied(self._sight.user, Action.OWN, thing)
+            if owner is None and current is not None and not self._decide(Action.OWN, thing).allowed:
+                owner_place.set(current.name)
+                struct.ownerType = current.kind
+            elif owner is not None:
+                given = Party(USER if kind is None else int(kind), owner)
+                if given != current and not self._decide(Action.OWN, thing).allowed:
+                    raise _denied(self._sight.user, Action.OWN, thing)
 
     def _owner(self, kind: str, names: list[str | None]) -> tuple[Thing, Party | None]:
         database = _database(names[0])
@@ -276,6 +298,55 @@ class _Passage:
         if entry.grantInfo is not None:
             entry.grantInfo.grantor = self._sight.user
             entry.grantInfo.grantorType = int(PrincipalType.USER)
+
+    def check_object(self, need: Need) -> None:
+        """What privileges are on, as `grant_privileges` names it."""
+        for (place,) in slots(self._arguments, need.paths):
+            ref = place.get()
+            if ref is None or ref.dbName is None or ref.objectType == HiveObjectType.GLOBAL:
+                continue
+            is_database = ref.objectType == HiveObjectType.DATABASE or ref.objectName is None
+            thing = Thing(_database(ref.dbName), "" if is_database else _table(ref.objectName))
+            if not self._decide(Action(need.verb), thing).allowed:
+                self._hide(Slot(ref, "objectName" if thing.table and self._sees(Thing(thing.database)) else "dbName"))
+
+    def check_table_id(self, need: Need) -> None:
+        for (place,) in slots(self._arguments, need.paths):
+            table_id = place.get()
+            if table_id is None:
+                continue
+            found = self._table_with_id(table_id)
+            if found is None:
+                continue
+            thing = Thing(found.table.dbName or "", found.table.tableName or "")
+            if not self._decide(Action(need.verb), thing).allowed:
+                self._refuse(Action(need.verb), thing)
+                self._hide_id(place)
+
+    def check_other(self, need: Need) -> None:
+        """Tables that a list beside a new table names; the new one itself takes no right, and is what is left out."""
+        action = Action(need.verb)
+        for made in slots(self._arguments, need.paths[:2]):
+            own = [_plain(place.get()) for place in made]
+            for places in slots(self._arguments, need.paths[2:]):
+                if places[0].holder is None:
+                    continue
+                db_name, tbl_name = (
+                    name if place.get() is None else place.get() for place, name in zip(places, own, strict=True)
+                )
+                if (_database(db_name), _table(tbl_name)) != (_database(own[0]), _table(own[1])):
+                    places[0].set(db_name)
+                    places[1].set(tbl_name)
+                    self._check_table(action, *places)
+
+    def check_asked(self, need: Need) -> None:
+        """What is asked for besides, and left out for who may not have it."""
+        for db_place, tbl_place, asked in slots(self._arguments, need.paths):
+            if asked.get():
+                thing = Thing(_database(_plain(db_place.get())), _table(_plain(tbl_place.get())))
+                if not self._decide(Action(need.verb), thing).allowed:
+                    asked.set(False)
+                    self._is_keepable = False
 
     def check_role_grant(self, need: Need) -> None:
         for (place,) in slots(self._arguments, need.paths):
@@ -353,6 +424,9 @@ class _Passage:
                 aborted |= set(part.aborted)
                 nosuch |= set(part.nosuch)
         return HeartbeatTxnRangeResponse(aborted=aborted, nosuch=nosuch)
+
+    def _table_with_id(self, table_id: int) -> StoredTable | None:
+        return self._store.read(lambda snapshot: snapshot.table_with_id(table_id))
 
     def _lease_user(self, lease_id: int) -> str | None:
         return self._store.read(lambda snapshot: snapshot.rights.lease_user(lease_id))
@@ -438,12 +512,17 @@ class _Passage:
     def _hide_id(self, place: Slot) -> None:
         self._has_hidden, self._is_keepable = True, False
         self._hidden_ids.append(place.get())
-        place.set(_NO_ID)
+        place.set(_NO_ID + len(self._hidden_ids))
 
 
 _SPECIAL: Final[Mapping[tuple[str, str], Callable[[_Passage, Need], None]]] = {
     ("admin", ""): _Passage.check_admin,
     ("see", "leased"): _Passage.check_leased,
+    ("see", "object"): _Passage.check_object,
+    ("alter", "id"): _Passage.check_table_id,
+    ("alter", "other"): _Passage.check_other,
+    ("see", "other"): _Passage.check_other,
+    ("select", "asked"): _Passage.check_asked,
     ("lock", "component"): _Passage.check_components,
     ("move", "table"): _Passage.check_move,
     **{("give", kind): _Passage.check_give for kind in ("table", "database", "function")},
@@ -500,5 +579,5 @@ def _restore(error: ThriftException, hidden_ids: list[int]) -> None:
     if error.message is None:
         return
     error.message = error.message.replace(_MARK, "") or None
-    for hidden in hidden_ids:
-        error.message = (error.message or "").replace(str(_NO_ID), str(hidden), 1) or None
+    for number, hidden in enumerate(hidden_ids, 1):
+        error.message = (error.message or "").replace(str(_NO_ID + number), str(hidden)) or None

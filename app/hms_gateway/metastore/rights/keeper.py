@@ -7,7 +7,7 @@ A change that was committed before a call arrived, through whichever gateway, is
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Final, Protocol
 
 import msgspec
@@ -24,6 +24,7 @@ SIGHTS_MAX: Final = 1_000
 # After more tables than this have changed at once, owners are read anew.
 TABLES_MAX: Final = 1_000
 _OF_TABLES: Final = frozenset({"CREATE_TABLE", "ALTER_TABLE", "DROP_TABLE"})
+_DROP_PARTITION: Final = "DROP_PARTITION"
 _OF_POLICY: Final = frozenset({"CHANGE_RIGHTS", "CREATE_DATABASE", "ALTER_DATABASE", "DROP_DATABASE"})
 
 
@@ -56,8 +57,9 @@ class PolicyKeeper:
         self._policy: Policy | None = None
         self._generation = 0
         self._version = EventId(0)
-        # Tables with grants, whose events change more than an owner.
+        # Tables with grants, whose events change more than an owner, and those with grants on partitions.
         self._granted: frozenset[tuple[str, str]] = frozenset()
+        self._partly_granted: frozenset[tuple[str, str]] = frozenset()
         self._owned: dict[Party, dict[str, frozenset[str]]] = {}
         self._sights: OrderedDict[tuple[str, frozenset[str]], Sight] = OrderedDict()
 
@@ -92,7 +94,7 @@ class PolicyKeeper:
             return self._load(generation)
         if version != self._version:
             events = self._store.changes_since(self._version)
-            tables = _touched(events, self._version)
+            tables = _touched(events, self._version, self._partly_granted)
             if tables is None or not self._refresh_owners(tables):
                 return self._load(generation)
             self._version = events[-1].event_id
@@ -107,7 +109,7 @@ class PolicyKeeper:
         self._owned, self._sights = {}, OrderedDict()
         rules = self.rules.rules
 
-        def work(snapshot: Snapshot) -> tuple[Policy, frozenset[tuple[str, str]]]:
+        def work(snapshot: Snapshot) -> tuple[Policy, list[StoredGrant]]:
             version = snapshot.current_event_id()
             grants = snapshot.grants.of_kind()
             owners = snapshot.rights.database_owners()
@@ -122,10 +124,11 @@ class PolicyKeeper:
                 administrators=self._administrators,
                 **_memberships(snapshot),
             )
-            granted = {(one.db_name, one.table_name) for one in grants if one.db_name and one.table_name}
-            return policy, frozenset((db_name, tbl_name) for db_name, tbl_name in granted if db_name and tbl_name)
+            return policy, grants
 
-        self._policy, self._granted = self._store.read(work)
+        self._policy, grants = self._store.read(work)
+        self._granted = _tables_of(grants)
+        self._partly_granted = _tables_of(one for one in grants if one.partition_values is not None)
         self._version, self._generation = self._policy.version, generation
         return self._policy
 
@@ -161,7 +164,13 @@ class PolicyKeeper:
         return Owners({party: self._owned.get(party, {}) for party in parties})
 
 
-def _touched(events: list[StoredEvent], version: EventId) -> list[tuple[str, str]] | None:
+def _tables_of(grants: Iterable[StoredGrant]) -> frozenset[tuple[str, str]]:
+    return frozenset((one.db_name, one.table_name) for one in grants if one.db_name and one.table_name)
+
+
+def _touched(
+    events: list[StoredEvent], version: EventId, partly_granted: Container[tuple[str, str]]
+) -> list[tuple[str, str]] | None:
     """The tables whose owner may have changed; None where anything may have."""
     if not events or events[0].event_id != version + 1:
         return None
@@ -169,6 +178,9 @@ def _touched(events: list[StoredEvent], version: EventId) -> list[tuple[str, str
     for stored in events:
         event = stored.event
         if event.event_type in _OF_POLICY:
+            return None
+        if event.event_type == _DROP_PARTITION and (event.db_name, event.table_name) in partly_granted:
+            # Grants on partitions end with them.
             return None
         if event.event_type in _OF_TABLES:
             tables[normalize(event.db_name), normalize(event.table_name or "")] = None

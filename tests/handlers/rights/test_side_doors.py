@@ -1,0 +1,227 @@
+"""Objects that a call reaches other than by the names that it is about: ids, lists, policies, flags, error texts."""
+
+import contextlib
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hms_gateway.composition.main import DATABASE_FILE, build_metastore
+from hms_gateway.handlers.rights.answers import ANSWERS
+from hms_gateway.metastore.rights.decisions import USER, Sight
+from hms_gateway.metastore.rights.keeper import _touched
+from hms_gateway.metastore.rights.policy import Held, Party, Policy, Thing
+from hms_gateway.runtime.settings import Settings
+from hms_gateway.structs import (
+    AbortTxnRequest,
+    AllocateTableWriteIdsRequest,
+    CommitTxnKeyValue,
+    CommitTxnRequest,
+    CompactionRequest,
+    CompactionType,
+    CreationMetadata,
+    Database,
+    GetTableRequest,
+    HiveObjectRef,
+    HiveObjectType,
+    Index,
+    LeaseObject,
+    NotificationEventResponse,
+    OpenTxnRequest,
+    PrincipalType,
+    SerDeInfo,
+    SQLForeignKey,
+    SQLPrimaryKey,
+    StorageDescriptor,
+)
+from tests.handlers.rights.test_gate import DENIED, MISSING, Everybody, everybody, table  # noqa: F401
+from tests.support.catalog import columns, place_empty_database, transactional_table
+
+REFUSED = "PROTOCOL_ERROR"
+
+
+def key(database: str | None, name: str | None, column: str = "a") -> SQLPrimaryKey:
+    return SQLPrimaryKey(database, name, column, 1, "pk_1", False, False, False)
+
+
+def with_keys(everybody: Everybody, name: str, keys: Any, foreign: Any = ()) -> Any:  # noqa: F811
+    lists = (list(keys), list(foreign), [], [], [], [])
+    return everybody.ask("alice", "create_table_with_constraints", table("sales", name), *lists)
+
+
+def test_a_new_tables_constraints_are_its_own(everybody: Everybody) -> None:  # noqa: F811
+    everybody.grant("root", "create", "sales")
+    hidden, missing = (with_keys(everybody, "mine", [key("sales", name)]) for name in ("orders", "nothing"))
+    assert hidden.replace("orders", "nothing") == missing
+    everybody.grant("root", "select", "sales.orders")
+    assert with_keys(everybody, "mine", [key("sales", "orders")]) == DENIED.format("ALTER")
+    own = SQLForeignKey("sales", "mine", "a", "sales", "mine", "a", 1, 0, 0, "fk_1", "pk_1", False, False, False)
+    assert with_keys(everybody, "mine", [key(None, None)], [own]) is None
+
+
+def test_a_commit_marks_tables_of_the_caller_only(everybody: Everybody) -> None:  # noqa: F811
+    found = everybody.metastore.store.read(lambda snapshot: snapshot.table("sales", "orders"))
+    assert found is not None
+
+    def committed(table_id: int) -> Any:
+        (txn_id,) = everybody.ask("alice", "open_txns", OpenTxnRequest(1, "alice", "h")).txn_ids
+        mark = CommitTxnKeyValue(table_id, "_meta.x", "1")
+        return everybody.ask("alice", "commit_txn", CommitTxnRequest(txn_id, keyValue=mark))
+
+    def parameters() -> dict[str, str]:
+        return dict(everybody.ask("root", "get_table", "sales", "orders").parameters)
+
+    assert committed(found.table_id) == REFUSED
+    assert "_meta.x" not in parameters()
+    everybody.grant("root", "alter", "sales.orders")
+    assert committed(found.table_id) is None
+    assert parameters()["_meta.x"] == "1"
+
+
+def test_ids_of_a_replication_are_administrators(everybody: Everybody) -> None:  # noqa: F811
+    everybody.grant("root", "all", "sales.orders")
+    calls = (
+        ("abort_txn", AbortTxnRequest(1, "policy")),
+        ("commit_txn", CommitTxnRequest(1, "policy")),
+        ("allocate_table_write_ids", AllocateTableWriteIdsRequest("sales", "orders", replPolicy="policy")),
+        ("compact", CompactionRequest("sales", "orders", type=CompactionType.MAJOR, runas="root")),
+    )
+    for name, request in calls:
+        answer = everybody.ask("alice", name, request)
+        assert answer == REFUSED or "lacks ADMIN" in answer
+        assert "lacks ADMIN" not in str(everybody.ask("root", name, request))
+
+
+def test_privileges_are_shown_of_ones_own_groups_on_what_is_seen(everybody: Everybody) -> None:  # noqa: F811
+    everybody.grant("root", "select", "sales.orders", "staff", PrincipalType.GROUP)
+    ref = HiveObjectRef(HiveObjectType.TABLE, "sales", "orders")
+    shown = everybody.ask("alice", "get_privilege_set", ref, "alice", ["staff"])
+    assert not shown.groupPrivileges
+    shown = everybody.ask("alice:staff", "get_privilege_set", ref, "alice", [])
+    assert shown.groupPrivileges["staff"]
+    for method, rest in (("get_privilege_set", ("alice", [])), ("list_privileges", ("alice", USER))):
+        answers = []
+        for name in ("orders", "nothing"):
+            part = HiveObjectRef(HiveObjectType.PARTITION, "sales", name, ["a", "b", "c"])
+            arguments = (part, *rest) if method == "get_privilege_set" else (*rest, part)
+            answers.append(everybody.ask("alice", method, *arguments))
+        assert answers[0] == answers[1]
+
+
+def test_statistics_beside_a_table_take_select(everybody: Everybody, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    asked = []
+    service = "hms_gateway.metastore.statistics.column_statistics.ColumnStatisticsService.with_table_statistics"
+    monkeypatch.setattr(service, lambda self, name, table, engine: asked.append(name) or table)
+    for privilege, times in (("insert", 0), ("select", 1)):
+        everybody.grant("root", privilege, "sales.orders")
+        request = GetTableRequest("sales", "orders", getColumnStats=True, engine="hive")
+        assert everybody.ask("alice", "get_table_req", request).table.tableName == "orders"
+        assert len(asked) == times
+
+
+def test_leases_need_what_locks_need_and_name_nothing_hidden(everybody: Everybody) -> None:  # noqa: F811
+    everybody.grant("root", "select", "sales.public_prices")
+    exclusive = LeaseObject("sales", "public_prices", lease_type="x")
+    assert not isinstance(everybody.ask("alice", "grab_lease", [exclusive], 9, 0), int)
+    everybody.ask("root", "grab_lease", [LeaseObject("sales", "orders", lease_type="x")], 9, 0)
+    refused = everybody.ask("alice", "grab_lease", [LeaseObject("sales")], 9, 0)
+    assert refused == "LeaseAlreadyExistsException: sales conflicts with another lease"
+    everybody.grant("root", "lock", "sales.public_prices")
+    assert isinstance(everybody.ask("alice", "grab_lease", [exclusive], 9, 0), int)
+
+
+def test_who_may_alter_neither_takes_the_owner_away_nor_renames(everybody: Everybody) -> None:  # noqa: F811
+    everybody.grant("root", "alter", "sales.orders")
+    assert everybody.ask("alice", "alter_table", "sales", "orders", table("sales", "orders")) is None
+    assert everybody.ask("root", "get_table", "sales", "orders").owner == "root"
+    other = table("sales", "orders", "root")
+    other.ownerType = 0
+    assert everybody.ask("alice", "alter_table", "sales", "orders", other) == DENIED.format("OWNERSHIP")
+    renamed = table("sales", "renamed", "root")
+    renamed.dbName = None
+    refused = everybody.ask("alice", "alter_table", "sales", "orders", renamed)
+    assert refused == "MetaException: Permission denied: user alice lacks CREATE on database sales"
+    everybody.grant("root", "alter", "sales")
+    assert everybody.ask("alice", "alter_database", "sales", Database(name="sales")) is None
+    assert everybody.ask("root", "get_database", "sales").ownerName == "root"
+
+
+def test_the_table_of_an_index_is_created_by_its_owner(everybody: Everybody) -> None:  # noqa: F811
+    sd = StorageDescriptor(cols=[], serdeInfo=SerDeInfo(parameters={}))
+    index = Index("i", "h", "sales", "orders", 0, 0, "orders_i", sd, {}, True)
+    entries = table("sales", "orders_i", "root")
+    everybody.grant("root", "alter", "sales.orders")
+    refused = "MetaException: Permission denied: user alice lacks CREATE on database sales"
+    assert everybody.ask("alice", "add_index", index, entries) == refused
+    everybody.grant("root", "create", "sales")
+    assert everybody.ask("alice", "add_index", index, entries).indexName == "i"
+    assert everybody.ask("root", "get_table", "sales", "orders_i").owner == "alice"
+
+
+def test_names_of_tables_with_more_points_are_those_that_the_handler_reads(everybody: Everybody) -> None:  # noqa: F811
+    everybody.ask("root", "create_database", Database(name="mine", ownerName="alice", ownerType=1))
+    metadata = CreationMetadata("hive", "mine", "v", {"mine.x.hr.people"}, "")
+    assert everybody.ask("alice", "get_materialization_invalidation_info", metadata, "") in (
+        REFUSED,
+        "MetaException: Permission denied: user alice lacks SEE on table hr.people",
+    )
+
+
+def test_a_source_without_a_database_hides_no_view(everybody: Everybody) -> None:  # noqa: F811
+    sight = Sight("alice", frozenset(), Policy(held={Party(USER, "alice"): (Held("select", Thing("sales", "v")),)}))
+    view = table("sales", "v")
+    view.creationMetadata = CreationMetadata("hive", "sales", "v", {"nothing", "sales.v", "hive.sales.v"}, "")
+    shown = ANSWERS["table"](sight, SimpleNamespace(), view, (), None)  # type: ignore[arg-type]
+    assert shown.creationMetadata.tablesUsed == {"sales.v", "hive.sales.v"}
+
+
+def test_a_follower_gets_past_events_that_it_does_not_see() -> None:
+    """Replies end early where messages are long, and none would be the end of the log."""
+    sight = Sight("alice", frozenset(), Policy(held={Party(USER, "alice"): (Held("select", Thing("sales")),)}))
+    log = [SimpleNamespace(eventId=n, dbName="hr" if n < 30 else "sales", tableName=None) for n in range(1, 41)]
+    for wanted in (None, 5, 1_000):
+        asked = []
+        request = SimpleNamespace(lastEvent=0, maxEvents=wanted)
+
+        def page(request: Any = request, asked: list[int] = asked) -> Any:
+            asked.append(request.lastEvent)
+            first = request.lastEvent
+            return NotificationEventResponse(log[first : first + min(request.maxEvents or 7, 7)])
+
+        answer = ANSWERS["events"](sight, SimpleNamespace(rqst=request), page(), (), page).answer  # type: ignore[arg-type]
+        assert answer.events[0].eventId == 30
+        assert len(asked) < 10
+
+
+def test_a_hidden_database_does_not_narrow_a_search(everybody: Everybody) -> None:  # noqa: F811
+    everybody.ask("root", "create_database", Database(name="shared_hr", ownerName="alice", ownerType=1))
+    everybody.ask("root", "create_table", table("shared_hr", "people", "alice"))
+    found = everybody.ask("alice", "search_names", "hr.people", 10)
+    assert [(one.db_name, one.name) for one in found] == [("shared_hr", "people")]
+
+
+def test_a_list_is_asked_for_after_rights(tmp_path: Path) -> None:
+    place_empty_database(tmp_path / DATABASE_FILE)
+    settings = Settings(
+        data_dir=tmp_path,
+        file_systems={"file": "ignore"},
+        administrators=["root"],
+        authorization="grants",
+        require_write_id_lists=True,
+    )
+    made = Everybody(build_metastore(settings))
+    with contextlib.closing(made.metastore.store):
+        acid = transactional_table("acid", columns("ds string"))
+        assert made.ask("root", "create_table", acid) is None
+        assert made.ask("alice", "get_table", "default", "acid") == MISSING.replace("sales.orders", "default.acid")
+        made.grant("root", "select", "default.acid")
+        assert "is transactional and read without a list" in made.ask("alice", "get_table", "default", "acid")
+
+
+def test_grants_on_partitions_end_with_them() -> None:
+    dropped = SimpleNamespace(
+        event_id=2, event=SimpleNamespace(event_type="DROP_PARTITION", db_name="sales", table_name="orders")
+    )
+    assert _touched([dropped], 1, {("sales", "orders")}) is None  # type: ignore[list-item,arg-type]
+    assert _touched([dropped], 1, {("sales", "other")}) == []  # type: ignore[list-item,arg-type]
