@@ -56,11 +56,12 @@ class Everybody:
     def ask(self, who: str, name: str, *values: Any) -> Any:
         """The answer; `NAME: text` for an exception. `who` may have groups behind a colon."""
         user, _, groups = who.partition(":")
-        codec, method = self.metastore.codecs.binary, methods_of(Dialect.HIVE_2_3)[name]
+        dialect = Dialect.HIVE_2_3 if name in methods_of(Dialect.HIVE_2_3) else Dialect.HIVE_4
+        codec, method = self.metastore.codecs.binary, methods_of(dialect)[name]
         before, after = codec.envelope(name, MessageType.CALL, 1)
         payload = codec.encode(method.arguments(*values))
         assert isinstance(payload, bytes)
-        call = Call(user, groups=frozenset(groups.split(",")) if groups else frozenset())
+        call = Call(user, groups=frozenset(groups.split(",")) if groups else frozenset(), dialect=dialect)
         reply = self.metastore.processor.process(codec, codec.read_message(before + payload + after), call)
         if reply.type is MessageType.EXCEPTION:
             return reply.outcome

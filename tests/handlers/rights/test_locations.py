@@ -11,6 +11,11 @@ from hms_gateway.composition.main import DATABASE_FILE, build_metastore
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.structs import (
     AddPartitionsRequest,
+    AlterDatabaseRequest,
+    AlterPartitionsRequest,
+    AlterTableRequest,
+    CreateDatabaseRequest,
+    CreateTableRequest,
     Database,
     FieldSchema,
     Index,
@@ -19,6 +24,7 @@ from hms_gateway.structs import (
     PartitionSpec,
     PartitionSpecWithSharedSD,
     PartitionWithoutSD,
+    RenamePartitionRequest,
     SerDeInfo,
     StorageDescriptor,
     Table,
@@ -300,3 +306,45 @@ def test_open_lets_calls_name_any(tmp_path: Path) -> None:
     everybody = everybody_at(tmp_path, authorization_locations="open")
     with contextlib.closing(everybody.metastore.store):
         assert made(everybody, "alice", "default.mine", "file:/w/hr.db/people")
+
+
+FOREIGN = "file:/w/hr.db/people"
+
+
+@pytest.mark.parametrize(
+    ("who", "name", "values"),
+    [
+        ("dave", "create_database_req", [CreateDatabaseRequest("pond", locationUri=FOREIGN)]),
+        ("alice", "create_table_req", [CreateTableRequest(table("sales.mine", FOREIGN))]),
+        ("alice", "create_table_with_constraints", [table("sales.mine", FOREIGN), [], [], [], [], [], []]),
+        ("alice", "create_table_with_environment_context", [table("sales.mine", FOREIGN), None]),
+        ("alice", "alter_table_req", [AlterTableRequest("hive", "sales", "odd", table("sales.odd", FOREIGN))]),
+        ("alice", "alter_table_with_cascade", ["sales", "odd", table("sales.odd", FOREIGN), False]),
+        ("alice", "alter_table_with_environment_context", ["sales", "odd", table("sales.odd", FOREIGN), None]),
+        (
+            "alice",
+            "alter_partitions_req",
+            [AlterPartitionsRequest(dbName="sales", tableName="parted", partitions=[partition("far", FOREIGN)])],
+        ),
+        (
+            "alice",
+            "rename_partition_req",
+            [
+                RenamePartitionRequest(
+                    dbName="sales", tableName="parted", partVals=["far"], newPart=partition("far", FOREIGN)
+                )
+            ],
+        ),
+    ],
+)
+def test_other_methods_that_name_locations(everybody: Everybody, who: str, name: str, values: list[Any]) -> None:
+    assert everybody.ask(who, name, *values) == REFUSED.format(who, FOREIGN)
+
+
+def test_the_owner_of_a_database_moves_it_to_no_other_place(everybody: Everybody) -> None:
+    owned = Database(name="lake", ownerName="dave", ownerType=1)
+    assert everybody.ask("dave", "create_database", owned) is None
+    moved = Database(name="lake", ownerName="dave", ownerType=1, locationUri=FOREIGN)
+    answer = everybody.ask("dave", "alter_database_req", AlterDatabaseRequest("lake", moved))
+    assert answer == REFUSED.format("dave", FOREIGN)
+    assert everybody.ask("dave", "drop_database", "lake", False, False) is None
