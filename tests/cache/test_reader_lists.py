@@ -6,12 +6,22 @@ import socket
 import pytest
 
 from hms_gateway.cache import InvalidList, ReplyCache
+from hms_gateway.cache.reader_lists import Tag
 from hms_gateway.composition.main import build_metastore
 from hms_gateway.metastore.ports.store import StoreUnavailable
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
-from hms_gateway.structs import METHODS, GetTableRequest, OpenTxnRequest, PrimaryKeysRequest, TableStatsRequest
+from hms_gateway.structs import (
+    METHODS,
+    GetPartitionRequest,
+    GetPartitionsByNamesRequest,
+    GetTableRequest,
+    OpenTxnRequest,
+    PrimaryKeysRequest,
+    TableStatsRequest,
+)
 from tests.cache.replica import ON, Replica, Writer, in_loop
+from tests.support.catalog import transactional_table
 
 ROUNDS_MAX = 5_000
 
@@ -237,6 +247,60 @@ async def test_whether_statistics_hold_is_an_answer_to_one_list(metastore, write
 
 
 @in_loop
+async def test_readers_share_a_table_where_the_same_is_true_of_its_statistics(metastore):
+    writer = Writer(metastore)
+    table = transactional_table("t")
+    table.parameters |= {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}', "DO_NOT_UPDATE_STATS": "true"}
+    table.writeId = 2
+    writer.call("create_table", table)
+    for _ in range(3):
+        writer.commit(writer.begin()[0])
+    replica, table_id = Replica(metastore), writer.seen()[1]
+
+    async def get(seen):
+        request = GetTableRequest(*ON, validWriteIdList=seen and f"default.t:{seen}", id=table_id)
+        payload, was_known = await replica.get("get_table_req", request)
+        result = metastore.codecs.tjson.decode(METHODS["get_table_req"].result, payload)
+        return result.success.table.isStatsCompliant, was_known
+
+    asked = ["3:9::", "2:9::", "1:9::", None, "1:9::", "3:2:2:", "3:9::", None]
+    assert [await get(seen) for seen in asked] == [
+        (True, False),
+        (True, True),
+        # All that it sees is in the answer that is kept, which is another one all the same.
+        (False, False),
+        (None, False),
+        (False, True),
+        (False, True),
+        (True, False),
+        (None, True),
+    ]
+
+
+@in_loop
+async def test_whether_a_partitions_statistics_hold_is_an_answer_to_one_list(metastore, writer):
+    replica = Replica(metastore)
+    writer.add("1")
+    for _ in range(2):
+        writer.commit(writer.begin()[0])
+    table_id = writer.seen()[1]
+
+    async def get(seen, method, make):
+        request = make(seen and f"default.t:{seen}", table_id)
+        return (await replica.get(method, request))[1]
+
+    def of_partition(text, table_id):
+        return GetPartitionRequest(None, *ON, ["1"], text, table_id)
+
+    def of_names(text, table_id):
+        return GetPartitionsByNamesRequest(*ON, ["ds=1"], get_col_stats=True, validWriteIdList=text, id=table_id)
+
+    for method, make in (("get_partition_req", of_partition), ("get_partitions_by_names_req", of_names)):
+        known = [await get(seen, method, make) for seen in ("2:9::", "1:9::", None, "2:9::", "1:9::")]
+        assert known == [False, False, False, True, True]
+
+
+@in_loop
 async def test_requests_without_a_place_for_the_id_take_it_from_the_header(metastore, writer):
     replica = Replica(metastore)
     text, table_id = writer.seen()
@@ -389,6 +453,27 @@ async def test_what_a_lost_connection_may_have_lost_is_not_served(metastore, wri
             break
     assert not (await replica.get("get_table", *ON, sent=header))[1]
     replica.cache.close()
+
+
+@in_loop
+async def test_another_verdict_that_comes_under_the_key_meanwhile_is_not_served(metastore, writer):
+    replica = Replica(metastore)
+    watch = LossyWatch(replica)
+    replica.data_version = lambda: None
+    replica.version_watch = lambda: watch
+    replica.cache = ReplyCache(replica, Limits(), replica.read, monotonic=lambda: replica.clock.seconds())
+    assert await until_known(replica, writer.header())
+    codec, cache = metastore.codecs.tjson, replica.cache
+    arguments = METHODS["get_table_req"].arguments(GetTableRequest(*ON, validWriteIdList="default.t:1:9::", id=1))
+    reading = cache.reading(("tjson", "2.3", "get_table_req", codec.encode(arguments)), codec, None)
+    tagged = cache.tag_reading(reading)
+    tagged.tag = Tag(reading.scope, 1, cache.version, None)
+    cache.remember(reading.key, arguments, b"without write ids", cache.ticket(), tagged)
+    found = cache.lookup_for(reading)
+    tagged.tag = Tag(reading.scope, 1, cache.version, reading.valid, (2, True))
+    cache.remember(reading.key, arguments, b"holds", cache.ticket(), tagged)
+    assert await found is None
+    cache.close()
 
 
 async def until_known(replica, header):

@@ -17,11 +17,19 @@ from hms_gateway.cache.scopes import Scope
 from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.metastore.changes.txn_events import ALLOC_WRITE_ID
 from hms_gateway.metastore.ports.store import EventId, EventSelection, Snapshot, StoreError
+from hms_gateway.metastore.statistics.validity import deciding_write_id
 from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.metastore.vocabulary.table_types import is_transactional
-from hms_gateway.structs import METHODS, Struct
+from hms_gateway.structs import METHODS, Struct, Table
 from hms_gateway.txn.rules.names import Target
-from hms_gateway.txn.rules.write_ids import InvalidList, TooManyIds, ValidWriteIds, covers, parse_valid_write_ids
+from hms_gateway.txn.rules.write_ids import (
+    InvalidList,
+    TooManyIds,
+    ValidIds,
+    ValidWriteIds,
+    covers,
+    parse_valid_write_ids,
+)
 from hms_gateway.txn.services.write_ids import write_ids_now
 from hms_gateway.wire import Codec, ProtocolError
 
@@ -29,7 +37,14 @@ ReplyKey: TypeAlias = tuple[str, str, str, bytes] | tuple[str, str, str, bytes, 
 """Codec name, dialect, method name, encoded arguments; where not all see the same, who asks (`ReplyCache.viewer`)."""
 
 HEADER_ONLY: Final = "header"
-_JUDGING: Final = frozenset({"get_table_statistics_req", "get_partitions_statistics_req", "get_aggr_stats_for"})
+# Methods whose answer says whether statistics hold for the reader's list.
+_JUDGING: Final = frozenset(
+    {"get_table_statistics_req", "get_partitions_statistics_req", "get_aggr_stats_for", "get_partition_req"}
+)
+# Fields of requests that ask for column statistics as well.
+_WITH_STATISTICS: Final = ("getColumnStats", "get_col_stats")
+# Here one write id of the table decides, which the tag has: readers whose lists say the same of it share an answer.
+_JUDGING_BY_TABLE: Final = "get_table_req"
 # Lists are compared on the event loop. A reader with more exceptions is answered as one without a list.
 COMPARED_IDS_MAX: Final = 10_000
 
@@ -39,12 +54,15 @@ class Tag(msgspec.Struct, frozen=True):
 
     `valid` are the write ids that were committed, None for a table that is not transactional and so has none.
     `version` is the newest event at that moment, which orders tags of different tables under one name.
+    `judged` is the write id that decides whether the table's statistics hold, and whether they do in the reply; None
+    where that is the same for every list, and for replies that do not say it.
     """
 
     scope: Scope
     table_id: int
     version: EventId
     valid: ValidWriteIds | None
+    judged: tuple[int, bool] | None = None
 
     def is_older_than(self, other: "Tag") -> bool:
         if self.version != other.version:
@@ -61,17 +79,29 @@ class Tag(msgspec.Struct, frozen=True):
 
 
 class Reading:
-    """A call of a reader with a list; `key` is that of the same call without it."""
+    """A call of a reader with a list; `key` is that of the same call without it.
 
-    __slots__ = ("_covered_by", "key", "scope", "table_id", "valid")
+    `is_judging` where the reply says of statistics whether they hold for the list, which is not in the key.
+    """
 
-    def __init__(self, key: ReplyKey, table_id: int, valid: ValidWriteIds) -> None:
+    __slots__ = ("_covered_by", "is_judging", "key", "scope", "table_id", "valid")
+
+    def __init__(self, key: ReplyKey, table_id: int, valid: ValidWriteIds, *, is_judging: bool = False) -> None:
         db_name, _, tbl_name = (valid.table or "").partition(".")
         self.key = key
+        self.is_judging = is_judging
         self.scope: Scope = ("table", db_name, tbl_name)
         self.table_id = table_id
         self.valid = valid
         self._covered_by: Tag | None = None
+
+    def is_judged_alike(self, tag: Tag | None) -> bool:
+        """Whether the statistics hold for this reader where they hold in the reply that has this tag."""
+        if not self.is_judging:
+            return True
+        if tag is None or tag.scope != self.scope:
+            return False
+        return tag.judged is None or self.valid.ids.is_valid(tag.judged[0]) == tag.judged[1]
 
     def is_covered_by(self, tag: Tag) -> bool:
         """Whether all that the reader sees had happened when what has this tag was read."""
@@ -86,9 +116,13 @@ class Reading:
 class ReaderLists:
     """Finds the lists of calls: in the request where it has a place for one, else in what came with the call."""
 
-    def __init__(self, *, keeps_apart: bool = False) -> None:
-        """With `keeps_apart` the keys of such calls are those of no call without a list."""
+    def __init__(self, *, keeps_apart: bool = False, is_asked_always: bool = False) -> None:
+        """With `keeps_apart` the keys of such calls are those of no call without a list.
+
+        `is_asked_always` where replies are not looked up by their tags: what depends on the list has it in its key.
+        """
         self._keeps_apart = keeps_apart
+        self._judging = _JUDGING | {_JUDGING_BY_TABLE} if is_asked_always else _JUDGING
         self._places = {name: facts.write_ids_in for name, facts in method_facts().items() if facts.write_ids_in}
         self.in_requests = frozenset(name for name, place in self._places.items() if place != HEADER_ONLY)
 
@@ -101,7 +135,7 @@ class ReaderLists:
         if place is None:
             return None
         table_id, valid = (None, None) if sent is None else _parsed(sent)
-        found = None if place == HEADER_ONLY else _from_request(key, codec, place)
+        found = None if place == HEADER_ONLY else self._from_request(key, codec, place)
         if found is not None:
             arguments, text, id_in_request = found
             valid = _list_of(text)
@@ -111,16 +145,39 @@ class ReaderLists:
             key = (*key[:3], payload, *key[4:])
         if table_id is None or valid is None or valid.table is None:
             return None
-        if self._keeps_apart:
+        is_judging = found is not None and key[2] == _JUDGING_BY_TABLE and key[2] not in self._judging
+        if self._keeps_apart or is_judging:
             key = (key[0], f"{key[1]} with a list", *key[2:])
-        return Reading(key, table_id, ValidWriteIds(normalize(valid.table), valid.ids))
+        return Reading(key, table_id, ValidWriteIds(normalize(valid.table), valid.ids), is_judging=is_judging)
+
+    def _from_request(self, key: ReplyKey, codec: Codec, place: str) -> tuple[Struct, str, int | None] | None:
+        """The arguments of a call without its list, the list, and the table's id; None where there is no list."""
+        try:
+            arguments = codec.decode(METHODS[key[2]].arguments, key[3])
+        except ProtocolError:
+            return None
+        request = getattr(arguments, place)
+        if request is None or not request.validWriteIdList:
+            return None
+        table_id = getattr(request, "id", None)
+        keeps_list = key[2] in self._judging or any(getattr(request, name, None) for name in _WITH_STATISTICS)
+        without = request if keeps_list else msgspec.structs.replace(request, validWriteIdList=None)
+        return (
+            msgspec.structs.replace(arguments, **{place: without}),
+            request.validWriteIdList,
+            None if table_id is None or table_id < 0 else table_id,
+        )
 
 
 class TagReading:
     """Reads the tag of a call's reply. Called in the thread of the call, before it reads anything else."""
 
-    def __init__(self, read: Callable[[Callable[[Snapshot], Tag | None]], Tag | None], scope: Scope) -> None:
+    def __init__(
+        self, read: Callable[[Callable[[Snapshot], Tag | None]], Tag | None], scope: Scope, seen: ValidIds | None = None
+    ) -> None:
+        """`seen` are the ids of the reader's list, where the reply says whether statistics hold for it."""
         self._read = read
+        self._seen = seen
         self._scope = scope
         self.tag: Tag | None = None
 
@@ -158,26 +215,11 @@ class TagReading:
         valid = None
         if is_transactional(found.table.parameters or {}):
             valid = write_ids_now(snapshot.txns, f"{db_name}.{tbl_name}", Target(db_name, tbl_name))
-        return Tag(self._scope, found.table_id, snapshot.current_event_id(), valid)
+        return Tag(self._scope, found.table_id, snapshot.current_event_id(), valid, self._judged(found.table))
 
-
-def _from_request(key: ReplyKey, codec: Codec, place: str) -> tuple[Struct, str, int | None] | None:
-    """The arguments of a call without its list, the list, and the table's id; None where there is no list."""
-    try:
-        arguments = codec.decode(METHODS[key[2]].arguments, key[3])
-    except ProtocolError:
-        return None
-    request = getattr(arguments, place)
-    if request is None or not request.validWriteIdList:
-        return None
-    table_id = getattr(request, "id", None)
-    # Whether statistics hold depends on the list itself.
-    without = request if key[2] in _JUDGING else msgspec.structs.replace(request, validWriteIdList=None)
-    return (
-        msgspec.structs.replace(arguments, **{place: without}),
-        request.validWriteIdList,
-        None if table_id is None or table_id < 0 else table_id,
-    )
+    def _judged(self, table: Table) -> tuple[int, bool] | None:
+        write_id = None if self._seen is None else deciding_write_id(table)
+        return None if self._seen is None or write_id is None else (write_id, self._seen.is_valid(write_id))
 
 
 def _parsed(sent: str) -> tuple[int | None, ValidWriteIds | None]:

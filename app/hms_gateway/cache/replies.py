@@ -97,7 +97,8 @@ class ReplyCache:
         self.is_apart = generation is not None
         self._monotonic = monotonic
         self._keeps_apart = keeps_apart
-        self._lists = ReaderLists(keeps_apart=keeps_apart)
+        # Where rights change, no reply is given by its tag alone.
+        self._lists = ReaderLists(keeps_apart=keeps_apart, is_asked_always=generation is not None)
         # Methods whose arguments may have a list.
         self.with_lists = self._lists.in_requests if read_tag is not None else frozenset[str]()
         self._readings: dict[tuple[ReplyKey, bytes | None], Reading] = {}
@@ -182,8 +183,12 @@ class ReplyCache:
         if entry is None:
             return None
         payload, scopes, tag = entry
+        if reading.is_judging and not reading.is_judged_alike(tag):
+            return None
         if scopes != (reading.scope,) or (tag is not None and tag.valid is None):
             # Not this table's list, or a table without write ids.
+            if reading.is_judging and not self._is_watched:
+                return self._lookup_after_refresh(reading.key, reading)
             return self.lookup(reading.key)
         if tag is None or not reading.is_covered_by(tag):
             return None
@@ -219,7 +224,7 @@ class ReplyCache:
     def tag_reading(self, reading: Reading) -> TagReading:
         """What has to be called before the reply to such a reader is read, and handed to `remember`."""
         assert self._read_tag is not None
-        return TagReading(self._read_tag, reading.scope)
+        return TagReading(self._read_tag, reading.scope, reading.valid.ids if reading.is_judging else None)
 
     def close(self) -> None:
         """Give the connection back that watches the database."""
@@ -312,14 +317,15 @@ class ReplyCache:
         self._shift += 1
         self._clear(self.ticket())
 
-    def _get(self, key: ReplyKey) -> bytes | None:
+    def _get(self, key: ReplyKey, reading: Reading | None = None) -> bytes | None:
         entry = self._entries.get(key)
-        if entry is None:
+        # Another reader's reply may have come under the key meanwhile.
+        if entry is None or (reading is not None and not reading.is_judged_alike(entry[2])):
             return None
         self._entries.move_to_end(key)
         return entry[0]
 
-    def _lookup_after_refresh(self, key: ReplyKey) -> "asyncio.Future[bytes | None]":
+    def _lookup_after_refresh(self, key: ReplyKey, reading: Reading | None = None) -> "asyncio.Future[bytes | None]":
         found: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
 
         def done(error: Exception | None) -> None:
@@ -328,7 +334,7 @@ class ReplyCache:
             if error is not None:
                 found.set_exception(error)
             else:
-                found.set_result(self._get(key))
+                found.set_result(self._get(key, reading))
 
         self._freshness.refresh(done)
         return found

@@ -175,9 +175,10 @@ class PartitionChanges:
     def alter_partitions_req(self, call: Call, req: AlterPartitionsRequest) -> AlterPartitionsResponse:
         req = required(req, "req")
         table = table_in(req.catName, req.dbName, req.tableName)
-        self._changes.alter_all(
-            table, _with_columns(req.partitions or [], req.partitionColSchema), req.environmentContext
-        )
+        partitions = _with_columns(req.partitions or [], req.partitionColSchema)
+        if req.writeId is not None and req.writeId > 0:
+            partitions = [one and with_fields(one, writeId=req.writeId) for one in partitions]
+        self._changes.alter_all(table, partitions, req.environmentContext, req.validWriteIdList)
         return AlterPartitionsResponse()
 
     def rename_partition(

@@ -58,9 +58,8 @@ class Partitions:
 
     def get_partition_req(self, call: Call, req: GetPartitionRequest) -> GetPartitionResponse:
         req = required(req, "req")
-        return GetPartitionResponse(
-            partition=self._reads.get(table_shown(call, req.dbName, req.tblName, req.catName), req.partVals)
-        )
+        table = table_shown(call, req.dbName, req.tblName, req.catName)
+        return GetPartitionResponse(partition=self._reads.get(table, req.partVals, req.validWriteIdList))
 
     def get_partition_with_auth(
         self, call: Call, db_name: str, tbl_name: str, part_vals: list[str], user_name: str, group_names: list[str]
@@ -199,7 +198,7 @@ class Partitions:
         table = table_shown(call, req.db_name, req.tbl_name)
         found = self._reads.list_by_names(table, req.names, _projection(req))
         if req.get_col_stats and self._statistics is not None:
-            found = self._statistics.with_statistics(table, found, req.engine)
+            found = self._statistics.with_statistics(table, found, req.engine, req.validWriteIdList)
         return GetPartitionsByNamesResult(partitions=_as_list(found))
 
     def get_partitions_with_specs(self, call: Call, request: GetPartitionsRequest) -> GetPartitionsResponse:

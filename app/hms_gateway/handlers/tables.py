@@ -9,6 +9,7 @@ from hms_gateway.handlers.table_names import table_in, table_named
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.selection.table_name import TableName
 from hms_gateway.metastore.statistics.column_statistics import ColumnStatisticsService
+from hms_gateway.metastore.statistics.validity import table_for
 from hms_gateway.metastore.tables.alter import AlterTableService
 from hms_gateway.metastore.tables.materialized_views import MaterializedViewService
 from hms_gateway.metastore.tables.service import TableService
@@ -118,7 +119,7 @@ class Tables:
     def truncate_table_req(self, call: Call, req: TruncateTableRequest) -> TruncateTableResponse:
         request = required(req, "req")
         name = table_named(request.dbName, request.tableName)
-        self._truncations.truncate(name, request.partNames, request.environmentContext)
+        self._truncations.truncate(name, request.partNames, request.environmentContext, request.writeId)
         return TruncateTableResponse()
 
     def get_tables(self, call: Call, db_name: str, pattern: str) -> list[str]:
@@ -158,7 +159,8 @@ class Tables:
         newer = is_newer(call, request.dbName) or request.catName is not None
         table = self._shown(name) if newer else self._tables.get(name)
         if request.getColumnStats:
-            table = self._statistics.with_table_statistics(name, table, request.engine)
+            table = self._statistics.with_table_statistics(name, table, request.engine, request.validWriteIdList)
+        table = table_for(table, request.validWriteIdList)
         result = GetTableResult(table)
         return Uncacheable(result) if _has_others_inside(table) else result
 
@@ -202,10 +204,14 @@ class Tables:
 
     def alter_table_req(self, call: Call, req: AlterTableRequest) -> AlterTableResponse:
         request = required(req, "req")
+        table = _plain(request.table)
+        if table is not None and request.writeId is not None and request.writeId > 0:
+            table = with_fields(table, writeId=request.writeId)
         self._alterations.alter(
             table_in(request.catName, request.dbName, request.tableName),
-            _plain(request.table),
+            table,
             request.environmentContext,
+            valid_write_ids=request.validWriteIdList,
             expected_key=request.expectedParameterKey,
             expected_value=request.expectedParameterValue,
             by_newer=True,

@@ -8,7 +8,7 @@ import msgspec
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.vocabulary.column_types import InvalidColumnType, MissingColumnType, check_types
 from hms_gateway.metastore.vocabulary.names import InvalidName, check_table_name, normalize
-from hms_gateway.metastore.vocabulary.parameters import with_ddl_time, without_nulls
+from hms_gateway.metastore.vocabulary.parameters import with_ddl_time, without_nulls, written_under
 from hms_gateway.metastore.vocabulary.table_types import TransactionalError, shown_table_type, stored_table_type
 from hms_gateway.structs import (
     FieldSchema,
@@ -26,7 +26,6 @@ _NOT_STORED: Final = {
     "privileges": None,
     "temporary": None,
     "catName": None,
-    "writeId": None,
     "isStatsCompliant": None,
     "colStats": None,
     "accessType": None,
@@ -97,6 +96,7 @@ def stored_table(table: Table, db_name: str, now_seconds: int) -> Table:
         parameters=parameters,
         tableType=shown_table_type(table_type, parameters, table.viewOriginalText),
         rewriteEnabled=bool(table.rewriteEnabled),
+        writeId=written_under(parameters, table.writeId),
     )
 
 

@@ -41,6 +41,7 @@ from hms_gateway.metastore.ports.store import (
 )
 from hms_gateway.metastore.selection.partitions import java_list, values_name
 from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.statistics.validity import after_concurrent_write, seen_by
 from hms_gateway.metastore.vocabulary.locations import (
     LocationError,
     default_partition_location,
@@ -53,9 +54,10 @@ from hms_gateway.metastore.vocabulary.parameters import (
     alter_partition_counts_files,
     with_fast_statistics,
     with_partition_ddl_time,
+    written_under,
 )
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
-from hms_gateway.metastore.vocabulary.table_types import TableType, is_external, is_view
+from hms_gateway.metastore.vocabulary.table_types import TableType, is_external, is_transactional, is_view
 from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import (
@@ -67,6 +69,7 @@ from hms_gateway.structs import (
     StorageDescriptor,
 )
 from hms_gateway.txn.rules.names import Target
+from hms_gateway.txn.rules.write_ids import ValidIds
 
 
 class _Texts(msgspec.Struct, frozen=True):
@@ -119,11 +122,15 @@ class PartitionChanges:
         table_name: TableName,
         partitions: Sequence[Partition] | None,
         environment: EnvironmentContext | None = None,
+        valid_write_ids: str | None = None,
     ) -> None:
-        """The same for many at once, all or none. Raises as `alter`."""
+        """The same for many at once, all or none; `valid_write_ids` are those that their writer sees.
+
+        Raises as `alter`.
+        """
         given = [required(partition, "partition") for partition in required(partitions, "partitions")]
         check_count(given, self._limits)
-        self._alter(table_name, given, properties(environment), _OF_MANY)
+        self._alter(table_name, given, properties(environment), _OF_MANY, valid_write_ids)
 
     def rename(self, table_name: TableName, values: Sequence[str] | None, partition: Partition | None) -> None:
         """Give a partition new values, and move its directory where the table owns it; without old values, `alter`.
@@ -142,8 +149,9 @@ class PartitionChanges:
         partitions: Sequence[Partition],
         environment: Mapping[str, str],
         texts: _Texts,
+        valid_write_ids: str | None = None,
     ) -> None:
-        retry_on_conflict(lambda: self._attempt_alter(table_name, partitions, environment, texts))
+        retry_on_conflict(lambda: self._attempt_alter(table_name, partitions, environment, texts, valid_write_ids))
 
     def _attempt_alter(
         self,
@@ -151,11 +159,15 @@ class PartitionChanges:
         partitions: Sequence[Partition],
         environment: Mapping[str, str],
         texts: _Texts,
+        valid_write_ids: str | None,
     ) -> None:
         table, changes = self._store.read(LookUp(lambda snapshot: self._load(snapshot, table_name, partitions, texts)))
         if changes:
             self._check_places(table, changes)
             changes = self._counted(table, changes, environment)
+            if valid_write_ids and is_transactional(table_parameters(table)):
+                seen = seen_by(valid_write_ids)
+                changes = [_after_concurrent_write(change, seen) for change in changes]
             events = self._events_of(table, changes)
             names = [change.before.name for change in changes]
 
@@ -196,6 +208,7 @@ class PartitionChanges:
         # Clients that do not know the time of creation send 0 (semantics §13 row 7).
         after.createTime = sent.createTime or before.partition.createTime
         after.lastAccessTime = sent.lastAccessTime or 0
+        after.writeId = written_under(table_parameters(table), sent.writeId, before.partition.writeId)
         try:
             after.parameters = with_partition_ddl_time(sent.parameters or {}, self._clock.seconds())
         except ValueError as error:
@@ -367,6 +380,13 @@ def _with_statistics(
     partition = copy.copy(change.after.partition)
     partition.parameters = with_fast_statistics(partition.parameters or {}, *statistics, environment)
     return msgspec.structs.replace(change, after=msgspec.structs.replace(change.after, partition=partition))
+
+
+def _after_concurrent_write(change: _Change, seen: ValidIds) -> _Change:
+    before, after = change.before.partition, change.after.partition
+    parameters = after_concurrent_write(after.parameters or {}, before.writeId, seen)
+    after = msgspec.structs.replace(after, parameters=parameters)
+    return msgspec.structs.replace(change, after=msgspec.structs.replace(change.after, partition=after))
 
 
 def _staying_at(sent: Partition, location: str | None) -> Partition:

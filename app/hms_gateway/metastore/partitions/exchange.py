@@ -166,6 +166,7 @@ def _arriving(exchange: _Exchange, leaving: StoredPartition, move: Move | None) 
     """The partition as it is in the other table. One whose directory does not move along keeps its location."""
     arriving = copy.copy(leaving.partition)
     arriving.dbName, arriving.tableName = exchange.target.table.dbName, exchange.target.table.tableName
+    arriving.writeId = None  # one of the other table
     location = location_of(leaving.partition)
     if move is not None and location is not None and arriving.sd is not None:
         moved = moved_location(location, move.source, move.target)

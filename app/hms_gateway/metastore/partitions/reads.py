@@ -13,6 +13,7 @@ from hms_gateway.metastore.partitions.specs import grouped_specs, is_grouping, l
 from hms_gateway.metastore.ports.store import Selection, Snapshot, Store, StoredTable
 from hms_gateway.metastore.selection.partitions import java_list, matching_filter, matching_partial, values_name
 from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.statistics.validity import partition_for
 from hms_gateway.metastore.vocabulary.partition_names import values_in_name
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.runtime.limits import Limits
@@ -51,9 +52,12 @@ class PartitionReads:
         self._to_tjson = to_tjson
         self._limits = limits
 
-    def get(self, table_name: TableName, values: Sequence[str] | None) -> Partition:
-        """The partition with these values. Raises NoSuchObjectException `partition values=[…]`."""
-        return self._get(table_name, lambda _: values)
+    def get(self, table_name: TableName, values: Sequence[str] | None, valid_write_ids: str | None = None) -> Partition:
+        """The partition with these values, as a reader with that list is to see it.
+
+        Raises NoSuchObjectException `partition values=[…]`.
+        """
+        return self._get(table_name, lambda _: values, valid_write_ids)
 
     def get_by_name(self, table_name: TableName, name: str | None) -> Partition:
         """The partition a client names, with its keys in any order (semantics §2.13)."""
@@ -159,14 +163,19 @@ class PartitionReads:
             table_name, -1, lambda table: _matching_conditions(table, conditions, self._limits), projection
         )
 
-    def _get(self, table_name: TableName, values_of: Callable[[StoredTable], Sequence[str] | None]) -> Partition:
+    def _get(
+        self,
+        table_name: TableName,
+        values_of: Callable[[StoredTable], Sequence[str] | None],
+        valid_write_ids: str | None = None,
+    ) -> Partition:
         def work(snapshot: Snapshot) -> Partition:
             table = table_name.load_shown(snapshot)
             values = values_of(table)
             found = snapshot.partition(table, values_name(table, values))
             if found is None:
                 raise NoSuchObjectException(f"partition values={java_list(values or ())}")
-            return found.partition
+            return partition_for(table.table, found.partition, valid_write_ids)
 
         return self._store.read(work)
 

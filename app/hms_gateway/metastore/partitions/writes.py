@@ -6,6 +6,7 @@ from typing import Final, TypeVar
 
 from hms_gateway.metastore.checks.storage_descriptors import StoredDescriptors
 from hms_gateway.metastore.ports.store import DuplicateKey, Store, StoredTable, Transaction, UnstorableText
+from hms_gateway.metastore.vocabulary.parameters import written_under
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import EnvironmentContext, MetaException, Partition, StorageDescriptor
 
@@ -15,7 +16,7 @@ T = TypeVar("T")
 _ATTEMPTS_MAX: Final = 20
 
 # What a client may send and the server does not keep: grants have rows of their own, the rest belongs to one call.
-_NOT_STORED: Final = ("privileges", "catName", "writeId", "isStatsCompliant", "colStats", "fileMetadata")
+_NOT_STORED: Final = ("privileges", "catName", "isStatsCompliant", "colStats", "fileMetadata")
 
 
 class Conflict(Exception):
@@ -93,6 +94,7 @@ def stored_form(table: StoredTable, partition: Partition, descriptors: StoredDes
     stored = copy.copy(partition)
     for name in _NOT_STORED:
         setattr(stored, name, None)
+    stored.writeId = written_under(table_parameters(table), partition.writeId)
     stored.dbName, stored.tableName = table.table.dbName, table.table.tableName
     if partition.sd is not None:
         stored.sd = descriptors.of(partition.sd)

@@ -319,29 +319,38 @@ class ColumnStatisticsService:
 
         self._store.write(work)
 
-    def with_table_statistics(self, name: TableName, table: Table, engine: str | None = None) -> Table:
-        """A copy of a table that carries what is known about its columns."""
+    def with_table_statistics(
+        self, name: TableName, table: Table, engine: str | None = None, valid_write_ids: str | None = None
+    ) -> Table:
+        """A copy of a table that carries what is known about its columns, as far as it holds for the reader."""
 
         def work(snapshot: Snapshot) -> Table:
             stored = _loaded(snapshot, name)
-            figures = snapshot.statistics.of_table(stored.table_id, _engine(engine))
-            found = _statistics(stored, None, figures, _engine(engine)) if figures else None
-            return msgspec.structs.replace(table, colStats=found)
+            figures = {None: snapshot.statistics.of_table(stored.table_id, _engine(engine))}
+            found = judged(stored.table, valid_write_ids, figures, lambda: {None: stored.table.parameters or {}})
+            holding = found.figures.get(None)
+            statistics = _statistics(stored, None, holding, _engine(engine), found.all_hold) if holding else None
+            return msgspec.structs.replace(table, colStats=statistics)
 
         return self._store.read(work)
 
     def with_statistics(
-        self, name: TableName, partitions: list[Partition] | EncodedList, engine: str | None = None
+        self,
+        name: TableName,
+        partitions: list[Partition] | EncodedList,
+        engine: str | None = None,
+        valid_write_ids: str | None = None,
     ) -> list[Partition] | EncodedList:
-        """Copies of a table's partitions that carry what is known about their columns."""
+        """Copies of a table's partitions that carry what is known about their columns, as far as it holds."""
         each = partitions_of(partitions)
 
         def work(snapshot: Snapshot) -> list[Partition]:
             table = _loaded(snapshot, name)
             names = [make_name(table.key_names, one.values or []) for one in each]
-            found = snapshot.statistics.of_partitions(table, _engine(engine), names)
+            found = _judged_of_partitions(snapshot, table, names, None, engine, valid_write_ids)
+            holds = None if found.all_hold is None else True
             return [
-                _with_figures(table, partition, part_name, found.get(part_name, ()), _engine(engine))
+                _with_figures(table, partition, part_name, found.figures.get(part_name, ()), _engine(engine), holds)
                 for partition, part_name in zip(each, names, strict=True)
             ]
 
@@ -447,6 +456,17 @@ def _read(
 ) -> Judged[str]:
     table = _loaded(snapshot, name)
     names = [_part_name(part_name) for part_name in part_names]
+    return _judged_of_partitions(snapshot, table, names, columns, engine, valid_write_ids)
+
+
+def _judged_of_partitions(
+    snapshot: Snapshot,
+    table: StoredTable,
+    names: Sequence[str],
+    columns: Sequence[str] | None,
+    engine: str | None,
+    valid_write_ids: str | None,
+) -> Judged[str]:
     found = snapshot.statistics.of_partitions(table, _engine(engine), names, columns)
 
     def parameters() -> dict[str, Mapping[str, str]]:
@@ -535,7 +555,11 @@ def _objects(figures: Sequence[ColumnFigures], wanted: Sequence[str] | None) -> 
 
 
 def _statistics(
-    table: StoredTable, part_name: str | None, figures: Sequence[ColumnFigures], engine: str
+    table: StoredTable,
+    part_name: str | None,
+    figures: Sequence[ColumnFigures],
+    engine: str,
+    holds: Verdict = None,
 ) -> ColumnStatistics_v4:
     description = ColumnStatisticsDesc(
         isTblLevel=part_name is None,
@@ -544,15 +568,20 @@ def _statistics(
         partName=part_name,
         lastAnalyzed=max((one.last_analyzed for one in figures), default=None),
     )
-    return ColumnStatistics_v4(statsDesc=description, statsObj=_objects(figures, None), engine=engine)
+    return ColumnStatistics_v4(description, _objects(figures, None), holds, engine)
 
 
 def _with_figures(
-    table: StoredTable, partition: Partition, part_name: str, figures: Sequence[ColumnFigures], engine: str
+    table: StoredTable,
+    partition: Partition,
+    part_name: str,
+    figures: Sequence[ColumnFigures],
+    engine: str,
+    holds: Verdict,
 ) -> Partition:
     if not figures:
         return partition
-    return msgspec.structs.replace(partition, colStats=_statistics(table, part_name, figures, engine))
+    return msgspec.structs.replace(partition, colStats=_statistics(table, part_name, figures, engine, holds))
 
 
 def _shown(column: str | None) -> str:

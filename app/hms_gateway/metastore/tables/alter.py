@@ -46,6 +46,7 @@ from hms_gateway.metastore.ports.store import (
     Transaction,
 )
 from hms_gateway.metastore.selection.table_name import TableName
+from hms_gateway.metastore.statistics.validity import after_concurrent_write, seen_by
 from hms_gateway.metastore.vocabulary.column_types import InvalidColumnType, check_type_changes
 from hms_gateway.metastore.vocabulary.locations import is_default_table_location, on_file_system_of, same_file_system
 from hms_gateway.metastore.vocabulary.names import normalize
@@ -60,6 +61,7 @@ from hms_gateway.metastore.vocabulary.parameters import (
     take_do_not_update,
     with_fast_statistics,
     without_accurate_columns,
+    written_under,
 )
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.table_types import altered_parameters, is_external, is_view
@@ -87,6 +89,7 @@ class AlterRequest(msgspec.Struct, frozen=True):
     sent_location     what the caller put there: absent and empty mean different things in a rename
     complaint         what is wrong with its names, columns or serde; raised once the table it replaces was looked at
     is_recorded       whether the table becomes as another metastore knows it, time of creation included
+    valid_write_ids   those that the caller sees, as they were sent
     """
 
     name: TableName
@@ -98,6 +101,7 @@ class AlterRequest(msgspec.Struct, frozen=True):
     expected_key: str | None
     expected_value: str | None
     is_recorded: bool = False
+    valid_write_ids: str | None = None
 
     @property
     def foreseen(self) -> list[tuple[str, str]]:
@@ -180,13 +184,16 @@ class AlterTableService:
         expected_key: str | None = None,
         expected_value: str | None = None,
         by_newer: bool = False,
+        valid_write_ids: str | None = None,
     ) -> None:
         """Replace a table, renaming it when the new one has another name.
 
         The compare-and-set may come as arguments or in the environment. With `by_newer` every bucketing column must
-        be a column, and names may have hyphens, as from Hive 4 on. Raises InvalidOperationException, MetaException.
+        be a column, and names may have hyphens, as from Hive 4 on. `valid_write_ids` are those that the caller sees.
+        Raises InvalidOperationException, MetaException.
         """
         request = self._checked(name, table, environment, cascade, expected_key, expected_value, by_newer=by_newer)
+        request = msgspec.structs.replace(request, valid_write_ids=valid_write_ids)
         for _ in range(_ATTEMPTS):
             plan = self._store.read(LookUp(lambda snapshot: self._plan(snapshot, request), asks_once=True))
             with nullcontext() if plan.files.move is None else self._held(plan):
@@ -325,6 +332,10 @@ class AlterTableService:
             after = with_parameters(
                 after, with_fast_statistics(after.parameters or {}, *done.counted, request.environment)
             )
+        if request.valid_write_ids and plan.before.table.writeId:
+            seen = seen_by(request.valid_write_ids)
+            parameters = after_concurrent_write(after.parameters or {}, plan.before.table.writeId, seen)
+            after = with_parameters(after, parameters)
         self._store_change(tx, plan, after, cascade=request.cascade)
 
     def _store_change(self, tx: Transaction, plan: Alteration, after: Table, *, cascade: bool) -> None:
@@ -500,6 +511,7 @@ def _merged(before: Table, given: Table, *, is_recorded: bool) -> Table:
         createTime=(given.createTime if is_recorded else None) or before.createTime,
         ownerType=before.ownerType if given.ownerType is None else given.ownerType,
         creationMetadata=before.creationMetadata if given.creationMetadata is None else given.creationMetadata,
+        writeId=written_under(given.parameters or {}, given.writeId, before.writeId),
         requiredReadCapabilities=given.requiredReadCapabilities or before.requiredReadCapabilities,
         requiredWriteCapabilities=given.requiredWriteCapabilities or before.requiredWriteCapabilities,
     )

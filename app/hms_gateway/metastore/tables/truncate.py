@@ -1,6 +1,6 @@
 """Emptying a table or some of its partitions: the files go, the statistics say so (semantics §10.3)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -28,6 +28,7 @@ from hms_gateway.metastore.vocabulary.parameters import (
     says_true,
     with_fast_statistics,
     with_new_ddl_time,
+    written_under,
 )
 from hms_gateway.metastore.vocabulary.settings import MetastoreSettings
 from hms_gateway.metastore.vocabulary.table_types import drop_deletes_data, is_view
@@ -76,21 +77,27 @@ class TruncateService:
         self._events = EventMaker(settings, clock, to_tjson)
 
     def truncate(
-        self, name: TableName, part_names: Sequence[str] | None, environment: EnvironmentContext | None = None
+        self,
+        name: TableName,
+        part_names: Sequence[str] | None,
+        environment: EnvironmentContext | None = None,
+        write_id: int | None = None,
     ) -> None:
         """Empty the table, or the partitions of these names. Raises MetaException, the only exception declared.
+
+        `write_id` is that of the transaction which empties a transactional table.
 
         Files go first: statistics that are too high mislead less than those that deny there is data.
         """
         emptied = self._found(name, part_names)
         if says_true(environment.properties if environment else None, _KEEPS_FILES):
-            self._store.write(lambda tx: self._reset_statistics(tx, name, part_names))
+            self._store.write(lambda tx: self._reset_statistics(tx, name, part_names, write_id))
             return
         with held_for_files(self._store, emptied.targets(part_names)):
             # Until the lock was held others may have changed where the files are.
             for location in self._found(name, part_names).locations:
                 self._empty(location)
-            self._store.write(lambda tx: self._reset_statistics(tx, name, part_names))
+            self._store.write(lambda tx: self._reset_statistics(tx, name, part_names, write_id))
 
     def _found(self, name: TableName, part_names: Sequence[str] | None) -> _Emptied:
         emptied = self._store.read(lambda snapshot: _load(snapshot, name, part_names))
@@ -105,22 +112,28 @@ class TruncateService:
             self._files.delete_directory(location)
             self._files.make_directory(location)
 
-    def _reset_statistics(self, tx: Transaction, name: TableName, part_names: Sequence[str] | None) -> None:
+    def _reset_statistics(
+        self, tx: Transaction, name: TableName, part_names: Sequence[str] | None, write_id: int | None
+    ) -> None:
         emptied = _load(tx, name, part_names)
         stored = emptied.table
         after = stored.table
         if emptied.partitions is None:
+            kept = written_under(after.parameters or {}, write_id, after.writeId)
             after = with_parameters(after, self._empty_parameters(after.parameters))
+            after = msgspec.structs.replace(after, writeId=kept)
             tx.update_table(stored.table_id, stored.database_id, after)
         else:
-            tx.update_partitions(stored, [self._emptied_partition(partition) for partition in emptied.partitions])
+            parameters = after.parameters or {}
+            tx.update_partitions(stored, [self._emptied(parameters, one, write_id) for one in emptied.partitions])
         # One event for all partitions: followers of the catalog learn that the table changed.
         event = self._events.alter_table(stored.table, after, truncates=True)
         tx.append_event(msgspec.structs.replace(event, emptied_partitions=tuple(part_names or ())))
 
-    def _emptied_partition(self, stored: StoredPartition) -> StoredPartition:
+    def _emptied(self, of_table: Mapping[str, str], stored: StoredPartition, write_id: int | None) -> StoredPartition:
         parameters = self._empty_parameters(stored.partition.parameters)
-        partition = msgspec.structs.replace(stored.partition, parameters=parameters)
+        kept = written_under(of_table, write_id, stored.partition.writeId)
+        partition = msgspec.structs.replace(stored.partition, parameters=parameters, writeId=kept)
         return StoredPartition(stored.partition_id, stored.name, partition)
 
     def _empty_parameters(self, parameters: dict[str, str] | None) -> dict[str, str]:

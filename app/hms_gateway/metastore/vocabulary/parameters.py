@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from hms_gateway.metastore.vocabulary.table_types import is_view
+from hms_gateway.metastore.vocabulary.table_types import is_transactional, is_view
 
 DDL_TIME: Final = "transient_lastDdlTime"
 FILE_COUNT: Final = "numFiles"
@@ -140,6 +140,21 @@ def without_accurate_columns(parameters: Mapping[str, str], columns: Iterable[st
     return _with_accuracy(parameters, msgspec.structs.replace(accuracy, columns=kept))
 
 
+def written_under(parameters: Mapping[str, str], sent: int | None, before: int | None = None) -> int | None:
+    """The write id that a table or a partition keeps: the one sent, or else that of before.
+
+    `parameters` are the table's; only transactional ones have write ids. Clients send -1 for none.
+    """
+    if not is_transactional(parameters):
+        return None
+    return sent if sent is not None and sent > 0 else before
+
+
+def without_accuracy(parameters: Mapping[str, str]) -> dict[str, str]:
+    """Nothing is known to be accurate."""
+    return _with_accuracy(parameters, StatisticsAccuracy())
+
+
 def with_fast_statistics(
     parameters: Mapping[str, str], file_count: int, total_bytes: int, environment: Mapping[str, str] | None = None
 ) -> dict[str, str]:
@@ -152,7 +167,7 @@ def with_fast_statistics(
         return _with_accuracy(
             counted, msgspec.structs.replace(parse_accuracy(counted.get(COLUMN_STATS_ACCURATE)), basic=True)
         )
-    return _with_accuracy(counted, StatisticsAccuracy())
+    return without_accuracy(counted)
 
 
 def take_do_not_update(parameters: Mapping[str, str]) -> tuple[dict[str, str], bool]:
