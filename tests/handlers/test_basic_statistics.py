@@ -129,7 +129,7 @@ def test_a_list_that_is_none_is_refused(world: World) -> None:
     ("write_id", "seen", "kept", "is_accurate"),
     [
         (7, "7:9::", 7, True),
-        # Neither its own writer's list nor a list of one who saw nothing: 5 is not in its figures.
+        # It did not see 5, whose rows are not in its figures.
         (7, "7:5:5:", 7, False),
         (7, "4:9::", 7, False),
         # Aborted: there is nothing of it that the figures could miss.
