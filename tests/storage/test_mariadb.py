@@ -12,6 +12,7 @@ import pymysql
 import pytest
 import trustme
 from sqlalchemy import insert, make_url, select
+from sqlalchemy.dialects.mysql.base import MySQLDialect
 
 from hms_gateway.metastore.ports.store import Event, StoreError, StoreUnavailable, Transaction, UnstorableText
 from hms_gateway.runtime.clock import SystemClock
@@ -23,6 +24,7 @@ from hms_gateway.storage.migrations.revisions import revision_of
 from hms_gateway.storage.schema.catalog import KEY_COLUMNS, NAME_BYTES_MAX, TYPES
 from hms_gateway.storage.schema.column_types import DATABASE_CHARACTERS, NAME_CHARACTERS, TABLE_CHARACTERS
 from hms_gateway.storage.schema.txn import LOCKS, TABLE_WRITE_IDS
+from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
 from hms_gateway.storage.txn.state import object_columns
 from hms_gateway.structs import Type
 from hms_gateway.txn.rules.names import Target
@@ -175,6 +177,26 @@ def test_rows_come_once_and_in_order_however_many_a_page_has(
 def test_a_reading_connection_changes_nothing(store: SqlStore) -> None:
     with pytest.raises(StoreUnavailable, match="read-only"):
         store.read(lambda snapshot: snapshot._connection.execute(insert(TYPES), {"name": "x"}))  # type: ignore[attr-defined]
+
+
+# Lists.
+
+
+def test_a_list_is_one_parameter_and_an_empty_one_has_nothing(store: SqlStore) -> None:
+    odd = ["a", "b'", "\\", '"', "%s", WIDE, ") OR (1"]
+    execute(store, insert(TYPES), [{"name": name} for name in (*odd, "c")])
+
+    def found(condition: Any) -> list[str]:
+        statement = select(TYPES.c.name).where(condition).order_by(TYPES.c.name)
+        return store.write(lambda tx: list(tx._connection.scalars(statement)))  # type: ignore[attr-defined]
+
+    assert found(is_among(TYPES.c.name, odd, mysql.DIALECT)) == sorted(odd)
+    assert found(~is_among(TYPES.c.name, odd, mysql.DIALECT)) == ["c"]
+    assert found(is_among(TYPES.c.name, [], mysql.DIALECT)) == []
+    assert len(found(~is_among(TYPES.c.name, [], mysql.DIALECT))) == len(odd) + 1
+    assert len(found(has_id_among(TYPES.c.type_id, range(1, 4), mysql.DIALECT))) == 3
+    condition = is_among(TYPES.c.name, odd, mysql.DIALECT)
+    assert len(condition.compile(dialect=MySQLDialect()).params) == 1
 
 
 # Settings of the server.

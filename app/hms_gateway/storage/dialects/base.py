@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
-from sqlalchemy import URL, Column, ColumnElement, Connection, Engine, Select, Table, and_, bindparam, func, insert
+from sqlalchemy import URL, Column, ColumnElement, Connection, Engine, Select, Table, and_, func, insert
 from sqlalchemy.exc import DBAPIError
 
 from hms_gateway.metastore.vocabulary.patterns import Pattern
@@ -185,9 +185,9 @@ class Dialect(ABC):
         firsts, seconds = ([pair[number] for pair in pairs] for number in (0, 1))
         return {"firsts": self.bound_list(firsts), "seconds": self.bound_list(seconds)}
 
+    @abstractmethod
     def is_in_list(self, column: ColumnElement[Any], name: str | None, value: object = None) -> ColumnElement[bool]:
         """`column` is among a `bound_list`: `value`, or the parameter `name` of a statement that is made once."""
-        return column.in_(_bound(name, value, expanding=True))
 
     def with_ids(self, rows: Select[Any], column: ColumnElement[Any]) -> Select[Any]:
         """The rows whose `column` is one of the ids that the parameter `ids` lists; in no order."""
@@ -250,7 +250,3 @@ class Dialect(ABC):
 
 
 _LIKE_ESCAPES: Final = str.maketrans({character: "!" + character for character in "%_!"})
-
-
-def _bound(name: str | None, value: object, **options: Any) -> Any:
-    return bindparam(name, **options) if name is not None else bindparam(None, value, **options)

@@ -28,6 +28,7 @@ OLDEST_MYSQL: Final = (8, 0, 17)
 # Division by zero, dates and the like do not occur; too long texts must be refused, not cut.
 _SQL_MODE: Final = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION"
 _NOBODY_LISTENS: Final = 2002
+_EMPTY_LIST: Final = "(SELECT NULL FROM DUAL WHERE 1 = 0)"
 _TLS_OPTIONS: Final = (
     "ssl_ca", "ssl_cert", "ssl_key", "ssl_key_password", "ssl_verify_cert", "ssl_verify_identity", "ssl_disabled"
 )  # fmt: skip
@@ -48,6 +49,10 @@ class Connection(pymysql.connections.Connection):  # type: ignore[misc]
     def _create_ssl_ctx(self, sslp: Any) -> ssl.SSLContext:
         # Of no options PyMySQL would make a context for each connection, which takes longer than to connect.
         return super()._create_ssl_ctx(sslp) if sslp else _unchecked_context()
+
+    def escape(self, obj: Any, mapping: Any = None) -> Any:
+        """A list is what IN looks in. PyMySQL writes it out, an empty one as what no statement may have."""
+        return _EMPTY_LIST if type(obj) is list and not obj else super().escape(obj, mapping)
 
     def query(self, sql: str | bytes, unbuffered: bool = False) -> Any:
         if self.statement_bytes_max is not None and len(sql) * 4 > self.statement_bytes_max:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import and_, bindparam, delete, func, select, update
+from sqlalchemy import and_, bindparam, delete, select, update
 
 from hms_gateway.metastore.ports.store import (
     DuplicateKey,
@@ -87,22 +87,21 @@ class PartitionWrites(PartitionReads):
         return all(stored.get(one.name) == one.as_stored for one in partitions)
 
     def delete_partitions(self, table: StoredTable, names: Sequence[str]) -> None:
-        condition = and_(*self._conditions(table, Selection(names=names)))
-        used = select(PARTITIONS.c.descriptor_id, func.count()).where(condition).group_by(PARTITIONS.c.descriptor_id)
-        counts = {descriptor_id: -count for descriptor_id, count in self._connection.execute(used)}
-        if not counts:
+        named = and_(*self._conditions(table, Selection(names=names)))
+        found = select(PARTITIONS.c.partition_id, PARTITIONS.c.descriptor_id).where(named)
+        used: dict[int, int | None] = {row[0]: row[1] for row in self._connection.execute(found)}
+        if not used:
             return
-        if len(table.table.partitionKeys or []) > KEY_COLUMN_COUNT:
-            ids = select(PARTITIONS.c.partition_id).where(condition)
-            self._connection.execute(delete(FURTHER_KEYS).where(FURTHER_KEYS.c.partition_id.in_(ids)))
-        for dependent in (PARTITION_STATISTICS, PRIVILEGES):
-            ids = select(PARTITIONS.c.partition_id).where(condition)
-            of_table = dependent.c.table_id == table.table_id
-            self._connection.execute(delete(dependent).where(of_table, dependent.c.partition_id.in_(ids)))
-        self._connection.execute(delete(PARTITIONS).where(condition))
+        has_further_keys = len(table.table.partitionKeys or []) > KEY_COLUMN_COUNT
+        for dependent in (*([FURTHER_KEYS] if has_further_keys else ()), PARTITION_STATISTICS, PRIVILEGES):
+            among = has_id_among(dependent.c.partition_id, used, self._dialect)
+            self._connection.execute(delete(dependent).where(dependent.c.table_id == table.table_id, among))
+        self._connection.execute(delete(PARTITIONS).where(has_id_among(PARTITIONS.c.partition_id, used, self._dialect)))
         TxnNames(self._connection).drop_partitions(table.table.dbName or "", table.table.tableName or "", names)
-        self._add_to_count(table.table_id, sum(counts.values()))
-        Descriptors(self._connection).add_to_counts(table.table_id, counts)
+        self._add_to_count(table.table_id, -len(used))
+        difference: Counter[int | None] = Counter()
+        difference.subtract(used.values())
+        Descriptors(self._connection).add_to_counts(table.table_id, difference)
 
     def replace_partition_columns(self, table_id: TableId, columns: Sequence[FieldSchema]) -> None:
         Descriptors(self._connection).replace_columns(table_id, columns)
