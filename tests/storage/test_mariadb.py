@@ -11,7 +11,7 @@ from typing import Any
 import pymysql
 import pytest
 import trustme
-from sqlalchemy import insert, make_url, select
+from sqlalchemy import func, insert, make_url, select
 from sqlalchemy.dialects.mysql.base import MySQLDialect
 
 from hms_gateway.metastore.ports.store import Event, StoreError, StoreUnavailable, Transaction, UnstorableText
@@ -21,13 +21,22 @@ from hms_gateway.storage import SqlStore, migrate, open_store
 from hms_gateway.storage.dialects import mysql, postgres
 from hms_gateway.storage.dialects.paged_rows import PagedRows
 from hms_gateway.storage.migrations.revisions import revision_of
-from hms_gateway.storage.schema.catalog import KEY_COLUMNS, NAME_BYTES_MAX, TYPES
+from hms_gateway.storage.schema.catalog import (
+    DROPPED_TABLES,
+    KEY_COLUMN_COUNT,
+    KEY_COLUMNS,
+    NAME_BYTES_MAX,
+    OF_PARTITIONED,
+    PARTITIONS,
+    TYPES,
+)
 from hms_gateway.storage.schema.column_types import DATABASE_CHARACTERS, NAME_CHARACTERS, TABLE_CHARACTERS
 from hms_gateway.storage.schema.txn import LOCKS, TABLE_WRITE_IDS
 from hms_gateway.storage.sql.filter_sql import has_id_among, is_among
 from hms_gateway.storage.txn.state import object_columns
 from hms_gateway.structs import Type
 from hms_gateway.txn.rules.names import Target
+from tests.contract.objects import create, keys, names, table
 from tests.storage.dialects.test_version_watch import asked
 from tests.support.private_mariadb import MariadbUnavailable, PrivateMariadb
 from tests.support.server import free_port
@@ -179,7 +188,7 @@ def test_a_reading_connection_changes_nothing(store: SqlStore) -> None:
         store.read(lambda snapshot: snapshot._connection.execute(insert(TYPES), {"name": "x"}))  # type: ignore[attr-defined]
 
 
-# Lists.
+# Lists and drops.
 
 
 def test_a_list_is_one_parameter_and_an_empty_one_has_nothing(store: SqlStore) -> None:
@@ -197,6 +206,37 @@ def test_a_list_is_one_parameter_and_an_empty_one_has_nothing(store: SqlStore) -
     assert len(found(has_id_among(TYPES.c.type_id, range(1, 4), mysql.DIALECT))) == 3
     condition = is_among(TYPES.c.name, odd, mysql.DIALECT)
     assert len(condition.compile(dialect=MySQLDialect()).params) == 1
+
+
+@pytest.mark.parametrize("what", ["table", "database"])
+def test_many_partitions_go_after_their_table_some_at_a_time(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    monkeypatch.setattr(mysql.MysqlDialect, "deleted_with_table_max", 2)
+    monkeypatch.setattr("hms_gateway.storage.catalog.dropped_tables.PIECE_ROWS", 2)
+    monkeypatch.setattr("hms_gateway.storage.writing.store._PIECES_MAX", 1)
+    wide = table("wide", partitionKeys=keys(*["string"] * (KEY_COLUMN_COUNT + 1)))
+    many = create(store, wide, [[*"abcdefgh", str(number)] for number in range(5)])
+    few = create(store, values=[["a", "1"], ["b", "2"]])
+    if what == "table":
+        for dropped in (many, few):
+            store.write(lambda tx, dropped=dropped: tx.delete_table(dropped.table_id))  # type: ignore[misc]
+    else:
+        store.write(lambda tx: tx.delete_database(few.database_id))
+    again = create(store, wide, [[*"abcdefgh", "9"]])
+    assert len(names(store, again)) == 1
+    left = []
+    while rows(store, DROPPED_TABLES):
+        left.append(rows(store, PARTITIONS))
+        store.delete_dropped()
+    assert left == [6, 4, 2]
+    assert [rows(store, each) for each in OF_PARTITIONED] == [1, 1, 1]
+    store.delete_dropped()
+    assert len(names(store, again)) == 1
+
+
+def rows(store: SqlStore, of: Any) -> int:
+    return store.write(lambda tx: tx._connection.scalar(select(func.count()).select_from(of)))  # type: ignore[attr-defined, no-any-return]
 
 
 # Settings of the server.

@@ -122,6 +122,7 @@ EXPIRY_SECONDS = 60.0
 # A call that is stopped by something past its time removes it at once; this is for what stops no call.
 TXN_EXPIRY_SECONDS = 30.0
 FREE_MEMORY_SECONDS = 30.0
+DROPPED_SECONDS = 5.0
 # Clients repeat a call within minutes; an outcome is of no use after that.
 OUTCOME_SECONDS = 86_400
 
@@ -367,7 +368,9 @@ def _chores(
 ) -> Sequence[Chore]:
     notifications = NotificationService(store, clock, rules, events, settings.limits)
     txn_expiry_seconds = min(TXN_EXPIRY_SECONDS, settings.txn_timeout_seconds)
+    later = [Chore("delete partitions of dropped tables", DROPPED_SECONDS, store.delete_dropped)]
     return (
+        *(later if store.deletes_later else ()),
         Chore("forget outcomes", EXPIRY_SECONDS, lambda: store.forget_outcomes(clock.seconds() - OUTCOME_SECONDS)),
         Chore("expire events", EXPIRY_SECONDS, notifications.expire),
         Chore("expire changes", EXPIRY_SECONDS, partial(_expire_changes, store, clock, settings)),

@@ -1,5 +1,6 @@
 """Migrations make exactly the schema the code describes, and a store opens on no other revision."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from hms_gateway.runtime.call_keys import AlreadyConcluded, CallKey, KeptAnswer,
 from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.storage import migrate, open_store
-from hms_gateway.storage.schema.catalog import METADATA, REVISION
+from hms_gateway.storage.schema.catalog import METADATA, OF_PARTITIONED, REVISION
 
 
 @pytest.fixture(
@@ -44,10 +45,22 @@ def test_migrations_make_the_schema_of_the_code(empty_database: str) -> None:
     migrate(empty_database)
     engine = create_engine(empty_database)
     with engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": differs})
+        context = MigrationContext.configure(
+            connection, opts={"compare_type": differs, "include_object": is_compared(connection.dialect.name)}
+        )
         assert compare_metadata(context, METADATA) == []
         assert connection.execute(text("SELECT last_event_id FROM catalog")).all() == [(0,)]
     engine.dispose()
+
+
+def is_compared(dialect_name: str) -> Callable[..., bool]:
+    """MariaDB has no references to tables from what stays for a while when these are dropped."""
+
+    def is_one(item: Any, name: str | None, kind: str, reflected: bool, other: Any) -> bool:
+        is_reference = kind == "foreign_key_constraint"
+        return not (is_reference and dialect_name == "mariadb" and not reflected and item.table in OF_PARTITIONED)
+
+    return is_one
 
 
 def differs(context: Any, inspected: Any, declared: Any, found: Any, declared_type: Any) -> bool | None:
@@ -152,7 +165,8 @@ def test_keys_of_calls_from_before_they_had_hashes_stay_known(empty_database: st
         connection.execute(
             text("INSERT INTO outcomes (principal, call_key, method, concluded_at) VALUES ('a','k','m',1)")
         )
-        connection.execute(text("DROP TABLE changes"))
+        for table in ("changes", "dropped_tables"):
+            connection.execute(text(f"DROP TABLE {table}"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0009'"))
     engine.dispose()
     migrate(empty_database)

@@ -14,7 +14,8 @@ from hms_gateway.storage.partitions.descriptors import ADD_TO_DESCRIPTOR
 from hms_gateway.storage.partitions.writes import ADD_PARTITIONS, UPDATE_PARTITION
 from hms_gateway.storage.schema.catalog import (
     DESCRIPTORS,
-    FURTHER_KEYS,
+    DROPPED_TABLES,
+    OF_PARTITIONED,
     OUTCOMES,
     PARTITION_MARKS,
     PARTITION_STATISTICS,
@@ -30,8 +31,8 @@ from hms_gateway.storage.txn.names import OF_PARTITIONS, PURGED, RENAMED, WRITE_
 PartitionKey: TypeAlias = tuple[int, str]  # the table's id, and the name
 ContentKey: TypeAlias = tuple[int, str, str | None]  # of a descriptor: the table's id, the content's hash, and the base
 
-_OF_PARTITIONED: Final = (FURTHER_KEYS, PARTITIONS, DESCRIPTORS)
 _NEW_TABLE: Final = insert(TABLES)
+_DELETED_LATER: Final = insert(DROPPED_TABLES)
 _NEW_OUTCOME: Final = insert(OUTCOMES)
 _NEW_DESCRIPTOR: Final = insert(DESCRIPTORS)
 _NEW_PARTITION: Final = insert(PARTITIONS)
@@ -47,7 +48,7 @@ _DELETE_MOVE: Final = delete(PENDING_MOVES).where(PENDING_MOVES.c.move_id == bin
 class DroppedTable(NamedTuple):
     db_name: str
     name: str
-    has_partitions: bool
+    partition_count: int
     has_indexes: bool
 
 
@@ -194,8 +195,12 @@ class CatalogChanges:
         for db_name, pairs in groupby(names, lambda pair: pair[0]):
             values = {"the_db": db_name, "names": dialect.bound_list([name for _, name in pairs])}
             yield from (Statement(purge, values) for purge in made.purges)
-        with_partitions = [table_id for table_id, each in dropped.items() if each.has_partitions]
+        later = {table_id for table_id, each in dropped.items() if dialect.deletes_later(each.partition_count)}
+        with_partitions = [
+            table_id for table_id, each in dropped.items() if each.partition_count and table_id not in later
+        ]
         with_indexes = [table_id for table_id, each in dropped.items() if each.has_indexes]
+        yield from _rows(_DELETED_LATER, [{"table_id": table_id} for table_id in later])
         for deletions, ids in (
             (made.of_partitioned, with_partitions),
             (made.of_indexed, with_indexes),
@@ -219,7 +224,7 @@ class _Statements:
             delete(table).where(table.c.db_name == bindparam("the_db"), among(table.c.table_name, "names"))
             for table in PURGED
         ]
-        self.of_partitioned = of_tables(*_OF_PARTITIONED)
+        self.of_partitioned = of_tables(*OF_PARTITIONED)
         self.of_indexed = of_tables(TABLE_INDEXES)
         self.of_all = of_tables(PARTITION_MARKS, TABLES)
         self.partition_purges = [

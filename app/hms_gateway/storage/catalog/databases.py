@@ -1,16 +1,17 @@
 """Databases as rows."""
 
 from collections import namedtuple
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
-from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy import Table, bindparam, delete, insert, select, update
 
 from hms_gateway.metastore.ports.store import DatabaseId, DuplicateKey, StoredDatabase
 from hms_gateway.metastore.vocabulary.patterns import Pattern
+from hms_gateway.storage.catalog.dropped_tables import delete_piece
 from hms_gateway.storage.dialects.statements import Rows, Statement
-from hms_gateway.storage.schema.catalog import DATABASES, FUNCTIONS, OF_TABLES, TABLES
+from hms_gateway.storage.schema.catalog import DATABASES, DROPPED_TABLES, FUNCTIONS, OF_PARTITIONED, OF_TABLES, TABLES
 from hms_gateway.storage.sql.filter_sql import has_id_among, matches_pattern
 from hms_gateway.storage.sql.fragments import DATABASE_EXTRA, decode_extra, decode_map, encode_extra, encode_map
 from hms_gateway.storage.sql.repository import Repository
@@ -19,6 +20,9 @@ from hms_gateway.storage.txn.names import TxnNames
 from hms_gateway.structs import Database
 
 DATABASE_BY_NAME: Final = select(DATABASES).where(DATABASES.c.name == bindparam("db_name"))
+_PARTITION_COUNTS: Final = select(TABLES.c.table_id, TABLES.c.partition_count).where(
+    TABLES.c.database_id == bindparam("the_database")
+)
 
 
 _DatabaseRow: Final = namedtuple("_DatabaseRow", DATABASES.c.keys())  # type: ignore[misc]
@@ -62,12 +66,25 @@ class DatabaseWrites(DatabaseReads):
 
     def delete_database(self, database_id: DatabaseId) -> None:
         TxnNames(self._connection).drop_database(database_id)
-        # By their ids: MariaDB would go through all rows for those of a query.
-        ids = self._connection.scalars(select(TABLES.c.table_id).where(TABLES.c.database_id == database_id)).all()
-        for child in OF_TABLES if ids else ():
-            self._connection.execute(delete(child).where(has_id_among(child.c.table_id, ids, self._dialect)))
+        found = self._connection.execute(_PARTITION_COUNTS, {"the_database": database_id}).all()
+        later = [table_id for table_id, count in found if self._dialect.deletes_later(count)]
+        if later:
+            self._connection.execute(insert(DROPPED_TABLES), [{"table_id": table_id} for table_id in later])
+        self._delete_of(
+            OF_PARTITIONED, [table_id for table_id, count in found if not self._dialect.deletes_later(count)]
+        )
+        self._delete_of(OF_TABLES, [table_id for table_id, _ in found])
         for owned in (TABLES, FUNCTIONS, DATABASES):
             self._connection.execute(delete(owned).where(owned.c.database_id == database_id))
+
+    def delete_dropped(self, table_id: int) -> None:
+        """Some of the partitions of a table that is dropped already."""
+        delete_piece(self._connection, table_id)
+
+    def _delete_of(self, children: Sequence[Table], table_ids: Collection[int]) -> None:
+        # By their ids: MariaDB would go through all rows for those of a query.
+        for child in children if table_ids else ():
+            self._connection.execute(delete(child).where(has_id_among(child.c.table_id, table_ids, self._dialect)))
 
     def _check_free(self, name: str, except_for: DatabaseId | None) -> None:
         check_name("database", name, self._dialect)

@@ -65,6 +65,7 @@ class Dialect(ABC):
     is_migrated_at_open  opening a database brings its schema to our revision
     undoes_migrations    a migration that fails on the way leaves nothing behind
     plans_kept_seconds   how long connections that write keep the plans of statements, None for ever
+    deleted_with_table_max  of a table with more partitions they are deleted after it, some at a time; None: never
     """
 
     has_clock: ClassVar[bool] = True
@@ -73,6 +74,7 @@ class Dialect(ABC):
     is_migrated_at_open: ClassVar[bool] = False
     undoes_migrations: ClassVar[bool] = True
     plans_kept_seconds: ClassVar[float | None] = None
+    deleted_with_table_max: ClassVar[int | None] = None
 
     # Connections.
 
@@ -229,6 +231,10 @@ class Dialect(ABC):
         return func.instr(text, part)
 
     # Rows.
+
+    def deletes_later(self, partition_count: int) -> bool:
+        """Whether a table with so many partitions goes before them (`catalog.dropped_tables`)."""
+        return self.deleted_with_table_max is not None and partition_count > self.deleted_with_table_max
 
     def new_ids(self, table: Table, count: int) -> Statement | None:
         """Asks for `count` ids of new rows of `table`, which no others get; None where only an insertion gives them.

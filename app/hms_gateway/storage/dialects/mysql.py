@@ -35,6 +35,8 @@ _UNREACHABLE: Final = frozenset({1040, 1047, 1129, 1130, 1152, 1158, 1159, 1160,
 
 class MysqlDialect(Dialect):
     undoes_migrations = False
+    # InnoDB takes 12 µs for each, since it is also in the indexes of all eight keys.
+    deleted_with_table_max = 200
 
     def check_url(self, url: URL) -> None:
         if not url.database:

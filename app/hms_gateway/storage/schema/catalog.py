@@ -31,7 +31,7 @@ from hms_gateway.storage.schema.column_types import (
     binary_text,
 )
 
-REVISION: Final = "0014"
+REVISION: Final = "0015"
 
 # PostgreSQL indexes no longer entry, and a partition name is at least as long as each of its values.
 NAME_BYTES_MAX: Final = 2_500
@@ -493,5 +493,11 @@ WRITE_EVENTS: Final = Table(
     UniqueConstraint("txn_id", "object_hash", name="write_events_object"),
 )
 
-# What goes with a table, in an order that keeps every reference whole.
-OF_TABLES: Final = (FURTHER_KEYS, PARTITIONS, DESCRIPTORS, TABLE_INDEXES, PARTITION_MARKS)
+# Tables that are gone already while their partitions are not. On MySQL and MariaDB these have no reference to tables.
+DROPPED_TABLES: Final = Table(
+    "dropped_tables", METADATA, Column("table_id", BigInteger, primary_key=True, autoincrement=False)
+)
+
+# What goes with a table, in an order that keeps every reference whole; the first ones those with partitions have.
+OF_PARTITIONED: Final = (FURTHER_KEYS, PARTITIONS, DESCRIPTORS)
+OF_TABLES: Final = (TABLE_INDEXES, PARTITION_MARKS)

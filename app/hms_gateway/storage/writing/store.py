@@ -18,6 +18,7 @@ from hms_gateway.runtime.clock import Clock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.suspension import resumed_result
 from hms_gateway.storage.catalog.change_trail import changes_made
+from hms_gateway.storage.catalog.dropped_tables import first_dropped
 from hms_gateway.storage.catalog.events import CHANGES, change_headers
 from hms_gateway.storage.dialects import dialect_of_url, parse_url
 from hms_gateway.storage.dialects.base import Retryable
@@ -30,6 +31,7 @@ from hms_gateway.storage.schema.catalog import CATALOG
 from hms_gateway.storage.writing.look_ups import LookUps
 from hms_gateway.storage.writing.snapshot import SqlSnapshot
 from hms_gateway.storage.writing.thread_writer import ThreadWriter
+from hms_gateway.storage.writing.transaction import SqlTransaction
 from hms_gateway.timing.work_times import WorkTimes
 from hms_gateway.txn.ports.txn import TxnWork
 
@@ -42,6 +44,8 @@ T = TypeVar("T")
 
 READ_CONNECTIONS_MAX: Final = 40
 _ATTEMPTS_MAX: Final = 3
+# Of `delete_dropped`: the thread has other chores.
+_PIECES_MAX: Final = 40
 _LAST_EVENT_ID: Final = select(CATALOG.c.last_event_id)
 
 
@@ -201,6 +205,23 @@ class SqlStore:
     def forget_outcomes(self, before_seconds: int) -> int:
         """Delete the outcomes of calls concluded before that time; how many."""
         return self._writer.write(lambda tx: tx.delete_outcomes_before(before_seconds))
+
+    @property
+    def deletes_later(self) -> bool:
+        """Whether `delete_dropped` ever has something to do."""
+        return self._dialect.deleted_with_table_max is not None
+
+    def delete_dropped(self) -> None:
+        """Delete partitions of tables that are dropped already, some at a time, so that no other change waits long."""
+        for _ in range(_PIECES_MAX):
+            table_id = self._on_a_working_connection(self._first_dropped)
+            if table_id is None:
+                return
+            self._writer.write(partial(SqlTransaction.delete_dropped, table_id=table_id))
+
+    def _first_dropped(self) -> int | None:
+        with self._reading.connect() as connection:
+            return first_dropped(connection)
 
     def close(self) -> None:
         """Finish the writes that are waiting, then close every connection that is not lent to a list."""

@@ -197,10 +197,10 @@ class SqlTransaction(PartitionWrites, TableWrites, DatabaseWrites, EventWrites, 
             if found is None:
                 return
             name = found.table.dbName or "", found.table.tableName or ""
-            dropped = DroppedTable(*name, found.partition_count > 0, found.has_indexes)
+            dropped = DroppedTable(*name, found.partition_count, found.has_indexes)
         else:
             name = row.db_name, row.name
-            dropped = DroppedTable(*name, row.partition_count > 0, row.has_indexes)
+            dropped = DroppedTable(*name, row.partition_count, row.has_indexes)
         self._changes.dropped_tables[table_id] = dropped
         self._changes.tables[name] = None
         if self.is_behind_savepoint:
