@@ -8,7 +8,9 @@ from typing import Final
 
 from sqlalchemy import Connection, delete, select
 
-from hms_gateway.storage.schema.catalog import DROPPED_TABLES, OF_PARTITIONED, PARTITIONS
+from hms_gateway.storage.dialects import dialect_of
+from hms_gateway.storage.schema.catalog import DESCRIPTORS, DROPPED_TABLES, FURTHER_KEYS, PARTITIONS
+from hms_gateway.storage.sql.filter_sql import has_id_among
 
 PIECE_ROWS: Final = 1_000
 
@@ -20,10 +22,11 @@ def first_dropped(connection: Connection) -> int | None:
 
 def delete_piece(connection: Connection, table_id: int) -> None:
     """Delete the next partitions of a dropped table, with the last ones everything else that it has left."""
-    of_table, name = PARTITIONS.c.table_id == table_id, PARTITIONS.c.part_name
-    last = connection.execute(select(name).where(of_table).order_by(name).offset(PIECE_ROWS - 1).limit(1)).scalar()
-    if last is not None:
-        connection.execute(delete(PARTITIONS).where(of_table, name <= last))
-        return
-    for table in (*OF_PARTITIONED, DROPPED_TABLES):
-        connection.execute(delete(table).where(table.c.table_id == table_id))
+    of_table = PARTITIONS.c.table_id == table_id
+    next_ones = select(PARTITIONS.c.partition_id).where(of_table).order_by(PARTITIONS.c.part_name).limit(PIECE_ROWS)
+    ids = connection.scalars(next_ones).all()
+    for table in (FURTHER_KEYS, PARTITIONS):
+        connection.execute(delete(table).where(has_id_among(table.c.partition_id, ids, dialect_of(connection))))
+    if len(ids) < PIECE_ROWS:
+        for table in (DESCRIPTORS, DROPPED_TABLES):
+            connection.execute(delete(table).where(table.c.table_id == table_id))
