@@ -46,7 +46,7 @@ def key(database: str | None, name: str | None, column: str = "a") -> SQLPrimary
 
 
 def with_keys(everybody: Everybody, name: str, keys: Any, foreign: Any = ()) -> Any:  # noqa: F811
-    lists = (list(keys), list(foreign), [], [], [], [])
+    lists: tuple[list[Any], ...] = (list(keys), list(foreign), [], [], [], [])
     return everybody.ask("alice", "create_table_with_constraints", table("sales", name), *lists)
 
 
@@ -110,9 +110,14 @@ def test_privileges_are_shown_of_ones_own_groups_on_what_is_seen(everybody: Ever
 
 
 def test_statistics_beside_a_table_take_select(everybody: Everybody, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    asked = []
+    asked: list[Any] = []
+
+    def noted(self: Any, name: Any, shown: Any, engine: Any) -> Any:
+        asked.append(name)
+        return shown
+
     service = "hms_gateway.metastore.statistics.column_statistics.ColumnStatisticsService.with_table_statistics"
-    monkeypatch.setattr(service, lambda self, name, table, engine: asked.append(name) or table)
+    monkeypatch.setattr(service, noted)
     for privilege, times in (("insert", 0), ("select", 1)):
         everybody.grant("root", privilege, "sales.orders")
         request = GetTableRequest("sales", "orders", getColumnStats=True, engine="hive")
@@ -179,9 +184,11 @@ def test_a_source_without_a_database_hides_no_view(everybody: Everybody) -> None
 def test_a_follower_gets_past_events_that_it_does_not_see() -> None:
     """Replies end early where messages are long, and none would be the end of the log."""
     sight = Sight("alice", frozenset(), Policy(held={Party(USER, "alice"): (Held("select", Thing("sales")),)}))
-    log = [SimpleNamespace(eventId=n, dbName="hr" if n < 30 else "sales", tableName=None) for n in range(1, 41)]
+    log: list[Any] = [
+        SimpleNamespace(eventId=n, dbName="hr" if n < 30 else "sales", tableName=None) for n in range(1, 41)
+    ]
     for wanted in (None, 5, 1_000):
-        asked = []
+        asked: list[int] = []
         request = SimpleNamespace(lastEvent=0, maxEvents=wanted)
 
         def page(request: Any = request, asked: list[int] = asked) -> Any:
@@ -225,3 +232,17 @@ def test_grants_on_partitions_end_with_them() -> None:
     )
     assert _touched([dropped], 1, {("sales", "orders")}) is None  # type: ignore[list-item,arg-type]
     assert _touched([dropped], 1, {("sales", "other")}) == []  # type: ignore[list-item,arg-type]
+
+
+def test_a_place_of_another_table_takes_the_right_to_delete_there(everybody: Everybody) -> None:  # noqa: F811
+    place = f"{everybody.ask('root', 'get_database', 'sales').locationUri}/mine-old"
+    other, mine = table("sales", "other", "root"), table("sales", "mine", "alice")
+    other.sd.location = mine.sd.location = place  # type: ignore[union-attr]
+    assert everybody.ask("root", "create_table", other) is None
+    for privilege, on in (("create", "sales"), ("insert", "sales.other"), ("alter", "sales.other")):
+        everybody.grant("root", privilege, on)
+        answer = everybody.ask("alice", "create_table", mine)
+        assert answer is not None
+        assert "Permission denied" in answer
+    everybody.grant("root", "drop", "sales.other")
+    assert everybody.ask("alice", "create_table", mine) is None

@@ -108,7 +108,7 @@ class LocationsOfCall:
                     raise self._refused(given)
 
     def _is_own(self, thing: Thing, location: Location) -> bool:
-        """Whether it is the place of a table: by its name, and without others whom the caller may not change there."""
+        """Whether it is the place of a table: by its name, and without others whom the caller may not delete there."""
         database = self._database(thing.database)
         first = None if database is None else first_below(database, location)
         if database is None or first is None:
@@ -128,12 +128,12 @@ class LocationsOfCall:
             and (place := read_place(text)) is not None
             and rest_below(database, place)
             and overlap(place, location)
-            and not self._may_change(Thing(thing.database, name))
+            and not self._may_delete(Thing(thing.database, name))
             for name, text in tables
         )
 
-    def _may_change(self, thing: Thing) -> bool:
-        return any(self._sight.decide(action, thing).allowed for action in (Action.INSERT, Action.ALTER))
+    def _may_delete(self, thing: Thing) -> bool:
+        return any(self._sight.decide(action, thing).allowed for action in (Action.DROP, Action.DELETE))
 
     def _database(self, name: str) -> Location | None:
         """Where the tables of a database go; None for one that is not there."""
