@@ -112,7 +112,7 @@ def test_privileges_are_shown_of_ones_own_groups_on_what_is_seen(everybody: Ever
 def test_statistics_beside_a_table_take_select(everybody: Everybody, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     asked: list[Any] = []
 
-    def noted(self: Any, name: Any, shown: Any, engine: Any) -> Any:
+    def noted(self: Any, name: Any, shown: Any, *rest: Any) -> Any:
         asked.append(name)
         return shown
 
