@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import httpx
 import pytest
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport.THttpClient import THttpClient
@@ -17,6 +18,7 @@ from thrift.transport.THttpClient import THttpClient
 from tests.support.server import API_PATH, METASTORE_PATH, GatewayServer, basic, trusting
 
 IDLS = Path(__file__).parent / "idl"
+DB = "default"
 
 
 class Client:
@@ -151,3 +153,89 @@ def test_open_transactions_are_shaped_for_each(old: Client, new: Client) -> None
     assert opened[0] in aborted
     assert opened[1] not in aborted
     old.service.abort_txn(old.types.AbortTxnRequest(opened[1]))
+
+
+class Reader:
+    """A transaction of Hive 4: what it may see is asked for when it begins, and sent with each read."""
+
+    def __init__(self, client: Client, table_id: int) -> None:
+        self._client, self._table_id = client, table_id
+        types, service = client.types, client.service
+        open_txns = service.get_open_txns_req(types.GetOpenTxnsRequest())
+        self.txn_id = service.open_txns(types.OpenTxnRequest(1, "ann", "node-1")).txn_ids[0]
+        numbers = ",".join(map(str, open_txns.open_txns))
+        seen = f"{open_txns.txn_high_water_mark}:{open_txns.min_open_txn or 2**63 - 1}:{numbers}:"
+        request = types.GetValidWriteIdsRequest([f"{DB}.t"], seen)
+        (valid,) = service.get_valid_write_ids(request).tblValidWriteIds
+        assert not any(valid.abortedBits)
+        invalid = ",".join(map(str, valid.invalidWriteIds))
+        self.list = f"{DB}.t:{valid.writeIdHighWaterMark}:{valid.minOpenWriteId or 2**63 - 1}:{invalid}:"
+
+    def names(self) -> list[str]:
+        types, service = self._client.types, self._client.service
+        fields = {"validWriteIdList": self.list, "id": self._table_id}
+        table = service.get_table_req(types.GetTableRequest(DB, "t", catName="hive", **fields)).table
+        assert table.id == self._table_id
+        request = types.GetPartitionNamesPsRequest("hive", DB, "t", [""], **fields)
+        names: list[str] = service.get_partition_names_ps_req(request).names
+        return names
+
+    def add(self, value: str) -> None:
+        types, service = self._client.types, self._client.service
+        request = types.AllocateTableWriteIdsRequest(DB, "t", [self.txn_id])
+        (given,) = service.allocate_table_write_ids(request).txnToWriteIds
+        sd = types.StorageDescriptor(cols=[], serdeInfo=types.SerDeInfo())
+        service.add_partition(types.Partition([value], DB, "t", sd=sd, writeId=given.writeId))
+
+    def commit(self) -> None:
+        self._client.service.commit_txn(self._client.types.CommitTxnRequest(self.txn_id))
+
+
+@pytest.mark.parametrize("path", [API_PATH, METASTORE_PATH])
+def test_two_transactions_of_a_client_of_hive_4(bindings: Path, gateway: GatewayServer, path: str) -> None:
+    """Bindings of Hive 4's IDL alone, at both paths: who begins before a commit goes on with its own list, who begins
+    after it sees what was committed, again without a question to the database.
+    """
+    with _connected("dialect4", gateway, path) as writer, _connected("dialect4", gateway, path) as other:
+        table_id = _make_transactional_table(writer)
+        early, changing = Reader(other, table_id), Reader(writer, table_id)
+        assert early.names() == []
+        changing.add("1")
+        changing.commit()
+        late = Reader(other, table_id)
+        assert late.list != early.list
+        assert late.names() == ["ds=1"]
+        before = _hits(gateway)
+        assert [late.names() for _ in range(2)] == [["ds=1"]] * 2
+        assert _hits(gateway) - before == 4
+        early.commit()
+        late.commit()
+        other.service.drop_table(DB, "t", True)
+
+
+def _make_transactional_table(client: Client) -> int:
+    types, service = client.types, client.service
+    orc = "org.apache.hadoop.hive.ql.io.orc.Orc"
+    sd = types.StorageDescriptor(
+        cols=[types.FieldSchema("a", "int")],
+        inputFormat=f"{orc}InputFormat",
+        outputFormat=f"{orc}OutputFormat",
+        numBuckets=1,
+        bucketCols=["a"],
+        serdeInfo=types.SerDeInfo(parameters={}),
+        parameters={},
+    )
+    keys = [types.FieldSchema("ds", "string")]
+    service.create_table(
+        types.Table("t", DB, "ann", 0, 0, 0, sd, keys, {"transactional": "true"}, tableType="MANAGED_TABLE")
+    )
+    table_id: int = service.get_table_req(types.GetTableRequest(DB, "t", catName="hive")).table.id
+    return table_id
+
+
+def _hits(gateway: GatewayServer) -> float:
+    answer = httpx.get(
+        f"https://127.0.0.1:{gateway.port}/metrics", verify=trusting(), auth=(gateway.user, gateway.password)
+    )
+    (line,) = (line for line in answer.text.splitlines() if line.startswith("hms_gateway_cache_hits_total "))
+    return float(line.split()[1])

@@ -17,6 +17,7 @@ struct StorageDescriptor {
   5: bool compressed,
   6: i32 numBuckets,
   7: SerDeInfo serdeInfo,
+  8: list<string> bucketCols,
   10: map<string, string> parameters,
 }
 struct Table {
@@ -33,14 +34,29 @@ struct Table {
   17: optional string catName,
   18: optional i32 ownerType = 1,
   19: optional i64 writeId = -1,
+  20: optional bool isStatsCompliant,
   23: optional list<string> requiredReadCapabilities,
+  25: optional i64 id,
+}
+struct Partition {
+  1: list<string> values,
+  2: string dbName,
+  3: string tableName,
+  4: i32 createTime,
+  5: i32 lastAccessTime,
+  6: StorageDescriptor sd,
+  7: map<string, string> parameters,
+  9: optional string catName,
+  10: optional i64 writeId = -1,
 }
 struct GetTableRequest {
   1: required string dbName,
   2: required string tblName,
   4: optional string catName,
+  6: optional string validWriteIdList,
   8: optional list<string> processorCapabilities,
   10: optional string engine,
+  11: optional i64 id,
 }
 struct GetTableResult { 1: required Table table, 2: optional bool isStatsCompliant }
 struct AlterTableRequest {
@@ -57,6 +73,41 @@ struct GetOpenTxnsResponse {
   3: optional i64 min_open_txn,
   4: required binary abortedBits,
 }
+
+struct GetOpenTxnsRequest { 1: optional list<i32> excludeTxnTypes }
+struct OpenTxnRequest { 1: required i32 num_txns, 2: required string user, 3: required string hostname }
+struct OpenTxnsResponse { 1: required list<i64> txn_ids }
+struct CommitTxnRequest { 1: required i64 txnid }
+struct GetValidWriteIdsRequest {
+  1: required list<string> fullTableNames,
+  2: optional string validTxnList,
+  3: optional i64 writeId,
+}
+struct TableValidWriteIds {
+  1: required string fullTableName,
+  2: required i64 writeIdHighWaterMark,
+  3: required list<i64> invalidWriteIds,
+  4: optional i64 minOpenWriteId,
+  5: required binary abortedBits,
+}
+struct GetValidWriteIdsResponse { 1: required list<TableValidWriteIds> tblValidWriteIds }
+struct TxnToWriteId { 1: required i64 txnId, 2: required i64 writeId }
+struct AllocateTableWriteIdsRequest {
+  1: required string dbName,
+  2: required string tableName,
+  3: optional list<i64> txnIds,
+}
+struct AllocateTableWriteIdsResponse { 1: required list<TxnToWriteId> txnToWriteIds }
+struct GetPartitionNamesPsRequest {
+  1: optional string catName,
+  2: required string dbName,
+  3: required string tblName,
+  4: optional list<string> partValues,
+  5: optional i16 maxParts = -1,
+  6: optional string validWriteIdList,
+  7: optional i64 id,
+}
+struct GetPartitionNamesPsResponse { 1: required list<string> names }
 
 exception MetaException { 1: string message }
 exception NoSuchObjectException { 1: string message }
@@ -82,4 +133,13 @@ service Metastore {
   list<string> get_partition_names(1: string db_name, 2: string tbl_name, 3: i16 max_parts)
       throws (1: NoSuchObjectException o1, 2: MetaException o2),
   GetOpenTxnsResponse get_open_txns(),
+  GetOpenTxnsResponse get_open_txns_req(1: GetOpenTxnsRequest req),
+  OpenTxnsResponse open_txns(1: OpenTxnRequest rqst),
+  void commit_txn(1: CommitTxnRequest rqst),
+  GetValidWriteIdsResponse get_valid_write_ids(1: GetValidWriteIdsRequest rqst),
+  AllocateTableWriteIdsResponse allocate_table_write_ids(1: AllocateTableWriteIdsRequest rqst),
+  Partition add_partition(1: Partition new_part)
+      throws (1: InvalidObjectException o1, 2: AlreadyExistsException o2, 3: MetaException o3),
+  GetPartitionNamesPsResponse get_partition_names_ps_req(1: GetPartitionNamesPsRequest req)
+      throws (1: MetaException o1, 2: NoSuchObjectException o2),
 }
