@@ -101,7 +101,7 @@ def test_a_change_whose_locks_are_compared_before_it_is_made_is_missed(server_da
     """Another client holds what it needs by then, and sees it happen."""
     migrate(server_database)
     with pytest.raises(NotLinearizable):
-        check(play(tmp_path, "locks", [server_database], "--worlds", 10, "--changes", "--looks-too-early"))
+        check(play(tmp_path, "locks", [server_database], "--worlds", 20, "--changes", "--looks-too-early"))
 
 
 def test_through_two_gateways(server_database: str, tmp_path: Path) -> None:
