@@ -4,11 +4,12 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from hms_gateway.idl import BaseType, EnumType, ListType, MapType, SetType, StructType
+from hms_gateway.idl import ListType, MapType, SetType, StructType
 from hms_gateway.idl.model import Field, Type
 from hms_gateway.rpc.call import Dialect
 from hms_gateway.rpc.dialects import methods_of
 from hms_gateway.structs import IDL
+from hms_gateway.wire.tjson_tags import tag_of
 
 _ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = Path(__file__).resolve().parent / "console"
@@ -21,16 +22,6 @@ COPIES = {
     "LICENSE-htm": "htm/LICENSE",
     "LICENSE-preact": "preact/LICENSE",
     "LICENSE-uplot": "uplot/LICENSE",
-}
-_TAGS = {
-    BaseType.BOOL: "tf",
-    BaseType.I8: "i8",
-    BaseType.I16: "i16",
-    BaseType.I32: "i32",
-    BaseType.I64: "i64",
-    BaseType.DOUBLE: "dbl",
-    BaseType.STRING: "str",
-    BaseType.BINARY: "str",
 }
 
 
@@ -78,8 +69,6 @@ def _type(kind: Type, structs: dict[str, list[list[object]]]) -> object:
                 structs[name] = []
                 structs[name] += _fields(IDL.structs[name].fields, structs)
             return {"rec": name}
-        case EnumType():
-            return "i32"
         case ListType(element):
             return ["lst", _type(element, structs)]
         case SetType(element):
@@ -87,7 +76,7 @@ def _type(kind: Type, structs: dict[str, list[list[object]]]) -> object:
         case MapType(key, value):
             return ["map", _type(key, structs), _type(value, structs)]
         case _:
-            return _TAGS[kind]
+            return tag_of(kind)
 
 
 def _members(members: Mapping[str, object]) -> str:

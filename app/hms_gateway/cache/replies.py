@@ -14,7 +14,7 @@ import os
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 import structlog
 
@@ -28,6 +28,7 @@ from hms_gateway.structs import METHODS, Struct
 from hms_gateway.txn.rules.write_ids import ValidWriteIds
 from hms_gateway.wire import Codec, ProtocolError
 
+T = TypeVar("T")
 Entry: TypeAlias = tuple[bytes, tuple[Scope, ...], Tag | None]
 """The encoded result, what it depends on, and what readers with a list go by."""
 ReadTag: TypeAlias = Callable[[Callable[[Snapshot], Tag | None]], Tag | None]
@@ -263,19 +264,8 @@ class ReplyCache:
         """Until every event that was committed before is applied."""
         if self._is_watched:
             self._look()
-            return
-        found: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-        def done(error: Exception | None) -> None:
-            if found.done():
-                return
-            if error is not None:
-                found.set_exception(error)
-            else:
-                found.set_result(None)
-
-        self._freshness.refresh(done)
-        await found
+        else:
+            await self._after_refresh(lambda: None)
 
     def _tag_for(self, scopes: tuple[Scope, ...], tagged: TagReading | None) -> Tag | None:
         if tagged is None or tagged.tag is None or scopes != (tagged.tag.scope,):
@@ -326,7 +316,11 @@ class ReplyCache:
         return entry[0]
 
     def _lookup_after_refresh(self, key: ReplyKey, reading: Reading | None = None) -> "asyncio.Future[bytes | None]":
-        found: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
+        return self._after_refresh(lambda: self._get(key, reading))
+
+    def _after_refresh(self, result: Callable[[], T]) -> "asyncio.Future[T]":
+        """What `result` gives when every event that was committed before is applied."""
+        found: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
         def done(error: Exception | None) -> None:
             if found.done():
@@ -334,7 +328,7 @@ class ReplyCache:
             if error is not None:
                 found.set_exception(error)
             else:
-                found.set_result(self._get(key, reading))
+                found.set_result(result())
 
         self._freshness.refresh(done)
         return found

@@ -17,10 +17,9 @@ import msgspec
 
 from hms_gateway.gateway.admission.identity import Authenticator, HeaderList, Identity, RequestHead
 from hms_gateway.gateway.admission.refusals import NOT_TRIED, Refused
-from hms_gateway.gateway.auth.attempts import FailedAttempts
 from hms_gateway.gateway.auth.issuer_keys import IssuerAway, IssuerKeys
 from hms_gateway.gateway.auth.signing_keys import KeySet, verified_payload
-from hms_gateway.gateway.auth.token_authenticator import sent_token, wrong_token_challenges
+from hms_gateway.gateway.auth.token_authenticator import WrongTokens, sent_token, wrong_token_challenges
 from hms_gateway.runtime.addresses import share_of
 
 # Claims are bounded by it: groups, nesting, everything.
@@ -28,7 +27,6 @@ TOKEN_BYTES_MAX: Final = 16 * 1024
 REMEMBERED_MAX: Final = 10_000
 USER_CHARACTERS_MAX: Final = 256
 TIME_SECONDS_MAX: Final = 10**12
-_ANY_USER: Final = ""
 
 
 class NotAccepted(Exception):
@@ -82,9 +80,7 @@ class SignedTokenAuthenticator:
         self._following = following
         self._challenges: HeaderList = wrong_token_challenges(realm)
         self._now = now
-        self._sleep = sleep
-        self._share_of = share_of
-        self._attempts = FailedAttempts(monotonic)
+        self._wrong = WrongTokens(monotonic, sleep, share_of)
         self._key = secrets.token_bytes(32)
         self._known: OrderedDict[bytes, _Known] = OrderedDict()
 
@@ -113,9 +109,7 @@ class SignedTokenAuthenticator:
             text = f"The issuer of the token cannot be asked for its keys: {away}; try again"
             raise Refused(503, text, headers=NOT_TRIED, reason="issuer_away") from None
         except NotAccepted as error:
-            source = (_ANY_USER, self._share_of(head.address) or head.address)
-            await self._attempts.wait_for_turn(source, self._sleep, limit="wrong_tokens")
-            self._attempts.failed(source)
+            await self._wrong.wait(head)
             text = f"The token is not accepted: {error}"
             raise Refused(401, text, headers=self._challenges, reason="wrong_token") from None
         self._remember(head.headers[b"authorization"], known)

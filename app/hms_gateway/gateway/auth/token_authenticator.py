@@ -47,6 +47,26 @@ class TokenFile:
             _log.error("token file not read, the tokens known before stay", problem=str(error))
 
 
+class WrongTokens:
+    """Makes wrong tokens of an address wait as wrong passwords do."""
+
+    def __init__(
+        self,
+        monotonic: Callable[[], float],
+        sleep: Callable[[float], Awaitable[object]],
+        share_of: Callable[[str], str | None],
+    ) -> None:
+        self._attempts = FailedAttempts(monotonic)
+        self._sleep = sleep
+        self._share_of = share_of
+
+    async def wait(self, head: RequestHead) -> None:
+        """Returns when the caller may know that the token is wrong. Raises Refused (429): too many wait."""
+        source = (_ANY_USER, self._share_of(head.address) or head.address)
+        await self._attempts.wait_for_turn(source, self._sleep, limit="wrong_tokens")
+        self._attempts.failed(source)
+
+
 class TokenAuthenticator:
     """Lets in users of tokens. For requests with the scheme `Bearer` only.
 
@@ -68,9 +88,7 @@ class TokenAuthenticator:
         self._uses = uses
         self._now = now
         self._monotonic = monotonic
-        self._sleep = sleep
-        self._share_of = share_of
-        self._attempts = FailedAttempts(monotonic)
+        self._wrong = WrongTokens(monotonic, sleep, share_of)
         self._challenges = wrong_token_challenges(realm)
         self._noted: dict[str, float] = {}
 
@@ -83,9 +101,7 @@ class TokenAuthenticator:
         token = self._tokens.find(sent_token(head), at_once=True)
         if token is not None and token.expires > self._now():
             return self._identity(token, head)
-        source = (_ANY_USER, self._share_of(head.address) or head.address)
-        await self._attempts.wait_for_turn(source, self._sleep, limit="wrong_tokens")
-        self._attempts.failed(source)
+        await self._wrong.wait(head)
         if token is None:
             text = "The token is wrong or was revoked; hms-gateway token create makes another"
             raise Refused(401, text, headers=self._challenges, reason="wrong_token")
