@@ -96,7 +96,7 @@ class ServiceKeys:
 class _ReadKeytab:
     """The keys of one version of the file. The library opens a keytab for every ticket, so it is given a copy.
 
-    Elsewhere than on Linux there is no file that is only in memory, and the library reads what is there then.
+    Only Linux has files that are only in memory; elsewhere the library reads the keytab as it is at that moment.
     """
 
     def __init__(self, gssapi: ModuleType, keytab: Path) -> None:

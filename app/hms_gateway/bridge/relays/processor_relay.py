@@ -93,7 +93,7 @@ class Cache(Protocol):
 
 
 async def user_as_named(session: Session) -> Caller:
-    """The user that `set_ugi` named, as a Thrift metastore without authentication takes it. Its groups are no proof."""
+    """The user that `set_ugi` named, as a Thrift metastore without authentication takes it; groups need a proof."""
     return Caller(session.user or ANONYMOUS)
 
 

@@ -179,7 +179,7 @@ def _functions(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ..
 def _events(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, ...], handle: Any) -> Any:
     """As many as are asked for, of those that the caller sees; the others are gaps in the ids.
 
-    None only where there are no more: who follows the log asks again from the last one it has.
+    Empty only where the log ends: a client that follows it asks again from the last event it has.
     """
     request: Any = arguments.rqst  # type: ignore[attr-defined]
     wanted = asked = request.maxEvents if request.maxEvents and request.maxEvents > 0 else None

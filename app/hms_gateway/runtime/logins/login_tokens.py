@@ -23,7 +23,7 @@ RENEWED_EVERY_SECONDS: Final = 10.0
 
 
 class TokenError(Exception):
-    """There is no token; the text says where it should be, `hint` what to do."""
+    """The token is missing; the text says where it should be, `hint` what to do."""
 
     def __init__(self, text: str, hint: str = "") -> None:
         super().__init__(text)

@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class _InUsualWay(BaseException):
-    """The read has to be run in the usual way. It is no error that the read could handle."""
+    """The read has to be run in the usual way. Not an Exception, so that the read does not handle it."""
 
 
 class LookUps:
