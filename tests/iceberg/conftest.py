@@ -1,4 +1,4 @@
-"""A gateway whose locks live three seconds and stop changes of others, a bridge to it over TLS, and PyIceberg's own
+"""A gateway whose locks live five seconds and stop changes of others, a bridge to it over TLS, and PyIceberg's own
 catalog on the bridge.
 """
 
@@ -14,7 +14,7 @@ pytest.importorskip("pyiceberg.catalog.hive", reason="no PyIceberg (requirements
 
 from pyiceberg.catalog.hive import HiveCatalog
 
-LOCK_SECONDS = 3
+LOCK_SECONDS = 5
 # The defaults wait up to a minute between two looks at a lock.
 LOCK_CHECKS = {"lock-check-min-wait-time": "0.02", "lock-check-max-wait-time": "0.2", "lock-check-retries": "100"}
 
