@@ -12,9 +12,13 @@ from collections.abc import Iterator
 import pytest
 
 from hms_gateway.metastore.rights import decisions, keeper
+from hms_gateway.metastore.rights.policy import Policy
+from hms_gateway.metastore.vocabulary.ids import EventId
+from tests.handlers.rights.at_once import AtOnce
 from tests.handlers.rights.histories import History
 from tests.handlers.rights.oracle import RULES_TEXT
 from tests.handlers.rights.replicas import Replica, replicas
+from tests.support.scale import SCALE
 
 pytestmark = pytest.mark.slow
 
@@ -22,6 +26,7 @@ DECISIONS = int(os.environ.get("RIGHTS_ORACLE_DECISIONS", "1500"))
 CALLS_PER_CHANGE = int(os.environ.get("RIGHTS_ORACLE_CALLS_PER_CHANGE", "20"))
 SEED = int(os.environ.get("RIGHTS_ORACLE_SEED", "17"))
 CHANGES_MAX = 300
+CHANGES_AT_ONCE = 10 * SCALE
 REPORT_SECONDS = 60.0
 
 
@@ -48,6 +53,29 @@ def test_random_histories_agree_with_the_oracle(gateways: list[Replica]) -> None
     assert sum(one.metrics.cache_hits for one in gateways) > 0
     assert history.asker.not_modified > 0
     history.asker.close()
+
+
+def test_a_change_that_was_answered_is_in_force_for_calls_that_start_later(gateways: list[Replica]) -> None:
+    played = AtOnce(gateways, SEED)
+    played.play(CHANGES_AT_ONCE)
+    assert played.violations() == []
+    assert all(played.reads.values())
+
+
+@pytest.mark.parametrize("gateways", ["sqlite"], indirect=True)
+def test_a_replica_that_keeps_the_policy_of_before_is_found(
+    gateways: list[Replica], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    current = keeper.PolicyKeeper._current
+
+    def kept(self: keeper.PolicyKeeper, version: EventId, generation: int) -> Policy:
+        is_late = self is gateways[1].metastore.rights and self._policy is not None
+        return self._policy if is_late else current(self, version, generation)  # type: ignore[return-value]
+
+    monkeypatch.setattr(keeper.PolicyKeeper, "_current", kept)
+    played = AtOnce(gateways, SEED)
+    played.play(3)
+    assert played.violations()
 
 
 @pytest.mark.parametrize("gateways", ["sqlite"], indirect=True)
