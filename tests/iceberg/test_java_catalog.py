@@ -5,7 +5,6 @@ It brings Hive 3's client. The gateway refuses a change while a lock of another 
 
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic, sleep
@@ -24,12 +23,12 @@ from hms_gateway.structs import (
 )
 from tests.iceberg.test_catalog import SCHEMA
 from tests.iceberg.test_writers import start, statuses
+from tests.oracle.third_peer import LIBRARIES
 from tests.support.spark_variables import VARIABLES
 
 pytestmark = [pytest.mark.iceberg, pytest.mark.java, pytest.mark.slow]
 
 SOURCE = Path(__file__).parent / "java" / "Appender.java"
-LIBRARIES = Path(sys.prefix) / "iceberg-java" / "bodo_iceberg_connector" / "jars" / "libs"
 COMMITS_EACH = 4
 SECONDS_MAX = 120
 

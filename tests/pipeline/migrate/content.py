@@ -28,8 +28,8 @@ ORC = "org.apache.hadoop.hive.ql.io.orc"
 USER, ROLE = PrincipalType.USER, PrincipalType.ROLE
 
 
-def fill_rest(client: Client, warehouse: str) -> None:
-    """What `tests.pipeline.content.fill` leaves out."""
+def fill_rest(client: Client, warehouse: str, *, transactional: bool = True) -> None:
+    """What `tests.pipeline.content.fill` does not make; a metastore without Hive's other jars has no ORC."""
     client.call(
         "create_database",
         Database(
@@ -44,14 +44,15 @@ def fill_rest(client: Client, warehouse: str) -> None:
     _tables(client, warehouse)
     _constraints(client)
     _roles_and_grants(client)
-    _transactions(client)
+    if transactional:
+        client.call("create_table", table("rows", acid_storage(), {"transactional": "true", "comment": "ACID"}))
+        _transactions(client)
 
 
 def _tables(client: Client, warehouse: str) -> None:
     external = {"EXTERNAL": "TRUE", "transient_lastDdlTime": "1500000000", "numRows": "7"}
     place = f"file:{warehouse}/elsewhere/outside"
     client.call("create_table", table("outside", at(storage(("id", "int")), place), external, "EXTERNAL_TABLE"))
-    client.call("create_table", table("rows", acid_storage(), {"transactional": "true", "comment": "ACID"}))
     client.call("create_table", table("wide", wide_storage(), {"bucketed": "yes"}, owner="other"))
     view = Table(
         dbName="everything",
