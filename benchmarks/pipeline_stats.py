@@ -146,11 +146,13 @@ def ours(folder: Path, tree: Path, partitions: int, columns: int) -> tuple[float
         with sessions.session("benchmark", "", {}, None, is_light=True) as spark:
             spark.range(10).count()
             job = JobOptions(connection=Connection.of(options), state=str(folder / "state"))
-            begin = perf_counter()
-            result = stats(job, StatsArguments(), spark=spark, progress=Stages())
-            seconds = perf_counter() - begin
-            assert result.counts["written"] == partitions, result.as_json()
             jvm = spark.sparkContext._gateway.proc.pid
+            stages = Stages(server.pid, jvm)
+            begin = perf_counter()
+            result = stats(job, StatsArguments(), spark=spark, progress=stages)
+            seconds = perf_counter() - begin
+            stages.show("all", seconds, stages.at_first)
+            assert result.counts["written"] == partitions, result.as_json()
             memory = f"{peak_resident_bytes(os.getpid()) / MIB:.0f} MiB, {largest_below(jvm) / MIB:.0f} MiB"
         return seconds, memory
 
@@ -165,13 +167,38 @@ def largest_below(pid: int) -> int:
 
 
 class Stages(Progress):
-    """Prints how long each stage took."""
+    """Prints how long each stage took, and the CPU seconds of the processes: of a busy machine these say more."""
+
+    def __init__(self, gateway: int, jvm: int) -> None:
+        self._gateway, self._jvm = gateway, jvm
+        self.at_first = self._now()
 
     @contextlib.contextmanager
     def stage(self, name: str, unit: str, look: Any) -> Iterator[None]:
-        begin = perf_counter()
+        begin, before = perf_counter(), self._now()
         yield
-        print(f"{name:<8} {perf_counter() - begin:6.2f} s", flush=True)
+        self.show(name, perf_counter() - begin, before)
+
+    def show(self, name: str, seconds: float, before: dict[str, float]) -> None:
+        used = ", ".join(f"{who} {after - before[who]:.2f}" for who, after in self._now().items())
+        print(f"{name:<8} {seconds:6.2f} s; CPU seconds: {used}", flush=True)
+
+    def _now(self) -> dict[str, float]:
+        return {
+            "gateway": cpu_seconds(self._gateway),
+            "driver": cpu_seconds(os.getpid()),
+            "its JVM": cpu_seconds(self._jvm),
+            "workers": sum(map(cpu_seconds, below(self._jvm))),
+        }
+
+
+def cpu_seconds(pid: int) -> float:
+    """Of a process and of those below it that have ended; 0 for one that is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def theirs(folder: Path, tree: Path, partitions: int, columns: int) -> float:

@@ -1,20 +1,13 @@
 """The ports of leases in memory for millions of simulated calls, with events, so that changes can be fenced."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from hms_gateway.metastore.ports.store import Event, EventId
 from tests.txn.lease_memory import MemoryLeases
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class StoredEvent:
-    event_id: EventId
-    event: Event
 
 
 class _DatabaseClock:
@@ -34,12 +27,13 @@ class LeaseDatabase:
         self.leases = MemoryLeases(self.clock)  # type: ignore[no-untyped-call, arg-type]
         self.leases.database = self  # type: ignore[attr-defined]
         self.events: list[Event] = []
+        self._events_before = 0
 
     def read(self, work: Callable[[Any], T]) -> T:
         return work(self)
 
     def write(self, work: Callable[[Any], T]) -> T:
-        before, event_count = self.leases, len(self.events)
+        before, self._events_before = self.leases, len(self.events)
         self.leases = copy(before)
         for name in ("_held", "_waiting", "_ids"):
             setattr(self.leases, name, dict(getattr(before, name)))
@@ -47,21 +41,15 @@ class LeaseDatabase:
             return work(self)
         except BaseException:
             self.leases = before
-            del self.events[event_count:]
+            del self.events[self._events_before :]
             raise
 
     def append_event(self, event: Event) -> EventId:
         self.events.append(event)
         return EventId(len(self.events))
 
-    def current_event_id(self) -> EventId:
-        return EventId(len(self.events))
-
-    def events_after(self, event_id: int) -> list[StoredEvent]:
-        return [
-            StoredEvent(EventId(number), self.events[number - 1])
-            for number in range(event_id + 1, len(self.events) + 1)
-        ]
+    def made_events(self) -> Sequence[Event]:
+        return self.events[self._events_before :]
 
     @property
     def held(self) -> dict[tuple[int, Any], Any]:

@@ -23,7 +23,6 @@ def check_unchanged_since(
     text = environment.get(PROPERTY)
     if text is None:
         return
-    targets = [target(table.dbName, table.tableName, name) for name in partition_names or (None,)]
     current = transaction.current_event_id()
     if not (text.isascii() and text.isdigit() and int(text) <= current):
         raise InvalidOperationException(
@@ -36,9 +35,11 @@ def check_unchanged_since(
             f"Refused: {PROPERTY} is {since}, and not all of the events up to {current} can be compared;"
             " read the object again and give a newer event"
         )
+    whole = target(table.dbName, table.tableName)
+    names = {target(*whole[:2], name).partition_name for name in partition_names}
     for stored in events:
         for one in changed(stored.event):
-            if any(one.overlaps(wanted) for wanted in targets):
+            if one.overlaps(whole) and (not names or one.partition_name is None or one.partition_name in names):
                 raise InvalidOperationException(
                     f"Refused: event {stored.event_id} has changed {one} after event {since}"
                 )

@@ -5,12 +5,13 @@ within the change's own unit of work, twice: before anything is done, so that no
 ended, and on the events the change has made, since only they say what it touched (semantics §7.2 hole 12).
 """
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import msgspec
+
 from hms_gateway.metastore.changes.txn_events import TXN_EVENTS
-from hms_gateway.metastore.ports.store import Event, EventId, Transaction
+from hms_gateway.metastore.ports.store import Event, Transaction
 from hms_gateway.metastore.vocabulary.partition_names import make_name
 from hms_gateway.runtime.presented import presented_lease_id
 from hms_gateway.structs import InvalidOperationException
@@ -18,6 +19,17 @@ from hms_gateway.txn.rules.leases import refusal
 from hms_gateway.txn.rules.names import Target, target
 
 T = TypeVar("T")
+
+
+class _Named(msgspec.Struct):
+    """What a message says about partitions; the rest of it, which may be long, is passed over."""
+
+    partName: str | None = None
+    keyValues: dict[str, Any] | None = None
+    partitions: Sequence[Any] = ()
+
+
+_decode = msgspec.json.Decoder(_Named).decode
 
 
 def fenced(work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
@@ -33,10 +45,8 @@ def fenced(work: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
 
     def fenced_work(transaction: Transaction) -> T:
         fence.check(transaction, [])
-        before = EventId(transaction.current_event_id())
         result = work(transaction)
-        made = transaction.events_after(before)
-        fence.check(transaction, [each for stored in made for each in changed(stored.event)])
+        fence.check(transaction, [each for event in transaction.made_events() for each in changed(event)])
         return result
 
     return fenced_work
@@ -74,8 +84,8 @@ def _partitions(event: Event) -> list[str]:
     """The names of the partitions in a message: by what keys they are listed differs (semantics §2.20)."""
     if "PART" not in event.event_type:
         return []
-    message: dict[str, Any] = json.loads(event.message)
-    if "partName" in message:
-        return [message["partName"]]
-    listed = [message["keyValues"]] if "keyValues" in message else message.get("partitions", ())
+    message = _decode(event.message)
+    if message.partName is not None:
+        return [message.partName]
+    listed = message.partitions if message.keyValues is None else [message.keyValues]
     return [make_name(list(each), list(each.values())) for each in listed if isinstance(each, dict) and each]

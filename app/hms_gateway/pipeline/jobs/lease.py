@@ -50,13 +50,13 @@ class Lease:
         self._thread.start()
         return self.lease_id or 0
 
-    def drop(self) -> None:
+    def drop(self, patience_seconds: float) -> None:
         """What cannot be dropped ends by itself."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
         if self.lease_id is not None:
-            drop(self._connection, self.lease_id)
+            drop(self._connection, self.lease_id, patience_seconds)
 
     def _extend(self) -> None:
         kept, every = time.monotonic(), self._seconds / _EXTENSIONS_PER_LEASE
@@ -75,9 +75,9 @@ class Lease:
                     return
 
 
-def drop(connection: Connection, lease_id: int) -> None:
+def drop(connection: Connection, lease_id: int, patience_seconds: float = 0) -> None:
     """End a lease, so that calls that still present it are refused; one that ended before is fine."""
-    with suppress(ThriftException, JobFailed), PatientClient(connection, 0) as client:
+    with suppress(ThriftException, JobFailed), PatientClient(connection, patience_seconds) as client:
         client.call("drop_lease", lease_id, [])
 
 

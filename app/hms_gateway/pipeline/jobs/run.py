@@ -117,7 +117,7 @@ class Run:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            self.release()
+            self._give_back(0)
             # A session that was given goes on without the run's name on its jobs.
             self.spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
             if error is not None:
@@ -241,10 +241,13 @@ class Run:
         recording.note(self.state, self.record, lease=lease_id)
 
     def release(self) -> None:
-        """Give the lease back; the end of the run does it too."""
+        """Give the lease back, to a gateway that is away for a moment too; the end of the run does it too."""
+        self._give_back(self.options.patience_seconds)
+
+    def _give_back(self, patience_seconds: float) -> None:
         lease, self._lease = self._lease, None
         if lease is not None:
-            lease.drop()
+            lease.drop(patience_seconds)
             with suppress(JobFailed):
                 recording.note(self.state, self.record, lease=None)
 

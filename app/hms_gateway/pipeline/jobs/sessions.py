@@ -27,6 +27,7 @@ _LOCAL_CONFIGURATION: Final = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "8",
+    "spark.python.daemon.module": "hms_gateway.pipeline.jobs.worker_daemon",
 }
 # A JVM that hands out tasks of Python ends before it would have paid to compile its code well: half the CPU time.
 _LIGHT: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
