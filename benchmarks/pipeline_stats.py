@@ -20,7 +20,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from benchmarks.pipeline import below
+from benchmarks.pipeline import below, cpu_seconds
 from benchmarks.report import print_table
 from benchmarks.server import MIB, peak_resident_bytes
 from hms_gateway.pipeline.jobs.progress import Progress
@@ -190,15 +190,6 @@ class Stages(Progress):
             "its JVM": cpu_seconds(self._jvm),
             "workers": sum(map(cpu_seconds, below(self._jvm))),
         }
-
-
-def cpu_seconds(pid: int) -> float:
-    """Of a process and of those below it that have ended; 0 for one that is gone."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def theirs(folder: Path, tree: Path, partitions: int, columns: int) -> float:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -10,10 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pyspark.sql import SparkSession
+
 from hms_gateway.pipeline.audit.fixing.arguments import ApplyArguments
 from hms_gateway.pipeline.audit.fixing.plan import Action, PlanHead, write_plan
 from hms_gateway.pipeline.audit.rules.values import Fix
-from hms_gateway.pipeline.compact.job import CompactArguments
+from hms_gateway.pipeline.compact.job import CleanArguments, CompactArguments, compact
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.crawl.job import CrawlArguments
 from hms_gateway.pipeline.crawl.registering import table_of
@@ -200,22 +203,34 @@ def fill_compact(place: Place) -> tuple[Any, dict[str, Any]]:
     return CompactArguments(target_bytes=1 << 20), {}
 
 
+def fill_clean(place: Place) -> tuple[Any, dict[str, Any]]:
+    """What a run in another state folder has compacted."""
+    arguments, _ = fill_compact(place)
+    options = place.options(state=str(place.folder / "compacted"))
+    assert compact(options, arguments, spark=SparkSession.getActiveSession()).counts["compacted"] == 24
+    return CleanArguments(grace_seconds=0), {}
+
+
 def compacted(place: Place, result: dict[str, Any]) -> Any:
     """Rows and files of the partitions, where they lie, what is beside; sizes differ by the name of the run."""
+
+    def nameless(text: str) -> str:
+        return re.sub(r"compact-\d{8}T\d{6}-[0-9a-f]{6}", "RUN", text)
+
     with place.metastore.client() as client:
         table = client.call("get_table", "lake", "small")
         parts = warehouse.partitions(client, table)
     seen = {
         value: (
-            one.sd.location.replace(result["run"], "RUN"),
+            nameless(one.sd.location),
             warehouse.rows(one.sd.location),
-            [path.name.replace(result["run"], "RUN") for path in warehouse.data_files(one.sd.location)],
+            [nameless(path.name) for path in warehouse.data_files(one.sd.location)],
             {name: one.parameters[name] for name in ("numFiles", "numRows", "n")},
         )
         for value, one in parts.items()
     }
     base = Path(table.sd.location.removeprefix("file:"))
-    return seen, [name.replace(result["run"], "RUN") for name, _ in files(base)]
+    return seen, [nameless(name) for name, _ in files(base)]
 
 
 def fill_migrate(place: Place) -> tuple[Any, dict[str, Any]]:
@@ -262,6 +277,7 @@ CASES = {
     ),
     "apply": Case("audit.fixing.job.apply", fill_apply, {"audit.fixing.job._ACTIONS_A_BATCH": 3}),
     "compact": Case("compact.job.compact", fill_compact, {"compact.job._PARTITIONS_A_BATCH": 1}, compacted),
+    "clean": Case("compact.job.clean", fill_clean, {"compact.job._PARTITIONS_A_BATCH": 1}, compacted),
     "migrate": Case("migrate.job.migrate", fill_migrate, {"migrate.job.TABLES_A_BATCH": 1}),
     "snapshot": Case("snapshot.job.snapshot", fill_snapshot, {}, taken),
 }

@@ -47,7 +47,7 @@ _PARTITIONS_A_CALL: Final = 500
 
 def wanted_tables(client: PatientClient, options: JobOptions) -> Iterator[dict[str, str]]:
     for database in client.call("get_all_databases"):
-        if options.wants_database(database):
+        if options.wants(database):
             for table in client.call("get_all_tables", database):
                 if options.wants(database, table):
                     yield {"database": database, "table": table}

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Final
 
 from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.jobs.only import Only
 from hms_gateway.pipeline.storage import Storage
 
 PATIENCE_SECONDS: Final = 300.0
@@ -43,12 +43,6 @@ class JobOptions:
     patience_seconds: float = PATIENCE_SECONDS
     storage: Storage = field(default_factory=dict, repr=False)
 
-    def wants(self, database: str, table: str) -> bool:
-        """Whether `only` lets the job look at a table."""
-        name = f"{database}.{table}".lower()
-        return not self.only or any(fnmatchcase(name, pattern.lower()) for pattern in self.only)
-
-    def wants_database(self, database: str) -> bool:
-        """Whether `only` can let a table of the database through."""
-        wanted = (pattern.lower().partition(".")[0] for pattern in self.only)
-        return not self.only or any(fnmatchcase(database.lower(), pattern) for pattern in wanted)
+    def wants(self, database: str, table: str = "") -> bool:
+        """Whether `only` lets the job look at a table, or at any table of the database."""
+        return Only(self.only).wants(database, table)

@@ -1,11 +1,10 @@
 """What a job's options `only` and `where` name in a metastore."""
 
-from dataclasses import replace
-
 from hms_gateway.metastore.vocabulary.partition_names import escape
 from hms_gateway.pipeline.connection import Connection
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.failures import UsageRefused
+from hms_gateway.pipeline.jobs.only import Only
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.structs import MetaException, PartitionValuesRequest, Table
 
@@ -18,10 +17,10 @@ def check_only(options: JobOptions, metastore: Connection | None = None) -> None
     if options.resume or not options.only:
         return
     with PatientClient(metastore or options.connection, options.patience_seconds) as client:
-        databases = [name for name in client.call("get_all_databases") if options.wants_database(name)]
+        databases = [name for name in client.call("get_all_databases") if options.wants(name)]
         tables = [(name, table) for name in databases for table in client.call("get_all_tables", name)]
     for pattern in options.only:
-        alone = replace(options, only=(pattern,))
+        alone = Only((pattern,))
         if not any(alone.wants(database, table) for database, table in tables):
             raise UsageRefused(f"--only {pattern!r} matches no table", "write DB.TABLE, with * for any text")
 

@@ -226,7 +226,7 @@ class _Migration:
 
     def _tables(self) -> Iterator[dict[str, Any]]:
         for database in sorted(self.source.client.call("get_all_databases")):
-            if self.options.wants_database(database):
+            if self.options.wants(database):
                 for table in sorted(self.source.table_names(database)):
                     if self.options.wants(database, table):
                         yield {"database": database, "table": table, "existed": (database, table) in self.before}
@@ -249,7 +249,7 @@ class _Migration:
         """The databases, since new tables come into them; a metastore called over Thrift has no leases."""
         if not self.sides.is_gateway:
             return
-        names = sorted(filter(self.options.wants_database, self.source.client.call("get_all_databases")))
+        names = sorted(filter(self.options.wants, self.source.client.call("get_all_databases")))
         if names == self.held:
             return
         self.run.release()

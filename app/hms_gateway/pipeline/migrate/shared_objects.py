@@ -214,11 +214,11 @@ def _principal(kind: int | None, name: str | None) -> str:
 
 
 def _wants_database(database: Database, options: JobOptions) -> bool:
-    return options.wants_database(database.name or "")
+    return options.wants(database.name or "")
 
 
 def _wants_function(function: Function, options: JobOptions) -> bool:
-    return options.wants_database(function.dbName or "")
+    return options.wants(function.dbName or "")
 
 
 def _wants_grant(grant: HiveObjectPrivilege, options: JobOptions) -> bool:
@@ -228,7 +228,7 @@ def _wants_grant(grant: HiveObjectPrivilege, options: JobOptions) -> bool:
             grant.principalType == PrincipalType.ROLE and grant.principalName in BUILT_IN_ROLES
         )
     if not on.objectName or on.objectType == HiveObjectType.DATABASE:
-        return options.wants_database(on.dbName or on.objectName or "")
+        return options.wants(on.dbName or on.objectName or "")
     return options.wants(on.dbName or "", on.objectName)
 
 

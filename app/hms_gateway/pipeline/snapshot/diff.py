@@ -14,13 +14,13 @@ from pyspark.sql import functions as F
 
 from hms_gateway.pipeline.jobs.arrow import map_in_arrow
 from hms_gateway.pipeline.jobs.failures import JobFailed, UsageRefused
+from hms_gateway.pipeline.jobs.only import Only
 from hms_gateway.pipeline.jobs.results import EXIT_DONE, EXIT_FOUND
 from hms_gateway.pipeline.jobs.sessions import session
 from hms_gateway.pipeline.jobs.state import State
 from hms_gateway.pipeline.snapshot.comparing import Difference, differences
 from hms_gateway.pipeline.snapshot.manifest import Manifest
 from hms_gateway.pipeline.snapshot.objects import KEYS, KINDS
-from hms_gateway.pipeline.snapshot.only import Only
 
 SHOWN: Final = 1_000
 _ROWS_A_PIECE: Final = 10_000

@@ -17,6 +17,7 @@ from hms_gateway.pipeline.errors import EventsExpired
 from hms_gateway.pipeline.jobs.batches import Batch
 from hms_gateway.pipeline.jobs.calling import PatientClient
 from hms_gateway.pipeline.jobs.failures import JobFailed, UsageRefused
+from hms_gateway.pipeline.jobs.only import Only
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.jobs.progress import Progress
 from hms_gateway.pipeline.jobs.records import now
@@ -27,7 +28,6 @@ from hms_gateway.pipeline.jobs.stored import Stored
 from hms_gateway.pipeline.snapshot import work as working
 from hms_gateway.pipeline.snapshot.manifest import KindFile, KindPart, Manifest
 from hms_gateway.pipeline.snapshot.objects import KINDS, LISTED, added, as_hex
-from hms_gateway.pipeline.snapshot.only import Only
 from hms_gateway.pipeline.snapshot.place import Place
 from hms_gateway.pipeline.snapshot.steps import TO_SETTLE, ReadStep, SettleStep
 from hms_gateway.pipeline.snapshot.units import CATALOG, CONTENTS, Reading, Rounds, Unit, is_settled, to_read, units_of
@@ -178,7 +178,7 @@ class _Taking:
             self._in_executors(name, self.run.store(name, rows, schema=working.SCHEMA, rows_a_batch=1))
 
     def _everything(self, client: PatientClient) -> Iterator[Work]:
-        databases = [name for name in client.call("get_all_databases") if self._only.wants(name, "")]
+        databases = [name for name in client.call("get_all_databases") if self._only.wants(name)]
         yield from working.pieces(working.DATABASES, databases)
         for database in databases:
             yield from working.pieces(working.TABLES, self._tables(client, database), database)

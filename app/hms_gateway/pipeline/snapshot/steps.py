@@ -10,11 +10,11 @@ import pyarrow.parquet
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from hms_gateway.pipeline.jobs.batches import Batch, Outcome
+from hms_gateway.pipeline.jobs.only import Only
 from hms_gateway.pipeline.jobs.state import State
 from hms_gateway.pipeline.snapshot import work as working
 from hms_gateway.pipeline.snapshot.columns import columns_of, schema_of
 from hms_gateway.pipeline.snapshot.objects import KEYS, LISTED, ObjectRow, added, as_hex, digest_of
-from hms_gateway.pipeline.snapshot.only import Only
 from hms_gateway.pipeline.snapshot.reading import objects
 from hms_gateway.pipeline.snapshot.units import Rounds
 from hms_gateway.pipeline.snapshot.work import Work

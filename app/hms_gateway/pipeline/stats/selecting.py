@@ -19,7 +19,7 @@ _OTHER_FORMATS: Final = ("delta", "iceberg", "hudi", "paimon")
 def tables(client: PatientClient, options: JobOptions) -> Iterator[tuple[Table, str]]:
     """Each wanted table, and why it is passed by; "" for one that is not."""
     for database in client.call("get_all_databases"):
-        if not options.wants_database(database):
+        if not options.wants(database):
             continue
         names = [name for name in client.call("get_all_tables", database) if options.wants(database, name)]
         for at in range(0, len(names), _TABLES_A_CALL):

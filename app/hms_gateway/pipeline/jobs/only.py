@@ -10,8 +10,8 @@ class Only:
 
     patterns: tuple[str, ...]
 
-    def wants(self, database: str, table: str) -> bool:
-        """A database is wanted with one of its tables."""
+    def wants(self, database: str, table: str = "") -> bool:
+        """A table; without one the database, which is wanted with one of its tables."""
         if not self.patterns:
             return True
         if table:
