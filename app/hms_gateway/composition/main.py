@@ -1,7 +1,5 @@
 """The composition root: settings in, a gateway that can be served out. Nothing imports it but the command line."""
 
-import os
-import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -11,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hms_gateway.cache import ReplyCache
+from hms_gateway.composition.presence import EVERY_SECONDS, FIRST_SECONDS, Presence
 from hms_gateway.files import Directories, FilePolicy, Protected, RootRefused, check_roots, program_folders
 from hms_gateway.gateway.application import Gateway, SecondaryListener
 from hms_gateway.gateway.assembly import EdgeComponents, build_gateway, served_certificate
 from hms_gateway.gateway.certificates.served_certificate import LOOK_EVERY_SECONDS
 from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME, KEY_NAME
 from hms_gateway.gateway.memory import return_free_memory
-from hms_gateway.gateway.observability.figures import Replica, Watched
+from hms_gateway.gateway.observability.figures import Watched
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.handlers.bounded_texts import BoundedTexts
 from hms_gateway.handlers.catalogs import Catalogs
@@ -204,7 +203,6 @@ def build(settings: Settings) -> Gateway:
     chores = list(metastore.chores)
     if certificate is not None:
         chores.append(Chore("look at the certificate", LOOK_EVERY_SECONDS, certificate.look))
-    housekeeping = Housekeeping(chores)
     port = settings.thrift_port
     cache = ReplyCache(
         metastore.store,
@@ -213,7 +211,14 @@ def build(settings: Settings) -> Gateway:
         keeps_apart=settings.require_write_id_lists,
         generation=None if metastore.rights is None else metastore.rights.rules.look,
     )
-    metrics.watch(partial(_watched, metastore.store, cache, f"{socket.gethostname()}:{settings.port}"))
+    metrics.watch(partial(_watched, metastore.store, cache))
+    presence = Presence(metastore.store, lambda: cache.version, settings.port)
+    metrics.watch(presence.watched)
+    leave: list[Callable[[], None]] = []
+    if metastore.store.knows_gateways:
+        chores.append(Chore("say that this gateway is there", EVERY_SECONDS, presence.note, FIRST_SECONDS))
+        leave.append(presence.leave)
+    housekeeping = Housekeeping(chores)
     integrity = _integrity_watch(settings, metrics)
     stops = [] if integrity is None else [integrity.stop]
     gateway = build_gateway(
@@ -227,7 +232,7 @@ def build(settings: Settings) -> Gateway:
         releases=metastore.releases,
         newest_event=metastore.store.version,
         database=metastore.store.system,
-        on_stop=[*stops, housekeeping.stop, cache.close, metastore.store.close],
+        on_stop=[*stops, housekeeping.stop, *leave, cache.close, metastore.store.close],
         secondary_listener=None if port is None else lambda edge: _thrift_port(settings, port, metastore.codecs, edge),
     )
     housekeeping.start()
@@ -236,7 +241,7 @@ def build(settings: Settings) -> Gateway:
     return gateway
 
 
-def _watched(store: SqlStore, cache: ReplyCache, name: str) -> Watched:
+def _watched(store: SqlStore, cache: ReplyCache) -> Watched:
     """What the store and the reply cache count themselves."""
     counters: dict[str, float] = {}
     for kind, count in store.times.counts.items():
@@ -246,7 +251,7 @@ def _watched(store: SqlStore, cache: ReplyCache, name: str) -> Watched:
         "cache_bytes": cache.size_bytes,
         "cache_replies": len(cache),
     }
-    return Watched(counters, gauges, [Replica(name, os.getpid(), cache.version)])
+    return Watched(counters, gauges)
 
 
 def _expire_changes(store: SqlStore, clock: Clock, settings: Settings) -> None:

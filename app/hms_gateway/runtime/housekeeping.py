@@ -14,11 +14,15 @@ _STOP_SECONDS_MAX: Final = 30.0
 
 
 class Chore(msgspec.Struct, frozen=True):
-    """Something to do every so many seconds. It must be harmless on every replica at once, and may fail."""
+    """Something to do every so many seconds. It must be harmless on every replica at once, and may fail.
+
+    The first time is a full period away, or `first_seconds`: a server that starts has better things to do.
+    """
 
     name: str
     every_seconds: float
     do: Callable[[], object]
+    first_seconds: float | None = None
 
 
 class Housekeeping:
@@ -27,8 +31,10 @@ class Housekeeping:
     def __init__(self, chores: Sequence[Chore], monotonic: Callable[[], float] = time.monotonic) -> None:
         self._chores = chores
         self._monotonic = monotonic
-        # The first time is a full period away: a server that starts has better things to do.
-        self._due = [monotonic() + chore.every_seconds for chore in chores]
+        self._due = [
+            monotonic() + (chore.every_seconds if chore.first_seconds is None else chore.first_seconds)
+            for chore in chores
+        ]
         self._wants_stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
 

@@ -182,8 +182,11 @@ def test_folders_of_killed_gateways_are_removed(tmp_path):
 
 def test_lag_is_what_the_catalog_has_and_the_process_has_not_seen():
     figures = merged([Figures(os.getpid(), 1.0, replicas=[Replica("a:1", 5, 40)])], frozenset({os.getpid()}))
-    found = cost_report(figures, user="ann", sees_all=True, newest_event=42)
-    assert found["replicas"] == [{"name": "a:1", "pid": 5, "event_id": 40, "lag_events": 2}]
+    (found,) = cost_report(figures, user="ann", sees_all=True, newest_event=42)["replicas"]
+    assert (found["name"], found["pid"], found["event_id"]) == ("a:1", 5, 40)
+    assert (found["lag_events"], found["lag_seconds"]) == (2, None)
+    (found,) = cost_report(figures, user="ann", sees_all=True, newest_event=40)["replicas"]
+    assert (found["lag_events"], found["lag_seconds"]) == (0, 0)
 
 
 def test_names_are_in_the_metrics_only_where_that_is_set(counter):

@@ -165,7 +165,7 @@ def test_keys_of_calls_from_before_they_had_hashes_stay_known(empty_database: st
         connection.execute(
             text("INSERT INTO outcomes (principal, call_key, method, concluded_at) VALUES ('a','k','m',1)")
         )
-        for table in ("changes", "dropped_tables"):
+        for table in ("changes", "dropped_tables", "gateways"):
             connection.execute(text(f"DROP TABLE {table}"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0009'"))
     engine.dispose()

@@ -27,6 +27,7 @@ from hms_gateway.storage import REVISION, open_store, revision_of
 from hms_gateway.storage.dialects import dialect_of, parse_url, writing_engine
 from hms_gateway.storage.dialects.database_clock import DATABASE_NOW
 from hms_gateway.storage.dialects.errors import translated
+from hms_gateway.storage.registry.gateways import GatewayRow
 
 CERTIFICATE_DAYS_MIN: Final = 30
 FREE_BYTES_MIN: Final = 1_000_000_000
@@ -144,15 +145,26 @@ def _opened(settings: Settings, url: str) -> Iterator[Finding]:
             began = time.monotonic()
             event = store.version()
             milliseconds = (time.monotonic() - began) * 1_000
+            gateways = store.known_gateways() if store.knows_gateways else []
         finally:
             store.close()
     except StoreError as error:
         yield Finding("error", "database", f"{error}; see database_url")
         return
     yield Finding("ok", "database", f"revision {REVISION}, event {event}, answers in {milliseconds:.1f} ms")
+    if gateways:
+        yield _sharing(gateways)
     now_ms = _database_ms(url)
     if now_ms is not None:
         yield _clock("the database", now_ms / 1_000 - time.time())
+
+
+def _sharing(gateways: Sequence[GatewayRow]) -> Finding:
+    """The processes that were seen at the database in the last minute."""
+    names = ", ".join(f"{row.name} (process {row.pid}, version {row.version})" for row in gateways)
+    if len({row.version for row in gateways}) > 1:
+        return Finding("warning", "gateways", f"versions differ: {names}; bring all of them to the newest one")
+    return Finding("ok", "gateways", names)
 
 
 def _database_ms(url: str) -> int | None:

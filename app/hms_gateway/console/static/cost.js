@@ -30,6 +30,11 @@ function rate(value) {
   return value === null || value === undefined ? t.none : `${Number(value.toPrecision(DIGITS))}/s`;
 }
 
+function lagText(events, seconds) {
+  if (events === null) return t.none;
+  return events && seconds !== null ? t.lagOf(count(events), span(seconds * 1000)) : count(events);
+}
+
 /** Panels of the start page: the slowest of the last calls, and the tables that calls are about. */
 export function CostPanels() {
   const costs = useJson(PATH, true);
@@ -97,9 +102,11 @@ function Costs({ of }) {
             rows=${of.replicas}
             none=${t.none}
             columns=${[
-              [t.name, ({ name, pid }) => `${name} (${pid})`],
+              [t.name, ({ name, pid, is_own }) => html`<bdi>${name}</bdi> <span class="soft">${pid}${is_own ? ` · ${t.thisOne}` : ""}</span>`, "wide"],
+              [t.version, ({ version }) => version || t.none],
+              [t.lastSeen, ({ seen }) => (seen ? span(of.time * 1000 - seen * 1000) : t.none), "number"],
               [t.seenEvent, ({ event_id }) => event_id, "number"],
-              [t.lag, ({ lag_events }) => lag_events ?? t.none, "number"],
+              [t.lag, ({ lag_events, lag_seconds }) => lagText(lag_events, lag_seconds), "number"],
             ]}
           />
         </${Panel}>

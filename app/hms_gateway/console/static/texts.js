@@ -240,7 +240,11 @@ export const t = {
   writes: "Writes",
   cacheSize: "Cache",
   replies: (number) => `${number} replies`,
-  replicas: "Processes",
+  replicas: "Gateways of this database",
+  thisOne: "this gateway",
+  version: "Version",
+  lastSeen: "Last seen",
+  lagOf: (events, age) => `${events}, ${age}`,
   seenEvent: "Newest event seen",
   lag: "Events behind",
 

@@ -8,7 +8,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hms_gateway.gateway.observability.call_counter import PERIOD_SECONDS, PERIODS_MAX
-from hms_gateway.gateway.observability.figures import Figures, MethodFigures, NameFigures, Period, percentile
+from hms_gateway.gateway.observability.figures import (
+    Figures,
+    MethodFigures,
+    NameFigures,
+    Period,
+    Replica,
+    percentile,
+)
 
 NOW_SECONDS = 60.0
 NAMES_MAX = 50
@@ -45,13 +52,8 @@ def cost_report(
         },
         "refused": figures.labelled,
         "replicas": [
-            {
-                "name": replica.name,
-                "pid": replica.pid,
-                "event_id": replica.event_id,
-                "lag_events": None if newest_event is None else max(0, newest_event - replica.event_id),
-            }
-            for replica in figures.replicas
+            *(_own(replica, newest_event) for replica in figures.replicas),
+            *(_replica(replica, is_own=False) for replica in figures.others),
         ],
         "slow_calls": [
             {
@@ -66,6 +68,27 @@ def cost_report(
             }
             for call in reversed(slow)
         ],
+    }
+
+
+def _own(replica: Replica, newest_event: int | None) -> dict[str, Any]:
+    """A process of this gateway, as it is now."""
+    lag_events = None if newest_event is None else max(0, newest_event - replica.event_id)
+    row = _replica(replica, is_own=True) | {"lag_events": lag_events}
+    return row if lag_events else row | {"lag_seconds": lag_events}
+
+
+def _replica(replica: Replica, *, is_own: bool) -> dict[str, Any]:
+    return {
+        "name": replica.name,
+        "pid": replica.pid,
+        "version": replica.version,
+        "is_own": is_own,
+        "started": replica.started,
+        "seen": replica.seen,
+        "event_id": replica.event_id,
+        "lag_events": replica.lag_events,
+        "lag_seconds": replica.lag_seconds,
     }
 
 

@@ -101,19 +101,29 @@ class SlowCall(msgspec.Struct):
 
 
 class Replica(msgspec.Struct, array_like=True):
-    """A process that keeps replies, and the newest event of the catalog that it has seen."""
+    """A process that keeps replies, and the newest event of the catalog that it has seen.
+
+    What follows `gateway_id` is known where the database is a server: `lag_…` as of `seen`, in seconds since 1970.
+    """
 
     name: str
     pid: int
     event_id: int
+    gateway_id: str = ""
+    version: str = ""
+    started: float | None = None
+    seen: float | None = None
+    lag_events: int | None = None
+    lag_seconds: float | None = None
 
 
 class Watched(msgspec.Struct):
-    """Figures that another part of the process counts."""
+    """Figures that another part of the process counts. `others` share the database."""
 
     counters: dict[str, float] = {}
     gauges: dict[str, float] = {}
     replicas: list[Replica] = []
+    others: list[Replica] = []
 
 
 class Figures(msgspec.Struct):
@@ -137,6 +147,7 @@ class Figures(msgspec.Struct):
     labelled: dict[str, dict[str, int]] = {}
     gauges: dict[str, float] = {}
     replicas: list[Replica] = []
+    others: list[Replica] = []
     workers: int = 1
 
 
@@ -159,6 +170,11 @@ def merged(all_figures: Sequence[Figures], alive: frozenset[int]) -> Figures:
             add_figures(whole.window.methods, one.window.methods, MethodFigures)
             add_figures(whole.window.users, one.window.users, NameFigures)
             add_figures(whole.window.objects, one.window.objects, NameFigures)
+    own = {replica.gateway_id for replica in whole.replicas}
+    others = (replica for one in all_figures if one.pid in alive for replica in one.others)
+    # As each worker has seen them: the last is the newest.
+    by_id = {each.gateway_id: each for each in sorted(others, key=lambda each: each.seen or 0.0)}
+    whole.others = sorted((by_id[id] for id in by_id.keys() - own), key=lambda each: (each.name, each.pid))
     whole.slow_calls = sorted(whole.slow_calls, key=lambda call: call.time)[-SLOW_CALLS_MAX:]
     return whole
 

@@ -63,6 +63,7 @@ class Metrics:
             add_counts(figures.counters, watched.counters)
             add_counts(figures.gauges, watched.gauges)
             figures.replicas += watched.replicas
+            figures.others += watched.others
         return figures
 
     def calls_by_method(self) -> dict[str, int]:

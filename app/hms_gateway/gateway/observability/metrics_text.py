@@ -1,13 +1,19 @@
 """The text of /metrics, made with Prometheus' own library."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
-from hms_gateway.gateway.observability.figures import SECONDS_BUCKETS, Figures, MethodFigures, NameFigures
+from hms_gateway.gateway.observability.figures import (
+    SECONDS_BUCKETS,
+    Figures,
+    MethodFigures,
+    NameFigures,
+    Replica,
+)
 from hms_gateway.gateway.observability.metrics import Metrics
 
 _COUNTERS = {
@@ -39,6 +45,10 @@ _RECENT = {
     "errors": "Calls that failed",
     "seconds": "Time to answer",
     "bytes_out": "Bytes of responses",
+}
+_LAGS = {
+    "lag_events": "Events of the catalog that the reply cache has not seen, a few seconds ago",
+    "lag_seconds": "Age of the first event that the reply cache has not seen",
 }
 _LABELLED = {
     "authentication_refused": ("reason", "Requests refused before the call"),
@@ -76,6 +86,7 @@ class _Collector:
         if self._show_names:
             yield from _name_families("user", self._figures.window.users)
             yield from _name_families("object", self._figures.window.objects)
+            yield from _replica_families([*self._figures.replicas, *self._figures.others])
         if self._metrics.database_damaged is not None:
             text = "1 when the last check of the SQLite database found damage"
             yield GaugeMetricFamily("hms_gateway_database_damaged", text, value=self._metrics.database_damaged)
@@ -98,6 +109,7 @@ def _families(figures: Figures) -> Iterator[Metric]:
         yield CounterMetricFamily(f"hms_gateway_{name}", text, value=figures.counters.get(name, 0))
     for name, text in _GAUGES.items():
         yield GaugeMetricFamily(f"hms_gateway_{name}", text, value=figures.gauges.get(name, 0))
+    yield from _lag_families(figures)
     yield GaugeMetricFamily("hms_gateway_workers", "Processes that these figures are of", value=figures.workers)
 
 
@@ -112,6 +124,29 @@ def _name_families(label: str, names: Mapping[str, NameFigures]) -> Iterator[Met
         family = GaugeMetricFamily(name, f"{text} in the last minutes", labels=(label,))
         for of, figures in names.items():
             family.add_metric((of,), getattr(figures, field))
+        yield family
+
+
+def _lag_families(figures: Figures) -> Iterator[Metric]:
+    """Of this gateway, the worker that is the farthest behind; nothing where the database is not a server."""
+    known = [replica for replica in figures.replicas if replica.lag_events is not None]
+    if not known:
+        return
+    others = "Processes that share the database, with those of this gateway"
+    yield GaugeMetricFamily("hms_gateway_replicas", others, value=len(figures.replicas) + len(figures.others))
+    for field, text in _LAGS.items():
+        worst = max(getattr(replica, field) for replica in known)
+        yield GaugeMetricFamily(f"hms_gateway_{field}", text, value=worst)
+
+
+def _replica_families(replicas: Sequence[Replica]) -> Iterator[Metric]:
+    for field, text in {**_LAGS, "seen": "When a process last said that it is there, in seconds since 1970"}.items():
+        name = "seen_timestamp_seconds" if field == "seen" else field
+        family = GaugeMetricFamily(f"hms_gateway_replica_{name}", text, labels=("replica", "pid"))
+        for replica in replicas:
+            value = getattr(replica, field)
+            if value is not None:
+                family.add_metric((replica.name, str(replica.pid)), value)
         yield family
 
 

@@ -31,7 +31,7 @@ from hms_gateway.storage.schema.column_types import (
     binary_text,
 )
 
-REVISION: Final = "0015"
+REVISION: Final = "0016"
 
 # PostgreSQL indexes no longer entry, and a partition name is at least as long as each of its values.
 NAME_BYTES_MAX: Final = 2_500
@@ -496,6 +496,22 @@ WRITE_EVENTS: Final = Table(
 # Tables that are gone already while their partitions are not. On MySQL and MariaDB these have no reference to tables.
 DROPPED_TABLES: Final = Table(
     "dropped_tables", METADATA, Column("table_id", BigInteger, primary_key=True, autoincrement=False)
+)
+
+# Processes of gateways, where the database is a server. Of each the newest event that its cache has seen, and as of the
+# same moment the newest of the catalog and the time of the first one that it has not seen.
+GATEWAYS: Final = Table(
+    "gateways",
+    METADATA,
+    Column("gateway_id", SHORT_TEXT, primary_key=True),
+    Column("name", LONG_TEXT, nullable=False),
+    Column("pid", BigInteger, nullable=False),
+    Column("version", LONG_TEXT, nullable=False),
+    Column("started_ms", BigInteger, nullable=False),
+    Column("seen_ms", BigInteger, nullable=False),
+    Column("event_id", BigInteger, nullable=False),
+    Column("newest_event_id", BigInteger, nullable=False),
+    Column("behind_since", BigInteger),
 )
 
 # What goes with a table, in an order that keeps every reference whole; the first ones those with partitions have.

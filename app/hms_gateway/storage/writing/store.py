@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
-from sqlalchemy import URL, Engine, select
+from sqlalchemy import URL, Connection, Engine, select
 
 from hms_gateway.metastore.changes.fencing import fenced
 from hms_gateway.metastore.changes.implicit_locks import locked
@@ -26,6 +26,7 @@ from hms_gateway.storage.dialects.errors import detail_of, is_worth_another_try,
 from hms_gateway.storage.dialects.noted_statements import note_statements, system_of
 from hms_gateway.storage.migrations.revisions import check_revision, migrate_engine
 from hms_gateway.storage.partitions.partition_list import SharedSnapshot
+from hms_gateway.storage.registry.gateways import GatewayRow, forget_gateway, known_gateways, note_gateway
 from hms_gateway.storage.registry.outcomes import find_outcome
 from hms_gateway.storage.schema.catalog import CATALOG
 from hms_gateway.storage.writing.look_ups import LookUps
@@ -222,6 +223,33 @@ class SqlStore:
     def _first_dropped(self) -> int | None:
         with self._reading.connect() as connection:
             return first_dropped(connection)
+
+    @property
+    def knows_gateways(self) -> bool:
+        """Whether gateways that share the database can be known: it is a server."""
+        return self._dialect.has_clock
+
+    def note_gateway(self, row: GatewayRow) -> list[GatewayRow]:
+        """Say that this process is there; all that are. It takes no lock that a change waits for."""
+        return self._beside_writer(partial(note_gateway, row=row))
+
+    def known_gateways(self) -> list[GatewayRow]:
+        """The processes of gateways that use this database."""
+
+        def read() -> list[GatewayRow]:
+            with self._reading.connect() as connection:
+                return known_gateways(connection)
+
+        return self._on_a_working_connection(read)
+
+    def forget_gateway(self, gateway_id: str) -> None:
+        """This process ends."""
+        self._beside_writer(partial(forget_gateway, gateway_id=gateway_id))
+
+    def _beside_writer(self, work: Callable[[Connection], T]) -> T:
+        """A change that has nothing to do with the catalog. Raises StoreError."""
+        with translated(self._writing), self._writing.begin() as connection:
+            return work(connection)
 
     def close(self) -> None:
         """Finish the writes that are waiting, then close every connection that is not lent to a list."""

@@ -1,0 +1,86 @@
+"""Gateways that share a database know each other: each writes now and then that it is there, and reads who else is."""
+
+import contextlib
+import os
+import socket
+from collections.abc import Callable
+from functools import cached_property
+from secrets import token_hex
+from typing import Final, Protocol
+
+from hms_gateway.gateway.observability.figures import Replica, Watched
+from hms_gateway.metastore.ports.store import StoreError, StoreUnavailable
+from hms_gateway.storage.registry.gateways import GatewayRow
+
+# Two statements: one in five seconds.
+EVERY_SECONDS: Final = 10.0
+# An operator who has started a gateway looks for it.
+FIRST_SECONDS: Final = 1.0
+
+
+class GatewayRows(Protocol):
+    """Where rows of processes are; a store."""
+
+    def note_gateway(self, row: GatewayRow) -> list[GatewayRow]:
+        """Say that this process is there; all that are. Raises StoreError."""
+
+    def forget_gateway(self, gateway_id: str) -> None:
+        """This process ends. Raises StoreError."""
+
+
+class Presence:
+    """One process; `version` gives the newest event that its cache has seen.
+
+    `note` and `leave` run in a thread, `watched` in the event loop's.
+    """
+
+    def __init__(self, rows: GatewayRows, version: Callable[[], int], port: int) -> None:
+        self._rows = rows
+        self._version = version
+        self._name = f"{socket.gethostname()}:{port}"
+        self._id = token_hex(16)
+        self._known: list[GatewayRow] = []
+
+    def note(self) -> None:
+        """Write that this process is there. While the database is away nothing is known of others."""
+        row = GatewayRow(self._id, self._name, os.getpid(), self._release, self._version())
+        try:
+            self._known = self._rows.note_gateway(row)
+        except StoreUnavailable:
+            self._known = []
+
+    def leave(self) -> None:
+        """This process ends. Where the database is away, the others see it end in a minute."""
+        with contextlib.suppress(StoreError):
+            self._rows.forget_gateway(self._id)
+
+    def watched(self) -> Watched:
+        own = Replica(self._name, os.getpid(), self._version(), self._id)
+        others = []
+        for row in self._known:
+            if row.gateway_id == self._id:
+                own = _replica(row, self._version())
+            else:
+                others.append(_replica(row, row.event_id))
+        return Watched(replicas=[own], others=others)
+
+    @cached_property
+    def _release(self) -> str:
+        from importlib.metadata import version
+
+        return version("hms-gateway")
+
+
+def _replica(row: GatewayRow, event_id: int) -> Replica:
+    behind = None if row.behind_since_seconds is None else row.seen_ms / 1_000 - row.behind_since_seconds
+    return Replica(
+        row.name,
+        row.pid,
+        event_id,
+        row.gateway_id,
+        row.version,
+        row.started_ms / 1_000,
+        row.seen_ms / 1_000,
+        max(0, row.newest_event_id - row.event_id),
+        0.0 if behind is None else max(0.0, behind),
+    )
