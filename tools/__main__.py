@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from hms_gateway.structs import IDL, METHODS
-from tools.console_files import copied, shapes_path, shapes_text
+from tools.console_files import bundle_path, bundle_text, copied, shapes_path, shapes_text
 from tools.method_proofs import proofs
 from tools.methods_doc import answering_classes, methods_path, methods_text, named_proofs, source_root
 from tools.rooms import map_path, with_picture
@@ -13,15 +13,14 @@ from tools.stubs import stub_path, stub_text
 
 
 def write_console() -> None:
-    """The shapes of the console's calls, and its copies of npm packages where these are installed."""
+    """The shapes of the console's calls, its copies of npm packages where these are installed, and the bundle."""
     _write(shapes_path(), shapes_text())
     try:
-        copies = list(copied())
+        for path, content in list(copied()):
+            path.write_bytes(content)
     except OSError as error:
         print(f"no packages, copies stay as they are (npm ci in tools/console installs them): {error}")
-        return
-    for path, content in copies:
-        path.write_bytes(content)
+    _write(bundle_path(), bundle_text())
 
 
 def write_methods() -> None:

@@ -1,4 +1,4 @@
-"""What the console is served with and is not written by hand: copies of npm packages, the shapes of its calls."""
+"""What the console is made of and is not written by hand: npm packages, the shapes of its calls, the bundle."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -10,30 +10,43 @@ from hms_gateway.rpc.call import Dialect
 from hms_gateway.rpc.dialects import methods_of
 from hms_gateway.structs import IDL
 from hms_gateway.wire.tjson_tags import tag_of
+from tools.console_bundle import bundled
 
 _ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = Path(__file__).resolve().parent / "console"
+PAGES = PACKAGES / "pages"
 STATIC = _ROOT / "app" / "hms_gateway" / "console" / "static"
-# Copy: where it is in the packages.
+# Copy: where it is in the packages, and what is added.
 COPIES = {
-    "preact_htm.js": "htm/preact/standalone.module.js",
-    "uplot.js": "uplot/dist/uPlot.iife.min.js",
-    "uplot.css": "uplot/dist/uPlot.min.css",
-    "LICENSE-htm": "htm/LICENSE",
-    "LICENSE-preact": "preact/LICENSE",
-    "LICENSE-uplot": "uplot/LICENSE",
+    PAGES / "vendor" / "preact_htm.js": ("htm/preact/standalone.module.js", b""),
+    # A classic script, which becomes a module, since only modules can be loaded later under the page's policy.
+    STATIC / "vendor" / "uplot.js": ("uplot/dist/uPlot.iife.min.js", b"\nexport default uPlot;\n"),
+    STATIC / "vendor" / "uplot.css": ("uplot/dist/uPlot.min.css", b""),
+    STATIC / "vendor" / "LICENSE-htm": ("htm/LICENSE", b""),
+    STATIC / "vendor" / "LICENSE-preact": ("preact/LICENSE", b""),
+    STATIC / "vendor" / "LICENSE-uplot": ("uplot/LICENSE", b""),
 }
 
 
 def shapes_path() -> Path:
     """Where the shapes are in the source tree."""
-    return STATIC / "shapes.js"
+    return PAGES / "shapes.js"
+
+
+def bundle_path() -> Path:
+    """Where the scripts of the page are in the package."""
+    return STATIC / "console.js"
+
+
+def bundle_text() -> str:
+    """What they have to be."""
+    return bundled(PAGES)
 
 
 def copied() -> Iterator[tuple[Path, bytes]]:
     """Each copy and what it has to hold. Raises OSError where `npm ci` was not run in tools/console."""
-    for name, place in COPIES.items():
-        yield STATIC / "vendor" / name, (PACKAGES / "node_modules" / place).read_bytes()
+    for path, (place, added) in COPIES.items():
+        yield path, (PACKAGES / "node_modules" / place).read_bytes() + added
 
 
 def called_methods() -> list[str]:

@@ -343,7 +343,7 @@ def test_an_expired_login_asks_again_and_the_page_stays(page: Page, server: Gate
     go(page, "t/shop/orders/partitions")
     page.sees("partitions")
     page.type("#filter", "ds > '2026")
-    page.run("import('./session.js').then(({ session }) => void (session.header = 'Basic eDp5'))")
+    page.run("import('./console.js').then(({ session }) => void (session.header = 'Basic eDp5'))")
     page.click(".tabs a", "Columns")
     page.click(".tabs a", "Create text")
     page.sees("Log in again")
@@ -424,7 +424,7 @@ def test_an_idle_page_asks_less_than_once_in_five_seconds(
     log_in(page, server, f"/ui/#/{address}")
     page.wait("document.querySelector('h1')")
     page.wait("!document.querySelector('.loading')")
-    calls = "import('./session.js').then(({ session }) => session.calls)"
+    calls = "import('./console.js').then(({ session }) => session.calls)"
     first = page.run(calls)
     began = page.run("performance.now()")
     page.wait(f"{calls}.then((calls) => calls >= {first + 10})")

@@ -11,11 +11,21 @@ import pytest
 
 from hms_gateway.console.static_files import FOLDER, static_file
 from tests.gateway.serving import Running, running
-from tools.console_files import COPIES, PACKAGES, called_methods, copied, shapes_path, shapes_text
+from tools.console_bundle import bundled
+from tools.console_files import (
+    PACKAGES,
+    PAGES,
+    bundle_path,
+    bundle_text,
+    called_methods,
+    copied,
+    shapes_path,
+    shapes_text,
+)
 
 BYTES_MAX = 300_000
 COMPRESSED_BYTES_MAX = 100_000
-SCRIPTS = sorted(path for path in FOLDER.glob("*.js"))
+SCRIPTS = sorted(path for path in PAGES.glob("*.js"))
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +47,7 @@ def test_all_files_together_stay_small():
 def test_the_copies_are_those_of_the_locked_packages():
     if not (PACKAGES / "node_modules").exists():
         pytest.skip("npm packages of tools/console")
-    assert {path.name for path in (FOLDER / "vendor").iterdir()} == COPIES.keys()
+    assert {path for path, _ in copied() if path.is_relative_to(FOLDER)} == set((FOLDER / "vendor").iterdir())
     assert [path.name for path, content in copied() if path.read_bytes() != content] == [], (
         "run: python -m tools console"
     )
@@ -52,6 +62,33 @@ def test_the_shapes_are_those_of_the_interface():
     assert shapes_path().read_text(encoding="utf-8") == shapes_text(), "run: python -m tools console"
 
 
+def test_the_bundle_is_what_the_modules_make():
+    assert bundle_path().read_text(encoding="utf-8") == bundle_text(), "run: python -m tools console"
+
+
+@pytest.mark.parametrize(
+    "line", ['import "./y.js";', 'import * as y from "./y.js";', "export default 1;", 'export * from "./y.js";']
+)
+def test_a_module_of_another_form_is_refused(tmp_path, line):
+    (tmp_path / "main.js").write_text(f"{line}\nconst a = 1;\nexport {{ a }};\n")
+    with pytest.raises(ValueError, match=r"main\.js"):
+        bundled(tmp_path)
+
+
+def test_a_bundle_has_each_module_once_after_those_that_it_imports(tmp_path):
+    (tmp_path / "main.js").write_text(
+        'import { one as uno } from "./a.js";\nimport { two } from "./b.js";\nexport const sum = uno + two();\n'
+        "export { sum as total };\n"
+    )
+    (tmp_path / "a.js").write_text('import { two } from "./b.js";\nconst inner = two() - 1;\nexport{inner as one};')
+    (tmp_path / "b.js").write_text("export function two() {\n  return 2;\n}\n")
+    text = bundled(tmp_path)
+    assert re.findall(r"^const (\w+) = \(", text, re.MULTILINE) == ["_b", "_a", "_main"]
+    assert "const { one: uno } = _a;" in text
+    assert "return { one: inner };" in text
+    assert text.endswith("export const { total } = _main;\n")
+
+
 def test_every_method_that_is_called_has_a_shape_and_every_shape_is_used():
     used = set()
     for script in SCRIPTS:
@@ -61,7 +98,7 @@ def test_every_method_that_is_called_has_a_shape_and_every_shape_is_used():
 
 
 def test_texts_that_are_used_are_there_and_none_is_left_over():
-    texts = set(re.findall(r"^  (\w+):", (FOLDER / "texts.js").read_text(encoding="utf-8"), re.MULTILINE))
+    texts = set(re.findall(r"^  (\w+):", (PAGES / "texts.js").read_text(encoding="utf-8"), re.MULTILINE))
     used = {
         name
         for script in SCRIPTS
@@ -72,9 +109,7 @@ def test_texts_that_are_used_are_there_and_none_is_left_over():
     assert (used - texts, texts - used - by_name) == (set(), set())
 
 
-@pytest.mark.parametrize(
-    "path", ["/ui/", "/ui/index.html", "/ui/main.js", "/ui/vendor/preact_htm.js", "/ui/console.css"]
-)
+@pytest.mark.parametrize("path", ["/ui/", "/ui/index.html", "/ui/console.js", "/ui/vendor/uplot.js", "/ui/console.css"])
 def test_every_file_comes_with_the_policy_and_nothing_else_may_run(server, path):
     answer = get(server, path)
     assert answer.status_code == 200
@@ -90,19 +125,15 @@ def test_the_page_has_no_inline_script_or_style_and_names_no_other_host():
     page = (FOLDER / "index.html").read_text(encoding="utf-8")
     assert re.findall(r"<script[^>]*>[^<]", page) == []
     assert re.findall(r"<style|style=|\son\w+=", page) == []
-    for path in FOLDER.glob("*.*"):
+    for path in (*FOLDER.glob("*.*"), *SCRIPTS):
         assert set(re.findall(r"https?://[\w.]+", path.read_text(encoding="utf-8"))) <= {"http://www.w3.org"}, path
 
 
-def test_everything_that_the_page_loads_first_is_preloaded():
+def test_the_page_asks_for_three_files_before_it_shows_something():
+    """A browser asks for others only when they are needed: plots, and what is not found by reading the page."""
     page = (FOLDER / "index.html").read_text(encoding="utf-8")
-    imported = {
-        name
-        for script in SCRIPTS
-        for name in re.findall(r'^import [^;]* from "\./(.+)";$|^\} from "\./(.+)";$', script.read_text(), re.MULTILINE)
-        for name in filter(None, name)
-    }
-    assert imported - set(re.findall(r'modulepreload" href="(.+?)"', page)) == set()
+    assert set(re.findall(r'(?:href|src)="(.+?)"', page)) == {"console.js", "console.css", "icon.svg"}
+    assert not re.search(r"^import\b", bundle_path().read_text(encoding="utf-8"), re.MULTILINE)
 
 
 def test_slash_leads_to_the_console(server):
@@ -112,12 +143,12 @@ def test_slash_leads_to_the_console(server):
 
 
 def test_files_are_compressed_and_not_sent_twice(server):
-    answer = get(server, "/ui/frame.js")
+    answer = get(server, "/ui/console.js")
     assert answer.headers["content-encoding"] == "gzip"
-    assert answer.text == (FOLDER / "frame.js").read_text(encoding="utf-8")
-    plain = get(server, "/ui/frame.js", **{"accept-encoding": "identity"})
+    assert answer.text == (FOLDER / "console.js").read_text(encoding="utf-8")
+    plain = get(server, "/ui/console.js", **{"accept-encoding": "identity"})
     assert "content-encoding" not in plain.headers
-    again = get(server, "/ui/frame.js", **{"if-none-match": answer.headers["etag"]})
+    again = get(server, "/ui/console.js", **{"if-none-match": answer.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
 
 
@@ -130,13 +161,13 @@ def test_nothing_else_is_served(server, path):
 
 def test_a_gateway_without_the_console():
     with running(console=False) as server:
-        assert [get(server, path).status_code for path in ("/", "/ui", "/ui/", "/ui/main.js")] == [404] * 4
+        assert [get(server, path).status_code for path in ("/", "/ui", "/ui/", "/ui/console.js")] == [404] * 4
         assert get(server, "/healthz").status_code == 200
 
 
 def test_a_path_from_outside_opens_no_file():
     assert static_file("../static_files.py") is None
-    assert static_file(str(FOLDER / "main.js")) is None
+    assert static_file(str(FOLDER / "console.js")) is None
 
 
 def test_a_start_reads_none_of_it():

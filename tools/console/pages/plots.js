@@ -1,4 +1,4 @@
-// Plots by uPlot, a classic script of the page.
+// Plots by uPlot, which is asked for with the first of them.
 
 const WIDTH = 300;
 const HEIGHT = 140;
@@ -14,9 +14,22 @@ function clock(seconds) {
   return CLOCK.format(new Date(seconds * 1000));
 }
 
+let loading;
+
+/** A promise of uPlot, with its style. */
+export function plotter() {
+  loading ??= Promise.all([import("./vendor/uplot.js"), style("vendor/uplot.css")]).then(([{ default: uPlot }]) => uPlot);
+  return loading;
+}
+
+function style(href) {
+  const link = Object.assign(document.createElement("link"), { rel: "stylesheet", href });
+  document.head.append(link);
+  return new Promise((go, fail) => Object.assign(link, { onload: go, onerror: fail }));
+}
+
 /** Lines over seconds since 1970; each is a name and its values. The first is filled. */
-export function drawLines(place, times, lines, text) {
-  const { uPlot } = window;
+export function drawLines(uPlot, place, times, lines, text) {
   const axis = { stroke: colour("--soft"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false } };
   const colours = ["--accent", "--soft", "--bad"].map(colour);
   const series = lines.map(([label], index) => ({
@@ -41,8 +54,7 @@ export function drawLines(place, times, lines, text) {
 }
 
 /** Bars of [value, number] pairs with even steps; `text` says a value. */
-export function drawBars(place, pairs, text) {
-  const { uPlot } = window;
+export function drawBars(uPlot, place, pairs, text) {
   const data = [pairs.map(([value]) => value), pairs.map(([, number]) => number)];
   const axis = { stroke: colour("--soft"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false } };
   return new uPlot(

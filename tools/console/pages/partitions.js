@@ -5,6 +5,7 @@ import { DropPartitions } from "./changing.js";
 import { bytes, count, partitionValues, span, time } from "./format.js";
 import { useAsked, useCall } from "./live.js";
 import { Answer, link, Location, Long, Panel, Rows, sentence } from "./parts.js";
+import { drawBars, plotter } from "./plots.js";
 import { call } from "./session.js";
 import { t } from "./texts.js";
 
@@ -183,8 +184,8 @@ function Histogram({ title, values, text }) {
     if (!isDrawn) return undefined;
     let plot;
     let isGone = false;
-    import("./plots.js").then(({ drawBars }) => {
-      if (!isGone && place.current) plot = drawBars(place.current, steps(values), text);
+    plotter().then((uPlot) => {
+      if (!isGone && place.current) plot = drawBars(uPlot, place.current, steps(values), text);
     });
     return () => {
       isGone = true;

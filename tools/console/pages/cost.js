@@ -4,6 +4,7 @@ import { html, useEffect, useRef } from "./vendor/preact_htm.js";
 import { bytes, count, percent, span, time } from "./format.js";
 import { useJson } from "./live.js";
 import { Answer, Facts, link, Panel, Rows, tableLink } from "./parts.js";
+import { drawLines, plotter } from "./plots.js";
 import { t } from "./texts.js";
 
 const PATH = "status/costs";
@@ -163,9 +164,9 @@ function Lines({ title, series, lines, text }) {
   const place = useRef(null);
   const plot = useRef(null);
   useEffect(() => {
-    import("./plots.js").then(({ drawLines }) => {
+    plotter().then((uPlot) => {
       plot.current?.destroy();
-      plot.current = place.current && drawLines(place.current, series.time, lines.map(([field, name]) => [name, series[field]]), text);
+      plot.current = place.current && drawLines(uPlot, place.current, series.time, lines.map(([field, name]) => [name, series[field]]), text);
     });
   }, [series]);
   useEffect(() => () => plot.current?.destroy(), []);
