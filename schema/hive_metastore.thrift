@@ -3346,11 +3346,10 @@ struct FoundName {
   3: required string kind,
 }
 
-// Partitions that have the same values of the first keys. first and last are names of partitions, in the order of names.
+// Partitions that have the same values of the first keys. example is the name of a partition with these values.
 struct PartitionGroup {
-  1: required string first,
-  2: required string last,
-  3: required i64 partitions,
+  1: required string example,
+  2: required i64 partitions,
 }
 
 service HivePeople {
@@ -3369,7 +3368,7 @@ service HivePeople {
       throws (1: NoSuchObjectException o1, 2: MetaException o2),
 
   // How the partitions that a filter selects ("" is all) spread over the values of the first `keys` keys, 1 or 2, in
-  // the order of names. At most max_groups.
+  // the order of these values. At most max_groups.
   list<PartitionGroup> count_partition_groups(1: string db_name, 2: string tbl_name, 3: string filter, 4: i32 keys,
                                               5: i32 max_groups)
       throws (1: NoSuchObjectException o1, 2: MetaException o2),

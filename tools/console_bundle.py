@@ -28,7 +28,7 @@ def bundled(folder: Path) -> str:
             wanted += _imported(texts[name])
     order = TopologicalSorter({name: set(_imported(text)) for name, text in texts.items()}).static_order()
     parts = [_scope(name, texts[name]) for name in order]
-    exported = ", ".join(inner for inner, _ in _pairs(_EXPORT_LIST.findall(texts[MAIN])[0]))
+    exported = ", ".join(outer for _, outer in _exports(texts[MAIN]))
     head = "// Written by `python -m tools console` from tools/console/pages.\n"
     return "\n".join([head, *parts, f"export const {{ {exported} }} = {_variable(MAIN)};", ""])
 
@@ -38,15 +38,18 @@ def _imported(text: str) -> list[str]:
 
 
 def _scope(name: str, text: str) -> str:
-    exported = [(declared, declared) for _, declared in _EXPORTED.findall(text)]
-    exported += [pair for listed in _EXPORT_LIST.findall(text) for pair in _pairs(listed)]
     body = _EXPORT_LIST.sub("", text)
     body = _EXPORTED.sub(r"\1", body)
     body = _IMPORT.sub(lambda found: f"const {{ {_taken(found[1])} }} = {_variable(found[2])};\n", body)
     if other := _OTHER.search(body):
         raise ValueError(f"{name}: {other[0][:80]}")
-    returned = ", ".join(outer if inner == outer else f"{outer}: {inner}" for inner, outer in exported)
+    returned = ", ".join(outer if inner == outer else f"{outer}: {inner}" for inner, outer in _exports(text))
     return f"// {name}\nconst {_variable(name)} = (() => {{\n{body.strip()}\nreturn {{ {returned} }};\n}})();\n"
+
+
+def _exports(text: str) -> list[tuple[str, str]]:
+    declared = [(name, name) for _, name in _EXPORTED.findall(text)]
+    return [*declared, *(pair for listed in _EXPORT_LIST.findall(text) for pair in _pairs(listed))]
 
 
 def _pairs(listed: str) -> Iterator[tuple[str, str]]:

@@ -64,10 +64,14 @@ def plant(client: MetastoreClient) -> None:
     view = "select * from shop.orders where ds > '2026-10-20'"
     client.call("create_table", _table("shop", "recent", columns, table_type="VIRTUAL_VIEW", viewOriginalText=view))
     client.call("create_function", Function("euro", "shop", "org.example.Euro"))
+    client.call("grant_privileges", customers_for_dana())
+    _iceberg(client)
+
+
+def customers_for_dana() -> PrivilegeBag:
     grant = PrivilegeGrantInfo("SELECT", 0, "admin", PrincipalType.USER, False)
     what = HiveObjectRef(HiveObjectType.TABLE, "shop", "customers")
-    client.call("grant_privileges", PrivilegeBag([HiveObjectPrivilege(what, "ann", PrincipalType.USER, grant)]))
-    _iceberg(client)
+    return PrivilegeBag([HiveObjectPrivilege(what, "dana", PrincipalType.USER, grant)])
 
 
 def wait_for_each_other(client: MetastoreClient) -> list[int]:
@@ -171,7 +175,7 @@ def _iceberg(client: MetastoreClient) -> None:
 
 def plant_hostile(client: MetastoreClient) -> None:
     """What a browser may take for its own, 10,000 columns, and a type of a megabyte."""
-    columns = [("a", "string", HOSTILE), ("b", LONG_TYPE, None), ("c", "int", None)]
+    columns = [("a", "string", HOSTILE), ("b", LONG_TYPE, None), (IMAGE, "int", None)]
     parameters = {"comment": HOSTILE, "javascript:alert(1)": HOSTILE, "__proto__": "own", HOSTILE: "1"}
     client.call("create_database", Database("odd", HOSTILE, parameters={HOSTILE: HOSTILE}))
     _create(client, "odd", "hostile", columns, keys=("ds",), parameters=parameters)

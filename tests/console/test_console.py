@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,8 +10,18 @@ import pytest
 
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.composition.main import DATABASE_FILE
+from hms_gateway.gateway.auth.tokens import create_token, revoke_tokens
+from hms_gateway.gateway.auth.users import add_user
+from hms_gateway.runtime.settings import Settings
 from hms_gateway.structs import Database, ShowLocksRequest
-from tests.console.planted import HOSTILE, plant, plant_hostile, plant_trouble, wait_for_each_other
+from tests.console.planted import (
+    HOSTILE,
+    customers_for_dana,
+    plant,
+    plant_hostile,
+    plant_trouble,
+    wait_for_each_other,
+)
 from tests.interop.page_server import find_chromium
 from tests.support.chromium import Chromium, Page, chromium
 from tests.support.server import GatewayServer, trusting
@@ -27,6 +38,8 @@ PAGES = [
     "cost",
 ]
 
+PASSWORD = "of dana and eager"
+
 # Timers of a page that run a hundred times faster than they should.
 FAST = 100
 IN_HASTE = f"const real = setTimeout; globalThis.setTimeout = (go, time, ...more) => real(go, time / {FAST}, ...more);"
@@ -39,7 +52,15 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
-    with GatewayServer(tmp_path_factory.mktemp("server"), settings={"slow_call_seconds": 0.02}) as server:
+    """Besides its administrator, dana may read one table, and of eager one call is answered."""
+    settings = {
+        "slow_call_seconds": 0.02,
+        "authorization": "grants",
+        "user_rates.eager.calls_per_second": 1e-6,
+    }
+    with GatewayServer(tmp_path_factory.mktemp("server"), settings=settings) as server:
+        for name in ("dana", "eager"):
+            add_user(files(server).users_path, name, PASSWORD)
         with connected(server) as client:
             plant(client)
             plant_hostile(client)
@@ -50,6 +71,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
     with chromium(tmp_path_factory.mktemp("chromium")) as browser:
         yield browser
+
+
+def files(server: GatewayServer) -> Settings:
+    """Where the gateway has its users and tokens."""
+    return Settings(data_dir=server.data_dir)
 
 
 def connected(server: GatewayServer) -> MetastoreClient:
@@ -87,10 +113,10 @@ def root(server: GatewayServer) -> str:
     return f"https://127.0.0.1:{server.port}"
 
 
-def log_in(page: Page, server: GatewayServer, address: str = "/") -> None:
+def log_in(page: Page, server: GatewayServer, address: str = "/", user: str = "", password: str = "") -> None:
     page.open(root(server) + address)
-    page.type("input[name=user]", server.user)
-    page.type("input[name=password]", server.password)
+    page.type("input[name=user]", user or server.user)
+    page.type("input[name=password]", password or server.password)
     page.press("Enter")
     page.wait("document.querySelector('header.top')")
 
@@ -354,6 +380,93 @@ def test_an_expired_login_asks_again_and_the_page_stays(page: Page, server: Gate
     assert page.run("location.hash") == "#/t/shop/orders/create"
 
 
+def test_a_password_that_was_changed_is_asked_for_and_what_was_typed_stays(
+    browser: Chromium, server: GatewayServer
+) -> None:
+    add_user(files(server).users_path, "dana", "before")
+    page = hasty_page(browser)
+    log_in(page, server, user="dana", password="before")
+    page.sees("shop")
+    page.type("[role=combobox]", "cust")
+    add_user(files(server).users_path, "dana", PASSWORD)
+    page.sees("Log in again")
+    assert page.run("document.querySelector('dialog input[name=user]').value") == "dana"
+    page.type("dialog input[name=password]", PASSWORD)
+    page.press("Enter")
+    page.wait("!document.querySelector('dialog')")
+    assert page.run("document.querySelector('[role=combobox]').value") == "cust"
+    page.wait("document.querySelectorAll('[role=option]').length === 1")
+    assert page.run("violations") == []
+
+
+def test_a_token_logs_in_until_it_is_revoked(browser: Chromium, server: GatewayServer) -> None:
+    tokens = files(server).tokens_path
+    secret, _ = create_token(tokens, server.user, now=int(time.time()), seconds=3_600)
+    page = hasty_page(browser)
+    page.open(root(server))
+    page.click("input[value=token]")
+    page.type("input[name=token]", "hms_wrong")
+    page.press("Enter")
+    page.wait("document.querySelector('[role=alert]')")
+    page.type("input[name=token]", secret)
+    page.press("Enter")
+    page.sees("Recent changes")
+    page.type("[role=combobox]", "order")
+    assert revoke_tokens(tokens, users=[server.user])
+    page.sees("Log in again")
+    assert page.run("document.querySelector('[role=combobox]').value") == "order"
+    assert page.run("violations") == []
+
+
+def test_a_right_that_is_lost_is_said_and_the_page_stays(
+    browser: Chromium, client: MetastoreClient, server: GatewayServer
+) -> None:
+    page = browser.page()
+    log_in(page, server, "/ui/#/t/shop/customers", "dana", PASSWORD)
+    page.sees("customer")
+    client.call("revoke_privileges", customers_for_dana())
+    page.click(".tabs a", "Create text")
+    page.sees("or you may not see it any more")
+    assert page.run("document.querySelector('h1').innerText").startswith("customers")
+    client.call("grant_privileges", customers_for_dana())
+    page.click("button", "Try again")
+    page.sees("CREATE TABLE `shop`.`customers`")
+    # What she may see and not change.
+    page.click(".tabs a", "Columns")
+    page.click("button", "Drop")
+    page.type("dialog label input:not([type=checkbox])", "customers")
+    page.click("dialog button", "Drop")
+    page.sees("The call failed")
+    assert page.run("violations") == []
+
+
+def test_a_gateway_with_too_much_to_do_says_so_and_what_was_typed_stays(
+    browser: Chromium, server: GatewayServer
+) -> None:
+    page = browser.page()
+    log_in(page, server, user="eager", password=PASSWORD)
+    page.sees("The gateway has too much to do (429).")
+    page.click("button", "Create database")
+    page.type("dialog input", "wanted")
+    page.press("Enter")
+    page.wait("document.querySelector('dialog [role=alert]')?.innerText.includes('What you typed is kept.')")
+    assert page.run("document.querySelector('dialog input').value") == "wanted"
+    # As while the database is away.
+    page.run(
+        "void (globalThis.fetch = async () => new Response('busy', { status: 503, headers: { 'retry-after': '7' } }))"
+    )
+    page.press("Enter")
+    page.wait("document.querySelector('dialog [role=alert]')?.innerText.includes('(503). Try again in 7 s.')")
+    assert page.run("document.querySelector('dialog input').value") == "wanted"
+    assert page.run("violations") == []
+
+
+def hasty_page(browser: Chromium) -> Page:
+    page = browser.page()
+    page.send("Page.addScriptToEvaluateOnNewDocument", source=IN_HASTE)
+    return page
+
+
 def test_nothing_that_axe_knows_is_wrong(page: Page, client: MetastoreClient) -> None:
     locks = wait_for_each_other(client)
     for address in PAGES:
@@ -400,8 +513,7 @@ def test_a_narrow_window_scrolls_down_only(page: Page) -> None:
 
 def test_an_open_page_survives_a_restart(browser: Chromium, tmp_path: Path) -> None:
     with GatewayServer(tmp_path / "server") as server:
-        page = browser.page()
-        page.send("Page.addScriptToEvaluateOnNewDocument", source=IN_HASTE)
+        page = hasty_page(browser)
         log_in(page, server)
         page.sees("default")
         server.stop()
@@ -419,8 +531,7 @@ def test_an_open_page_survives_a_restart(browser: Chromium, tmp_path: Path) -> N
 def test_an_idle_page_asks_less_than_once_in_five_seconds(
     browser: Chromium, server: GatewayServer, address: str
 ) -> None:
-    page = browser.page()
-    page.send("Page.addScriptToEvaluateOnNewDocument", source=IN_HASTE)
+    page = hasty_page(browser)
     log_in(page, server, f"/ui/#/{address}")
     page.wait("document.querySelector('h1')")
     page.wait("!document.querySelector('.loading')")

@@ -86,7 +86,7 @@ def test_a_bundle_has_each_module_once_after_those_that_it_imports(tmp_path):
     assert re.findall(r"^const (\w+) = \(", text, re.MULTILINE) == ["_b", "_a", "_main"]
     assert "const { one: uno } = _a;" in text
     assert "return { one: inner };" in text
-    assert text.endswith("export const { total } = _main;\n")
+    assert text.endswith("export const { sum, total } = _main;\n")
 
 
 def test_every_method_that_is_called_has_a_shape_and_every_shape_is_used():

@@ -116,14 +116,11 @@ def test_a_page_of_partitions_has_a_size_and_its_filter_is_checked(catalog: Peer
 
 def test_partitions_are_counted_by_their_first_keys(catalog: Peer) -> None:
     groups = catalog.ask("count_partition_groups", "sales", "parts", "", 1, 10)
-    assert [(each.first, each.last, each.partitions) for each in groups] == [
-        ("ds=1/hr=0", "ds=1/hr=1", 2),
-        ("ds=2/hr=0", "ds=2/hr=2", 3),
-    ]
+    assert [(each.example[:4], each.partitions) for each in groups] == [("ds=1", 2), ("ds=2", 3)]
     assert len(catalog.ask("count_partition_groups", "sales", "parts", "", 2, 10)) == 5
     assert len(catalog.ask("count_partition_groups", "sales", "parts", "", 2, 3)) == 3
     (filtered,) = catalog.ask("count_partition_groups", "sales", "parts", 'hr = "2"', 1, 10)
-    assert (filtered.first, filtered.partitions) == ("ds=2/hr=2", 1)
+    assert (filtered.example[:4], filtered.partitions) == ("ds=2", 1)
     with pytest.raises(MetaException, match="keys is 3; ask for 1 or 2"):
         catalog.ask("count_partition_groups", "sales", "parts", "", 3, 10)
     with pytest.raises(MetaException, match="max_groups is 0; ask for 1 to 20000"):

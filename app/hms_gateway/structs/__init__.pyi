@@ -4421,13 +4421,11 @@ class FoundName(Struct):
     ) -> None: ...
 
 class PartitionGroup(Struct):
-    first: str | None
-    last: str | None
+    example: str | None
     partitions: int | None
     def __init__(
         self,
-        first: str | None = None,
-        last: str | None = None,
+        example: str | None = None,
         partitions: int | None = None,
     ) -> None: ...
 

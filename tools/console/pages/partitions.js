@@ -228,8 +228,8 @@ function HeatMap({ db, name, keys, filter, onFilter }) {
       if (!groups.length) return html`<p class="none">${t.partitionsNone}</p>`;
       const rows = new Map();
       const across = new Set();
-      for (const { first, partitions } of groups) {
-        const [[, down], [, over] = ["", ""]] = partitionValues(first).slice(0, depth);
+      for (const { example, partitions } of groups) {
+        const [[, down], [, over] = ["", ""]] = partitionValues(example).slice(0, depth);
         if (!rows.has(down)) rows.set(down, new Map());
         rows.get(down).set(over, partitions);
         across.add(over);

@@ -23,6 +23,7 @@ export function sentence(error) {
   if (error instanceof Busy) return t.busy(error.status, error.seconds);
   if (error instanceof Unreachable) return t.unreachable;
   if (error instanceof Refused) return error.status === 403 ? t.noRights : t.refused(error.status, error.message);
+  if (error.name === "NoSuchObjectException") return t.gone(error.message);
   return t.failed(error.message || error.name);
 }
 

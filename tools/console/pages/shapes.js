@@ -81,7 +81,7 @@ export const structs = {
   "ObjectDictionary": [[1, "values", ["map", "str", ["lst", "str"]]]],
   "Order": [[1, "col", "str"], [2, "order", "i32"]],
   "Partition": [[1, "values", ["lst", "str"]], [2, "dbName", "str"], [3, "tableName", "str"], [4, "createTime", "i32"], [5, "lastAccessTime", "i32"], [6, "sd", {"rec": "StorageDescriptor"}], [7, "parameters", ["map", "str", "str"]], [8, "privileges", {"rec": "PrincipalPrivilegeSet"}], [9, "catName", "str"], [10, "writeId", "i64"], [11, "isStatsCompliant", "tf"], [12, "colStats", {"rec": "ColumnStatistics_v4"}], [13, "fileMetadata", {"rec": "FileMetadata"}]],
-  "PartitionGroup": [[1, "first", "str"], [2, "last", "str"], [3, "partitions", "i64"]],
+  "PartitionGroup": [[1, "example", "str"], [2, "partitions", "i64"]],
   "PrincipalPrivilegeSet": [[1, "userPrivileges", ["map", "str", ["lst", {"rec": "PrivilegeGrantInfo"}]]], [2, "groupPrivileges", ["map", "str", ["lst", {"rec": "PrivilegeGrantInfo"}]]], [3, "rolePrivileges", ["map", "str", ["lst", {"rec": "PrivilegeGrantInfo"}]]]],
   "PrivilegeGrantInfo": [[1, "privilege", "str"], [2, "createTime", "i32"], [3, "grantor", "str"], [4, "grantorType", "i32"], [5, "grantOption", "tf"]],
   "RequestPartsSpec": [[1, "names", ["lst", "str"]], [2, "exprs", ["lst", {"rec": "DropPartitionsExpr"}]]],

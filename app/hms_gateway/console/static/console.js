@@ -91,7 +91,7 @@ const structs = {
   "ObjectDictionary": [[1, "values", ["map", "str", ["lst", "str"]]]],
   "Order": [[1, "col", "str"], [2, "order", "i32"]],
   "Partition": [[1, "values", ["lst", "str"]], [2, "dbName", "str"], [3, "tableName", "str"], [4, "createTime", "i32"], [5, "lastAccessTime", "i32"], [6, "sd", {"rec": "StorageDescriptor"}], [7, "parameters", ["map", "str", "str"]], [8, "privileges", {"rec": "PrincipalPrivilegeSet"}], [9, "catName", "str"], [10, "writeId", "i64"], [11, "isStatsCompliant", "tf"], [12, "colStats", {"rec": "ColumnStatistics_v4"}], [13, "fileMetadata", {"rec": "FileMetadata"}]],
-  "PartitionGroup": [[1, "first", "str"], [2, "last", "str"], [3, "partitions", "i64"]],
+  "PartitionGroup": [[1, "example", "str"], [2, "partitions", "i64"]],
   "PrincipalPrivilegeSet": [[1, "userPrivileges", ["map", "str", ["lst", {"rec": "PrivilegeGrantInfo"}]]], [2, "groupPrivileges", ["map", "str", ["lst", {"rec": "PrivilegeGrantInfo"}]]], [3, "rolePrivileges", ["map", "str", ["lst", {"rec": "PrivilegeGrantInfo"}]]]],
   "PrivilegeGrantInfo": [[1, "privilege", "str"], [2, "createTime", "i32"], [3, "grantor", "str"], [4, "grantorType", "i32"], [5, "grantOption", "tf"]],
   "RequestPartsSpec": [[1, "names", ["lst", "str"]], [2, "exprs", ["lst", {"rec": "DropPartitionsExpr"}]]],
@@ -176,6 +176,7 @@ const t = {
   refused: (status, text) => `The gateway refused the call (${status}): ${text}`,
   failed: (text) => `The call failed: ${text}`,
   noRights: "You have no right to do this. Ask an administrator for it.",
+  gone: (text) => `${text}. It may have been dropped or renamed, or you may not see it any more.`,
   notFound: (what) => `${what} is not in the catalog. It may have been dropped or renamed; search for it above.`,
   noPage: "There is no such page. Search above, or go to the catalog.",
 
@@ -855,6 +856,7 @@ function sentence(error) {
   if (error instanceof Busy) return t.busy(error.status, error.seconds);
   if (error instanceof Unreachable) return t.unreachable;
   if (error instanceof Refused) return error.status === 403 ? t.noRights : t.refused(error.status, error.message);
+  if (error.name === "NoSuchObjectException") return t.gone(error.message);
   return t.failed(error.message || error.name);
 }
 
@@ -2004,8 +2006,8 @@ function HeatMap({ db, name, keys, filter, onFilter }) {
       if (!groups.length) return html`<p class="none">${t.partitionsNone}</p>`;
       const rows = new Map();
       const across = new Set();
-      for (const { first, partitions } of groups) {
-        const [[, down], [, over] = ["", ""]] = partitionValues(first).slice(0, depth);
+      for (const { example, partitions } of groups) {
+        const [[, down], [, over] = ["", ""]] = partitionValues(example).slice(0, depth);
         if (!rows.has(down)) rows.set(down, new Map());
         rows.get(down).set(over, partitions);
         across.add(over);

@@ -40,13 +40,18 @@ class NameReads(Repository):
     def _best(
         self, table: Any, kind: ColumnElement[str], named: Pattern, of_database: Pattern | None, text: str, limit: int
     ) -> Iterator[FoundName]:
-        statement = select(DATABASES.c.name, table.c.name, kind).join(
-            DATABASES, DATABASES.c.database_id == table.c.database_id
-        )
+        # All names are looked at by their index alone, which does not have the kind.
+        key, name = table.c.database_id, table.c.name
+        statement = select(key, name)
         condition = matches_pattern(DATABASES.c.name, of_database, self._dialect)
         if condition is not None:
-            statement = statement.where(condition)
-        rows = self._connection.execute(self._first(statement, table.c.name, named, text, limit))
+            statement = statement.where(key.in_(select(DATABASES.c.database_id).where(condition)))
+        found = self._first(statement, name, named, text, limit).subquery()
+        is_it = (key == found.c.database_id) & (name == found.c.name)
+        whole = select(DATABASES.c.name, name, kind).select_from(
+            found.join(table, is_it).join(DATABASES, DATABASES.c.database_id == key)
+        )
+        rows = self._connection.execute(whole)
         return (FoundName(db_name=db_name, name=name, kind=kind_of) for db_name, name, kind_of in rows)
 
     def _first(

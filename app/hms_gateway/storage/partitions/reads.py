@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, bindparam, false, func, literal, select
+from sqlalchemy import Column, ColumnElement, Select, bindparam, false, func, literal, or_, select
 
 from hms_gateway.metastore.filters.binding import BoundFilter
 from hms_gateway.metastore.ports.store import Selection, StoredPartition, StoredTable
@@ -41,10 +41,19 @@ from hms_gateway.structs.encoded import EncodedTexts
 
 # To see which of two conditions holds for fewer partitions; so many are read in less than a millisecond.
 LOOKED_AT_MAX: Final = 1_000
+# Among so many names, those that a filter selects are looked for first.
+NEAR_NAMES: Final = 2_000
 # Made once: building a statement costs more than running it.
 _ONE_NAME: Final = select(PARTITIONS.c.part_name).where(
     PARTITIONS.c.table_id == bindparam("the_table"), PARTITIONS.c.part_name == bindparam("the_name")
 )
+
+
+class _NearNames(NamedTuple):
+    """What a filter selects among the next names; `is_all` where none follow these."""
+
+    names: list[str]
+    is_all: bool
 
 
 class PartitionReads(Repository):
@@ -124,6 +133,9 @@ class PartitionReads(Repository):
     def partition_names_from(
         self, table: StoredTable, selection: Selection, after: str, *, descending: bool, limit: int
     ) -> list[str]:
+        near = self._near_names(table, selection, after, descending=descending)
+        if near is not None and (near.is_all or len(near.names) >= limit):
+            return near.names[:limit]
         # As in `_selected`: the few that a filter finds are sorted, others are read in order.
         is_sorted_last = not self._dialect.has_figures and _uses_keys(selection)
         name = unindexed(PARTITIONS.c.part_name) if is_sorted_last else PARTITIONS.c.part_name
@@ -134,13 +146,56 @@ class PartitionReads(Repository):
         return [row[0] for row in self._rows(statement).fetchall()]
 
     def partition_groups(self, table: StoredTable, selection: Selection, keys: int, limit: int) -> list[PartitionGroup]:
-        first, groups = func.min(PARTITIONS.c.part_name), KEY_COLUMNS[:keys]
-        statement = select(first, func.max(PARTITIONS.c.part_name), func.count())
-        statement = statement.where(*self._conditions(table, selection)).group_by(*groups).order_by(first).limit(limit)
-        return [
-            PartitionGroup(first=first_name, last=last_name, partitions=count)
-            for first_name, last_name, count in self._connection.execute(statement)
-        ]
+        columns, conditions = KEY_COLUMNS[:keys], self._conditions(table, selection)
+        groups = self._groups_of_values(table, conditions, columns, limit)
+        counted = sum(group.partitions for group in groups)
+        if len(groups) < limit and (selection.filter is not None or counted < table.partition_count):
+            groups += self._groups_without_value(conditions, columns, limit - len(groups))
+        return groups
+
+    def _groups_of_values(
+        self, table: StoredTable, conditions: Sequence[ColumnElement[bool]], columns: Sequence[Column[Any]], limit: int
+    ) -> list[PartitionGroup]:
+        """Counted by the index of the keys alone; the name of one partition is looked up for each group."""
+        has_values = (column.is_not(None) for column in columns)
+        counting = select(*columns, func.count().label("partitions")).where(*conditions, *has_values)
+        group = counting.group_by(*columns).order_by(*columns).limit(limit).subquery()
+        one = PARTITIONS.alias()
+        is_in_it = (one.c[column.name] == group.c[column.name] for column in columns)
+        name = select(one.c.part_name).where(one.c.table_id == table.table_id, *is_in_it).limit(1).scalar_subquery()
+        statement = select(name, group.c.partitions).order_by(*(group.c[column.name] for column in columns))
+        return [PartitionGroup(example, count) for example, count in self._connection.execute(statement)]
+
+    def _groups_without_value(
+        self, conditions: Sequence[ColumnElement[bool]], columns: Sequence[Column[Any]], limit: int
+    ) -> list[PartitionGroup]:
+        """Those of partitions with a value that is not of its key's type."""
+        has_none = or_(*(column.is_(None) for column in columns))
+        statement = select(func.min(PARTITIONS.c.part_name), func.count()).where(*conditions, has_none)
+        rows = self._connection.execute(statement.group_by(*columns).limit(limit))
+        return [PartitionGroup(example, count) for example, count in rows]
+
+    def _near_names(
+        self, table: StoredTable, selection: Selection, after: str, *, descending: bool
+    ) -> _NearNames | None:
+        """The names that a filter selects among the next ones, which often are enough.
+
+        Otherwise a filter that selects half of a million partitions would sort all of them for one page. None without
+        a filter.
+        """
+        if selection.filter is None or table.partition_count <= NEAR_NAMES:
+            return None
+        name, of_table = PARTITIONS.c.part_name, PARTITIONS.c.table_id == table.table_id
+        order = name.desc() if descending else name
+        behind = [name < after if descending else name > after] if after and is_storable(after) else []
+        bound = select(name).where(of_table, *behind).order_by(order).offset(NEAR_NAMES - 1).limit(1)
+        last = self._connection.execute(bound).scalar()
+        near = [] if last is None else [name >= last if descending else name <= last]
+        # They are found by their names, so no index of a key must be used.
+        unindexed_keys = () if self._dialect.has_figures else range(KEY_COLUMN_COUNT)
+        fitting = hold([selection.filter.root], table.table_id, self._dialect, unindexed_keys)
+        statement = select(name).where(*fitting, *behind, *near).order_by(order)
+        return _NearNames([row[0] for row in self._rows(statement).fetchall()], last is None)
 
     def outside_locations(self, table: StoredTable, selection: Selection | None = None) -> list[str]:
         """Reads no partition as long as all descriptors have the table's location as their base."""

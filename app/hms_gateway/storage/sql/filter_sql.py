@@ -109,9 +109,11 @@ def selects(
     return [unindexed(PARTITIONS.c.table_id) == table_id, found, *map(translator.node, rest)]
 
 
-def hold(conditions: Sequence[BoundNode], table_id: int, dialect: Dialect) -> list[Condition]:
+def hold(
+    conditions: Sequence[BoundNode], table_id: int, dialect: Dialect, unindexed_keys: Container[int] = ()
+) -> list[Condition]:
     """The conditions for the PARTITIONS of a table for which some conditions of a filter hold. Raises as `selects`."""
-    translator = _Translator(dialect)
+    translator = _Translator(dialect, unindexed_keys)
     return [PARTITIONS.c.table_id == table_id, *map(translator.node, conditions)]
 
 
