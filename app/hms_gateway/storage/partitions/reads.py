@@ -148,7 +148,7 @@ class PartitionReads(Repository):
     def partition_groups(self, table: StoredTable, selection: Selection, keys: int, limit: int) -> list[PartitionGroup]:
         columns, conditions = KEY_COLUMNS[:keys], self._conditions(table, selection)
         groups = self._groups_of_values(table, conditions, columns, limit)
-        counted = sum(group.partitions for group in groups)
+        counted = sum(group.partitions or 0 for group in groups)
         if len(groups) < limit and (selection.filter is not None or counted < table.partition_count):
             groups += self._groups_without_value(conditions, columns, limit - len(groups))
         return groups
