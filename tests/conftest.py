@@ -72,7 +72,8 @@ def logging_as_before() -> Iterator[None]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         module = item.getparent(pytest.Module)
-        if module is not None and not OUR_PROGRAMS.isdisjoint(vars(module.obj)):
+        # A module that is not read yet is an item, too.
+        if module is not None and module is not item and not OUR_PROGRAMS.isdisjoint(vars(module.obj)):
             item.add_marker(pytest.mark.slow)
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: _begins(_shared_by(item.nodeid)))
