@@ -1,15 +1,18 @@
 """Sends messages that attack to a real gateway, through HTTP and the Thrift port, and watches what it does to it.
 
     python -m tests.attacks.fuzzer --messages 300000 --seed 7
+    python -m tests.attacks.fuzzer --messages 1000000 --grants
 
 prints, now and then, how many messages were sent, what was answered, the resident memory, the longest delay of the
-event loop and the internal errors. It ends with status 1 after an internal error, an answer of 5xx other than 503, or
+event loop and the internal errors. With `--grants` rights are enforced, users with all, some and no rights call, and a
+bridge is a door, too. It ends with status 1 after an internal error, a traceback, an answer of 5xx other than 503, or
 when the gateway dies.
 """
 
 import argparse
 import asyncio
 import contextlib
+import itertools
 import os
 import re
 import sys
@@ -20,12 +23,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hms_gateway.composition.demo import DATABASE
+from hms_gateway.gateway.auth.users import add_user
 from tests.attacks.messages import AttackMessage, messages
-from tests.support.server import API_PATH, METASTORE_PATH, GatewayServer, basic, free_port
+from tests.bridge.bridge_process import BridgeProcess
+from tests.support.server import API_PATH, METASTORE_PATH, PASSWORD, USER, GatewayServer, basic, free_port
 
 ANSWER_SECONDS_MAX = 20.0
 PROBE_SECONDS = 0.02
 CLIENTS = 8
+RULES = f'[[rule]]\nusers = ["ann"]\nactions = ["select", "insert", "alter"]\nobjects = ["{DATABASE}", "default"]\n'
+# With rights of all kinds: an administrator, who has some, who has none.
+USERS = (USER, "ann", "bob")
+TRACEBACK = "Traceback (most recent call last)"
+_SASL_STARTS, _SASL_COMPLETE = 1, 5
 _INTERNAL = re.compile(r'^hms_gateway_calls_total\{method="(\w+)",outcome="INTERNAL_ERROR"\} ([0-9.e+]+)', re.MULTILINE)
 
 
@@ -46,14 +57,31 @@ class Observations:
         return not self.internal_errors and not self.failed and not self.silent
 
 
-class Fuzzer:
-    """One run against a running gateway without TLS; `thrift_port` is its Thrift port."""
+@dataclass(frozen=True)
+class Attacked:
+    """A gateway without TLS, as behind a proxy, and its doors for Thrift; with a bridge, rights are enforced."""
 
-    def __init__(self, server: GatewayServer, thrift_port: int, seed: int) -> None:
-        self._server = server
-        self._thrift_port = thrift_port
+    server: GatewayServer
+    thrift_port: int
+    bridge: BridgeProcess | None = None
+
+    @property
+    def users(self) -> tuple[str, ...]:
+        return (USER,) if self.bridge is None else USERS
+
+    def has_traceback(self) -> bool:
+        logs = [self.server.log_text(), "" if self.bridge is None else self.bridge.log_text()]
+        return any(TRACEBACK in log for log in logs)
+
+
+class Fuzzer:
+    """One run against a running gateway."""
+
+    def __init__(self, attacked: Attacked, seed: int) -> None:
+        self._server, self._bridge = attacked.server, attacked.bridge
+        self._thrift_port = attacked.thrift_port
+        self._users = itertools.cycle(attacked.users)
         self._messages = messages(seed)
-        self._authorization = basic(server.user, server.password)["Authorization"]
         self.seen = Observations()
 
     async def run(self, count: int, clients: int = CLIENTS) -> None:
@@ -63,8 +91,7 @@ class Fuzzer:
         try:
             async with asyncio.TaskGroup() as group:
                 for number in range(clients):
-                    # Every fourth client uses the other door.
-                    group.create_task(self._through_thrift(left) if number % 4 == 3 else self._through_http(left))
+                    group.create_task(self._client(number, left))
         finally:
             probe.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -78,6 +105,15 @@ class Fuzzer:
         self.seen.sent += 1
         return next(self._messages)
 
+    async def _client(self, number: int, left: Iterator[int]) -> None:
+        """Every fourth one uses another door than HTTP, every eighth the bridge if there is one."""
+        if number % 4 != 3:
+            await self._through_http(left)
+        elif self._bridge is not None and number % 8 == 7:
+            await self._through_thrift(left, self._bridge.port)
+        else:
+            await self._through_thrift(left, self._thrift_port)
+
     async def _through_http(self, left: Iterator[int]) -> None:
         while (message := self._next(left)) is not None:
             reader, writer = await asyncio.open_connection("127.0.0.1", self._server.port)
@@ -90,7 +126,8 @@ class Fuzzer:
     async def _post(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, message: AttackMessage) -> bool:
         """Whether the connection can take another message."""
         path = METASTORE_PATH if len(message.body) % 2 else API_PATH
-        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {self._authorization}\r\n"
+        authorization = basic(next(self._users), PASSWORD)["Authorization"]
+        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {authorization}\r\n"
         writer.write(f"{head}Content-Length: {len(message.body)}\r\n\r\n".encode() + message.body)
         try:
             status, is_open = await asyncio.wait_for(_http_answer(reader), ANSWER_SECONDS_MAX)
@@ -102,13 +139,16 @@ class Fuzzer:
             self.seen.failed.append((status, message))
         return is_open
 
-    async def _through_thrift(self, left: Iterator[int]) -> None:
+    async def _through_thrift(self, left: Iterator[int], port: int) -> None:
         while (message := self._next(left)) is not None:
-            self.seen.thrift[await self._exchange(message)] += 1
+            self.seen.thrift[await self._exchange(message, port)] += 1
 
-    async def _exchange(self, message: AttackMessage) -> str:
-        reader, writer = await asyncio.open_connection("127.0.0.1", self._thrift_port)
+    async def _exchange(self, message: AttackMessage, port: int) -> str:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
         try:
+            if self._bridge is not None:
+                await asyncio.wait_for(_log_in(reader, writer, next(self._users)), ANSWER_SECONDS_MAX)
+                writer.write(len(message.body).to_bytes(4, "big"))
             writer.write(message.body)
             writer.write_eof()
             answer = await asyncio.wait_for(reader.read(), ANSWER_SECONDS_MAX)
@@ -116,7 +156,7 @@ class Fuzzer:
         except TimeoutError:
             self.seen.silent.append(message)
             return "silent"
-        except OSError:
+        except (OSError, asyncio.IncompleteReadError):
             return "closed"
         finally:
             writer.close()
@@ -164,14 +204,39 @@ def resident_bytes(pid: int) -> int:
     return int(text.split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def attacked_gateway(folder: Path, thrift_port: int) -> GatewayServer:
-    """A gateway without TLS, as behind a proxy, with its Thrift port open; not started yet."""
+async def _log_in(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, user: str) -> None:
+    """SASL PLAIN, as Thrift frames it."""
+    response = f"\0{user}\0{PASSWORD}".encode()
+    for status, part in ((_SASL_STARTS, b"PLAIN"), (_SASL_COMPLETE, response)):
+        writer.write(bytes([status]) + len(part).to_bytes(4, "big") + part)
+    head = await reader.readexactly(5)
+    await reader.readexactly(int.from_bytes(head[1:], "big"))
+    assert head[0] == _SASL_COMPLETE
+
+
+@contextlib.contextmanager
+def attacked(folder: Path, *, grants: bool = False) -> Iterator[Attacked]:
+    """A gateway that runs until the end of the block, with its Thrift port open; with grants also a bridge."""
+    thrift_port = free_port()
     settings = {"tls": False, "thrift_port": thrift_port, "access_log": False, "log_format": "text"}
-    return GatewayServer(folder, settings=settings, demo=True)
+    if not grants:
+        with GatewayServer(folder, settings=settings, demo=True) as server:
+            yield Attacked(server, thrift_port)
+        return
+    rules = folder / "rules.toml"
+    rules.write_text(RULES)
+    for user in USERS:
+        add_user(folder / "users", user, PASSWORD)
+    settings |= {"authorization": "grants", "authorization_rules_file": str(rules), "thrift_sasl": "require"}
+    with (
+        GatewayServer(folder, settings=settings, demo=True) as server,
+        BridgeProcess(server, "--sasl", "require") as bridge,
+    ):
+        yield Attacked(server, thrift_port, bridge)
 
 
-async def _run(arguments: argparse.Namespace, server: GatewayServer, thrift_port: int) -> bool:
-    fuzzer = Fuzzer(server, thrift_port, arguments.seed)
+async def _run(arguments: argparse.Namespace, gateway: Attacked) -> bool:
+    fuzzer = Fuzzer(gateway, arguments.seed)
     while fuzzer.seen.sent < arguments.messages:
         await fuzzer.run(min(arguments.every, arguments.messages - fuzzer.seen.sent))
         seen = fuzzer.seen
@@ -185,7 +250,7 @@ async def _run(arguments: argparse.Namespace, server: GatewayServer, thrift_port
             print(f"  {status}: {message.method} {message.encoding} {message.body[:300]!r}")
         for message in seen.silent[:5]:
             print(f"  no answer: {message.method} {message.encoding} {message.body[:300]!r}")
-    return fuzzer.seen.is_good()
+    return fuzzer.seen.is_good() and not gateway.has_traceback()
 
 
 def main() -> int:
@@ -193,13 +258,13 @@ def main() -> int:
     parser.add_argument("--messages", type=int, default=300_000, help="how many to send (default 300000)")
     parser.add_argument("--every", type=int, default=10_000, help="print a line after so many (default 10000)")
     parser.add_argument("--seed", type=int, default=1, help="the same seed sends the same messages (default 1)")
+    parser.add_argument("--grants", action="store_true", help="rights are enforced; three users, and a bridge")
     parser.add_argument("--folder", type=Path, help="keep the gateway's data and log here")
     arguments = parser.parse_args()
     with contextlib.ExitStack() as stack:
         folder = arguments.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        thrift_port = free_port()
-        server = stack.enter_context(attacked_gateway(folder, thrift_port))
-        return 0 if asyncio.run(_run(arguments, server, thrift_port)) else 1
+        gateway = stack.enter_context(attacked(folder, grants=arguments.grants))
+        return 0 if asyncio.run(_run(arguments, gateway)) else 1
 
 
 if __name__ == "__main__":
