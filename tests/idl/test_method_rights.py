@@ -9,7 +9,7 @@ from hms_gateway.structs import IDL, METHODS
 # Paths behind these verbs may lead to a list; `named` may lead to the keys of a map.
 ACTIONS = {"see", "select", "insert", "delete", "create", "alter", "drop"}
 VERBS = {*ACTIONS, "admin", "lock", "move", "give", "grant", "write", "own", "self", "principal"} | {
-    *("owned", "acted", "shown", "replication"),
+    *("owned", "acted", "shown", "replication", "about"),
 }
 ANSWERS = {
     *("databases", "database_objects", "table_names", "table_objects", "table_metas", "table_infos", "functions"),
@@ -37,7 +37,7 @@ def test_every_method_has_a_line_and_no_other():
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_paths_lead_to_arguments(name):
     rights, definition = method_rights()[name], METHODS[name].definition
-    for need in rights.needs:
+    for need in (*rights.needs, *rights.names):
         assert need.verb in VERBS
         for path in need.paths:
             for end in path.split(".."):
@@ -52,6 +52,8 @@ def test_parts_of_a_line():
     assert rights["drop_table"].needs == (Need("drop", "table", ("dbname", "name")),)
     assert rights["heartbeat"].needs == (Need("own", "lock", ("ids.lockid",)), Need("own", "txn", ("ids.txnid",)))
     assert rights["getVersion"].needs == ()
+    assert rights["show_locks"].needs == ()
+    assert rights["show_locks"].names == (Need("about", "table", ("rqst.dbname", "rqst.tablename")),)
     assert rights["get_all_tables"].answer == ("table_names", "db_name")
     assert rights["lock"].refused
     assert not rights["get_table"].refused

@@ -11,11 +11,12 @@ _KINDS: Final = frozenset(
     {
         *("database", "table", "column", "function", "named", "leased", "component"),
         *("role", "location", "lock", "txn", "range", "lease", "by", "to"),
-        *("object", "id", "other", "asked"),
+        *("object", "id", "other", "asked", "tables"),
     }
 )
 OPEN: Final = "open"
 ADMIN: Final = "admin"
+ABOUT: Final = "about"
 REFUSED: Final = "refused"
 
 
@@ -33,11 +34,13 @@ class MethodRights(NamedTuple):
     needs    what the caller needs, all of it; empty for what every user may call
     refused  an object that the caller may not see is refused and not missing
     answer   what is left out of the answer, with the path of its database if it has one; empty for nothing
+    names    where the call names more objects than those that it needs a right to
     """
 
     needs: tuple[Need, ...]
     refused: bool
     answer: tuple[str, ...]
+    names: tuple[Need, ...]
 
 
 @cache
@@ -55,8 +58,10 @@ def _rows(text: str) -> Iterator[tuple[str, MethodRights]]:
             raise ValueError(
                 f"schema/{TABLE}: {name} needs nothing or has an unknown `hidden`; see the file's comments"
             )
-        parts = () if needs == OPEN else tuple(_need(part.split()) for part in needs.split(","))
-        yield name, MethodRights(parts, hidden == REFUSED, tuple(answer.split()))
+        parts = [_need(part.split()) for part in needs.split(",")]
+        names = tuple(part for part in parts if part.verb == ABOUT)
+        needed = tuple(part for part in parts if part.verb not in (OPEN, ABOUT))
+        yield name, MethodRights(needed, hidden == REFUSED, tuple(answer.split()), names)
 
 
 def _need(words: list[str]) -> Need:

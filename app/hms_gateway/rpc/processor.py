@@ -106,7 +106,7 @@ class Processor:
                 arguments = _decoded(codec, bound.method, message.payload)
                 if call.notes is not None:
                     call.notes.add("parse", begin)
-                objects = objects_of(arguments)
+                objects = objects_of(message.name, arguments)
                 result, outcome, is_uncacheable, is_final = self._invoke(bound, call, arguments)
             if message.type is MessageType.ONEWAY or bound.method.oneway:
                 return Reply(MessageType.REPLY, None, outcome, arguments, objects=objects)
