@@ -9,6 +9,7 @@ from hms_gateway.idl.method_facts import changes_something
 from hms_gateway.metastore.ports.store import Event, EventId, StoredEvent
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import METHODS, GetTableRequest
+from hms_gateway.wire import make_codecs
 
 
 class Log:
@@ -188,3 +189,19 @@ def test_a_lookup_sees_a_change_that_was_committed_while_an_older_question_was_r
     early, late = asyncio.run(race())
     assert early == b"reply"
     assert late is None
+
+
+def test_a_tag_of_any_length_is_judged():
+    """Python refuses to read numbers of thousands of digits."""
+    cache = ReplyCache(Log(), Limits())
+    codec = make_codecs(Limits()).tjson
+    arguments = METHODS["get_table"].arguments("sales", "orders")
+    asked = ("tjson", "2.3", "get_table", codec.encode(arguments))
+    tag = cache.version_tag("get_table", arguments, cache.ticket())
+
+    def current(tags: bytes):
+        return asyncio.run(cache.current(asked, codec, tags))
+
+    assert current(tag).tag == tag
+    assert current(tag[:-1] + b"0" * 5_000 + b'"') is None
+    assert current(b"%b, %b" % (tag[:-1] + b"9" * 5_000 + b'"', tag)).tag == tag

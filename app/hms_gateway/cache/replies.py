@@ -40,6 +40,7 @@ _READINGS_PART = 16
 _ENTRY_BYTES = 512  # what an entry costs besides its payload and arguments, roughly
 _ID_BYTES = 40  # an integer, and its place in a list
 _CHANGES_REMEMBERED = 10_000
+_TICKET_DIGITS_MAX = 19  # Python does not read numbers of any length
 
 
 _log = structlog.get_logger("hms_gateway.cache")
@@ -212,7 +213,7 @@ class ReplyCache:
         await self._refreshed()
         begins = b'"' + self._mark
         tickets = [tag.strip()[len(begins) : -1] for tag in tags.split(b",") if tag.strip().startswith(begins)]
-        known = [int(ticket) for ticket in tickets if ticket.isdigit()]
+        known = [int(ticket) for ticket in tickets if ticket.isdigit() and len(ticket) <= _TICKET_DIGITS_MAX]
         if not known or key[2] not in METHODS or self._keeps_apart:
             return None
         try:

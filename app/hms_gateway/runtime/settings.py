@@ -7,7 +7,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
@@ -45,6 +45,8 @@ _SECRET = re.compile(r"[!-~]{16,}")
 
 
 _EXPECTED = re.compile(r"Expected `(\w+)[^`]*`(?: (<=|>=|<|>) ([-\d.]+))?")
+# Of msgspec, about a text.
+_NOT_EMPTY = "Expected `str` of length >= 1"
 _NOUNS = {
     "int": "a whole number",
     "float": "a number",
@@ -195,7 +197,9 @@ class Ldap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What an operator can set. A name in upper case behind HMS_GATEWAY_ is its environment variable."""
 
-    host: Annotated[str, Meta(description="Address to listen on; 0.0.0.0 is every IPv4 address.")] = "127.0.0.1"
+    host: Annotated[str, Meta(min_length=1, description="Address to listen on; 0.0.0.0 is every IPv4 address.")] = (
+        "127.0.0.1"
+    )
     port: Annotated[int, Meta(ge=0, le=65535, description="Port to listen on; 0 takes a free one.")] = 30443
     path: Annotated[
         str,
@@ -277,7 +281,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Annotated[int, Meta(ge=1, le=65535)] | None,
         Meta(description="Port for Thrift over TCP (PySpark, PyIceberg, Trino); unset is none."),
     ] = None
-    thrift_host: Annotated[str, Meta(description="Address that the Thrift port listens on.")] = "127.0.0.1"
+    thrift_host: Annotated[str, Meta(min_length=1, description="Address that the Thrift port listens on.")] = (
+        "127.0.0.1"
+    )
     thrift_sasl: Annotated[
         Literal["off", "allow", "require"],
         Meta(
@@ -704,16 +710,18 @@ def _unknown(name: str) -> str:
     return f"unknown setting{_meant(name)}"
 
 
-def _meant(name: str) -> str:
-    """A setting that is spelled nearly so. A start without such a mistake does not load the library for it."""
+def _meant(name: str, known: Iterable[str] = _KINDS) -> str:
+    """A setting or limit that is spelled nearly so. A start without such a mistake does not load the library for it."""
     from difflib import get_close_matches
 
-    near = get_close_matches(name, _KINDS, n=1)
+    near = get_close_matches(name, known, n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
 
 def _what_must_be(problem: str) -> str:
     """What a text of msgspec such as "Expected `int` <= 65535" asks for, in words."""
+    if problem == _NOT_EMPTY:
+        return "must not be empty"
     expected = _EXPECTED.match(problem)
     if expected is None:
         return f"is refused ({problem})"
@@ -738,6 +746,8 @@ def _made_of_text(kind: type, value: object) -> object:
         return value
     if not isinstance(value, str | Path):
         raise ValueError(f"Expected `str`, got `{type(value).__name__}`")
+    if kind is Path and not value:
+        raise ValueError(_NOT_EMPTY)  # or it would be the current folder
     return kind(value)
 
 
@@ -747,13 +757,13 @@ def _limits(given: Mapping[str, Any]) -> Limits:
     numbers: dict[str, Any] = {}
     for name, value in given.items():
         if name not in defaults:
-            raise SettingsError(f"limits: unknown limit {name!r}; known are {', '.join(defaults)}")
+            raise SettingsError(f"limits: unknown limit {name!r}{_meant(name, defaults)}")
         try:
             numbers[name] = int(value) if isinstance(defaults[name], int) else float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise SettingsError(f"limits: limit {name} must be a number, not {value!r}") from None
-        if numbers[name] <= 0:
-            raise SettingsError(f"limits: limit {name} must be above zero")
+        if not numbers[name] > 0:
+            raise SettingsError(f"limits: limit {name} must be above zero, not {value!r}")
     return Limits(**numbers)
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 
 import pytest
 from click.testing import CliRunner
@@ -97,6 +98,23 @@ def test_an_export_is_imported_as_it_was(gateway, shop, tmp_path):
         assert hms(other, "import", str(first)).exit_code == 1
         again = hms(other, "import", "--skip-existing", str(first))
         assert (again.exit_code, "were there already" in again.stderr) == (0, True), again.stderr
+
+
+def test_an_export_goes_into_a_pipe_and_through_a_link(gateway, shop, tmp_path):
+    expected = hms(gateway, "export", "shop").stdout
+    file, link, pipe = tmp_path / "file", tmp_path / "link", tmp_path / "pipe"
+    file.write_text("before")
+    link.symlink_to(file)
+    assert hms(gateway, "export", "shop", "-o", str(link)).exit_code == 0
+    assert (link.is_symlink(), file.read_text()) == (True, expected)
+    os.mkfifo(pipe)
+    read_end = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert hms(gateway, "export", "shop", "-o", str(pipe)).exit_code == 0
+        assert os.read(read_end, 65536).decode() == expected
+        assert pipe.is_fifo()
+    finally:
+        os.close(read_end)
 
 
 def test_without_exact_times_are_those_of_the_import(gateway, shop, tmp_path):

@@ -10,6 +10,7 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
+from hms_gateway.cli.calls.target_options import TIMEOUT_SECONDS_MAX, is_time_out
 from hms_gateway.cli.terminal.output import fail
 from hms_gateway.cli.terminal.suggesting import did_you_mean
 from hms_gateway.runtime.logins.login_tokens import TokenCommand
@@ -72,9 +73,10 @@ def _values(name: str) -> dict[str, Any]:
         fail(f"profile {name} is not known: {file} does not exist", "docs/shell.md shows what such a file contains")
     except (OSError, ValueError) as error:
         fail(f"profiles file {file} cannot be read: {error}")
-    if not isinstance(profiles.get(name), dict):
-        hint = f"it has {', '.join(profiles)}" if profiles else "it has no table such as [prod]"
-        fail(f"profile {name} is not in {file}{did_you_mean(name, profiles)}", hint)
+    tables = [key for key, value in profiles.items() if isinstance(value, dict)]
+    if name not in tables:
+        hint = f"it has {', '.join(tables)}" if tables else f"it has no table such as [{name}]"
+        fail(f"profile {name} is not in {file}{did_you_mean(name, tables)}", hint)
     return {key: _checked(file, name, key, value) for key, value in profiles[name].items()}
 
 
@@ -84,6 +86,10 @@ def _checked(file: Path, name: str, key: str, value: Any) -> Any:
     checked = _of_kind(_KEYS[key], value)
     if checked is None:
         fail(f"{file}: [{name}] {key} must be {_NOUNS[_KEYS[key]]}")
+    if key == "timeout" and not is_time_out(checked):
+        fail(f"{file}: [{name}] timeout must be a number from above 0 to {TIMEOUT_SECONDS_MAX:,}")
+    if key == "token_command" and not checked:
+        fail(f"{file}: [{name}] token_command is empty")
     return file.parent / Path(checked).expanduser() if key in _PATHS else checked
 
 

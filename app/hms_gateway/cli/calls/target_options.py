@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 DEFAULT_URL: Final = "https://localhost:30443/gateway/default/hmshttpthrift/api/hms"
 
+TIMEOUT_SECONDS_MAX: Final = 30 * 86_400
+
 FILE: Final = click.Path(path_type=Path)
 
 
@@ -33,10 +35,27 @@ class _Words(click.ParamType["TokenCommand"]):
             words = shlex.split(value)
         except ValueError as error:
             self.fail(f"{value!r} cannot be separated into words: {error}", param, ctx)
+        if not words:
+            self.fail("the command is empty", param, ctx)
         return TokenCommand(tuple(words))
 
 
-SECONDS: Final = click.FloatRange(min=0, min_open=True)
+class _Seconds(click.FloatRange):
+    """What a socket can wait for; not a number is none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        seconds = super().convert(value, param, ctx)
+        if not is_time_out(seconds):
+            self.fail(f"{value} is not a number from above 0 to {TIMEOUT_SECONDS_MAX:,}", param, ctx)
+        return seconds
+
+
+def is_time_out(seconds: float) -> bool:
+    """Not a number is none."""
+    return 0 < seconds <= TIMEOUT_SECONDS_MAX
+
+
+SECONDS: Final = _Seconds(min=0, min_open=True)
 
 password_stdin_option = click.option(
     "--password-stdin", is_flag=True, help="Read the password from the first line of standard input."

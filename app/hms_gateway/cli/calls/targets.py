@@ -1,6 +1,7 @@
 """Whom a command calls, as whom, and what it trusts. Imports little: a prompt appears before the rest is loaded."""
 
 import os
+import re
 import ssl
 import sys
 from collections.abc import Sequence
@@ -11,13 +12,14 @@ from urllib.parse import urlsplit
 import click
 import msgspec
 
-from hms_gateway.cli.terminal.output import fail, first_line
+from hms_gateway.cli.terminal.output import fail, first_line, line_of_input
 from hms_gateway.runtime.kerberos import KerberosError, ServiceTickets
 from hms_gateway.runtime.logins.login_tokens import LoginToken
 
 PASSWORD_VARIABLE: Final = "HMS_GATEWAY_PASSWORD"
 DATA_DIR_VARIABLE: Final = "HMS_GATEWAY_DATA_DIR"
 _LOCAL: Final = ("localhost", "127.0.0.1", "::1")
+_HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -35,23 +37,39 @@ class Target(msgspec.Struct, frozen=True):
 def find_password(user: str, file: Path | None, *, from_stdin: bool) -> str:
     """From standard input, a file or the environment, else asked for. Never from the command line."""
     if from_stdin:
-        return sys.stdin.readline().rstrip("\r\n")
+        return line_of_input("password")
     if file is not None:
         return first_line("password file", file)
     if PASSWORD_VARIABLE in os.environ:
-        return os.environ[PASSWORD_VARIABLE]
+        return _checked(os.environ[PASSWORD_VARIABLE])
     if not sys.stdin.isatty():
         fail("no password", f"set {PASSWORD_VARIABLE}, or use --password-file or --password-stdin")
     password: str = click.prompt(f"Password of {user}", hide_input=True, err=True)
     return password
 
 
+def _checked(password: str) -> str:
+    try:
+        password.encode("utf-8")
+    except UnicodeEncodeError:
+        fail(f"the password in {PASSWORD_VARIABLE} is not UTF-8")
+    return password
+
+
 def find_ticket(url: str) -> str:
     """Whose Kerberos tickets there are."""
     try:
-        return ServiceTickets(urlsplit(url).hostname or "").user()
+        return ServiceTickets(host_of(url)).user()
     except KerberosError as error:
         fail(str(error), "kinit gets a ticket")
+
+
+def host_of(url: str) -> str:
+    """Ends the command when the URL cannot be read."""
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError as error:
+        fail(f"{url!r} is not a URL: {error}")
 
 
 def find_trust(url: str, cacert: Path | None, *, insecure: bool) -> bool | ssl.SSLContext:
@@ -72,7 +90,7 @@ def find_trust(url: str, cacert: Path | None, *, insecure: bool) -> bool | ssl.S
 
 def own_certificate(url: str) -> Path | None:
     """The certificate in this folder's `var`, for a gateway of this machine."""
-    if urlsplit(url).hostname not in _LOCAL:
+    if host_of(url) not in _LOCAL:
         return None
     file = Path(os.environ.get(DATA_DIR_VARIABLE, "var")) / "certificate.pem"
     return file if file.is_file() else None
@@ -83,7 +101,7 @@ def parse_headers(lines: Sequence[str]) -> dict[str, str]:
     headers = {}
     for line in lines:
         name, colon, value = line.partition(":")
-        if not colon or not name.strip():
+        if not _HEADER.fullmatch(name.strip()) or not colon or not value.strip().isprintable():
             fail(f"header {line!r} is not NAME: VALUE")
         headers[name.strip()] = value.strip()
     return headers

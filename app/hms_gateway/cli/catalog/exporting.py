@@ -35,17 +35,27 @@ def run_export(target: Target, name: str | None, output: Path | None) -> None:
         if output is None:
             write_records(sys.stdout, found)
             return
-        # Under another name until it is whole.
-        partial = output.with_name(output.name + ".partial")
         try:
-            with partial.open("w", encoding="utf-8") as stream:
-                count = write_records(stream, found)
-            partial.replace(output)
+            count = _write(output, found)
         except OSError as error:
             fail(f"{output} cannot be written: {error.strerror or error}")
-        finally:
-            partial.unlink(missing_ok=True)
     err.print(f"{count:,} objects in {output}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _write(output: Path, found: Iterable[Record]) -> int:
+    """A file is written under another name until it is whole; a pipe, a terminal or a device as it is."""
+    if output.exists() and not output.is_file():
+        with output.open("w", encoding="utf-8") as stream:
+            return write_records(stream, found)
+    target = output.resolve()
+    partial = target.with_name(target.name + ".partial")
+    try:
+        with partial.open("w", encoding="utf-8") as stream:
+            count = write_records(stream, found)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+    return count
 
 
 def run_import(target: Target, file: Path | None, *, is_exact: bool, skips_existing: bool) -> None:

@@ -44,7 +44,9 @@ def grant(target: "Target", privilege: str, thing: str, party: str, grant_option
     if privilege == "role":
         _call(target, "grant_role", thing, name, kind, grantor, 1, grant_option)
     else:
-        _call(target, "grant_privileges", _bag(privilege, thing, name, kind, grantor, is_option=grant_option))
+        bag = _bag(privilege, thing, name, kind, grantor, is_option=grant_option)
+        _need_object(target, thing)
+        _call(target, "grant_privileges", bag)
 
 
 @click.command(epilog=_EXAMPLES)
@@ -85,20 +87,32 @@ def _call(target: "Target", method: str, *values: Any) -> Any:
         return client.call(method, *values)
 
 
+def _need_object(target: "Target", thing: str) -> None:
+    """The metastore ignores a grant on what does not exist, as Hive does; this ends the command."""
+    database, _, table = thing.partition(".")
+    if table:
+        _call(target, "get_table", database, table)
+    elif thing != "*":
+        _call(target, "get_database", database)
+
+
 def _party(text: str) -> tuple[str, int]:
     kind, colon, name = text.partition(":")
-    if not colon:
+    if text and not colon:
         return text, _KINDS["user"]
     if kind not in _KINDS or not name:
-        fail(f"{text} is not a party", "write a user's name, user:NAME, group:NAME or role:NAME")
+        fail(f"{text!r} is not a party", "write a user's name, user:NAME, group:NAME or role:NAME")
     return name, _KINDS[kind]
 
 
 def _bag(
     privilege: str, thing: str, name: str, kind: int, grantor: str | None, *, is_option: bool = False
 ) -> "PrivilegeBag":
+    from hms_gateway.sql.statement_reader import PRIVILEGES
     from hms_gateway.structs import HiveObjectPrivilege, PrivilegeBag, PrivilegeGrantInfo
 
+    if privilege.upper() not in PRIVILEGES:
+        fail(f"the privilege {privilege} is not known", f"known are {', '.join(PRIVILEGES).lower()}; and the word role")
     info = PrivilegeGrantInfo(privilege.upper(), 0, grantor, _KINDS["user"], is_option)
     return PrivilegeBag([HiveObjectPrivilege(_ref(thing), name, kind, info)])
 
@@ -108,9 +122,17 @@ def _ref(thing: str) -> "HiveObjectRef":
 
     if thing == "*":
         return HiveObjectRef(objectType=HiveObjectType.GLOBAL)
+    check_object(thing)
     database, dot, table = thing.partition(".")
     kind = HiveObjectType.TABLE if dot else HiveObjectType.DATABASE
     return HiveObjectRef(objectType=kind, dbName=database, objectName=table or None)
+
+
+def check_object(text: str) -> None:
+    """Ends the command when the text is not `*`, a database or a table."""
+    parts = text.split(".")
+    if len(parts) > 2 or not all(part.strip() for part in parts):
+        fail(f"{text!r} is not an object", "write *, database or database.table")
 
 
 def _shown(ref: Any) -> str:

@@ -72,6 +72,8 @@ class WantedLocks(msgspec.Struct, frozen=True):
         if (self.statement is None) == (self.operation is None):
             fail("give a statement, or --operation with --on and --reads")
         if self.statement is None:
+            if not self.on and not self.reads:
+                fail("--operation needs --on or --reads; name the objects")
             places = [[_place(text, self.database) for text in texts] for texts in (self.on, self.reads)]
             return Command(_operation(self.operation or ""), tuple(places[0]), tuple(places[1]))
         if self.on or self.reads:

@@ -4,6 +4,7 @@ from typing import Final
 
 import click
 
+from hms_gateway.cli.catalog.grant_commands import check_object
 from hms_gateway.cli.terminal.output import EXIT_REFUSED, fail, fail_for_store, out
 from hms_gateway.composition.main import database_url
 from hms_gateway.metastore.ports.store import Snapshot, StoreError
@@ -23,6 +24,9 @@ def run_may(settings: Settings, user: str, action: str, text: str, groups: tuple
     """Print yes or no and the reason. The exit status is 1 for no."""
     if action.lower() not in _ACTIONS:
         fail(f"the action {action} is not known", f"the actions are {', '.join(_ACTIONS)}")
+    if not user:
+        fail("the user is empty", "write the name that the user logs in with")
+    check_object(text)
     thing = thing_named(text)
     try:
         store = open_store(database_url(settings), SystemClock(), settings.limits, 2)

@@ -10,7 +10,6 @@ import msgspec
 import structlog
 
 from hms_gateway.cli.operations.start_checks import start_problems
-from hms_gateway.cli.operations.user_commands import SEVERAL_USERS
 from hms_gateway.cli.terminal.output import fail, fail_all, fail_for_store, out
 from hms_gateway.composition.main import build, build_metastore, database_url, find_outside_places
 from hms_gateway.files import Protected, RootRefused, check_roots
@@ -63,8 +62,10 @@ def run_server(settings: Settings, config: Path | None, *, demo: bool) -> None:
         run(settings, build, on_listening=lambda addresses: _listening(settings, addresses, password))
     except KerberosError as error:
         fail(f"kerberos_keytab: {error}")
-    except (RootRefused, SettingsError) as error:
+    except RootRefused as error:
         fail(str(error), "warehouse_dir and file_roots name folders for tables and nothing else")
+    except SettingsError as error:
+        fail(str(error))
     except StoreError as error:
         fail_for_store(error)
     except MetaException as error:
@@ -148,6 +149,8 @@ def _announce(settings: Settings, addresses: list[tuple[Any, ...]], password: st
     if is_open_to_all(settings.data_dir):
         _log.warning(_OPEN_DATA_FOLDER, data_dir=str(settings.data_dir))
     if settings.authorization is None and _has_several_users(settings):
+        from hms_gateway.cli.operations.user_commands import SEVERAL_USERS
+
         _log.warning(SEVERAL_USERS)
     _say(f"listening on {url}")
     if settings.thrift_port is not None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from hms_gateway.cli.operations.token_commands import revoke_all
-from hms_gateway.cli.terminal.output import fail, out
+from hms_gateway.cli.terminal.output import fail, line_of_input, out
 from hms_gateway.gateway.auth.users import UserFileError, add_user, list_users, remove_user
 from hms_gateway.runtime.settings import Settings
 
@@ -19,7 +19,7 @@ SEVERAL_USERS = (
 def new_password(name: str, *, from_stdin: bool) -> str:
     """The password to set: the first line of standard input, or asked for twice. Never from the command line."""
     if from_stdin:
-        return sys.stdin.readline().rstrip("\r\n")
+        return line_of_input("password")
     if not sys.stdin.isatty():
         fail("the password cannot be asked for without a terminal", "use --password-stdin")
     password: str = click.prompt(f"New password of {name}", hide_input=True, confirmation_prompt=True)

@@ -82,7 +82,10 @@ def paged() -> Iterator[IO[str]]:
 
 def pager_command() -> list[str] | None:
     """PAGER, else less where it is installed; None for none, which `PAGER=` and `PAGER=cat` ask for."""
-    words = shlex.split(os.environ.get("PAGER", _DEFAULT_PAGER))
+    try:
+        words = shlex.split(os.environ.get("PAGER", _DEFAULT_PAGER))
+    except ValueError:  # a quotation mark without its other one
+        return None
     if not words or words == ["cat"] or shutil.which(words[0]) is None:
         return None
     return words

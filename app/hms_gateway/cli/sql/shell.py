@@ -1,7 +1,6 @@
 """What `hms-gateway sql` does: statements of the command line, of files, of standard input, or of a person."""
 
 import contextlib
-import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -86,7 +85,7 @@ def _exit_status() -> Iterator[None]:
     except KeyboardInterrupt as error:
         raise click.exceptions.Exit(EXIT_INTERRUPTED) from error
     except BrokenPipeError as error:
-        _leave_pipe()
+        output.drop_output()
         raise click.exceptions.Exit(0) from error
 
 
@@ -128,8 +127,3 @@ def _set_options(state: "ShellState", hiveconf: Sequence[str]) -> None:
 
 def _say(text: str) -> None:
     output.err.print(text, style="dim", markup=False, highlight=False, soft_wrap=True)
-
-
-def _leave_pipe() -> None:
-    """The reader has gone: what Python still writes at its end goes nowhere."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

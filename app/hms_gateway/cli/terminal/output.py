@@ -1,9 +1,12 @@
 """Where the commands write: answers to standard output, everything about them to standard error."""
 
+import errno
+import os
+import sys
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import click
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 # The answer is that the call failed, as opposed to there being no answer.
 EXIT_REFUSED = 1
 EXIT_FAILED = 2
+_OUTPUT_ERRORS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 @cache
@@ -64,6 +68,30 @@ def find_token(source: TokenSource) -> LoginToken:
         return LoginToken(source)
     except TokenError as error:
         fail(str(error), error.hint)
+
+
+def line_of_input(what: str) -> str:
+    """The first line of standard input, for a secret. Ends the command when it is not text."""
+    try:
+        return sys.stdin.buffer.readline().decode("utf-8").rstrip("\r\n")
+    except UnicodeDecodeError:
+        fail(f"the {what} on standard input is not UTF-8")
+
+
+def drop_output() -> None:
+    """What Python still writes to standard output at its end goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def unwritten(error: OSError) -> int:
+    """The exit status where standard output takes no more; other errors are raised again."""
+    if error.filename is not None or error.errno not in (errno.EPIPE, *_OUTPUT_ERRORS):
+        raise error
+    drop_output()
+    if error.errno == errno.EPIPE:  # the reader has what it wanted
+        return 0
+    _complain(f"the output cannot be written: {error.strerror}")
+    return EXIT_FAILED
 
 
 def fail_all(problems: Sequence[str]) -> NoReturn:

@@ -1,0 +1,65 @@
+"""grant, revoke and grants against a real gateway."""
+
+import pytest
+from click.testing import Result
+
+from tests.cli.conftest import Run
+
+
+@pytest.fixture
+def shop(run: Run) -> None:
+    if run("ls", "shop").exit_code:
+        assert (
+            run(
+                "sql", "-k", "-e", "create database shop; create table shop.items (id int); create role clerk"
+            ).exit_code
+            == 0
+        )
+
+
+@pytest.fixture
+def grants(run: Run) -> "Grants":
+    return Grants(run)
+
+
+class Grants:
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def of(self, party: str) -> list[str]:
+        return self.call("grants", party).stdout.expandtabs(1).splitlines()
+
+    def call(self, command: str, *words: str) -> Result:
+        return self._run(command, words[0], *words[1:])
+
+
+@pytest.mark.usefixtures("shop")
+@pytest.mark.parametrize("thing", ["shop.items", "shop", "*"])
+def test_what_is_granted_is_shown_until_it_is_revoked(grants: Grants, thing: str) -> None:
+    for party in ("zoe", "group:staff", "role:clerk"):
+        assert grants.call("grant", "Select", thing, party).exit_code == 0
+        shown = party if ":" in party else f"user:{party}"
+        assert f"{shown} select {thing}" in [" ".join(line.split()) for line in grants.of(party)]
+        assert grants.call("revoke", "select", thing, party).exit_code == 0
+        assert not any("select" in line for line in grants.of(party))
+
+
+@pytest.mark.usefixtures("shop")
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("selct", "shop.items", "zoe"), "the privilege selct is not known"),
+        (("select", "shop.nothing", "zoe"), "NoSuchObjectException"),
+        (("select", "nowhere", "zoe"), "NoSuchObjectException"),
+        (("select", "shop.items.id", "zoe"), "'shop.items.id' is not an object"),
+        (("select", "shop.", "zoe"), "'shop.' is not an object"),
+        (("select", "", "zoe"), "'' is not an object"),
+        (("select", "shop.items", ""), "'' is not a party"),
+        (("select", "shop.items", "group:"), "'group:' is not a party"),
+        (("select", "shop.items", "team:a"), "'team:a' is not a party"),
+    ],
+)
+def test_a_grant_that_would_do_nothing_is_refused(grants: Grants, words: tuple[str, str, str], expected: str) -> None:
+    result = grants.call("grant", *words)
+    assert result.exit_code in (1, 2)
+    assert expected in result.stderr
