@@ -21,6 +21,8 @@ from hms_gateway.metastore.vocabulary.names import normalize
 from hms_gateway.structs import HiveObjectType
 
 SIGHTS_MAX: Final = 1_000
+# Of more users, groups and roles than this those are forgotten that no remembered sight has.
+PARTIES_MAX: Final = 10_000
 # After more tables than this have changed at once, owners are read anew.
 TABLES_MAX: Final = 1_000
 _OF_TABLES: Final = frozenset({"CREATE_TABLE", "ALTER_TABLE", "DROP_TABLE"})
@@ -61,6 +63,7 @@ class PolicyKeeper:
         self._granted: frozenset[tuple[str, str]] = frozenset()
         self._partly_granted: frozenset[tuple[str, str]] = frozenset()
         self._owned: dict[Party, dict[str, frozenset[str]]] = {}
+        self._parties_max = PARTIES_MAX
         self._sights: OrderedDict[tuple[str, frozenset[str]], Sight] = OrderedDict()
 
     def sight(self, user: str, groups: frozenset[str]) -> Sight:
@@ -78,6 +81,11 @@ class PolicyKeeper:
             else:
                 self._sights.move_to_end(key)
             return found
+
+    @property
+    def parties(self) -> int:
+        """Of how many users, groups and roles it is known what they own."""
+        return len(self._owned)
 
     def policy(self) -> Policy:
         """The whole of it, for showing. Raises StoreUnavailable."""
@@ -149,6 +157,8 @@ class PolicyKeeper:
         return True
 
     def _seen(self, user: str, groups: frozenset[str], policy: Policy) -> Sight:
+        if len(self._owned) >= self._parties_max:
+            self._forget_unseen()
         sight = Sight(user, groups, policy)
         missing = [party for party in sight.parties if party not in self._owned]
         if missing:
@@ -159,6 +169,13 @@ class PolicyKeeper:
                 self._owned[party] = by_party.get(party, {})
         sight.owners_changed(self._owners_of(sight.parties))
         return sight
+
+    def _forget_unseen(self) -> None:
+        """Each change of a table is looked at for every party that is known."""
+        seen = {party for sight in self._sights.values() for party in sight.parties}
+        self._owned = {party: owned for party, owned in self._owned.items() if party in seen}
+        # Where sights have as many, not for each new one again.
+        self._parties_max = max(PARTIES_MAX, 2 * len(self._owned))
 
     def _owners_of(self, parties: Iterable[Party]) -> Owners:
         return Owners({party: self._owned.get(party, {}) for party in parties})
