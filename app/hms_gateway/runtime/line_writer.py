@@ -55,8 +55,9 @@ class LineWriter:
         lines = []
         while self._waiting:
             lines.append(self._waiting.popleft())
-        if self._left_out:
-            left_out, self._left_out = self._left_out, 0
+        taken, left_out = len(lines), self._left_out
+        if left_out:
+            self._left_out = 0
             lines.append(
                 render_json(None, "", {"event": f"{self._name} too slow", "level": "warning", "calls": left_out})
             )
@@ -66,6 +67,6 @@ class LineWriter:
             self._stream.write("\n".join(lines) + "\n")
             self._stream.flush()
         except (OSError, ValueError):
-            # The reader of a pipe has gone. Serving goes on.
-            self._left_out += len(lines)
-            self.lost += len(lines)
+            # The reader of a pipe has gone. Serving goes on. The line about those before is no call.
+            self._left_out += taken + left_out
+            self.lost += taken
