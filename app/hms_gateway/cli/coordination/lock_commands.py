@@ -72,10 +72,11 @@ class WantedLocks(msgspec.Struct, frozen=True):
         if (self.statement is None) == (self.operation is None):
             fail("give a statement, or --operation with --on and --reads")
         if self.statement is None:
+            operation = _operation(self.operation or "")
             if not self.on and not self.reads:
                 fail("--operation needs --on or --reads; name the objects")
             places = [[_place(text, self.database) for text in texts] for texts in (self.on, self.reads)]
-            return Command(_operation(self.operation or ""), tuple(places[0]), tuple(places[1]))
+            return Command(operation, tuple(places[0]), tuple(places[1]))
         if self.on or self.reads:
             fail("--on and --reads belong to --operation; a statement names its objects itself")
         try:
