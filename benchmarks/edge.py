@@ -1,16 +1,21 @@
 """What a cached call costs in CPU time, without sockets: the HTTP protocol class over transports that keep nothing.
 
 Beside it the bare ASGI app of `benchmarks.http` in the same harness. Less noisy than calls a second over sockets, and
-so the place to judge a change of a microsecond.
+so the place to judge a change of a microsecond. `--otel-share 0` has traces switched on without tracing a call, `1`
+traces each, with all that is done to send spans to a collector, which is another process.
 """
 
 import argparse
 import asyncio
+import contextlib
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import uvloop
 from uvicorn.config import Config
@@ -27,21 +32,51 @@ from hms_gateway.runtime.settings import Settings, load_settings
 from hms_gateway.runtime.shares import Holder
 
 CONNECTIONS = 16
+# Takes whatever is posted; the first line that it prints is its port.
+COLLECTOR: Final = """
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Taker(BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(200)
+        self.send_header("content-length", "0")
+        self.end_headers()
+    def log_message(self, *_):
+        pass
+server = HTTPServer(("127.0.0.1", 0), Taker)
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=15)
     parser.add_argument("--calls", type=int, default=8_000, help="of each run")
+    parser.add_argument("--otel-share", type=float, help="of the calls that are traced; without, traces are off")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        settings = load_settings(data_dir=Path(folder), port=0, tls=False, admin_password=PASSWORD)
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        traces: dict[str, Any] = {}
+        if arguments.otel_share is not None:
+            traces = {"otel_endpoint": stack.enter_context(collector()), "otel_share": arguments.otel_share}
+        settings = load_settings(data_dir=Path(folder), port=0, tls=False, admin_password=PASSWORD, **traces)
         log_to_file(settings)
         ensure_first_user(settings)
         metastore = build_metastore(settings)
         load_demo(metastore.store, metastore.events)
         metastore.store.close()
         uvloop.run(compare(settings, arguments.runs, arguments.calls))
+
+
+@contextlib.contextmanager
+def collector() -> Iterator[str]:
+    """The address of a process that takes spans."""
+    with subprocess.Popen([sys.executable, "-c", COLLECTOR], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield f"http://127.0.0.1:{process.stdout.readline().strip()}"
+        finally:
+            process.terminate()
 
 
 async def compare(settings: Settings, runs: int, calls: int) -> None:

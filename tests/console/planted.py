@@ -158,6 +158,11 @@ def _statistics(client: MetastoreClient) -> None:
     client.call(
         "update_table_column_statistics", ColumnStatistics(ColumnStatisticsDesc(True, "shop", "big_orders"), long)
     )
+    for day in DAYS[:2]:
+        described = ColumnStatisticsDesc(False, "shop", "orders", f"ds={day}/region=asia")
+        found = LongColumnStatsData(lowValue=1, highValue=9, numNulls=3, numDVs=9)
+        of_part = [ColumnStatisticsObj("order_id", "bigint", ColumnStatisticsData(longStats=found))]
+        client.call("update_partition_column_statistics", ColumnStatistics(described, of_part))
 
 
 def _iceberg(client: MetastoreClient) -> None:

@@ -198,6 +198,14 @@ def test_each_object_has_an_address(page: Page) -> None:
         page.sees(text)
 
 
+def test_statistics_of_partitions_are_added_up(page: Page) -> None:
+    go(page, "t/shop/orders/statistics")
+    page.click("button", "Add them up")
+    page.sees("Added up over 150 partitions, of which 0 have statistics of every column.")
+    row = page.run("document.querySelector('main tbody tr').innerText.split('\\t')")
+    assert (row[0], row[-3:-1]) == ("order_id", ["1", "9"])
+
+
 def test_partitions_in_pages(page: Page) -> None:
     go(page, "t/shop/orders/partitions")
     page.sees("150 partitions")

@@ -163,7 +163,9 @@ function SlowRows({ calls, isShort }) {
 function Lines({ title, series, lines, text }) {
   const place = useRef(null);
   const plot = useRef(null);
+  const isDrawn = series.time.length > 1;
   useEffect(() => {
+    if (!isDrawn) return;
     plotter().then((uPlot) => {
       plot.current?.destroy();
       plot.current = place.current && drawLines(uPlot, place.current, series.time, lines.map(([field, name]) => [name, series[field]]), text);
@@ -171,5 +173,7 @@ function Lines({ title, series, lines, text }) {
   }, [series]);
   useEffect(() => () => plot.current?.destroy(), []);
   const last = lines.map(([field, name]) => `${name} ${text(series[field].at(-1) ?? 0)}`).join(", ");
-  return html`<${Panel} title=${title}><div ref=${place} role="img" aria-label=${`${title}: ${last}`}></div></${Panel}>`;
+  return html`<${Panel} title=${title}>
+    ${isDrawn ? html`<div ref=${place} role="img" aria-label=${`${title}: ${last}`}></div>` : html`<p class="none">${t.seriesNone}</p>`}
+  </${Panel}>`;
 }

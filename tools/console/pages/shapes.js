@@ -11,6 +11,7 @@ export const methods = {
   "drop_table_with_environment_context": {"arguments": [[1, "dbname", "str"], [2, "name", "str"], [3, "deleteData", "tf"], [4, "environment_context", {"rec": "EnvironmentContext"}]], "answer": null, "throws": [[1, {"rec": "NoSuchObjectException"}], [2, {"rec": "MetaException"}]]},
   "force_drop_lease": {"arguments": [[1, "objs", ["lst", {"rec": "LeaseObject"}]]], "answer": null, "throws": [[1, {"rec": "InvalidArgumentsException"}], [2, {"rec": "MetaException"}]]},
   "force_release_lock": {"arguments": [[1, "lockid", "i64"], [2, "reason", "str"]], "answer": ["lst", {"rec": "ShowLocksResponseElement"}], "throws": [[1, {"rec": "NoSuchLockException"}], [2, {"rec": "MetaException"}]]},
+  "get_aggr_stats_for": {"arguments": [[1, "request", {"rec": "PartitionsStatsRequest"}]], "answer": {"rec": "AggrStats_v4"}, "throws": [[1, {"rec": "NoSuchObjectException"}], [2, {"rec": "MetaException"}]]},
   "get_all_databases": {"arguments": [], "answer": ["lst", "str"], "throws": [[1, {"rec": "MetaException"}]]},
   "get_all_table_constraints": {"arguments": [[1, "request", {"rec": "AllTableConstraintsRequest"}]], "answer": {"rec": "AllTableConstraintsResponse"}, "throws": [[1, {"rec": "MetaException"}], [2, {"rec": "NoSuchObjectException"}]]},
   "get_create_text": {"arguments": [[1, "db_name", "str"], [2, "tbl_name", "str"]], "answer": "str", "throws": [[1, {"rec": "NoSuchObjectException"}], [2, {"rec": "MetaException"}]]},
@@ -34,6 +35,7 @@ export const methods = {
 
 export const structs = {
   "AbortTxnsRequest": [[1, "txn_ids", ["lst", "i64"]], [2, "errorCode", "i64"]],
+  "AggrStats_v4": [[1, "colStats", ["lst", {"rec": "ColumnStatisticsObj_v4"}]], [2, "partsFound", "i64"], [3, "isStatsCompliant", "tf"]],
   "AllTableConstraintsRequest": [[1, "dbName", "str"], [2, "tblName", "str"], [3, "catName", "str"], [4, "validWriteIdList", "str"], [5, "tableId", "i64"]],
   "AllTableConstraintsResponse": [[1, "allTableConstraints", {"rec": "SQLAllTableConstraints"}]],
   "AlreadyExistsException": [[1, "message", "str"]],
@@ -82,6 +84,7 @@ export const structs = {
   "Order": [[1, "col", "str"], [2, "order", "i32"]],
   "Partition": [[1, "values", ["lst", "str"]], [2, "dbName", "str"], [3, "tableName", "str"], [4, "createTime", "i32"], [5, "lastAccessTime", "i32"], [6, "sd", {"rec": "StorageDescriptor"}], [7, "parameters", ["map", "str", "str"]], [8, "privileges", {"rec": "PrincipalPrivilegeSet"}], [9, "catName", "str"], [10, "writeId", "i64"], [11, "isStatsCompliant", "tf"], [12, "colStats", {"rec": "ColumnStatistics_v4"}], [13, "fileMetadata", {"rec": "FileMetadata"}]],
   "PartitionGroup": [[1, "example", "str"], [2, "partitions", "i64"]],
+  "PartitionsStatsRequest": [[1, "dbName", "str"], [2, "tblName", "str"], [3, "colNames", ["lst", "str"]], [4, "partNames", ["lst", "str"]], [5, "catName", "str"], [6, "validWriteIdList", "str"], [7, "engine", "str"]],
   "PrincipalPrivilegeSet": [[1, "userPrivileges", ["map", "str", ["lst", {"rec": "PrivilegeGrantInfo"}]]], [2, "groupPrivileges", ["map", "str", ["lst", {"rec": "PrivilegeGrantInfo"}]]], [3, "rolePrivileges", ["map", "str", ["lst", {"rec": "PrivilegeGrantInfo"}]]]],
   "PrivilegeGrantInfo": [[1, "privilege", "str"], [2, "createTime", "i32"], [3, "grantor", "str"], [4, "grantorType", "i32"], [5, "grantOption", "tf"]],
   "RequestPartsSpec": [[1, "names", ["lst", "str"]], [2, "exprs", ["lst", {"rec": "DropPartitionsExpr"}]]],

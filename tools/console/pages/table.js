@@ -13,6 +13,8 @@ import { LeaseRows, LockRows } from "./waits.js";
 
 const CHANGES = 100;
 const COLUMNS_ASKED = 2000;
+// The most that the gateway names in one call.
+const ADDED_UP = 10000;
 const KINDS = { VIRTUAL_VIEW: t.view, MATERIALIZED_VIEW: t.materializedView, EXTERNAL_TABLE: t.external };
 const METADATA = "metadata_location";
 const PREVIOUS = "previous_metadata_location";
@@ -95,9 +97,27 @@ function Statistics({ table, db, name }) {
     `${db} ${name}`,
   );
   const rows = Number(table.parameters?.get("numRows") ?? 0);
+  const [isAdded, setAdded] = useState(false);
+  if (isAdded) return html`<${AddedUp} db=${db} name=${name} columns=${columns} rows=${rows} />`;
   return html`<${Panel} title=${t.tabs.statistics}>
-    ${table.partitionKeys?.length ? html`<p class="soft">${t.statisticsOfPartitions}</p>` : ""}
+    ${table.partitionKeys?.length ? html`<p class="soft">${t.statisticsOfPartitions} <button onClick=${() => setAdded(true)}>${t.addUp}</button></p>` : ""}
     <${Answer} of=${asked}>${({ tableStats }) => html`<${ColumnStatistics} found=${tableStats ?? []} rows=${rows} />`}</${Answer}>
+  </${Panel}>`;
+}
+
+/** Statistics of the partitions, added up by the gateway over as many as one call may name. */
+function AddedUp({ db, name, columns, rows }) {
+  const asked = useAsked(async () => {
+    const names = await call("list_partition_names", { db_name: db, tbl_name: name, filter: "", after: "", descending: true, max_names: ADDED_UP });
+    if (!names.length) return { names, colStats: [], partsFound: 0 };
+    const found = await call("get_aggr_stats_for", { request: { dbName: db, tblName: name, colNames: columns, partNames: names } });
+    return { names, ...found };
+  }, `${db} ${name}`);
+  return html`<${Panel} title=${t.tabs.statistics}>
+    <${Answer} of=${asked}>
+      ${({ names, colStats, partsFound }) => html`<p class="soft" role="status">${t.addedUp(count(Number(partsFound)), count(names.length))} ${names.length === ADDED_UP ? t.addedUpLast(count(ADDED_UP)) : ""}</p>
+        <${ColumnStatistics} found=${colStats} rows=${rows} />`}
+    </${Answer}>
   </${Panel}>`;
 }
 

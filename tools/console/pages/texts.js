@@ -67,6 +67,7 @@ export const t = {
   slowNone: "No slow call since the gateway started.",
   costMissing: "This gateway gives no figures about its calls.",
   allCosts: "What calls cost",
+  seriesNone: "The plot begins ten seconds after the gateway.",
   costNone: "No call lately.",
 
   database: "Database",
@@ -117,6 +118,9 @@ export const t = {
   parametersNone: "No parameters are set.",
   statisticsNone: "No column statistics are stored. ANALYZE TABLE … FOR COLUMNS, or the job stats, writes them.",
   statisticsOfPartitions: "Column statistics of a partitioned table are kept with each partition.",
+  addUp: "Add them up",
+  addedUp: (found, asked) => `Added up over ${asked} partitions, of which ${found} have statistics of every column.`,
+  addedUpLast: (asked) => `The table has more: these are the last ${asked}.`,
   nulls: "Null share",
   distinct: "Distinct values",
   lowest: "Lowest",

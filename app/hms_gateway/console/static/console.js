@@ -21,6 +21,7 @@ const methods = {
   "drop_table_with_environment_context": {"arguments": [[1, "dbname", "str"], [2, "name", "str"], [3, "deleteData", "tf"], [4, "environment_context", {"rec": "EnvironmentContext"}]], "answer": null, "throws": [[1, {"rec": "NoSuchObjectException"}], [2, {"rec": "MetaException"}]]},
   "force_drop_lease": {"arguments": [[1, "objs", ["lst", {"rec": "LeaseObject"}]]], "answer": null, "throws": [[1, {"rec": "InvalidArgumentsException"}], [2, {"rec": "MetaException"}]]},
   "force_release_lock": {"arguments": [[1, "lockid", "i64"], [2, "reason", "str"]], "answer": ["lst", {"rec": "ShowLocksResponseElement"}], "throws": [[1, {"rec": "NoSuchLockException"}], [2, {"rec": "MetaException"}]]},
+  "get_aggr_stats_for": {"arguments": [[1, "request", {"rec": "PartitionsStatsRequest"}]], "answer": {"rec": "AggrStats_v4"}, "throws": [[1, {"rec": "NoSuchObjectException"}], [2, {"rec": "MetaException"}]]},
   "get_all_databases": {"arguments": [], "answer": ["lst", "str"], "throws": [[1, {"rec": "MetaException"}]]},
   "get_all_table_constraints": {"arguments": [[1, "request", {"rec": "AllTableConstraintsRequest"}]], "answer": {"rec": "AllTableConstraintsResponse"}, "throws": [[1, {"rec": "MetaException"}], [2, {"rec": "NoSuchObjectException"}]]},
   "get_create_text": {"arguments": [[1, "db_name", "str"], [2, "tbl_name", "str"]], "answer": "str", "throws": [[1, {"rec": "NoSuchObjectException"}], [2, {"rec": "MetaException"}]]},
@@ -44,6 +45,7 @@ const methods = {
 
 const structs = {
   "AbortTxnsRequest": [[1, "txn_ids", ["lst", "i64"]], [2, "errorCode", "i64"]],
+  "AggrStats_v4": [[1, "colStats", ["lst", {"rec": "ColumnStatisticsObj_v4"}]], [2, "partsFound", "i64"], [3, "isStatsCompliant", "tf"]],
   "AllTableConstraintsRequest": [[1, "dbName", "str"], [2, "tblName", "str"], [3, "catName", "str"], [4, "validWriteIdList", "str"], [5, "tableId", "i64"]],
   "AllTableConstraintsResponse": [[1, "allTableConstraints", {"rec": "SQLAllTableConstraints"}]],
   "AlreadyExistsException": [[1, "message", "str"]],
@@ -92,6 +94,7 @@ const structs = {
   "Order": [[1, "col", "str"], [2, "order", "i32"]],
   "Partition": [[1, "values", ["lst", "str"]], [2, "dbName", "str"], [3, "tableName", "str"], [4, "createTime", "i32"], [5, "lastAccessTime", "i32"], [6, "sd", {"rec": "StorageDescriptor"}], [7, "parameters", ["map", "str", "str"]], [8, "privileges", {"rec": "PrincipalPrivilegeSet"}], [9, "catName", "str"], [10, "writeId", "i64"], [11, "isStatsCompliant", "tf"], [12, "colStats", {"rec": "ColumnStatistics_v4"}], [13, "fileMetadata", {"rec": "FileMetadata"}]],
   "PartitionGroup": [[1, "example", "str"], [2, "partitions", "i64"]],
+  "PartitionsStatsRequest": [[1, "dbName", "str"], [2, "tblName", "str"], [3, "colNames", ["lst", "str"]], [4, "partNames", ["lst", "str"]], [5, "catName", "str"], [6, "validWriteIdList", "str"], [7, "engine", "str"]],
   "PrincipalPrivilegeSet": [[1, "userPrivileges", ["map", "str", ["lst", {"rec": "PrivilegeGrantInfo"}]]], [2, "groupPrivileges", ["map", "str", ["lst", {"rec": "PrivilegeGrantInfo"}]]], [3, "rolePrivileges", ["map", "str", ["lst", {"rec": "PrivilegeGrantInfo"}]]]],
   "PrivilegeGrantInfo": [[1, "privilege", "str"], [2, "createTime", "i32"], [3, "grantor", "str"], [4, "grantorType", "i32"], [5, "grantOption", "tf"]],
   "RequestPartsSpec": [[1, "names", ["lst", "str"]], [2, "exprs", ["lst", {"rec": "DropPartitionsExpr"}]]],
@@ -195,6 +198,7 @@ const t = {
   slowNone: "No slow call since the gateway started.",
   costMissing: "This gateway gives no figures about its calls.",
   allCosts: "What calls cost",
+  seriesNone: "The plot begins ten seconds after the gateway.",
   costNone: "No call lately.",
 
   database: "Database",
@@ -245,6 +249,9 @@ const t = {
   parametersNone: "No parameters are set.",
   statisticsNone: "No column statistics are stored. ANALYZE TABLE … FOR COLUMNS, or the job stats, writes them.",
   statisticsOfPartitions: "Column statistics of a partitioned table are kept with each partition.",
+  addUp: "Add them up",
+  addedUp: (found, asked) => `Added up over ${asked} partitions, of which ${found} have statistics of every column.`,
+  addedUpLast: (asked) => `The table has more: these are the last ${asked}.`,
   nulls: "Null share",
   distinct: "Distinct values",
   lowest: "Lowest",
@@ -1536,7 +1543,9 @@ function SlowRows({ calls, isShort }) {
 function Lines({ title, series, lines, text }) {
   const place = useRef(null);
   const plot = useRef(null);
+  const isDrawn = series.time.length > 1;
   useEffect(() => {
+    if (!isDrawn) return;
     plotter().then((uPlot) => {
       plot.current?.destroy();
       plot.current = place.current && drawLines(uPlot, place.current, series.time, lines.map(([field, name]) => [name, series[field]]), text);
@@ -1544,7 +1553,9 @@ function Lines({ title, series, lines, text }) {
   }, [series]);
   useEffect(() => () => plot.current?.destroy(), []);
   const last = lines.map(([field, name]) => `${name} ${text(series[field].at(-1) ?? 0)}`).join(", ");
-  return html`<${Panel} title=${title}><div ref=${place} role="img" aria-label=${`${title}: ${last}`}></div></${Panel}>`;
+  return html`<${Panel} title=${title}>
+    ${isDrawn ? html`<div ref=${place} role="img" aria-label=${`${title}: ${last}`}></div>` : html`<p class="none">${t.seriesNone}</p>`}
+  </${Panel}>`;
 }
 return { CostPanels, CostPage };
 })();
@@ -2245,6 +2256,8 @@ const { LeaseRows, LockRows } = _waits;
 
 const CHANGES = 100;
 const COLUMNS_ASKED = 2000;
+// The most that the gateway names in one call.
+const ADDED_UP = 10000;
 const KINDS = { VIRTUAL_VIEW: t.view, MATERIALIZED_VIEW: t.materializedView, EXTERNAL_TABLE: t.external };
 const METADATA = "metadata_location";
 const PREVIOUS = "previous_metadata_location";
@@ -2327,9 +2340,27 @@ function Statistics({ table, db, name }) {
     `${db} ${name}`,
   );
   const rows = Number(table.parameters?.get("numRows") ?? 0);
+  const [isAdded, setAdded] = useState(false);
+  if (isAdded) return html`<${AddedUp} db=${db} name=${name} columns=${columns} rows=${rows} />`;
   return html`<${Panel} title=${t.tabs.statistics}>
-    ${table.partitionKeys?.length ? html`<p class="soft">${t.statisticsOfPartitions}</p>` : ""}
+    ${table.partitionKeys?.length ? html`<p class="soft">${t.statisticsOfPartitions} <button onClick=${() => setAdded(true)}>${t.addUp}</button></p>` : ""}
     <${Answer} of=${asked}>${({ tableStats }) => html`<${ColumnStatistics} found=${tableStats ?? []} rows=${rows} />`}</${Answer}>
+  </${Panel}>`;
+}
+
+/** Statistics of the partitions, added up by the gateway over as many as one call may name. */
+function AddedUp({ db, name, columns, rows }) {
+  const asked = useAsked(async () => {
+    const names = await call("list_partition_names", { db_name: db, tbl_name: name, filter: "", after: "", descending: true, max_names: ADDED_UP });
+    if (!names.length) return { names, colStats: [], partsFound: 0 };
+    const found = await call("get_aggr_stats_for", { request: { dbName: db, tblName: name, colNames: columns, partNames: names } });
+    return { names, ...found };
+  }, `${db} ${name}`);
+  return html`<${Panel} title=${t.tabs.statistics}>
+    <${Answer} of=${asked}>
+      ${({ names, colStats, partsFound }) => html`<p class="soft" role="status">${t.addedUp(count(Number(partsFound)), count(names.length))} ${names.length === ADDED_UP ? t.addedUpLast(count(ADDED_UP)) : ""}</p>
+        <${ColumnStatistics} found=${colStats} rows=${rows} />`}
+    </${Answer}>
   </${Panel}>`;
 }
 
