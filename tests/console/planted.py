@@ -160,8 +160,8 @@ def _statistics(client: MetastoreClient) -> None:
     )
     for day in DAYS[:2]:
         described = ColumnStatisticsDesc(False, "shop", "orders", f"ds={day}/region=asia")
-        found = LongColumnStatsData(lowValue=1, highValue=9, numNulls=3, numDVs=9)
-        of_part = [ColumnStatisticsObj("order_id", "bigint", ColumnStatisticsData(longStats=found))]
+        ids = LongColumnStatsData(lowValue=1, highValue=9, numNulls=3, numDVs=9)
+        of_part = [ColumnStatisticsObj("order_id", "bigint", ColumnStatisticsData(longStats=ids))]
         client.call("update_partition_column_statistics", ColumnStatistics(described, of_part))
 
 
