@@ -19,7 +19,7 @@ from time import perf_counter
 
 from benchmarks import noise as noisy
 from benchmarks.http import Serving
-from benchmarks.noise import LONG_LIST, SCENARIOS, SMALL_CALL, ask, connected
+from benchmarks.noise import LONG_LIST, ONE_TABLE, SCENARIOS, SMALL_CALL, ask, connected
 from benchmarks.report import print_table
 from benchmarks.server import fill
 from hms_gateway.gateway.auth.users import add_user
@@ -141,6 +141,14 @@ def warm(port: int) -> Iterator[None]:
             yield
 
 
+def cached(port: int) -> Iterator[None]:
+    """A call that the cache answers."""
+    with connected(port, ADDRESS) as connection:
+        while True:
+            ask(connection, USER, PASSWORD, ONE_TABLE)
+            yield
+
+
 def fresh(port: int) -> Iterator[None]:
     while True:
         with connected(port, ADDRESS) as connection:
@@ -148,7 +156,7 @@ def fresh(port: int) -> Iterator[None]:
         yield
 
 
-CALLS = {"warm": warm, "new connection": fresh}
+CALLS = {"warm": warm, "get_table": cached, "new connection": fresh}
 
 
 def cells(measured: Measured) -> list[str]:

@@ -27,7 +27,10 @@ NICENESS = 10
 ADDRESS = "127.0.0.3"
 USER, PASSWORD = "noisy", "makes a lot of noise"
 SMALL_CALL = b'[1,"get_open_txns",1,1,{}]'
+ONE_TABLE = b'[1,"get_table",1,1,{"1":{"str":"sales"},"2":{"str":"ten_thousand"}}]'
 LONG_LIST = b'[1,"get_partitions",1,1,{"1":{"str":"sales"},"2":{"str":"ten_thousand"},"3":{"i16":-1}}]'
+# No text of JSON ends so, since a line end in it is escaped.
+LAST_CHUNK = b"\r\n0\r\n\r\n"
 LONG_PATTERN = b'[1,"get_tables",1,2,{"1":{"str":"sales"},"2":{"str":"%s"}}]'
 
 
@@ -148,10 +151,34 @@ def big_listings(port: int) -> None:
 
 
 def large_reads(port: int) -> None:
-    """A greedy user: again on the same connection, as fast as replies come."""
+    """A greedy user: again on the same connection, as fast as replies come, and after a refusal when it says so."""
     with connected(port, ADDRESS) as connection:
         while True:
-            ask(connection, USER, PASSWORD, LONG_LIST)
+            connection.sendall(request(USER, PASSWORD, LONG_LIST))
+            wait = read_reply(connection)
+            time.sleep(wait)
+
+
+def read_reply(connection: ssl.SSLSocket) -> float:
+    """Take a reply of any length off the connection; the seconds after which a refused call may come again."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += received(connection)
+    head, _, rest = data.partition(b"\r\n\r\n")
+    if length := field(head, b"content-length"):
+        left = int(length) - len(rest)
+        while left > 0:
+            left -= len(received(connection))
+    else:
+        while not rest.endswith(LAST_CHUNK):
+            more = received(connection)
+            LINK.wait(len(more))
+            rest = rest[-len(LAST_CHUNK) :] + more
+    return float(field(head, b"retry-after") or 0)
+
+
+def field(head: bytes, name: bytes) -> bytes:
+    return head.lower().partition(b"\r\n%b: " % name)[2].partition(b"\r\n")[0]
 
 
 SCENARIOS = {
@@ -206,7 +233,7 @@ def ask(
         data += received(connection)
     head, _, rest = data.partition(b"\r\n\r\n")
     assert any_status or head.startswith(b"HTTP/1.1 200"), head
-    length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
+    length = field(head, b"content-length")
     assert length, "a reply without a length"
     while len(rest) < int(length):
         rest += received(connection)

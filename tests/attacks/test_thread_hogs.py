@@ -77,3 +77,21 @@ def test_a_call_overtakes_those_that_another_user_has_waiting():
         steps.release(11)
         assert {read_response(connection)[0] for connection in connections} == {200}
     assert order.index("ann") <= 2
+
+
+def test_heartbeats_of_a_user_do_not_wait_for_its_other_calls_and_are_not_refused_for_them():
+    go = threading.Event()
+    processor = CannedProcessor(get_all_databases=lambda message, call: go.wait(60) and DATABASES, heartbeat=b"{}")
+    limits = Limits(threads_per_user_max=3, calls_per_user_max=6)
+    with running(processor, limits=limits, threads=8) as server, contextlib.ExitStack() as stack:
+        hogs = [stack.enter_context(server.connect()) for _ in range(6)]
+        for hog in hogs:
+            hog.sendall(post(CALL))
+        until(lambda: server.metrics.calls_in_flight == 6)
+        with server.connect() as other:
+            other.sendall(post(QUIET_CALL))
+            assert read_response(other)[0] == 503
+            other.sendall(post(b'[1,"heartbeat",1,1,{}]'))
+            assert read_response(other)[0] == 200
+        go.set()
+        assert {read_response(hog)[0] for hog in hogs} == {200}

@@ -196,7 +196,8 @@ class _Recorder:
         if record.cached:
             metrics.cache_hits += 1
         if self._rates is not None:
-            self._rates.pay(Identity(record.user, ""), record.bytes_in + record.bytes_out)
+            identity = Identity(record.user, "", groups=record.groups)
+            self._rates.pay(identity, record.bytes_in + record.bytes_out, record.partitions)
         if self._audit_log is not None:
             host = record.address.rpartition(":")[0]
             self._audit_log.write(

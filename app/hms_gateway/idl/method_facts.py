@@ -16,7 +16,8 @@ class MethodFacts(NamedTuple):
     changes       repeating a call could do something twice, so it is repeated only under a key
     keeps_value   a repetition under a key runs the handler with what its unit of work gave the first time
     suspendable   a call holds no thread while its unit of work waits
-    passes_rates  the rates of a user never refuse it
+    passes_rates  the rates of a user never refuse it, and under load it does not wait for the user's other calls
+    partitions_in  where the partitions are that it is paid for by
     known_to      the generations of clients that know the method, such as "3.1, 4"
     cached_by     what a reply depends on, as words for `cache.scopes`; empty when replies are not kept
     write_ids_in  the argument that carries the reader's list of write ids, "header", or empty
@@ -27,6 +28,7 @@ class MethodFacts(NamedTuple):
     keeps_value: bool
     suspendable: bool
     passes_rates: bool
+    partitions_in: tuple[str, ...]
     known_to: str
     cached_by: tuple[str, ...]
     write_ids_in: str
@@ -61,6 +63,7 @@ def _rows(text: str) -> Iterator[tuple[str, MethodFacts]]:
                 repetition == "value",
                 suspendable == "yes",
                 rates == "pass",
+                () if rates == "pass" else tuple(rates.split()),
                 _ALL_GENERATIONS if known_to == "all" else known_to,
                 tuple(cached_by.split()),
                 write_ids_in,

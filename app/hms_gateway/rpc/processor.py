@@ -16,6 +16,7 @@ from hms_gateway.rpc.call_objects import objects_of
 from hms_gateway.rpc.decoded_memory import DecodedMemory
 from hms_gateway.rpc.dialects import methods_of
 from hms_gateway.rpc.errors import Failed, Unavailable
+from hms_gateway.rpc.partition_counts import partitions_of
 from hms_gateway.runtime.call_keys import AlreadyConcluded
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import METHODS, MetaException, Method, Struct, ThriftException
@@ -41,6 +42,7 @@ class Reply(msgspec.Struct, frozen=True):
     is_final   false when the server failed, so that the same call may give another answer later
     limit      the field of `Limits` that the message went over, if that is why there is no other answer
     objects    the databases and tables that the arguments name
+    partitions  how many of them the call is paid for by
     """
 
     type: MessageType
@@ -50,6 +52,7 @@ class Reply(msgspec.Struct, frozen=True):
     is_final: bool = True
     limit: str = ""
     objects: tuple[str, ...] = ()
+    partitions: int = 0
 
 
 Around = Callable[[Method, Call, Struct], AbstractContextManager[None]]
@@ -108,13 +111,14 @@ class Processor:
                     call.notes.add("parse", begin)
                 objects = objects_of(message.name, arguments)
                 result, outcome, is_uncacheable, is_final = self._invoke(bound, call, arguments)
+            partitions = partitions_of(bound.method.name, arguments, result)
             if message.type is MessageType.ONEWAY or bound.method.oneway:
                 return Reply(MessageType.REPLY, None, outcome, arguments, objects=objects)
             payload = self._whole_when_short(codec.encode(result))
             if call.last is not None:
                 call.last()
             kept = None if is_uncacheable else arguments
-            return Reply(MessageType.REPLY, payload, outcome, kept, is_final, objects=objects)
+            return Reply(MessageType.REPLY, payload, outcome, kept, is_final, objects=objects, partitions=partitions)
         except ApplicationError as error:
             return self._application_exception(codec, message, error, arguments, objects)
         except (Unavailable, AlreadyConcluded, Waiting):

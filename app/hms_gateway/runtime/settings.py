@@ -96,6 +96,7 @@ class Rate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     calls_per_second: Annotated[float, Meta(gt=0)] | None = None
     bytes_per_second: Annotated[float, Meta(gt=0)] | None = None
+    partitions_per_second: Annotated[float, Meta(gt=0)] | None = None
     burst_seconds: Annotated[float, Meta(gt=0)] = 10.0
 
 
@@ -550,8 +551,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     user_rates: Annotated[
         dict[str, Rate],
         Meta(
-            description="calls_per_second and bytes_per_second by user, by @group (its members together) and for each "
-            "other user (*); more is 429. burst_seconds of it may come at once."
+            description="calls_per_second, bytes_per_second and partitions_per_second by user, by @group (its members "
+            "together) and for each other user (*); more is 429. burst_seconds of it may come at once."
         ),
     ] = {}
     audit_log: Annotated[

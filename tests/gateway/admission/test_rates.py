@@ -9,7 +9,9 @@ from hms_gateway.gateway.admission.identity import Identity
 from hms_gateway.gateway.admission.rates import CALLERS_MAX, Rates
 from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.idl.method_facts import method_facts
+from hms_gateway.rpc.processor import Reply
 from hms_gateway.runtime.settings import Rate, SettingsError, load_settings
+from hms_gateway.wire import MessageType
 from tests.gateway.serving import CALL, FakeCache, running
 
 ANN, BOB = Identity("ann", "10.0.0.1"), Identity("bob", "10.0.0.2")
@@ -46,6 +48,16 @@ def test_long_replies_are_paid_for_by_waiting(moments):
     rates.pay(ANN, 1_100)
     assert rates.wait(ANN, "get_table") == (10.0, "user ann", "bytes_per_second")
     assert rates.wait(BOB, "get_table")[0] == 0.0
+    moments.now += 10.0
+    rates.check(ANN, "get_table")
+
+
+def test_partitions_are_paid_for_after_the_call(moments):
+    rates = Rates({"*": Rate(partitions_per_second=100.0, burst_seconds=1.0)}, moments)
+    rates.check(ANN, "get_partitions")
+    rates.pay(ANN, 0, 1_100)
+    assert rates.wait(ANN, "get_table") == (10.0, "user ann", "partitions_per_second")
+    assert rates.wait(ANN, "unlock")[0] == rates.wait(BOB, "get_table")[0] == 0.0
     moments.now += 10.0
     rates.check(ANN, "get_table")
 
@@ -90,6 +102,20 @@ def test_over_http_it_is_429_with_the_time_to_wait_and_counted(moments):
     assert unlocked.status_code == 200
     assert server.metrics.limited == {"calls_per_second": 1}
     assert [line["outcome"] for line in server.log_lines()][:2] == ["ok", "rate"]
+
+
+class ManyPartitions:
+    def process(self, codec, message, call):
+        return Reply(MessageType.REPLY, b"{}", "ok", partitions=31)
+
+
+def test_the_partitions_of_a_reply_are_paid_for_over_http(moments):
+    rates = Rates({"ann": Rate(partitions_per_second=1.0, burst_seconds=1.0)}, moments)
+    with running(ManyPartitions(), rates=rates) as server:
+        answers = [httpx.post(server.url, content=CALL) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [200, 429]
+    assert answers[1].headers["retry-after"] == "30"
+    assert "partitions_per_second" in json.loads(answers[1].content)[4]["1"]["str"]
 
 
 def test_a_call_whose_sender_has_an_older_answer_is_paid_for_once(moments):

@@ -1,10 +1,14 @@
 """Replies that are produced while they are sent."""
 
+import asyncio
 import threading
 
 import httpx
 import pytest
 
+from hms_gateway.gateway.calls import thread_runner
+from hms_gateway.gateway.calls.streaming import SendingTurns
+from hms_gateway.runtime.limits import Limits
 from tests.gateway.serving import CALL, CannedProcessor, post, read_all, running, until
 
 BEFORE, AFTER = b'[1,"get_all_databases",2,1,', b"]"
@@ -120,6 +124,56 @@ def test_too_many_streams_are_503():
         refused = httpx.post(server.url, content=CALL)
         assert refused.status_code == 503
         assert chunks[1].closed.wait(10)
+
+
+def test_a_long_reply_waits_a_moment_for_another_one_of_its_user_and_is_not_made_for_nothing(monkeypatch):
+    monkeypatch.setattr(thread_runner, "LATE_SECONDS_MAX", 60.0)
+    chunks = [Chunks([b"x" * 1_000_000] * 1000), Chunks([b"{", b"}"]), Chunks([b"{", b"}"])]
+    begun = iter(chunks)
+    processor = CannedProcessor(get_all_databases=lambda message, call: next(begun))
+    bounds = {"limits": Limits(streams_per_user_max=1), "streams_max": 4}
+    with running(processor, **bounds) as server, server.connect() as late, server.connect() as later:
+        with server.connect() as slow:
+            slow.sendall(post(CALL))
+            slow.recv(1000)
+            late.sendall(post(CALL, "Connection: close"))
+            until(lambda: len(processor.calls) == 2)
+            # One of a user waits, further ones are refused.
+            later.sendall(post(CALL, "Connection: close"))
+            assert b" 503 " in read_all(later)
+            assert chunks[1].position == 0
+        assert read_all(late).startswith(b"HTTP/1.1 200 ")
+
+
+def test_one_chunk_of_all_long_replies_is_sent_in_each_turn_of_the_loop_and_users_take_turns():
+    sent: list[tuple[str, int]] = []
+
+    async def send(turns: SendingTurns, user: str, turn_of_loop: list[int]) -> None:
+        for _ in range(3):
+            await turns.wait(user)
+            sent.append((user, turn_of_loop[0]))
+
+    async def run() -> None:
+        loop, turns, turn_of_loop = asyncio.get_running_loop(), SendingTurns(), [0]
+
+        def count() -> None:
+            turn_of_loop[0] += 1
+            loop.call_soon(count)
+
+        count()
+        async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+            for user in ("greedy", "greedy", "greedy", "quiet"):
+                tasks.create_task(send(turns, user, turn_of_loop))
+            gone = tasks.create_task(send(turns, "gone", turn_of_loop))
+            await asyncio.sleep(0)
+            gone.cancel()
+
+    asyncio.run(run())
+    moments = [moment for _, moment in sent]
+    assert len(moments) == 12
+    assert len(set(moments)) == 12
+    # Three replies of one user are not ahead of the one of another user.
+    assert [user for user, _ in sent][:7].count("quiet") == 3
 
 
 def test_slow_streams_do_not_take_the_threads_of_other_calls():

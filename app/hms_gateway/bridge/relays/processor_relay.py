@@ -138,6 +138,12 @@ class ProcessorRelay:
         """As `Relay.call`."""
         caller = await self._identify(session)
         await self._admit(caller, message.name)
+        reply = await self._answer(message, session, caller)
+        if reply is not None:
+            reply.groups = caller.groups
+        return reply
+
+    async def _answer(self, message: ThriftMessage, session: Session, caller: Caller) -> Reply | None:
         codec = codec_of(self._codecs, message.protocol)
         call = Message(message.name, message.type, message.seqid, message.body[message.payload_begin :])
         key: tuple[object, ...] = (codec.name, self._dialect, message.name, call.payload)
@@ -160,7 +166,9 @@ class ProcessorRelay:
             body = application_exception(codec, message.name, message.seqid, error.message, error.type)
             return None if message.is_oneway else Reply(body, outcome=error.type.name, request_id=request_id)
         if ran.stream is not None:
-            return await self._long_reply(ran.stream, session, request_id)
+            long = await self._long_reply(ran.stream, session, request_id)
+            long.partitions = ran.reply.partitions
+            return long
         reply = ran.reply
         if reply.limit:
             self._note_limit(reply.limit, session)
@@ -170,7 +178,9 @@ class ProcessorRelay:
         if self._cache is not None and reply.outcome == "ok" and reply.type is MessageType.REPLY:
             self._cache.remember(key, reply.arguments, reply.payload, ticket, tagged)
         body = _enclosed(codec, message, reply.type, reply.payload)
-        return Reply(body, outcome=reply.outcome, request_id=request_id, about=reply.objects)
+        return Reply(
+            body, outcome=reply.outcome, request_id=request_id, about=reply.objects, partitions=reply.partitions
+        )
 
     async def close(self) -> None:
         """Threads and cache are the gateway's."""

@@ -13,7 +13,8 @@ class Reply(msgspec.Struct):
     """The answer to one call as a whole message: `body`, or `chunks` of a long one with its `length` if known.
 
     `outcome` and `request_id` are for the log; `request_id` is the far side's. `cached` replies came
-    out of this process's cache. `about` are the objects of the call, or what the kept reply depends on.
+    out of this process's cache. `about` are the objects of the call, or what the kept reply depends on. `groups` are
+    the caller's, and `partitions` how many the call is paid for by; both are known where the processor is.
     """
 
     body: bytes | None = None
@@ -23,6 +24,8 @@ class Reply(msgspec.Struct):
     request_id: str = ""
     cached: bool = False
     about: tuple[object, ...] = ()
+    groups: frozenset[str] = frozenset()
+    partitions: int = 0
 
 
 class Relay(Protocol):

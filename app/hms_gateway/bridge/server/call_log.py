@@ -10,8 +10,8 @@ from hms_gateway.runtime.logging import render_json
 class CallRecord(NamedTuple):
     """One call. `request_id` is the gateway's; `problem` is empty when the call was answered.
 
-    `cached` is whether the reply cache of this process answered it, and `about` are the call's objects; a bridge knows
-    neither.
+    `cached` is whether the reply cache of this process answered it, `about` are the call's objects, `groups` the
+    caller's, and `partitions` is how many the call is paid for by; a bridge knows none of them.
     """
 
     time: float
@@ -26,6 +26,8 @@ class CallRecord(NamedTuple):
     problem: str
     cached: bool = False
     about: tuple[object, ...] = ()
+    groups: frozenset[str] = frozenset()
+    partitions: int = 0
 
 
 class CallLog(LineWriter):

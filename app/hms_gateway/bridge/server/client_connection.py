@@ -331,6 +331,7 @@ class ClientConnection(asyncio.Protocol):
                 CallRecord(
                     time.time(), message.name, user, seconds, received, sent, outcome,
                     self._session.address, reply.request_id, problem, reply.cached, reply.about,
+                    reply.groups, reply.partitions,
                 )
             )  # fmt: skip
 

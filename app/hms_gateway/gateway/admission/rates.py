@@ -1,8 +1,8 @@
-"""How much one user, or one group together, may ask for in a time: calls, and bytes of requests and replies.
+"""How much one user, or one group together, may ask for in a time: calls, partitions, bytes of requests and replies.
 
 Each rate is a bucket that fills with time, up to `burst_seconds` of it. A reply is paid for when it was sent, since its
-length is not known before: who owes bytes waits until they have come in. Calls that keep or give back what others wait
-for are paid for and never refused: a lock must not be lost because its owner reads a lot.
+length is not known before: who owes bytes or partitions waits until they have come in. Calls that keep or give back
+what others wait for are paid for and never refused: a lock must not be lost because its owner reads a lot.
 """
 
 import math
@@ -30,6 +30,7 @@ class _Bucket:
         # One call at least, however low the rate is.
         self._calls = max(1.0, (rate.calls_per_second or 0.0) * rate.burst_seconds)
         self._bytes = (rate.bytes_per_second or 0.0) * rate.burst_seconds
+        self._partitions = (rate.partitions_per_second or 0.0) * rate.burst_seconds
 
     def fill(self, now: float) -> None:
         seconds, self._since = now - self._since, now
@@ -40,6 +41,9 @@ class _Bucket:
         if rate.bytes_per_second is not None:
             most = rate.bytes_per_second * rate.burst_seconds
             self._bytes = min(most, self._bytes + seconds * rate.bytes_per_second)
+        if rate.partitions_per_second is not None:
+            most = rate.partitions_per_second * rate.burst_seconds
+            self._partitions = min(most, self._partitions + seconds * rate.partitions_per_second)
 
     def wait(self) -> tuple[float, str]:
         """The seconds until a call may be made, and the rate that is in the way."""
@@ -48,11 +52,14 @@ class _Bucket:
             return (1.0 - self._calls) / rate.calls_per_second, "calls_per_second"
         if rate.bytes_per_second is not None and self._bytes < 0.0:
             return -self._bytes / rate.bytes_per_second, "bytes_per_second"
+        if rate.partitions_per_second is not None and self._partitions < 0.0:
+            return -self._partitions / rate.partitions_per_second, "partitions_per_second"
         return 0.0, ""
 
-    def pay(self, calls: int, size: int) -> None:
+    def pay(self, calls: int, size: int, partitions: int) -> None:
         self._calls -= calls
         self._bytes -= size
+        self._partitions -= partitions
 
 
 _Buckets = tuple[tuple[str, _Bucket], ...]
@@ -82,7 +89,7 @@ class Rates:
         if longest[0] and not _passes(method):
             return longest
         for _, bucket in buckets:
-            bucket.pay(1, 0)
+            bucket.pay(1, 0, 0)
         return 0.0, "", ""
 
     def check(self, identity: Identity, method: str) -> None:
@@ -91,10 +98,10 @@ class Rates:
         if seconds:
             raise too_many(seconds, whose, rate)
 
-    def pay(self, identity: Identity, size: int) -> None:
-        """Pay for the bytes of a request and its reply."""
+    def pay(self, identity: Identity, size: int, partitions: int = 0) -> None:
+        """Pay for the bytes of a request and its reply, and for the partitions that it was about."""
         for _, bucket in self._buckets(identity):
-            bucket.pay(0, size)
+            bucket.pay(0, size, partitions)
 
     def _buckets(self, identity: Identity) -> _Buckets:
         caller = (identity.user, identity.groups)

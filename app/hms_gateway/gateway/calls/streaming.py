@@ -1,20 +1,23 @@
 """Replies that are produced while they are sent: one worker thread makes the chunks, the event loop sends them.
 
-At most QUEUED_CHUNKS_MAX chunks wait in between, so memory stays flat however slow the client is. Whatever ends the
-reply (its end, an error, a client that has gone), the iterator is closed in the thread that ran it.
+All long replies together send one chunk in each turn of the event loop, so that a small call waits for one at most.
+At most QUEUED_CHUNKS_MAX chunks of a reply wait in between, so memory stays flat however slow the client is. Whatever
+ends the reply (its end, an error, a client that has gone), the iterator is closed in the thread that ran it.
 """
 
 import asyncio
 import contextlib
 import threading
 import zlib
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Iterator
 
 from hms_gateway.runtime.event_loop import call_in_loop
 
 Gate = threading.Semaphore | contextlib.AbstractContextManager[None]
 QUEUED_CHUNKS_MAX = 4
+# The event loop decides sooner; this is for one that ends meanwhile.
+DECISION_SECONDS_MAX = 10.0
 COMPRESSION_LEVEL = 1
 # Whole replies from this size on, when the client asks for it.
 COMPRESSED_FROM_BYTES = 16 * 1024
@@ -32,11 +35,57 @@ class StreamFailed(Exception):
         self.limit = limit
 
 
-class ReplyStream:
-    """The seam between the thread (`pump`) and the loop (`chunks`, `cancel`)."""
+class SendingTurns:
+    """Lets one chunk pass in each turn of the event loop, of users in turn. Used from the event loop's thread."""
 
-    def __init__(self, iterator: Iterator[bytes], loop: asyncio.AbstractEventLoop, gate: Gate | None = None) -> None:
+    def __init__(self) -> None:
+        self._waiting: OrderedDict[str | None, deque[asyncio.Future[None]]] = OrderedDict()
+        self._is_taken = False
+
+    async def wait(self, user: str | None) -> None:
+        """Returns when it is the user's turn to send a chunk."""
+        loop = asyncio.get_running_loop()
+        if self._is_taken:
+            turn = loop.create_future()
+            self._waiting.setdefault(user, deque()).append(turn)
+            await turn
+        else:
+            self._is_taken = True
+            loop.call_soon(self._next, loop)
+
+    def _next(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Once in each turn of the loop, while chunks wait."""
+        turn = self._popped()
+        self._is_taken = turn is not None
+        if turn is not None:
+            turn.set_result(None)
+            loop.call_soon(self._next, loop)
+
+    def _popped(self) -> "asyncio.Future[None] | None":
+        while self._waiting:
+            user, turns = self._waiting.popitem(last=False)
+            turn = turns.popleft()
+            if turns:
+                self._waiting[user] = turns
+            if not turn.done():
+                return turn
+        return None
+
+
+class ReplyStream:
+    """The seam between the thread (`pump`) and the loop (`chunks`, `cancel`); `user` waits for its turn in `turns`."""
+
+    def __init__(
+        self,
+        iterator: Iterator[bytes],
+        loop: asyncio.AbstractEventLoop,
+        gate: Gate | None = None,
+        turns: SendingTurns | None = None,
+        user: str | None = None,
+    ) -> None:
         self._iterator = iterator
+        self._turns = turns or SendingTurns()
+        self._user = user
         self._gate = gate or contextlib.nullcontext()
         self._loop = loop
         self._slots = threading.Semaphore(QUEUED_CHUNKS_MAX)
@@ -47,6 +96,15 @@ class ReplyStream:
         self._is_cancelled = False
         # Whether it has a place among the long replies; the event loop's business.
         self.is_counted = False
+        self._is_decided = threading.Event()
+
+    def begin(self) -> None:
+        """It is going to be sent."""
+        self._is_decided.set()
+
+    def wait_until_decided(self) -> None:
+        """Run in the worker thread: returns when it is going to be sent, or was cancelled."""
+        self._is_decided.wait(DECISION_SECONDS_MAX)
 
     def pump(self) -> None:
         """Run in the worker thread until everything is taken or the stream is cancelled. Never raises."""
@@ -70,6 +128,7 @@ class ReplyStream:
         """The chunks in order. Raises StreamFailed."""
         while True:
             while self._queue:
+                await self._turns.wait(self._user)
                 chunk = self._queue.popleft()
                 yield chunk
                 self._slots.release()
@@ -83,6 +142,7 @@ class ReplyStream:
     def cancel(self) -> None:
         """Make the thread stop at its next chunk. Harmless when the stream has ended."""
         self._is_cancelled = True
+        self._is_decided.set()
         self._slots.release()
 
     def _put(self, chunk: bytes) -> None:

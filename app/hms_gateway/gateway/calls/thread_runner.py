@@ -9,7 +9,7 @@ from functools import partial
 import msgspec
 
 from hms_gateway.gateway.admission.refusals import Refused, overloaded
-from hms_gateway.gateway.calls.streaming import ReplyStream
+from hms_gateway.gateway.calls.streaming import ReplyStream, SendingTurns
 from hms_gateway.gateway.calls.worker_threads import WorkerThreads
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.rpc.call import Call
@@ -23,6 +23,12 @@ from hms_gateway.timing.spans import Span, begin_spans, end_spans, note_span
 GATES = 64
 # One waits for the database while the other encodes.
 MADE_AT_ONCE = 2
+PER_USER = "streams_per_user_max"
+# One long reply of a user waits so long for another one to end, before it is refused.
+LATE_SECONDS_MAX = 1.0
+
+# In front of the users and addresses of urgent calls; no name begins with it.
+URGENT = "\0"
 
 Process = Callable[[Call], Reply]
 # Put around the chunks of a long reply before they are pumped: envelope, compression.
@@ -97,13 +103,13 @@ class ThreadRunner:
         self._metrics = metrics
         self._threads = WorkerThreads(threads, limits.threads_per_user_max, limits.threads_per_address_max)
         self._call_seconds_max = call_seconds_max
-        self._calls = Shares(
-            bound_of(limits, "calls_in_flight_max"),
-            bound_of(limits, "calls_per_user_max"),
-            bound_of(limits, "calls_per_address_max"),
-        )
+        self._calls = _calls_in_flight(limits)
+        # Counted apart: a lock must not be lost because its owner, or anyone else, has a lot of calls in flight.
+        self._urgent_calls = _calls_in_flight(limits)
         # Chunks are made by threads that have given back their places, and make Python wait as much as others.
         self._gates = [threading.Semaphore(MADE_AT_ONCE) for _ in range(GATES)]
+        self._sending = SendingTurns()
+        self._late: dict[str | None, tuple[InFlightCall, Reply, ReplyStream]] = {}
         self._streams = Shares(
             Bound("streams_max", streams_max),
             bound_of(limits, "streams_per_user_max"),
@@ -115,10 +121,15 @@ class ThreadRunner:
         """Admitted calls that wait for a thread."""
         return self._threads.waiting
 
-    def admit(self, call: Call, process: Process, wrap: Wrap, releases: int) -> InFlightCall:
-        """Count a call until `leave`; one that needs no thread counts all the same. Raises Refused (503)."""
-        holder = call.holder
-        bound = self._calls.take(1, holder)
+    def admit(
+        self, call: Call, process: Process, wrap: Wrap, releases: int, *, is_urgent: bool = False
+    ) -> InFlightCall:
+        """Count a call until `leave`; one that needs no thread counts all the same. Raises Refused (503).
+
+        Urgent calls of a user count, and take threads, as if they were another user's of another address.
+        """
+        holder = _urgent(call.holder) if is_urgent else call.holder
+        bound = self._shares_of(holder).take(1, holder)
         if bound is not None:
             raise overloaded(f"There are too many calls in flight ({bound.name}); try again", bound.name)
         self._metrics.calls_in_flight += 1
@@ -136,7 +147,10 @@ class ThreadRunner:
 
     def leave(self, in_flight: InFlightCall) -> None:
         self._metrics.calls_in_flight -= 1
-        self._calls.give_back(1, in_flight.holder)
+        self._shares_of(in_flight.holder).give_back(1, in_flight.holder)
+
+    def _shares_of(self, holder: Holder) -> Shares:
+        return self._urgent_calls if holder.user is not None and holder.user.startswith(URGENT) else self._calls
 
     def _process(self, in_flight: InFlightCall, loop: asyncio.AbstractEventLoop) -> None:
         """In the worker thread."""
@@ -160,10 +174,13 @@ class ThreadRunner:
     ) -> None:
         """A long reply is pumped by the thread that made it: its snapshot may need that."""
         holder = in_flight.holder
-        stream = ReplyStream(iter(in_flight.wrap(chunks)), loop, self._gates[hash(holder.user) % GATES])
+        gate = self._gates[hash(holder.user) % GATES]
+        stream = ReplyStream(iter(in_flight.wrap(chunks)), loop, gate, self._sending, holder.user)
         begun = msgspec.structs.replace(reply, payload=None)
         if not call_in_loop(loop, self._deliver_stream, in_flight, begun, stream):
             stream.cancel()
+        # With its place among the threads: those that come after it would be worked for and refused as well.
+        stream.wait_until_decided()
         with self._threads.lent():
             stream.pump()
         call_in_loop(loop, self._stream_ended, holder, stream)
@@ -173,17 +190,47 @@ class ThreadRunner:
             stream.cancel()
             return
         bound = self._streams.take(1, in_flight.holder)
+        user = in_flight.holder.user
         if bound is None:
-            stream.is_counted = True
-            self._metrics.streams_in_flight += 1
-            in_flight.complete(CompletedCall(reply, stream))
-            return
+            self._begin_stream(in_flight, reply, stream)
+        elif bound.name == PER_USER and user not in self._late:
+            self._late[user] = in_flight, reply, stream
+            asyncio.get_running_loop().call_later(LATE_SECONDS_MAX, self._refuse_late, user, in_flight, bound)
+        else:
+            self._refuse_stream(in_flight, stream, bound)
+
+    def _begin_stream(self, in_flight: InFlightCall, reply: Reply, stream: ReplyStream) -> None:
+        stream.is_counted = True
+        stream.begin()
+        self._metrics.streams_in_flight += 1
+        in_flight.complete(CompletedCall(reply, stream))
+
+    def _refuse_stream(self, in_flight: InFlightCall, stream: ReplyStream, bound: Bound) -> None:
         stream.cancel()
         # Not `overloaded`, which says that nothing has happened: a change may have been made.
         text = f"There are too many long replies on their way ({bound.name}); try again"
         in_flight.fail(Refused(503, text, headers=((b"retry-after", b"1"),), reason="overload", limit=bound.name))
 
+    def _refuse_late(self, user: str | None, in_flight: InFlightCall, bound: Bound) -> None:
+        """No other long reply of the user has ended meanwhile."""
+        late = self._late.get(user)
+        if late is not None and late[0] is in_flight:
+            del self._late[user]
+            self._refuse_stream(in_flight, late[2], bound)
+
     def _stream_ended(self, holder: Holder, stream: ReplyStream) -> None:
         if stream.is_counted:
             self._streams.give_back(1, holder)
             self._metrics.streams_in_flight -= 1
+        late = self._late.pop(holder.user, None)
+        if late is not None:
+            self._deliver_stream(*late)
+
+
+def _calls_in_flight(limits: Limits) -> Shares:
+    names = ("calls_in_flight_max", "calls_per_user_max", "calls_per_address_max")
+    return Shares(*(bound_of(limits, name) for name in names))
+
+
+def _urgent(holder: Holder) -> Holder:
+    return Holder(URGENT + (holder.user or ""), None if holder.address is None else URGENT + holder.address)

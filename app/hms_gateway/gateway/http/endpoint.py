@@ -183,7 +183,7 @@ class Endpoint:
         if seconds >= self._slow_call_seconds:
             self._note_slow(exchange, user, about, seconds)
         if self._rates is not None and identity is not None and exchange.is_read:
-            self._rates.pay(identity, exchange.bytes_in + exchange.bytes_out)
+            self._rates.pay(identity, exchange.bytes_in + exchange.bytes_out, exchange.partitions)
         if self._audit_log is not None:
             real_user = "" if identity is None else identity.real_user
             self._audit_log.write(
@@ -412,7 +412,7 @@ class Endpoint:
 
     def _reply(self, exchange: Exchange, ticket: int, completed: CompletedCall) -> Answer:
         reply = completed.reply
-        exchange.outcome, exchange.objects = reply.outcome, reply.objects
+        exchange.outcome, exchange.objects, exchange.partitions = reply.outcome, reply.objects, reply.partitions
         if reply.limit:
             self._failures.note(exchange, reply.limit)
         if completed.stream is not None:

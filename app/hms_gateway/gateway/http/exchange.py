@@ -74,6 +74,7 @@ class Exchange:
     tagged: TagReading | None = None
     # Of a call that was not answered by the cache: what its arguments name, and what its thread did.
     objects: tuple[str, ...] = ()
+    partitions: int = 0
     spans: Sequence[Span] = ()
     # Of a call that is traced, or whose client asked for `TIMING_HEADER`; `trace` is of the former only.
     notes: Notes | None = None
