@@ -513,6 +513,7 @@ def _protected(settings: Settings) -> list[Protected]:
         "the database": database,
         "users_file": settings.users_path,
         "tokens_file": settings.tokens_path,
+        "groups_file": settings.groups_file,
         "tls_certificate": settings.tls_certificate or settings.data_dir / CERTIFICATE_NAME,
         "tls_key": settings.tls_key or settings.data_dir / KEY_NAME,
         "secrets_key_file": settings.secrets_key_path,

@@ -43,7 +43,7 @@ class ThriftPort:
             codecs,
             dialect=Dialect(settings.thrift_dialect),
             cache=edge.cache,
-            identify=_Identification(edge.authenticator, self._refusals),
+            identify=_Identification(edge.authenticator, self._refusals, edge.groups_of),
             failure_of=self._failure_of,
             note_limit=self._note_limit,
             admit=self._admit,
@@ -126,14 +126,18 @@ def _host(session: Session) -> str:
 class _Identification:
     """Passwords of SASL PLAIN are those of HTTP, tickets prove themselves; without SASL, who `set_ugi` says."""
 
-    def __init__(self, authenticator: Authenticator, refusals: Refusals) -> None:
+    def __init__(
+        self, authenticator: Authenticator, refusals: Refusals, groups_of: Callable[[str], frozenset[str]]
+    ) -> None:
         self._authenticator = authenticator
+        self._groups_of = groups_of
         self._refusals = refusals
 
     async def __call__(self, session: Session) -> Caller:
         credentials = session.credentials
         if session.proven_user is not None:
-            return self._claimed(session, Caller(session.proven_user), _host(session))
+            user = session.proven_user
+            return self._claimed(session, Caller(user, self._groups_of(user)), _host(session))
         if credentials is None:
             return await user_as_named(session)
         if ":" in credentials.user:

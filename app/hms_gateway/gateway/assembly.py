@@ -16,6 +16,7 @@ from hms_gateway.gateway.application import Gateway, SecondaryListener
 from hms_gateway.gateway.auth.authentication import ACCEPTED, BasicAuthenticator
 from hms_gateway.gateway.auth.basic_credentials import basic_challenge
 from hms_gateway.gateway.auth.certificate_login import CertificateAuthenticator
+from hms_gateway.gateway.auth.groups import GroupsAuthenticator, GroupsFile, GroupsFileError
 from hms_gateway.gateway.auth.tickets import CHALLENGE, TicketAuthenticator
 from hms_gateway.gateway.auth.token_authenticator import (
     SCHEME,
@@ -73,6 +74,7 @@ class EdgeComponents(msgspec.Struct, frozen=True):
     connections: Connections
     bodies: BodyShares
     traces: Traces | None = None
+    groups_of: Callable[[str], frozenset[str]] = lambda user: frozenset()
 
 
 def ensure_first_user(settings: Settings) -> str | None:
@@ -152,7 +154,7 @@ def service_keys(settings: Settings) -> ServiceKeys | None:
 def build_authenticator(settings: Settings) -> Authenticator:
     """Passwords and tokens; in front of them tickets, trusted proxies and who may act for others, by the settings.
 
-    Raises KerberosError.
+    Raises KerberosError, SettingsError.
     """
     keys = service_keys(settings)
     share_of = build_proxies(settings).share_of
@@ -186,7 +188,7 @@ def build_authenticator(settings: Settings) -> Authenticator:
             limits=settings.limits,
             share_of=share_of,
         )
-    return TrustedProxyAuthenticator(
+    logins = TrustedProxyAuthenticator(
         _with_certificates(settings, following),
         source=UserSource(
             header=settings.trusted_user_header,
@@ -196,6 +198,18 @@ def build_authenticator(settings: Settings) -> Authenticator:
         proxied_users=settings.trusted_proxy_users,
         proxy_users={name: _rule(user) for name, user in settings.proxy_users.items()},
     )
+    groups = build_groups(settings)
+    return logins if groups is None else GroupsAuthenticator(logins, groups.of)
+
+
+def build_groups(settings: Settings) -> GroupsFile | None:
+    """Raises SettingsError."""
+    if settings.groups_file is None:
+        return None
+    try:
+        return GroupsFile(settings.groups_file)
+    except GroupsFileError as error:
+        raise SettingsError(f"groups_file: {error}") from error
 
 
 def _with_directory(
@@ -348,6 +362,8 @@ def build_gateway(
     edge = EdgeComponents(
         endpoint.calls, cache, authenticator, metrics, access_log, audit_log, rates, connections, bodies, traces
     )
+    if isinstance(authenticator, GroupsAuthenticator):
+        edge = msgspec.structs.replace(edge, groups_of=authenticator.groups_of)
     return Gateway(
         asgi_endpoint,
         path=settings.path,

@@ -13,7 +13,7 @@ _Path = tuple[str, ...]
 
 
 def partitions_of(method: str, arguments: Struct | None, result: Struct | None) -> int:
-    """The number for one call. `result` is what is sent, which may be a list that nobody has read yet."""
+    """The number for one call. `result` is what is sent, which may be a list that was not read yet."""
     count = 0
     for path in _paths().get(method, ()):
         for value in _values(result if path[0].startswith("success") else arguments, path):

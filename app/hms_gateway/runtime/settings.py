@@ -234,6 +234,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     users_file: Annotated[Path | None, Meta(description="Password file, htpasswd style; unset is data_dir/users.")] = (
         None
     )
+    groups_file: Annotated[
+        Path | None,
+        Meta(
+            description="Groups of users whatever their login, beside those that it proves: lines `group: alice bob`. "
+            "Read again when it changes; unset is none."
+        ),
+    ] = None
     tokens_file: Annotated[
         Path | None, Meta(description="File of the personal access tokens, as hashes; unset is data_dir/tokens.")
     ] = None

@@ -2,15 +2,23 @@
 
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hms_gateway.gateway.observability import audit_log
 from hms_gateway.gateway.observability.audit_log import AuditLog, open_audit_log
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.structs import METHODS, Struct
+from hms_gateway.wire import MessageType, make_codecs
 from tests.gateway.serving import until
+from tests.handlers.bad_values import template
 from tests.support.server import PASSWORD, USER, GatewayServer, basic
 
 SECRETS = ("planted-password", "planted-parameter", "planted-token", "planted-key", "planted-header", PASSWORD)
@@ -152,3 +160,96 @@ def test_a_client_behind_a_proxy_and_the_login_of_another_user_are_named(tmp_pat
         "127.0.0.1",
     )
     assert (len(line["method"]), len(line["objects"][0])) == (256, 256)
+
+
+class Syslog:
+    """A daemon at a socket of its own."""
+
+    def __init__(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.settimeout(60)
+        self.socket.bind(str(path))
+
+    def line(self) -> tuple[str, dict]:
+        tag, _, text = self.socket.recv(65_536).decode().partition(": ")
+        return tag, json.loads(text)
+
+
+def written(log: AuditLog, request_id: str) -> None:
+    log.write(
+        request_id, "ann", "", "127.0.0.1", "127.0.0.1", "get_table", (("table", "sales", "orders"),), "ok", 200, False
+    )
+
+
+def test_syslog_gets_a_datagram_for_each_line_also_after_it_was_started_again(tmp_path, monkeypatch):
+    path = tmp_path / "log"
+    monkeypatch.setattr(audit_log, "SYSLOG_SOCKETS", (str(tmp_path / "none"), str(path)))
+    daemon = Syslog(path)
+    log = open_audit_log("syslog")
+    written(log, "r-1")
+    written(log, "r-2")
+    assert daemon.line()[0] == f"<86>hms-gateway[{os.getpid()}]"
+    assert daemon.line()[1]["request_id"] == "r-2"
+    daemon.socket.close()
+    daemon = Syslog(path)
+    written(log, "r-3")
+    assert daemon.line()[1]["objects"] == ["sales.orders"]
+    daemon.socket.close()
+    written(log, "r-4")
+    log.close()
+    assert log.lost == 1
+
+
+def test_without_a_syslog_a_start_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(audit_log, "SYSLOG_SOCKETS", (str(tmp_path / "none"),))
+    with pytest.raises(OSError, match="no syslog at"):
+        open_audit_log("syslog")
+
+
+def test_standard_output_gets_lines(capsys):
+    log = open_audit_log("stdout")
+    written(log, "r-1")
+    log.open_again()
+    log.close()
+    assert [json.loads(line)["request_id"] for line in capsys.readouterr().out.splitlines()] == ["r-1"]
+
+
+# Where names of objects are; every other text of a call's arguments is planted.
+OF_NAMES = re.compile(r"(?i)db|database|tbl|^tb|table|^name|func|namespace|^objectName")
+
+
+def planted(value: Any, field: str) -> Any:
+    if isinstance(value, Struct):
+        for each in value.definition.fields:
+            setattr(value, each.name, planted(getattr(value, each.name), each.name))
+        return value
+    if isinstance(value, list):
+        return [planted(each, field) for each in value]
+    if isinstance(value, dict):
+        return {planted(key, "key"): planted(each, "value") for key, each in value.items()}
+    if isinstance(value, bytes):
+        return b"planted-bytes"
+    return f"planted-{field}" if isinstance(value, str) and not OF_NAMES.search(field) else value
+
+
+def test_no_argument_of_any_method_and_no_header_appears(server):
+    codec = make_codecs(Limits()).tjson
+    headers = {**basic(USER, PASSWORD), "Idempotency-Key": "planted-idempotency", "x-hms-lease": "planted-lease"}
+    with server.connection() as connection:
+        for name, method in METHODS.items():
+            values = [planted(template(field), field.name) for field in method.definition.arguments]
+            before, after = codec.envelope(name, MessageType.CALL, 1)
+            request = {**headers, "X-Request-Id": f"all-{name}", "Idempotency-Key": f"planted-{name}"}
+            connection.request("POST", "/metastore", before + codec.encode(method.arguments(*values)) + after, request)
+            connection.getresponse().read()
+        connection.request("POST", "/metastore", b'[1,"getStatus",1,1,{}]', {"Authorization": "Bearer planted-bearer"})
+        assert connection.getresponse().status == 401
+    path = server.data_dir / "audit.log"
+    until(
+        lambda: (
+            {f"all-{name}" for name in METHODS}
+            <= {json.loads(line)["request_id"] for line in path.read_text().splitlines()}
+        )
+    )
+    assert "planted-" not in path.read_text()

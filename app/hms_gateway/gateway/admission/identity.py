@@ -60,7 +60,7 @@ class Identity(NamedTuple):
     """An authenticated caller. `address` is the client's own where a trusted proxy named it, else the peer's.
 
     `headers` belong to the reply, whatever it is: they prove to the caller who answers. `groups` are those that the
-    login proved (a claim, a directory); of a user for whom another one acts there are none, and
+    login proved (a claim, a directory), or the operator gave; of a user for whom another one acts there are none, and
     `real_user` is that one, whose login it was.
     """
 

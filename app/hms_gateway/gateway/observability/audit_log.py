@@ -163,7 +163,11 @@ class _Syslog:
     def __init__(self) -> None:
         self._tag = f"<{_SYSLOG_PRIORITY}>hms-gateway[{os.getpid()}]: ".encode()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self._connect()
+        try:
+            self._connect()
+        except OSError:
+            self._socket.close()
+            raise
 
     def write(self, text: str) -> object:
         for line in text.splitlines():
