@@ -1,19 +1,21 @@
-"""A user who is removed while connected is gone at every door and in every worker; connections of others go on."""
+"""Users with passwords at each door: who is removed is gone in every worker; groups owe at the Thrift port."""
 
 import contextlib
 import time
 from collections.abc import Callable
 from functools import partial
 
+import pytest
 from thrift.Thrift import TApplicationException
 from thrift.transport.TTransport import TSaslClientTransport
 
 from hms_gateway.gateway.auth.users import add_user, remove_user
-from hms_gateway.structs import MetaException
+from hms_gateway.structs import MetaException, NoSuchLockException, UnlockRequest
 from tests.bridge.bridge_process import BridgeProcess, connected
 from tests.composition.test_thrift_port import CALL, served
 from tests.support.server import API_PATH, basic
 
+PASSWORD = "a password of each"
 DOORS_OF_WORKERS = 3
 
 
@@ -24,44 +26,66 @@ def until_refused(call: Callable[[], bool]) -> None:
         assert time.monotonic() < end, "still let in"
 
 
-def test_a_removed_user_is_gone_everywhere_and_others_stay(tmp_path):
-    for place in served(tmp_path, thrift_sasl="require", workers=2):
-        gateway = place.gateway
-        add_user(tmp_path / "users", "ann", "ann's password")
-        add_user(tmp_path / "users", "bob", "bob's password")
-        login = partial(TSaslClientTransport, host="127.0.0.1", service="hive", mechanism="PLAIN")
-        ann = partial(login, username="ann", password="ann's password")
-        bob = partial(login, username="bob", password="bob's password")
-        with contextlib.ExitStack() as stack:
-            bridge = stack.enter_context(BridgeProcess(gateway))
-            # Some reach each worker. More would wait for their turn as wrong passwords do.
-            by_http = [stack.enter_context(gateway.connection()) for _ in range(DOORS_OF_WORKERS)]
-            by_thrift = [stack.enter_context(connected(place, ann)) for _ in range(DOORS_OF_WORKERS)]
-            through_bridge = stack.enter_context(connected(bridge))
-            of_bob = stack.enter_context(connected(place, bob))
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("logins")
+    (folder / "groups").write_text("slow: cid\n")
+    rates = {f'user_rates."@slow".{name}': 0.001 for name in ("bytes_per_second", "burst_seconds")}
+    settings = {"thrift_sasl": "require", "workers": 2, "groups_file": str(folder / "groups"), **rates}
+    for it in served(folder, **settings):
+        for name in ("ann", "bob", "cid"):
+            add_user(folder / "users", name, PASSWORD)
+        yield it
 
-            def http_lets_in(connection) -> bool:
-                connection.request("POST", API_PATH, CALL, basic("ann", "ann's password"))
-                answer = connection.getresponse()
-                answer.read()
-                assert answer.status in (200, 401)
-                return answer.status == 200
 
-            def thrift_lets_in(client) -> bool:
-                try:
-                    client.get_all_databases()
-                except (MetaException, TApplicationException) as error:
-                    return "password" not in str(error)
-                return True
+def login(user: str):
+    return partial(
+        TSaslClientTransport, host="127.0.0.1", service="hive", mechanism="PLAIN", username=user, password=PASSWORD
+    )
 
-            doors = [partial(http_lets_in, one) for one in by_http]
-            doors += [partial(thrift_lets_in, one) for one in (*by_thrift, through_bridge)]
-            assert all(door() for door in doors)
-            remove_user(tmp_path / "users", "ann")
-            remove_user(tmp_path / "users", gateway.user)
-            for door in doors:
-                until_refused(door)
-            assert thrift_lets_in(of_bob)
-            # A broken file is logged, and the users before stay.
-            (tmp_path / "users").write_text("not a line of a password file\n")
-            assert thrift_lets_in(of_bob)
+
+def test_a_group_owes_what_its_members_read_at_the_thrift_port(place):
+    with connected(place, login("cid")) as client:
+        client.get_all_databases()
+        with pytest.raises(TApplicationException, match="group slow is used up"):
+            client.get_all_databases()
+        # What keeps locks is never refused; this one is not known.
+        with pytest.raises(NoSuchLockException):
+            client.unlock(UnlockRequest(lockid=1))
+
+
+def test_a_removed_user_is_gone_everywhere_and_others_stay(place):
+    users = place.gateway.data_dir / "users"
+    with contextlib.ExitStack() as stack:
+        bridge = stack.enter_context(BridgeProcess(place.gateway))
+        # Some reach each worker. More would wait for their turn as wrong passwords do.
+        by_http = [stack.enter_context(place.gateway.connection()) for _ in range(DOORS_OF_WORKERS)]
+        by_thrift = [stack.enter_context(connected(place, login("ann"))) for _ in range(DOORS_OF_WORKERS)]
+        through_bridge = stack.enter_context(connected(bridge))
+        of_bob = stack.enter_context(connected(place, login("bob")))
+
+        def http_lets_in(connection) -> bool:
+            connection.request("POST", API_PATH, CALL, basic("ann", PASSWORD))
+            answer = connection.getresponse()
+            answer.read()
+            assert answer.status in (200, 401)
+            return answer.status == 200
+
+        def thrift_lets_in(client) -> bool:
+            try:
+                client.get_all_databases()
+            except (MetaException, TApplicationException) as error:
+                return "password" not in str(error)
+            return True
+
+        doors = [partial(http_lets_in, one) for one in by_http]
+        doors += [partial(thrift_lets_in, one) for one in (*by_thrift, through_bridge)]
+        assert all(door() for door in doors)
+        remove_user(users, "ann")
+        remove_user(users, place.gateway.user)
+        for door in doors:
+            until_refused(door)
+        assert thrift_lets_in(of_bob)
+        # A broken file is logged, and the users before stay.
+        users.write_text("not a line of a password file\n")
+        assert thrift_lets_in(of_bob)

@@ -17,6 +17,16 @@ def of(user: str, address: str | None = None) -> Holder:
     return Holder(user, address)
 
 
+def test_who_is_narrowed_gets_one_place_at_a_time_until_its_jobs_take_little() -> None:
+    turns: Turns[int] = Turns(PLACES, EACH, PER_ADDRESS, 1)
+    assert [turns.ask(of("ann"), number, 0.0) for number in range(3)] == [True] * 3
+    turns.narrow(of("ann"), 0.0)
+    assert not turns.ask(of("ann"), 3, 0.0)
+    assert turns.end(of("ann"), LITTLE_SECONDS * 2, 0.0) == turns.end(of("ann"), LITTLE_SECONDS * 2, 0.0) == []
+    assert turns.end(of("ann"), LITTLE_SECONDS / 2, 0.0) == [3]
+    assert turns.ask(of("ann"), 4, 0.0)
+
+
 class TakingTurns(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()

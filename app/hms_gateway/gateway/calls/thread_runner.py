@@ -193,7 +193,10 @@ class ThreadRunner:
         user = in_flight.holder.user
         if bound is None:
             self._begin_stream(in_flight, reply, stream)
-        elif bound.name == PER_USER and user not in self._late:
+            return
+        # Calls that follow would be worked for and refused.
+        self._threads.narrow(in_flight.holder)
+        if bound.name == PER_USER and user not in self._late:
             self._late[user] = in_flight, reply, stream
             asyncio.get_running_loop().call_later(LATE_SECONDS_MAX, self._refuse_late, user, in_flight, bound)
         else:

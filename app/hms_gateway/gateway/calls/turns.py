@@ -84,6 +84,11 @@ class Turns(Generic[T]):
             _decrease(self._of_address, address)
         return self._next(now) if self._waiting else []
 
+    def narrow(self, holder: Holder, now: float) -> None:
+        """The user gets as few places for now as one who keeps a processor busy: more would be work for nothing."""
+        user = holder.user or ""
+        self._used[user] = _Used(self._seconds_used(user, now), now, self._busy)
+
     def _next(self, now: float) -> list[T]:
         """One job of every user who may have a place, again and again while there are places."""
         chosen: list[T] = []

@@ -96,6 +96,11 @@ class WorkerThreads:
             with self._lock:
                 self._handing.take_back()
 
+    def narrow(self, holder: Holder) -> None:
+        """No more than what a busy user gets at a time, until its jobs take little again."""
+        with self._lock:
+            self._turns.narrow(holder, time.monotonic())
+
     def _wait_aside(self, outcome: Future[Any]) -> Any:
         """Its result. Meanwhile the calling worker has no place; then it goes on when it is its turn."""
         holder = self._place.holder
