@@ -47,7 +47,7 @@ def login(user: str):
 def test_a_group_owes_what_its_members_read_at_the_thrift_port(place):
     with connected(place, login("cid")) as client:
         client.get_all_databases()
-        with pytest.raises(TApplicationException, match="group slow is used up"):
+        with pytest.raises(MetaException, match="group slow is used up"):
             client.get_all_databases()
         # What keeps locks is never refused; this one is not known.
         with pytest.raises(NoSuchLockException):
