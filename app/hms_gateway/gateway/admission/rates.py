@@ -86,7 +86,7 @@ class Rates:
             seconds, rate = bucket.wait()
             if seconds > longest[0]:
                 longest = seconds, whose, rate
-        if longest[0] and not _passes(method):
+        if longest[0] and not keeps_or_gives_back(method):
             return longest
         for _, bucket in buckets:
             bucket.pay(1, 0, 0)
@@ -123,7 +123,8 @@ class Rates:
                 yield whose, self._shared.setdefault(whose, _Bucket(rate, self._monotonic()))
 
 
-def _passes(method: str) -> bool:
+def keeps_or_gives_back(method: str) -> bool:
+    """Whether others wait for what calls of the method keep or give back, such as locks."""
     facts = method_facts().get(method)
     return facts is not None and facts.passes_rates
 

@@ -9,10 +9,10 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
+from hms_gateway.gateway.admission.rates import keeps_or_gives_back
 from hms_gateway.gateway.calls.thread_runner import CompletedCall, InFlightCall, ThreadRunner, Wrap
 from hms_gateway.gateway.calls.waiting import WaitingCalls
 from hms_gateway.gateway.observability.metrics import Metrics
-from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.rpc.call import Call, Waiting
 from hms_gateway.rpc.processor import MessageProcessor, Reply
 from hms_gateway.rpc.releases import Releases
@@ -47,8 +47,6 @@ class Dispatcher:
             limits, metrics, threads=threads, streams_max=streams_max, call_seconds_max=call_seconds_max
         )
         self._waiting = WaitingCalls(limits, metrics, releases)
-        # What keeps or gives back what others wait for.
-        self._urgent = frozenset(name for name, facts in method_facts().items() if facts.passes_rates)
         self._delivery: tuple[asyncio.AbstractEventLoop, Deliver] | None = None
         self._starting: list[tuple[Start, Done, Notes | None]] = []
 
@@ -85,7 +83,7 @@ class Dispatcher:
             processor = self._suspending.processor
         process = partial(processor.process, codec, message)
         in_flight = self._runner.admit(
-            call, process, wrap, self._waiting.releases, is_urgent=message.name in self._urgent
+            call, process, wrap, self._waiting.releases, is_urgent=keeps_or_gives_back(message.name)
         )
         if suspended is None:
             self._runner.run(in_flight)
