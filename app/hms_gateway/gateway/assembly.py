@@ -29,7 +29,6 @@ from hms_gateway.gateway.auth.tokens import TokenUses
 from hms_gateway.gateway.auth.trusted_proxy import ImpersonationRule, TrustedProxyAuthenticator, UserSource
 from hms_gateway.gateway.auth.user_file import UserFile
 from hms_gateway.gateway.auth.users import UserFileError, add_user
-from hms_gateway.gateway.auth.watched_file import WatchedFile
 from hms_gateway.gateway.calls.dispatcher import Dispatcher
 from hms_gateway.gateway.certificates.client_certificates import (
     Authority,
@@ -53,6 +52,7 @@ from hms_gateway.rpc.processor import MessageProcessor
 from hms_gateway.rpc.releases import Releases
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.connections import Connections
+from hms_gateway.runtime.file_versions import WatchedFile
 from hms_gateway.runtime.kerberos import ServiceKeys
 from hms_gateway.runtime.logging import format_for_stderr
 from hms_gateway.runtime.settings import Ldap, ProxyUser, Settings, SettingsError

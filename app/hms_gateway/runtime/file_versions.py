@@ -1,9 +1,13 @@
 """Which version of a file is there, for what reads files again when they change."""
 
 import os
-from typing import TypeAlias
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TypeAlias
 
 FileVersion: TypeAlias = tuple[int, int, int]
+
+LOOK_EVERY_SECONDS: Final = 1.0
 
 
 def file_version(path: str | os.PathLike[str]) -> FileVersion | None:
@@ -13,3 +17,26 @@ def file_version(path: str | os.PathLike[str]) -> FileVersion | None:
     except OSError:
         return None
     return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+class WatchedFile:
+    """Says when to read a file: looked at once a second, or at once. The first look always says so."""
+
+    def __init__(self, path: Path, monotonic: Callable[[], float]) -> None:
+        self.path = path
+        self._monotonic = monotonic
+        self._version: FileVersion | None = None
+        self._was_seen = False
+        self._next_look = 0.0
+
+    def has_changed(self, *, at_once: bool) -> bool:
+        """Whether it is another than at the last look; without `at_once`, False within a second of it."""
+        now = self._monotonic()
+        if now < self._next_look and not at_once:
+            return False
+        self._next_look = now + LOOK_EVERY_SECONDS
+        version = file_version(self.path)
+        if version == self._version and self._was_seen:
+            return False
+        self._version, self._was_seen = version, True
+        return True

@@ -175,9 +175,7 @@ def test_a_password_changed_while_its_hash_is_computed_is_not_remembered(bench):
 def test_calls_with_a_remembered_password_look_once_a_second_at_most(bench, monkeypatch):
     bench.ask(basic("ann", "right"))
     looks, version = [], file_version(bench.path)
-    monkeypatch.setattr(
-        "hms_gateway.gateway.auth.watched_file.file_version", lambda path: looks.append(path) or version
-    )
+    monkeypatch.setattr("hms_gateway.runtime.file_versions.file_version", lambda path: looks.append(path) or version)
     bench.clock.now += 2
     for _ in range(100):
         bench.ask(basic("ann", "right"))

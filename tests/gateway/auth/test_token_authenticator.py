@@ -9,7 +9,7 @@ from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.gateway.auth.authentication import BasicAuthenticator
 from hms_gateway.gateway.auth.token_authenticator import SCHEME, TokenAuthenticator, TokenFile, bearer_challenge
 from hms_gateway.gateway.auth.tokens import TokenUses, create_token, revoke_tokens
-from hms_gateway.gateway.auth.watched_file import WatchedFile
+from hms_gateway.runtime.file_versions import WatchedFile
 from tests.gateway.auth.test_authentication import Bench, basic
 
 NOW = 1_700_000_000

@@ -12,7 +12,7 @@ from typing import Final
 import structlog
 
 from hms_gateway.gateway.admission.identity import Authenticator, Identity, RequestHead
-from hms_gateway.gateway.auth.watched_file import WatchedFile
+from hms_gateway.runtime.file_versions import WatchedFile
 
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
 _NONE: Final[frozenset[str]] = frozenset()

@@ -16,7 +16,7 @@ import structlog
 
 from hms_gateway.gateway.auth.issuer_documents import NotFetched
 from hms_gateway.gateway.auth.signing_keys import KeySet, KeySetError, read_key_set
-from hms_gateway.gateway.auth.watched_file import WatchedFile
+from hms_gateway.runtime.file_versions import WatchedFile
 
 REFETCH_EVERY_SECONDS: Final = 10.0
 # How long a request waits for a fetch; the fetch itself may take longer, where names are not resolved.

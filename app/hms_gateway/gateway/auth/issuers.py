@@ -7,7 +7,7 @@ from functools import partial
 from hms_gateway.gateway.auth.issuer_documents import discovered_keys_url, fetch
 from hms_gateway.gateway.auth.issuer_keys import FetchedKeys, FileKeys, IssuerKeys
 from hms_gateway.gateway.auth.signed_tokens import Issuer
-from hms_gateway.gateway.auth.watched_file import WatchedFile
+from hms_gateway.runtime.file_versions import WatchedFile
 from hms_gateway.runtime.settings import TokenIssuer
 
 

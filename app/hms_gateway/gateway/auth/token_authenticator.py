@@ -15,8 +15,8 @@ from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.gateway.auth.attempts import FailedAttempts
 from hms_gateway.gateway.auth.basic_credentials import basic_challenge
 from hms_gateway.gateway.auth.tokens import Token, TokenFileError, TokenUses, digest_of, read_tokens
-from hms_gateway.gateway.auth.watched_file import WatchedFile
 from hms_gateway.runtime.addresses import share_of
+from hms_gateway.runtime.file_versions import WatchedFile
 
 SCHEME: Final = "bearer"
 TOKEN_ACCEPTED: Final = "a token (Bearer)"

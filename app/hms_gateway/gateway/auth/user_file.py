@@ -12,7 +12,7 @@ from pathlib import Path
 import structlog
 
 from hms_gateway.gateway.auth.users import UserFileError, hash_password, read_users
-from hms_gateway.gateway.auth.watched_file import WatchedFile
+from hms_gateway.runtime.file_versions import WatchedFile
 
 _log = structlog.get_logger("hms_gateway.users")
 
