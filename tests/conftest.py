@@ -4,7 +4,8 @@ import gc
 import itertools
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,15 @@ def server_database(database_server: PrivatePostgres | PrivateMariadb, request: 
     kind = "mariadb" if isinstance(database_server, PrivateMariadb) else "postgres"
     url: str = request.getfixturevalue(f"fresh_{kind}_database")
     return url
+
+
+@pytest.fixture
+def server_databases(database_server: PrivatePostgres | PrivateMariadb) -> Iterator[Iterator[str]]:
+    """The same of as many databases as the test takes."""
+    fresh: Callable[[Any], Iterator[str]]
+    fresh = _fresh_mariadb_database if isinstance(database_server, PrivateMariadb) else _fresh_database
+    with ExitStack() as stack:
+        yield (stack.enter_context(contextmanager(fresh)(database_server)) for _ in itertools.count())
 
 
 def _fresh_mariadb_database(server: PrivateMariadb) -> Iterator[str]:

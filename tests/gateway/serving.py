@@ -36,6 +36,8 @@ DATABASES = b'{"0":{"lst":["str",1,"default"]}}'
 ANSWER = b'[1,"get_all_databases",2,1,{"0":{"lst":["str",1,"default"]}}]'
 # Long enough for a busy machine; nothing waits for it when all is well.
 PATIENCE_SECONDS = 20.0
+# A limit that tests wait for, and a busy machine does not reach between a connection and its request.
+SECONDS_TO_SEND = 0.3
 
 Answer = Callable[..., object]
 

@@ -18,6 +18,7 @@ from tests.gateway.serving import (
     DATABASES,
     PATH,
     PATIENCE_SECONDS,
+    SECONDS_TO_SEND,
     CannedProcessor,
     parse_head,
     post,
@@ -159,7 +160,7 @@ def test_a_silent_connection_is_closed():
 
 
 def test_headers_that_do_not_end_are_408():
-    with running(header_seconds_max=0.05) as server:
+    with running(header_seconds_max=SECONDS_TO_SEND) as server:
         assert parse_head(server.exchange(b"POST / HTTP/1.1\r\nHost: a\r\n"))[0] == 408
 
 
@@ -171,7 +172,7 @@ def test_a_silent_keep_alive_connection_is_closed():
 
 
 def test_line_ends_between_requests_do_not_keep_a_connection():
-    with running(header_seconds_max=0.05) as server, server.connect() as connection:
+    with running(header_seconds_max=SECONDS_TO_SEND) as server, server.connect() as connection:
         connection.sendall(post(CALL))
         read_response(connection)
         connection.sendall(b"\r\n")
@@ -180,8 +181,8 @@ def test_line_ends_between_requests_do_not_keep_a_connection():
 
 def test_a_request_in_time_is_not_disturbed_by_the_header_time():
     go = threading.Event()
-    processor = CannedProcessor(get_all_databases=lambda message, call: go.wait(0.15) or DATABASES)
-    with running(processor, header_seconds_max=0.05) as server, server.connect() as connection:
+    processor = CannedProcessor(get_all_databases=lambda message, call: go.wait(2 * SECONDS_TO_SEND) or DATABASES)
+    with running(processor, header_seconds_max=SECONDS_TO_SEND) as server, server.connect() as connection:
         connection.sendall(post(CALL))
         assert read_response(connection)[2] == ANSWER
 

@@ -31,6 +31,7 @@ from tests.support.server import GatewayServer
 pytestmark = pytest.mark.slow
 
 KILL_BYTES = 60_000
+ATTEMPTS_MAX = 20
 
 
 def check(calls: list[Call], *, is_alone: bool = True) -> Counter[str]:
@@ -90,18 +91,31 @@ def crash_and_check(server: PrivatePostgres | PrivateMariadb, url: str, folder: 
     check(finish(process, folder), is_alone=False)
 
 
-def test_a_row_lock_that_is_missing_is_missed(server_database: str, tmp_path: Path) -> None:
+def test_a_row_lock_that_is_missing_is_missed(server_databases: Iterator[str], tmp_path: Path) -> None:
     """Without the lock that makes units of work wait for each other there is no order that explains what was told."""
-    migrate(server_database)
-    with pytest.raises(AssertionError):
-        check(play(tmp_path, "locks", [server_database], "--worlds", 3, "--without-row-lock"))
+    assert_is_missed(AssertionError, server_databases, tmp_path, "--worlds", 2, "--without-row-lock")
 
 
-def test_a_change_whose_locks_are_compared_before_it_is_made_is_missed(server_database: str, tmp_path: Path) -> None:
+def test_a_change_whose_locks_are_compared_before_it_is_made_is_missed(
+    server_databases: Iterator[str], tmp_path: Path
+) -> None:
     """Another client holds what it needs by then, and sees it happen."""
-    migrate(server_database)
-    with pytest.raises(NotLinearizable):
-        check(play(tmp_path, "locks", [server_database], "--worlds", 20, "--changes", "--looks-too-early"))
+    options = ("--worlds", 5, "--changes", "--looks-too-early")
+    assert_is_missed(NotLinearizable, server_databases, tmp_path, *options)
+
+
+def assert_is_missed(error: type[AssertionError], databases: Iterator[str], folder: Path, *options: object) -> None:
+    """What is wrong shows in some schedules only: it is tried again in a new database until it does."""
+    for attempt in range(ATTEMPTS_MAX):
+        database, place = next(databases), folder / str(attempt)
+        place.mkdir()
+        migrate(database)
+        calls = play(place, "locks", [database], *options)
+        try:
+            check(calls)
+        except error:
+            return
+    pytest.fail(f"{ATTEMPTS_MAX} attempts gave histories that an order explains")
 
 
 def test_through_two_gateways(server_database: str, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hms_gateway.rpc import RepeatableProcessor, Reply, Unavailable
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.suspension import Result, is_recording, resumed_result, suspend
 from hms_gateway.wire import MessageType
-from tests.gateway.serving import PATIENCE_SECONDS, Anybody, post, read_all, read_response, running
+from tests.gateway.serving import PATIENCE_SECONDS, SECONDS_TO_SEND, Anybody, post, read_all, read_response, running
 
 LOCK = b'[1,"lock",1,7,{}]'
 READ = b'[1,"get_all_databases",1,8,{}]'
@@ -177,7 +177,7 @@ def test_a_store_that_takes_nothing_is_told_too(store, metastore):
 
 
 def test_a_call_that_takes_too_long_is_given_up_and_not_made_again(store, metastore):
-    with running(processor(metastore), call_seconds_max=0.05) as server, server.connect() as connection:
+    with running(processor(metastore), call_seconds_max=SECONDS_TO_SEND) as server, server.connect() as connection:
         connection.sendall(post(LOCK))
         status, _, body = read_response(connection)
         assert (status, b"it may still take effect" in body) == (503, True)

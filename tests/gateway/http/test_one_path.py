@@ -26,6 +26,7 @@ from tests.gateway.serving import (
     DATABASES,
     PATH,
     PATIENCE_SECONDS,
+    SECONDS_TO_SEND,
     Anybody,
     CannedProcessor,
     FakeCache,
@@ -326,7 +327,7 @@ def test_a_connection_that_was_answered_from_the_cache_is_closed_when_it_falls_s
 
 
 def test_line_ends_after_an_answer_at_once_do_not_keep_a_connection():
-    with running(cache=FakeCache(KNOWN), header_seconds_max=0.05) as server, server.connect() as connection:
+    with running(cache=FakeCache(KNOWN), header_seconds_max=SECONDS_TO_SEND) as server, server.connect() as connection:
         connection.sendall(post(CALL))
         read_response(connection)
         connection.sendall(b"\r\n")
