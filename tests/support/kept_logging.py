@@ -20,4 +20,6 @@ def kept_logging() -> Iterator[None]:
         structlog.configure(**configuration)
         root.handlers[:] = handlers
         for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+            # Setting it takes from all loggers what they remember.
+            if logger.level != level:
+                logger.setLevel(level)
