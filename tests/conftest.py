@@ -4,8 +4,8 @@ import gc
 import itertools
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +72,9 @@ def logging_as_before() -> Iterator[None]:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
-        module = item.getparent(pytest.Module)
-        # A module that is not read yet is an item, too.
-        if module is not None and module is not item and not OUR_PROGRAMS.isdisjoint(vars(module.obj)):
+        # A module that is not read yet may be among them.
+        module = item.getparent(pytest.Module) if isinstance(item, pytest.Item) else None
+        if module is not None and not OUR_PROGRAMS.isdisjoint(vars(module.obj)):
             item.add_marker(pytest.mark.slow)
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: _begins(_shared_by(item.nodeid)))
@@ -201,10 +201,14 @@ def server_database(database_server: PrivatePostgres | PrivateMariadb, request: 
 @pytest.fixture
 def server_databases(database_server: PrivatePostgres | PrivateMariadb) -> Iterator[Iterator[str]]:
     """The same of as many databases as the test takes."""
-    fresh: Callable[[Any], Iterator[str]]
-    fresh = _fresh_mariadb_database if isinstance(database_server, PrivateMariadb) else _fresh_database
+
+    def fresh() -> AbstractContextManager[str]:
+        if isinstance(database_server, PrivateMariadb):
+            return contextmanager(_fresh_mariadb_database)(database_server)
+        return contextmanager(_fresh_database)(database_server)
+
     with ExitStack() as stack:
-        yield (stack.enter_context(contextmanager(fresh)(database_server)) for _ in itertools.count())
+        yield (stack.enter_context(fresh()) for _ in itertools.count())
 
 
 def _fresh_mariadb_database(server: PrivateMariadb) -> Iterator[str]:
