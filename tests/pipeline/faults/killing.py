@@ -141,7 +141,7 @@ def _unless_full(given: Given, spark: Any) -> dict[str, Any] | None:
         return given.run(spark)
     except StateFailed as failed:
         said = f"{failed}; {failed.hint}"
-    assert re.search(r"state file \S+ cannot be written: No space left on device; .*the run can be resumed", said), said
+    assert re.search(r"state file .+ cannot be written: No space left on device; .*the run can be resumed", said), said
     return None
 
 

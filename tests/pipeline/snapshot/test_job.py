@@ -17,9 +17,9 @@ from hms_gateway.pipeline.jobs.failures import JobFailed, UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.snapshot.job import SnapshotArguments, snapshot
 from hms_gateway.pipeline.snapshot.manifest import Manifest
-from hms_gateway.pipeline.snapshot.objects import KEYS, KINDS
+from hms_gateway.pipeline.snapshot.objects import KEYS, KINDS, as_text
 from tests.pipeline.content import Metastore
-from tests.pipeline.snapshot.catalogs import Changes, open_metastore, timeless, whole
+from tests.pipeline.snapshot.catalogs import DATABASES, Changes, open_metastore, timeless, whole
 from tests.support.scale import SCALE
 from tests.support.server import GatewayServer
 
@@ -49,6 +49,13 @@ def content(path):
     rows = [tuple(row[name] for name in schema.names) for row in found.to_table().to_pylist()]
     assert len({row[:5] for row in rows}) == len(rows)
     return {row[:5]: row[5] for row in rows}
+
+
+def described_partitions(client):
+    """As the metastore itself describes them, not as the job reads them."""
+    tables = [(database, name) for database in DATABASES for name in client.call("get_all_tables", database)]
+    found = [one for table in tables for one in client.call("get_partitions", *table, -1)]
+    return sorted(as_text(one) for one in found)
 
 
 def replayed(folder, seed, event):
@@ -105,10 +112,12 @@ def test_a_quiet_catalog_is_read_whole_and_again_alike(spark, metastore, options
             changes.make_one()
         client.call("create_role", role())
         expected = whole(client)
+        partitions = described_partitions(client)
         event = client.call("get_current_notificationEventId").eventId
     first = snapshot(options, SnapshotArguments(path=str(tmp_path / "first")), spark=spark)
     second = snapshot(options, SnapshotArguments(path=str(tmp_path / "second")), spark=spark)
     assert content(tmp_path / "first") == content(tmp_path / "second") == expected
+    assert sorted(text for key, text in expected.items() if key[0] == "partitions") == partitions != []
     assert (first.event, first.rounds, second.digest) == (event, 2, first.digest)
     assert {kind for kind, number in first.counts.items() if number} >= {*KINDS} - {"role_grants", "privileges"}
     assert sum(first.counts.values()) == len(expected)

@@ -38,4 +38,8 @@ def _show(result: "SnapshotResult") -> None:
         return
     for kind, number in result.counts.items():
         out.print(f"{kind:<12} {number:>10,}", highlight=False)
-    out.print(escape(f"snapshot {result.path} of event {result.event}, digest {result.digest}"), highlight=False)
+    out.print(
+        escape(f"snapshot {result.path} of event {result.event}, digest {result.digest}"),
+        highlight=False,
+        soft_wrap=True,
+    )

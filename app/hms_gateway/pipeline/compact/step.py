@@ -107,7 +107,7 @@ class CompactStep:
             if waiting.run == self.run:
                 return self._done(seen, row)
             raise LeftOut(f"was compacted by {waiting.run}; compact --clean removes the old files first")
-        base = base_of((seen.table.sd.location if seen.table.sd else None) or "", is_partitioned=bool(row["name"]))
+        base = base_of(_location(seen.table), is_partitioned=bool(row["name"]))
         location = target_of(base, self.run, seen.location)
         if reason := left_alone(seen.table) or unsafe(seen.one.sd, seen.table) or ("" if location else _OUTSIDE):
             raise LeftOut(reason)
@@ -133,8 +133,10 @@ class CompactStep:
         }
 
     def _done(self, seen: Seen, row: dict[str, Any]) -> dict[str, int]:
-        """Of a partition that was swapped before the run was killed."""
+        """Of a partition that was swapped before the run was killed, perhaps before its note was removed."""
         filing = Filing.of(seen.location, self.storage)
+        base = base_of(_location(seen.table), is_partitioned=bool(row["name"]))
+        Note(filing, filing.files.root(base), self.run, row["name"], filing.files.root(seen.location)).remove()
         files = filing.data_files(filing.files.root(seen.location))
         parameters = seen.one.parameters or {}
         return {

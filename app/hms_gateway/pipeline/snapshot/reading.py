@@ -42,7 +42,7 @@ from hms_gateway.wire import ApplicationError
 _STATISTICS_A_CALL: Final = 200
 _CATALOG: Final = "hive"
 _GONE: Final = (NoSuchObjectException, UnknownDBException, UnknownTableException)
-_ALL_COLUMNS: Final = ("whole",)
+_WHOLE: Final = None
 
 # A client of the metastore: anything with its `call`.
 Caller = Any
@@ -85,11 +85,11 @@ def _is_there(client: Caller, database: str, table: str) -> bool:
 def _databases(client: Caller, names: Sequence[str]) -> Iterator[ObjectRow]:
     for name in names:
         with _may_be_gone(client, name):
-            yield from map(database_row, rows(client, "databases", Tables("", (name,)), _ALL_COLUMNS))
+            yield from map(database_row, rows(client, "databases", Tables("", (name,)), _WHOLE))
 
 
 def _tables(client: Caller, work: Work, more: More) -> Iterator[ObjectRow]:
-    for table in rows(client, "tables", Tables(work.database, tuple(work.names)), _ALL_COLUMNS):
+    for table in rows(client, "tables", Tables(work.database, tuple(work.names)), _WHOLE):
         yield from _definition(client, table, more)
         if work.what == working.TABLES and table.partitionKeys:
             _partition_work(client, table, more)
@@ -143,7 +143,7 @@ def _partition_work(client: Caller, table: Table, more: More) -> None:
 def _partitions(client: Caller, work: Work) -> Iterator[ObjectRow]:
     with _may_be_gone(client, work.database, work.table):
         part = PartitionNames(work.database, work.table, work.packed)
-        for found in rows(client, "partitions", part, _ALL_COLUMNS):
+        for found in rows(client, "partitions", part, _WHOLE):
             yield partition_row(found)
         columns = [field.name or "" for field in _columns(client.call("get_table", work.database, work.table))]
         if columns:
@@ -181,8 +181,8 @@ def _role_grants(client: Caller) -> Iterator[ObjectRow]:
 
 
 _LISTED: Final[dict[str, Callable[[Caller], Iterator[ObjectRow]]]] = {
-    "functions": lambda client: map(function_row, rows(client, "functions", Everything(), _ALL_COLUMNS)),
-    "privileges": lambda client: map(privilege_row, rows(client, "privileges", Everything(), _ALL_COLUMNS)),
+    "functions": lambda client: map(function_row, rows(client, "functions", Everything(), _WHOLE)),
+    "privileges": lambda client: map(privilege_row, rows(client, "privileges", Everything(), _WHOLE)),
     "roles": _roles,
     "role_grants": _role_grants,
 }

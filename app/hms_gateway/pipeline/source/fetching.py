@@ -31,18 +31,22 @@ _TABLES_A_CALL: Final = 100
 _STATISTICS_A_CALL: Final = 200
 
 
-def rows(client: Client, object_name: str, part: InputPartition, wanted: Iterable[str]) -> Iterator[Any]:
-    """What `part` of an object holds; `wanted` are the columns that are read. Raises what the client raises."""
+def rows(client: Client, object_name: str, part: InputPartition, wanted: Iterable[str] | None) -> Iterator[Any]:
+    """What `part` of an object holds; `wanted` are the columns that are read, without them objects are whole.
+
+    Raises what the client raises.
+    """
+    columns = None if wanted is None else frozenset(wanted)
     if isinstance(part, Events):
         return events(client, part.after, part.last)
     if isinstance(part, PartitionNames):
-        return _of_names(client, part, frozenset(wanted))
+        return _of_names(client, part, columns)
     if isinstance(part, Tables):
-        return _of_tables(client, object_name, part, frozenset(wanted))
+        return _of_tables(client, object_name, part, columns)
     return iter(_WHOLE[object_name](client))
 
 
-def _of_tables(client: Client, object_name: str, part: Tables, wanted: frozenset[str]) -> Iterator[Any]:
+def _of_tables(client: Client, object_name: str, part: Tables, wanted: frozenset[str] | None) -> Iterator[Any]:
     if object_name == "databases":
         for name in part.names:
             yield client.call("get_database", name)
@@ -66,27 +70,38 @@ def _columns(table: Table) -> Iterator[ColumnRow]:
         yield ColumnRow(table, field, position, position >= len(fields))
 
 
-def _partitions(client: Client, table: Table, wanted: frozenset[str]) -> Iterator[PartitionRow]:
+def _partitions(client: Client, table: Table, wanted: frozenset[str] | None) -> Iterator[PartitionRow]:
     if not table.partitionKeys:
         return iter(())
     names = partition_names(client, table, ())
     return _named(client, table.dbName or "", table.tableName or "", table.partitionKeys, names, wanted)
 
 
-def _of_names(client: Client, part: PartitionNames, wanted: frozenset[str]) -> Iterator[PartitionRow]:
-    keys = [] if wanted <= NAME_COLUMNS else client.call("get_table", part.database, part.table).partitionKeys
+def _of_names(client: Client, part: PartitionNames, wanted: frozenset[str] | None) -> Iterator[PartitionRow]:
+    keys = [] if _is_in_names(wanted) else client.call("get_table", part.database, part.table).partitionKeys
     return _named(client, part.database, part.table, keys, part.names(), wanted)
 
 
+def _is_in_names(wanted: frozenset[str] | None) -> bool:
+    """Whether the names of partitions say all that is wanted."""
+    return wanted is not None and wanted <= NAME_COLUMNS
+
+
 def _named(
-    client: Client, database: str, table: str, keys: Sequence[FieldSchema], names: Sequence[str], wanted: frozenset[str]
+    client: Client,
+    database: str,
+    table: str,
+    keys: Sequence[FieldSchema],
+    names: Sequence[str],
+    wanted: frozenset[str] | None,
 ) -> Iterator[PartitionRow]:
     """One that was dropped meanwhile is left out, unless its name is all that is wanted."""
-    if wanted <= NAME_COLUMNS:
+    if _is_in_names(wanted):
         yield from (PartitionRow(database, table, name=name) for name in names)
         return
-    key_names, fields = [key.name or "" for key in keys], partition_fields(wanted)
-    skips_columns = True
+    key_names = [key.name or "" for key in keys]
+    fields = None if wanted is None else partition_fields(wanted)
+    skips_columns = fields is not None
     for part in cut(names, BATCH_ROWS):
         found = _without_columns(client, database, table, part, fields) if skips_columns else None
         if found is None:
@@ -97,7 +112,7 @@ def _named(
 
 
 def _without_columns(
-    client: Client, database: str, table: str, names: Sequence[str], fields: Fields
+    client: Client, database: str, table: str, names: Sequence[str], fields: Fields | None
 ) -> list[Partition] | None:
     """Partitions without their columns, which are most of a reply; None where the metastore is too old for it."""
     request = GetPartitionsByNamesRequest(
