@@ -132,6 +132,20 @@ def test_an_index_spells_its_table_as_it_likes(base: Catalog, named: str) -> Non
     assert base.tables.names("default") == ["t"]
 
 
+@pytest.mark.parametrize("drops_base", [False, True])
+def test_a_table_that_took_the_name_of_an_index_table_stays(base: Catalog, drops_base: bool) -> None:
+    base.indexes.add(index(), table_of_index())
+    away = new_table("away", location=f"{base.root}/{INDEX_TABLE}", table_type="INDEX_TABLE")
+    base.alterations.alter(TableName("default", INDEX_TABLE), away)
+    base.tables.create(new_table(INDEX_TABLE))
+    if drops_base:
+        base.tables.drop(BASE, True)
+    else:
+        base.indexes.drop(BASE, "i1", True)
+    assert INDEX_TABLE in base.tables.names("default")
+    assert (base.warehouse / INDEX_TABLE).exists()
+
+
 @pytest.mark.parametrize("named", ["t", "default.t", "kept"])
 def test_no_other_table_becomes_that_of_an_index(base: Catalog, named: str) -> None:
     """Dropping the index would drop it."""

@@ -72,12 +72,12 @@ def grants(target: "Target", party: str | None) -> None:
 
     name, kind = (None, None) if party is None else _party(party)
     for one in _call(target, "list_privileges", name, kind, HiveObjectRef()):
-        who = f"{_NAMES.get(one.principalType, '?')}:{one.principalName}"
         option = " with grant option" if one.grantInfo.grantOption else ""
-        _say(f"{who}\t{one.grantInfo.privilege.lower()}\t{_shown(one.hiveObject)}{option}")
-    if name is not None:
+        who = _shown_party(one.principalName, one.principalType)
+        click.echo(f"{who}\t{one.grantInfo.privilege.lower()}\t{_shown(one.hiveObject)}{option}")
+    if name is not None and kind is not None:
         for role in _call(target, "list_roles", name, kind):
-            _say(f"{party}\trole\t{role.roleName}")
+            click.echo(f"{_shown_party(name, kind)}\trole\t{role.roleName}")
 
 
 def _call(target: "Target", method: str, *values: Any) -> Any:
@@ -103,6 +103,10 @@ def _party(text: str) -> tuple[str, int]:
     if kind not in _KINDS or not name:
         fail(f"{text!r} is not a party", "write a user's name, user:NAME, group:NAME or role:NAME")
     return name, _KINDS[kind]
+
+
+def _shown_party(name: str, kind: int) -> str:
+    return f"{_NAMES.get(kind, '?')}:{name}"
 
 
 def _bag(
@@ -138,9 +142,3 @@ def check_object(text: str) -> None:
 def _shown(ref: Any) -> str:
     names = [name for name in (ref.dbName, ref.objectName, ref.columnName) if name]
     return ".".join(names) or "*"
-
-
-def _say(text: str) -> None:
-    from hms_gateway.cli.terminal.output import out
-
-    out.print(text, highlight=False, markup=False, soft_wrap=True)

@@ -22,7 +22,7 @@ from hms_gateway.metastore.ports.store import (
     StoreError,
     Transaction,
 )
-from hms_gateway.metastore.tables.index_drops import index_table
+from hms_gateway.metastore.tables.index_drops import dropped_table
 from hms_gateway.metastore.vocabulary.locations import is_under
 from hms_gateway.metastore.vocabulary.names import (
     DEFAULT_DATABASE,
@@ -300,7 +300,7 @@ def _find(snapshot: Snapshot, key: str) -> StoredDatabase | None:
 def _index_tables_elsewhere(tx: Transaction, database_id: DatabaseId) -> Iterable[StoredTable]:
     """What indexes of the database keep in tables of other databases; it could not be dropped without them."""
     for stored in tx.indexes.of_database(database_id):
-        table = index_table(tx, stored.index)
+        table = dropped_table(tx, stored.index)
         if table is not None and table.database_id != database_id:
             yield table
 

@@ -6,6 +6,7 @@ from hms_gateway.metastore.changes.events import EventMaker
 from hms_gateway.metastore.ports.objects import StoredIndex
 from hms_gateway.metastore.ports.store import Event, Snapshot, StoredTable, Transaction
 from hms_gateway.metastore.vocabulary.names import normalize
+from hms_gateway.metastore.vocabulary.table_types import TableType
 from hms_gateway.structs import Index
 
 DROP_INDEX: Final = "DROP_INDEX"
@@ -20,11 +21,17 @@ def remove_index(
     tx: Transaction, stored: StoredIndex, tables: TableRemoval, events: EventMaker, *, delete_data: bool
 ) -> list[str]:
     """Remove the index and the table it keeps its entries in; the directories to delete after the commit."""
-    table = index_table(tx, stored.index)
+    table = dropped_table(tx, stored.index)
     tx.indexes.delete(stored.index_id)
     locations = [] if table is None else tables.remove(tx, table, delete_data=delete_data)
     tx.append_event(_dropped(events, stored.index))
     return locations
+
+
+def dropped_table(snapshot: Snapshot, index: Index) -> StoredTable | None:
+    """What goes with the index. Another table that took the name stays: who drops an index may have no right to it."""
+    table = index_table(snapshot, index)
+    return table if table is not None and table.table.tableType == TableType.INDEX_TABLE else None
 
 
 def index_table(snapshot: Snapshot, index: Index) -> StoredTable | None:
