@@ -216,7 +216,7 @@ def test_standard_output_gets_lines(capsys):
 
 
 # Where names of objects are; every other text of a call's arguments is planted.
-OF_NAMES = re.compile(r"(?i)db|database|tbl|^tb|table|^name|func|namespace|^objectName")
+OF_NAMES = re.compile(r"(?i)db|database|tbl|^tb|table|^name|func|namespace|^objectName|^writeIds")
 
 
 def planted(value: Any, field: str) -> Any:
@@ -227,7 +227,8 @@ def planted(value: Any, field: str) -> Any:
     if isinstance(value, list):
         return [planted(each, field) for each in value]
     if isinstance(value, dict):
-        return {planted(key, "key"): planted(each, "value") for key, each in value.items()}
+        keeps = OF_NAMES.search(field)
+        return {key if keeps else planted(key, "key"): planted(each, "value") for key, each in value.items()}
     if isinstance(value, bytes):
         return b"planted-bytes"
     return f"planted-{field}" if isinstance(value, str) and not OF_NAMES.search(field) else value
