@@ -17,8 +17,8 @@ from hms_gateway.rpc.call import Caller
 from hms_gateway.structs import Database, PrincipalType, Role
 from tests.handlers.rights.histories import located_table
 from tests.handlers.rights.oracle import GROUP, ROLE, USER
+from tests.handlers.rights.privileges import bag
 from tests.handlers.rights.replicas import ADMINISTRATOR, Asker, Replica
-from tests.handlers.rights.test_gate import bag
 
 DB, LENT, ROLE_NAME = "shared", "lent", "shared_readers"
 READERS = 4
@@ -66,7 +66,8 @@ class Register(NamedTuple):
 
 def registers() -> list[Register]:
     def granted(kind: int, name: str, on: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        return tuple((method, bag("select", on, name, kind)) for method in ("grant_privileges", "revoke_privileges"))
+        privileges = bag("select", on, name, kind)
+        return ("grant_privileges", privileges), ("revoke_privileges", privileges)
 
     def owned(name: str) -> tuple[Any, ...]:
         return "alter_table", DB, "owned", located_table(DB, "owned", name)

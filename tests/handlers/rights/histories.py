@@ -32,8 +32,8 @@ from tests.handlers.rights.oracle import (
     USERS,
     Oracle,
 )
+from tests.handlers.rights.privileges import bag
 from tests.handlers.rights.replicas import ADMINISTRATOR, Asker, Repeatable, Replica
-from tests.handlers.rights.test_gate import bag
 
 _ROOT = Caller(ADMINISTRATOR)
 _KEPT_CALLS_MAX = 50

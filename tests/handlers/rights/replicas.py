@@ -82,8 +82,11 @@ class Asked(NamedTuple):
 class Door(Protocol):
     """A way into one replica. Used from one thread."""
 
-    dialects: Sequence[Dialect]
-    protocols: Sequence[str]
+    @property
+    def dialects(self) -> Sequence[Dialect]: ...
+
+    @property
+    def protocols(self) -> Sequence[str]: ...
 
     def ask(self, asked: Asked) -> Any: ...
 
@@ -371,6 +374,7 @@ class Asker:
     def __init__(self, made: list[Replica], choices: random.Random) -> None:
         self._random = choices
         self._doors = [door for one in made for door in one.doors()]
+        self._http = [door for door in self._doors if isinstance(door, HttpDoor)]
         self._way = self._some_way()
         self._held: dict[Any, tuple[bytes, bytes]] = {}
 
@@ -394,7 +398,7 @@ class Asker:
 
     def repeat(self, call: "Repeatable", caller: Caller) -> Any:
         """What some replica answers to the same call with the same key."""
-        door = self._random.choice([door for door in self._doors if isinstance(door, HttpDoor)])
+        door = self._random.choice(self._http)
         asked = call.asked._replace(caller=caller)
         status, _, body = door.post(asked, b"idempotency-key: " + call.key.encode())
         assert status == 200, (status, body)
@@ -406,7 +410,7 @@ class Asker:
 
     @property
     def not_modified(self) -> int:
-        return sum(door.not_modified for door in self._doors if isinstance(door, HttpDoor))
+        return sum(door.not_modified for door in self._http)
 
     def _some(self, caller: Caller, method: str, *values: Any) -> tuple[Door, Asked]:
         """Mostly the way of the call before, so that caches have it."""

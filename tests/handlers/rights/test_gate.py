@@ -16,9 +16,6 @@ from hms_gateway.structs import (
     CheckLockRequest,
     Database,
     FieldSchema,
-    HiveObjectPrivilege,
-    HiveObjectRef,
-    HiveObjectType,
     LockComponent,
     LockLevel,
     LockRequest,
@@ -26,8 +23,6 @@ from hms_gateway.structs import (
     NotificationEventRequest,
     OpenTxnRequest,
     PrincipalType,
-    PrivilegeBag,
-    PrivilegeGrantInfo,
     Role,
     SerDeInfo,
     ShowLocksRequest,
@@ -36,6 +31,7 @@ from hms_gateway.structs import (
     UnlockRequest,
 )
 from hms_gateway.wire import MessageType
+from tests.handlers.rights.privileges import bag
 from tests.support.catalog import place_empty_database
 
 RULES = """
@@ -80,14 +76,6 @@ class Everybody:
 
     def revoke(self, who: str, privilege: str, on: str = "", to: str = "alice", kind: int = 1) -> Any:
         return self.ask(who, "revoke_privileges", bag(privilege, on, to, kind))
-
-
-def bag(privilege: str, on: str, to: str, kind: int, option: bool = False) -> PrivilegeBag:
-    database, _, table = on.partition(".")
-    level = HiveObjectType.TABLE if table else HiveObjectType.DATABASE if database else HiveObjectType.GLOBAL
-    ref = HiveObjectRef(objectType=level, dbName=database or None, objectName=table or None)
-    info = PrivilegeGrantInfo(privilege, 0, "root", PrincipalType.USER, option)
-    return PrivilegeBag([HiveObjectPrivilege(ref, to, kind, info)])
 
 
 def table(database: str, name: str, owner: str | None = None) -> Table:
