@@ -24,6 +24,7 @@ OURS: Final = "ours"
 BRIDGE: Final = "bridge"
 SQLITE: Final = "sqlite"
 PORT: Final = "port"
+TWO_PORT: Final = "two-port"
 SQLITE_PORT: Final = "sqlite-port"
 TITLES: Final = {
     THEIRS: "Hive Metastore 2.3.10, binary over TCP, PostgreSQL",
@@ -31,10 +32,11 @@ TITLES: Final = {
     BRIDGE: "hms-gateway through the bridge, binary over TCP, PostgreSQL",
     SQLITE: "hms-gateway, TJSON over HTTPS, SQLite",
     PORT: "hms-gateway, binary over TCP (its Thrift port), PostgreSQL",
+    TWO_PORT: "hms-gateway, two processes (workers = 2), binary over TCP (its Thrift port), PostgreSQL",
     SQLITE_PORT: "hms-gateway, binary over TCP (its Thrift port), SQLite",
 }
 # Those that speak as Hive's own clients do without anything in between, and the others.
-PORTS: Final = (THEIRS, PORT, SQLITE_PORT)
+PORTS: Final = (THEIRS, PORT, TWO_PORT, SQLITE_PORT)
 OTHERS: Final = (THEIRS, OURS, BRIDGE, SQLITE)
 
 
@@ -114,6 +116,7 @@ def running(
             stack.enter_context(_Gateway(folder / f"ours{number or ''}", warehouse, database))
             for number in range(gateway_count)
         ]
+        two = stack.enter_context(_Gateway(folder / "two", warehouse, database, workers=2))
         on_sqlite = stack.enter_context(_Gateway(folder / "sqlite", other_warehouse))
         first, pids = ours[0], tuple(gateway.pid for gateway in ours)
         bridge = stack.enter_context(BridgeProcess(first))
@@ -129,6 +132,7 @@ def running(
             Side(BRIDGE, (by_bridge,), Binary(), (bridge.pid, *pids), databases, warehouse, OURS),
             Side(SQLITE, (Address(on_sqlite.port, True),), speech, servers, (), other_warehouse, SQLITE),
             Side(PORT, ports, Binary(), pids, databases, warehouse, OURS),
+            Side(TWO_PORT, (two.thrift,), Binary(), (two.pid,), databases, warehouse, OURS),
             Side(SQLITE_PORT, (on_sqlite.thrift,), Binary(), servers, (), other_warehouse, SQLITE),
         ]
         yield Bench({side.name: side for side in sides}, sizes, folder, theirs, first, database, postgres, checkpoint)
@@ -137,9 +141,9 @@ def running(
 class _Gateway(GatewayServer):
     """With a Thrift port beside HTTPS."""
 
-    def __init__(self, folder: Path, warehouse: str, database: str | None = None) -> None:
+    def __init__(self, folder: Path, warehouse: str, database: str | None = None, workers: int = 1) -> None:
         self.thrift = Address(free_port(), False)
-        settings = {"thrift_port": self.thrift.port, "warehouse_dir": f"file:{warehouse}"}
+        settings = {"thrift_port": self.thrift.port, "warehouse_dir": f"file:{warehouse}", "workers": workers}
         super().__init__(folder, database=database, settings=settings)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from benchmarks.peer.results import BUSY, Figures, Row, goals_of, writing_goal
-from benchmarks.peer.sides import BRIDGE, OURS, PORT, SQLITE, SQLITE_PORT, THEIRS
+from benchmarks.peer.sides import BRIDGE, OURS, PORT, SQLITE, SQLITE_PORT, THEIRS, TWO_PORT
 
 HEADINGS: Final = {THEIRS: "theirs", OURS: "ours", BRIDGE: "bridge", SQLITE: "SQLite"}
 SIDES: Final = tuple(HEADINGS)
@@ -18,22 +18,23 @@ def writing_table(rows: Sequence[Row]) -> str:
     """Many clients that change things, each side over binary TCP."""
     lines = [
         *_head(
-            *("changes a second", "clients", "theirs", "ours", "ratio", "goal", "SQLite"),
+            *("changes a second", "clients", "theirs", "ours", "ratio", "goal", "two processes", "ratio", "SQLite"),
             *("CPU, µs: theirs + PostgreSQL", "ours + PostgreSQL", "waits: theirs", "ours"),
             *("p99, ms: theirs", "ours", "load generator busy"),
         )
     ]
     for row in rows:
         theirs, ours = row.figures.get(THEIRS), row.figures.get(PORT)
-        goal, ratio = writing_goal(row), row.ratios.get(PORT)
-        both = [theirs, ours]
+        goal, both = writing_goal(row), [theirs, ours]
         lines.append(
             _line(
                 row.operation,
                 row.clients,
                 *map(_rate, both),
-                "" if ratio is None else _times(ratio) + (" short" if goal and ratio < goal else ""),
+                _beside_goal(row.ratios.get(PORT), goal),
                 "" if goal is None else f"{goal:g} ×",
+                _rate(row.figures.get(TWO_PORT)),
+                _beside_goal(row.ratios.get(TWO_PORT), goal),
                 _rate(row.figures.get(SQLITE_PORT)),
                 *map(_cpu_of_two, both),
                 *("" if one is None or one.waits is None else f"{one.waits:.1f}" for one in both),
@@ -42,6 +43,12 @@ def writing_table(rows: Sequence[Row]) -> str:
             )
         )
     return "\n".join(lines) + "\n"
+
+
+def _beside_goal(ratio: float | None, goal: float | None) -> str:
+    if ratio is None:
+        return ""
+    return _times(ratio) + (" short" if goal and ratio < goal else "")
 
 
 def _cpu_of_two(figures: Figures | None) -> str:
