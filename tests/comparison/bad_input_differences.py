@@ -58,7 +58,7 @@ REASONS = (
 # Functions that are altered into a database that is missing: the text is that name alone.
 NAMES_ALONE = "alter_function"
 NULL = re.compile(r"(.+) must not be null|.* has no type|Partition does not belong to target table .*", re.DOTALL)
-NO_KERBEROS = "delegation tokens need Kerberos"
+NO_KERBEROS = "delegation tokens are not switched on"
 MISSING_FIELD = re.compile(r"Required field '(\w+)' is unset! Struct:(\w+)")
 
 

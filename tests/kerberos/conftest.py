@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.kerberos.sasl_doors import Doors, running_doors
 from tests.support.private_kdc import KdcUnavailable, PrivateKdc
 from tests.support.server import GatewayServer
 
@@ -34,6 +35,12 @@ def gateway(kdc: PrivateKdc, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     settings = {"kerberos_keytab": str(folder / "http.keytab"), "proxy_users.knox.users": ["alice"]}
     with GatewayServer(folder, settings=settings, environment=kdc.environment) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def doors(kdc: PrivateKdc, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
+    with running_doors(kdc, tmp_path_factory.mktemp("sasl")) as doors:
+        yield doors
 
 
 @pytest.fixture

@@ -3,144 +3,22 @@
 import contextlib
 import shutil
 import socket
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from hms_gateway.bridge.thrift.sasl import Status, negotiation_message
-from hms_gateway.structs import LeaseObject
-from tests.bridge.bridge_process import ApacheClient, BridgeProcess
 from tests.kerberos.conftest import LogIn
+from tests.kerberos.sasl_doors import HIVE_SERVICE, Doors, GssTransport, client
 from tests.kerberos.test_tickets import run
 from tests.oracle.peer import PeerUnavailable, prepared_folder
 from tests.support.private_kdc import PrivateKdc
-from tests.support.server import GatewayServer, free_port
+from tests.support.sasl_client import Refused, whose
 
 gssapi = pytest.importorskip("gssapi")
 pytestmark = pytest.mark.kerberos
 
-SERVICE = "hive/localhost"
 LAYERS = {"authentication": 1, "integrity": 2, "privacy": 4}
-
-
-class Refused(Exception):
-    """The server has ended the negotiation; the text is its own."""
-
-
-class GssTransport:
-    """What Thrift's clients do: START, tokens, the choice of a layer; then pieces with their lengths in front."""
-
-    def __init__(self, port: int, layer: int = 1, acts_for: str = "", tamper: bool = False) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=30)
-        self._file = self._socket.makefile("rb")
-        name = gssapi.Name("hive@localhost", gssapi.NameType.hostbased_service)
-        self._context = gssapi.SecurityContext(name=name, usage="initiate")
-        self._layer = layer
-        self._tamper = tamper
-        self._read = b""
-        self._written = b""
-        try:
-            self._log_in(layer, acts_for)
-        except BaseException:
-            self.close()
-            raise
-
-    def _log_in(self, layer: int, acts_for: str) -> None:
-        self._send(Status.START, b"GSSAPI")
-        token = self._context.step()
-        while not self._context.complete:
-            self._send(Status.OK, token)
-            token = self._context.step(self._receive(Status.OK)) or b""
-        self._send(Status.OK, token)
-        self.offered = self._context.unwrap(self._receive(Status.OK)).message[0]
-        choice = bytes([layer]) + (64 * 1024).to_bytes(3, "big") + acts_for.encode()
-        self._send(Status.COMPLETE, self._context.wrap(choice, False).message)
-        self._receive(Status.COMPLETE)
-
-    def _send(self, status: Status, payload: bytes) -> None:
-        self._socket.sendall(negotiation_message(status, payload))
-
-    def _receive(self, wanted: Status) -> bytes:
-        head = self._file.read(5)
-        payload = self._file.read(int.from_bytes(head[1:5], "big"))
-        if not head or head[0] != wanted:
-            raise Refused(payload.decode())
-        return payload
-
-    def write(self, data: bytes) -> None:
-        self._written += data
-
-    def flush(self) -> None:
-        piece, self._written = self._written, b""
-        if self._layer > 1:
-            piece = self._context.wrap(piece, self._layer == 4).message
-        if self._tamper:
-            piece = piece[:-1] + bytes([piece[-1] ^ 1])
-        self._socket.sendall(len(piece).to_bytes(4, "big") + piece)
-
-    def readAll(self, size: int) -> bytes:
-        while len(self._read) < size:
-            head = self._file.read(4)
-            if not head:
-                raise EOFError
-            piece = self._file.read(int.from_bytes(head, "big"))
-            self._read += self._context.unwrap(piece).message if self._layer > 1 else piece
-        taken, self._read = self._read[:size], self._read[size:]
-        return taken
-
-    read = readAll
-
-    def close(self) -> None:
-        self._file.close()
-        self._socket.close()
-
-
-@contextlib.contextmanager
-def client(port: int, **options: Any) -> Iterator[ApacheClient]:
-    transport = GssTransport(port, **options)
-    try:
-        yield ApacheClient(transport)
-    finally:
-        transport.close()
-
-
-def whose(client: ApacheClient) -> str:
-    """Who the gateway takes us for: the owner of a lease we ask for."""
-    wanted = [LeaseObject("default", "whose")]
-    lease_id = client.grab_lease(wanted, 60, 0)
-    (lease,) = client.list_lease(wanted)
-    client.drop_lease(lease_id, [])
-    user: str = lease.user
-    return user
-
-
-class Doors:
-    """The Thrift port of a gateway and a bridge to it, with the service hive/localhost."""
-
-    def __init__(self, gateway: GatewayServer, thrift_port: int, bridge: BridgeProcess, keytab: Path) -> None:
-        self.gateway, self.bridge, self.keytab = gateway, bridge, keytab
-        self.ports = {"port": thrift_port, "bridge": bridge.port}
-
-
-@pytest.fixture(scope="module")
-def doors(kdc: PrivateKdc, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
-    folder = tmp_path_factory.mktemp("sasl")
-    kdc.add(SERVICE)
-    keytab = folder / "hive.keytab"
-    kdc.write_keytab(SERVICE, keytab)
-    thrift_port = free_port()
-    settings: dict[str, object] = {
-        "kerberos_keytab": str(keytab),
-        "thrift_port": thrift_port,
-        "thrift_sasl": "require",
-        "proxy_users.admin.users": ["alice", "knox"],
-    }
-    with GatewayServer(folder, settings=settings, environment=kdc.environment) as gateway:
-        options = ("--cacert", str(folder / "certificate.pem"), "--sasl", "require", "--keytab", str(keytab))
-        with BridgeProcess(gateway, *options, **kdc.environment) as bridge:
-            yield Doors(gateway, thrift_port, bridge, keytab)
 
 
 @pytest.mark.parametrize("door", ["port", "bridge"])
@@ -221,7 +99,7 @@ def test_a_new_keytab_is_read_and_a_broken_one_keeps_the_keys(doors: Doors, kdc:
                 assert whose(it) == "alice"
         finally:
             doors.keytab.write_bytes(kept)
-        kdc.write_keytab(SERVICE, doors.keytab, new_key=True)
+        kdc.write_keytab(HIVE_SERVICE, doors.keytab, new_key=True)
         log_in("alice")
         for port in doors.ports.values():
             assert until_let_in(port) == "alice"
@@ -262,7 +140,7 @@ def java(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.mark.java
 @pytest.mark.parametrize(("door", "protection"), [("port", "authentication"), ("bridge", "privacy")])
-def test_hives_java_client_logs_in_with_its_ticket(
+def test_hives_java_client_logs_in_with_its_ticket_then_with_a_delegation_token(
     doors: Doors, kdc: PrivateKdc, java: list[str], log_in: LogIn, door: str, protection: str
 ) -> None:
     environment = log_in("alice")
@@ -274,4 +152,9 @@ def test_hives_java_client_logs_in_with_its_ticket(
         *("localhost", doors.ports[door], protection, "alice@LAKE.TEST", kdc.folder / "alice.keytab", f"of_{door}"),
         environment=environment,
     )
-    assert "length\t10400" in printed
+    assert printed.splitlines()[-4:] == [
+        "length\t10400",
+        "with the token\t10400",
+        "another token\tfalse",
+        "cancelled\ttrue",
+    ]

@@ -12,7 +12,7 @@ from hms_gateway.cache import ReplyCache
 from hms_gateway.composition.presence import EVERY_SECONDS, FIRST_SECONDS, Presence
 from hms_gateway.files import Directories, FilePolicy, Protected, RootRefused, check_roots, program_folders
 from hms_gateway.gateway.application import Gateway, SecondaryListener
-from hms_gateway.gateway.assembly import EdgeComponents, build_gateway, served_certificate
+from hms_gateway.gateway.assembly import EdgeComponents, build_gateway, impersonation_rules, served_certificate
 from hms_gateway.gateway.certificates.served_certificate import LOOK_EVERY_SECONDS
 from hms_gateway.gateway.certificates.tls import CERTIFICATE_NAME, KEY_NAME
 from hms_gateway.gateway.memory import return_free_memory
@@ -60,6 +60,7 @@ from hms_gateway.metastore.directories.outside_places import OutsidePlaces, find
 from hms_gateway.metastore.partitions.marks import PartitionMarkService
 from hms_gateway.metastore.partitions.service import PartitionService
 from hms_gateway.metastore.ports.store import FileSystemError, StoreError, StoreFailure, StoreUnavailable
+from hms_gateway.metastore.registry.delegation_tokens import DelegationTokens, TokenTimes
 from hms_gateway.metastore.registry.functions import FunctionService
 from hms_gateway.metastore.registry.notifications import NotificationService
 from hms_gateway.metastore.registry.people import PeopleService
@@ -118,6 +119,7 @@ if TYPE_CHECKING:
 
 DATABASE_FILE = "metastore.db"
 EXPIRY_SECONDS = 60.0
+TOKEN_EXPIRY_SECONDS = 600.0
 # A call that is stopped by something past its time removes it at once; this is for what stops no call.
 TXN_EXPIRY_SECONDS = 30.0
 FREE_MEMORY_SECONDS = 30.0
@@ -136,6 +138,7 @@ class Metastore(msgspec.Struct, frozen=True):
     chores: Sequence[Chore] = ()
     releases: Releases = msgspec.field(default_factory=Releases)
     rights: "PolicyKeeper | None" = None
+    delegation: DelegationTokens | None = None
 
 
 def database_url(settings: Settings) -> str:
@@ -176,7 +179,8 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         handlers += _txn_handlers(store, settings, CommitKeyValue(clock, rules, to_tjson))
         handlers.append(Leases(leases))
         tokens = TokenService(store, Seal(settings.secrets_key_path))
-        handlers.append(Tokens(tokens, frozenset(settings.administrators)))
+        delegation = _delegation_tokens(settings, store, tokens, clock)
+        handlers.append(Tokens(tokens, frozenset(settings.administrators), delegation, _may_act(settings)))
         handlers.append(ChangeTrails(store, frozenset(settings.administrators)))
         bytes_max = settings.limits.cached_reply_bytes_max
         gate, keeper = _gate(settings, store)
@@ -190,7 +194,9 @@ def build_metastore(settings: Settings, counters: Callable[[], Mapping[str, int]
         *_chores(store, clock, rules, events, settings),
         Chore("seal tokens", EXPIRY_SECONDS, tokens.seal_all),
     )
-    return Metastore(store, codecs, repeatable, events, chores, releases, keeper)
+    if delegation is not None:
+        chores = (*chores, Chore("expire delegation tokens", TOKEN_EXPIRY_SECONDS, delegation.expire))
+    return Metastore(store, codecs, repeatable, events, chores, releases, keeper, delegation)
 
 
 def build(settings: Settings) -> Gateway:
@@ -232,6 +238,7 @@ def build(settings: Settings) -> Gateway:
         releases=metastore.releases,
         newest_event=metastore.store.version,
         database=metastore.store.system,
+        token_password=None if metastore.delegation is None else metastore.delegation.password,
         on_stop=[*stops, housekeeping.stop, *leave, cache.close, metastore.store.close],
         secondary_listener=None if port is None else lambda edge: _thrift_port(settings, port, metastore.codecs, edge),
     )
@@ -275,6 +282,28 @@ def _thrift_port(settings: Settings, port: int, codecs: Codecs, edge: EdgeCompon
     from hms_gateway.composition.thrift_port import ThriftPort
 
     return ThriftPort(settings, port, codecs, edge)
+
+
+def _delegation_tokens(
+    settings: Settings, store: SqlStore, tokens: TokenService, clock: Clock
+) -> DelegationTokens | None:
+    if not settings.delegation_tokens:
+        return None
+    times = TokenTimes(settings.delegation_token_seconds_max, settings.delegation_token_renewal_seconds)
+    return DelegationTokens(store, tokens, clock, times, settings.limits)
+
+
+def _may_act(settings: Settings) -> Callable[[str, str, str], str | None]:
+    """Why a user may not act for another one from an address, None where it may."""
+    rules = impersonation_rules(settings)
+
+    def objection(user: str, other: str, address: str) -> str | None:
+        rule = rules.get(user)
+        # That of a Thrift client has its port behind it.
+        address = address.partition(":")[0] if address.count(":") == 1 else address
+        return "does not exist" if rule is None else rule.objection(other, address)
+
+    return objection
 
 
 def _gate(settings: Settings, store: SqlStore) -> tuple[Gate | None, "PolicyKeeper | None"]:

@@ -10,18 +10,20 @@ from hms_gateway.bridge.server.call_log import CallRecord
 from hms_gateway.bridge.server.server import BridgeServer
 from hms_gateway.bridge.server.serving import ServerOptions
 from hms_gateway.bridge.thrift.errors import BridgeError, CallFailed, NotTried
+from hms_gateway.bridge.thrift.exchanges import LoginRefused, Mechanism, Tickets, Tokens
 from hms_gateway.bridge.thrift.session import Session
-from hms_gateway.gateway.admission.identity import Authenticator, Identity, RequestHead
+from hms_gateway.gateway.admission.identity import Identity, RequestHead
 from hms_gateway.gateway.admission.rates import too_many
 from hms_gateway.gateway.admission.refusals import NOT_TRIED, ClientGone, Refusals, Refused
 from hms_gateway.gateway.application import SecondaryListenerFailed
-from hms_gateway.gateway.assembly import EdgeComponents, service_keys
+from hms_gateway.gateway.assembly import EdgeComponents, LoginParts, service_keys
 from hms_gateway.gateway.observability.access_log import AccessRecord
 from hms_gateway.gateway.observability.traces import TracedCall, Traces
 from hms_gateway.rpc.call import Caller, Dialect
 from hms_gateway.rpc.errors import Unavailable
 from hms_gateway.runtime.kerberos import SaslTickets
 from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.logins.digest import Proof
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.wire import Codecs
 
@@ -43,14 +45,13 @@ class ThriftPort:
             codecs,
             dialect=Dialect(settings.thrift_dialect),
             cache=edge.cache,
-            identify=_Identification(edge.authenticator, self._refusals, edge.groups_of),
+            identify=_Identification(edge, self._refusals),
             failure_of=self._failure_of,
             note_limit=self._note_limit,
             admit=self._admit,
             call_seconds_max=settings.call_seconds_max,
             reply_bytes_max=settings.limits.body_bytes_max,
         )
-        keys = None if settings.thrift_sasl == "off" else service_keys(settings)
         options = ServerOptions(
             host=settings.thrift_host,
             port=port,
@@ -59,7 +60,7 @@ class ThriftPort:
             write_stall_seconds_max=settings.write_stall_seconds_max,
             shares_port=settings.workers > 1,
             is_open=settings.thrift_open,
-            tickets=None if keys is None else SaslTickets(keys, settings.kerberos_realms),
+            mechanisms={} if settings.thrift_sasl == "off" else _mechanisms(settings, edge.logins),
         )
         recorder = _Recorder(edge, self._refusals)
         self._server = BridgeServer(
@@ -123,21 +124,38 @@ def _host(session: Session) -> str:
     return session.address.rpartition(":")[0]
 
 
+def _mechanisms(settings: Settings, parts: LoginParts) -> dict[str, Mechanism]:
+    """How clients may log in besides PLAIN. Raises KerberosError."""
+    mechanisms: dict[str, Mechanism] = {}
+    keys = service_keys(settings)
+    if keys is not None:
+        mechanisms["GSSAPI"] = Tickets(SaslTickets(keys, settings.kerberos_realms), parts.checks)
+    delegation = parts.delegation
+    if delegation is not None:
+
+        async def prove(proof: Proof, owner: str, share_address: str | None) -> str:
+            try:
+                return (await delegation.by_proof(proof, share_address)).answer
+            except Refused as refused:
+                raise LoginRefused(refused.text, refused.limit or refused.reason) from refused
+
+        mechanisms["DIGEST-MD5"] = Tokens(prove)
+    return mechanisms
+
+
 class _Identification:
     """Passwords of SASL PLAIN are those of HTTP, tickets prove themselves; without SASL, who `set_ugi` says."""
 
-    def __init__(
-        self, authenticator: Authenticator, refusals: Refusals, groups_of: Callable[[str], frozenset[str]]
-    ) -> None:
-        self._authenticator = authenticator
-        self._groups_of = groups_of
+    def __init__(self, edge: EdgeComponents, refusals: Refusals) -> None:
+        self._authenticator = edge.authenticator
+        self._delegation = edge.logins.delegation
+        self._groups_of = edge.groups_of
         self._refusals = refusals
 
     async def __call__(self, session: Session) -> Caller:
         credentials = session.credentials
         if session.proven_user is not None:
-            user = session.proven_user
-            return self._claimed(session, Caller(user, self._groups_of(user)), _host(session))
+            return self._claimed(session, await self._proven(session, session.proven_user), _host(session))
         if credentials is None:
             return await user_as_named(session)
         if ":" in credentials.user:
@@ -151,7 +169,18 @@ class _Identification:
             if refused.limit:
                 self._refusals.note(refused.limit, user=credentials.user, address=head.peer)
             raise CallFailed(refused.text, refused.reason) from refused
-        return self._claimed(session, Caller(identity.user, identity.groups), identity.address)
+        caller = Caller(identity.user, identity.groups, may_get_token=not identity.by_token)
+        return self._claimed(session, caller, identity.address)
+
+    async def _proven(self, session: Session, user: str) -> Caller:
+        """Whose ticket was accepted, or whose token was and has not ended since. Raises CallFailed."""
+        if session.proof is None or self._delegation is None:
+            return Caller(user, self._groups_of(user), may_get_token=session.proof is None)
+        try:
+            login = await self._delegation.by_proof(session.proof, session.share_address)
+        except Refused as refused:
+            raise CallFailed(refused.text, refused.reason) from refused
+        return Caller(login.user, self._groups_of(login.user), real_user=login.real_user)
 
     def _claimed(self, session: Session, caller: Caller, address: str) -> Caller:
         """Count the connection as the caller's. Raises NotTried."""

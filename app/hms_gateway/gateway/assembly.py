@@ -24,6 +24,7 @@ from hms_gateway.gateway.auth.token_authenticator import (
     TokenAuthenticator,
     TokenFile,
     bearer_challenge,
+    wrong_token_challenges,
 )
 from hms_gateway.gateway.auth.tokens import TokenUses
 from hms_gateway.gateway.auth.trusted_proxy import ImpersonationRule, TrustedProxyAuthenticator, UserSource
@@ -38,6 +39,8 @@ from hms_gateway.gateway.certificates.client_certificates import (
 from hms_gateway.gateway.certificates.revocations import Revocations
 from hms_gateway.gateway.certificates.served_certificate import ServedCertificate
 from hms_gateway.gateway.certificates.tls import CertificateFiles, ClientRules, ensure_certificate
+from hms_gateway.gateway.delegation.authenticator import DelegationAuthenticator
+from hms_gateway.gateway.delegation.logins import DelegationLogins, ProvenActing
 from hms_gateway.gateway.http.asgi_endpoint import AsgiEndpoint
 from hms_gateway.gateway.http.endpoint import Endpoint
 from hms_gateway.gateway.observability.access_log import AccessLog
@@ -55,10 +58,18 @@ from hms_gateway.runtime.connections import Connections
 from hms_gateway.runtime.file_versions import WatchedFile
 from hms_gateway.runtime.kerberos import ServiceKeys
 from hms_gateway.runtime.logging import format_for_stderr
+from hms_gateway.runtime.logins.login_checks import LoginChecks
 from hms_gateway.runtime.settings import Ldap, ProxyUser, Settings, SettingsError
 from hms_gateway.wire import Codecs
 
 FIRST_USER = "admin"
+
+
+class LoginParts(msgspec.Struct, frozen=True):
+    """What the doors of a process share: threads in which logins are checked, and delegation tokens, if they are on."""
+
+    checks: LoginChecks
+    delegation: DelegationLogins | None = None
 
 
 class EdgeComponents(msgspec.Struct, frozen=True):
@@ -73,8 +84,19 @@ class EdgeComponents(msgspec.Struct, frozen=True):
     rates: Rates | None
     connections: Connections
     bodies: BodyShares
-    traces: Traces | None = None
+    traces: Traces | None
+    logins: LoginParts
     groups_of: Callable[[str], frozenset[str]] = lambda user: frozenset()
+
+
+def login_parts(settings: Settings, token_password: Callable[[bytes], bytes] | None = None) -> LoginParts:
+    """`token_password` is `DelegationTokens.password`."""
+    checks = LoginChecks(settings.limits)
+    if token_password is None:
+        return LoginParts(checks)
+    return LoginParts(
+        checks, DelegationLogins(token_password, checks, challenges=wrong_token_challenges(settings.realm))
+    )
 
 
 def ensure_first_user(settings: Settings) -> str | None:
@@ -151,11 +173,12 @@ def service_keys(settings: Settings) -> ServiceKeys | None:
     return None if settings.kerberos_keytab is None else ServiceKeys(settings.kerberos_keytab)
 
 
-def build_authenticator(settings: Settings) -> Authenticator:
+def build_authenticator(settings: Settings, parts: LoginParts | None = None) -> Authenticator:
     """Passwords and tokens; in front of them tickets, trusted proxies and who may act for others, by the settings.
 
     Raises KerberosError, SettingsError.
     """
+    parts = parts or login_parts(settings)
     keys = service_keys(settings)
     share_of = build_proxies(settings).share_of
     tokens = TokenAuthenticator(
@@ -165,6 +188,8 @@ def build_authenticator(settings: Settings) -> Authenticator:
         share_of=share_of,
     )
     bearer = _with_issuers(settings, tokens, share_of)
+    if parts.delegation is not None:
+        bearer = DelegationAuthenticator(bearer, parts.delegation, share_of)
     accepted = f"{ACCEPTED}, or {TOKEN_ACCEPTED}"
     users = UserFile(settings.users_path, time.monotonic)
     following: Authenticator = BasicAuthenticator(
@@ -185,7 +210,7 @@ def build_authenticator(settings: Settings) -> Authenticator:
             keys.accept,
             realms=settings.kerberos_realms,
             challenges=_password_and_token(settings),
-            limits=settings.limits,
+            checks=parts.checks,
             share_of=share_of,
         )
     logins = TrustedProxyAuthenticator(
@@ -196,7 +221,8 @@ def build_authenticator(settings: Settings) -> Authenticator:
             asterisk_password=settings.trusted_asterisk_password,
         ),
         proxied_users=settings.trusted_proxy_users,
-        proxy_users={name: _rule(user) for name, user in settings.proxy_users.items()},
+        proxy_users=impersonation_rules(settings),
+        proven=ProvenActing(parts.delegation, share_of, _password_and_token(settings)).check,
     )
     groups = build_groups(settings)
     return logins if groups is None else GroupsAuthenticator(logins, groups.of)
@@ -210,6 +236,11 @@ def build_groups(settings: Settings) -> GroupsFile | None:
         return GroupsFile(settings.groups_file)
     except GroupsFileError as error:
         raise SettingsError(f"groups_file: {error}") from error
+
+
+def impersonation_rules(settings: Settings) -> dict[str, ImpersonationRule]:
+    """Whom users may act for."""
+    return {name: _rule(user) for name, user in settings.proxy_users.items()}
 
 
 def _with_directory(
@@ -304,6 +335,7 @@ def build_gateway(
     certificate: ServedCertificate | None,
     releases: Releases | None = None,
     authenticator: Authenticator | None = None,
+    token_password: Callable[[bytes], bytes] | None = None,
     on_stop: Sequence[Callable[[], None]] = (),
     secondary_listener: Callable[[EdgeComponents], SecondaryListener] | None = None,
     newest_event: Callable[[], int] | None = None,
@@ -314,13 +346,14 @@ def build_gateway(
     `ready` raises while calls cannot be answered; `on_stop` are called in order after the last call, so closing the
     store belongs there. `authenticator` replaces the one that the settings describe. Calls that wait are tried again
     after each of `releases`. `secondary_listener` makes one. `newest_event` is what `GatewayStatus` asks.
-    `database` is the kind of the database, for traces.
+    `database` is the kind of the database, for traces. `token_password` is `DelegationTokens.password`.
     """
     access_log = AccessLog(format_for_stderr(settings.log_format)) if settings.access_log else None
     audit_log = _audit_log(settings)
     traces = _traces(settings, database, metrics)
     rates = Rates(settings.user_rates) if settings.user_rates else None
-    authenticator = authenticator or build_authenticator(settings)
+    parts = login_parts(settings, token_password)
+    authenticator = authenticator or build_authenticator(settings, parts)
     endpoint = Endpoint(
         codecs=codecs,
         processor=processor,
@@ -349,7 +382,7 @@ def build_gateway(
         cross_origin=CrossOrigin(settings.cors_origins),
         write_stall_seconds_max=settings.write_stall_seconds_max,
     )
-    closing = [authenticator.close, *on_stop]
+    closing = [authenticator.close, parts.checks.close, *on_stop]
     if access_log is not None:
         closing.append(access_log.close)
     if audit_log is not None:
@@ -360,7 +393,8 @@ def build_gateway(
         metrics.watch(lambda: Watched({"spans_exported": traces.exported, "spans_dropped": traces.dropped}))
     connections = bounded_connections(settings.limits, metrics)
     edge = EdgeComponents(
-        endpoint.calls, cache, authenticator, metrics, access_log, audit_log, rates, connections, bodies, traces
+        *(endpoint.calls, cache, authenticator, metrics, access_log, audit_log, rates, connections, bodies, traces),
+        parts,
     )
     if isinstance(authenticator, GroupsAuthenticator):
         edge = msgspec.structs.replace(edge, groups_of=authenticator.groups_of)

@@ -20,10 +20,15 @@ class Dialect(StrEnum):
 
 
 class Caller(NamedTuple):
-    """An authenticated user with the groups that the login proved. What a client says of itself is not a group."""
+    """An authenticated user with the groups that the login proved. What a client says of itself is not a group.
+
+    `may_get_token` is as in `Call`, `real_user` as well.
+    """
 
     user: str
     groups: frozenset[str] = frozenset()
+    may_get_token: bool = False
+    real_user: str = ""
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -37,7 +42,8 @@ class Call(msgspec.Struct, frozen=True):
     `share_address` is whose share of an address the call uses (`runtime.shares`), None where addresses are not limited.
     `valid_write_ids` is the list of write ids that came beside the arguments, as it was sent (docs/caching.md).
     `first` is called in the call's thread before anything is read for it, `last` when all was.
-    `real_user` is who logged in, where that is another one than the principal. `notes` is of a call that is traced.
+    `real_user` is who logged in, where that is another one than the principal. `may_get_token` says that the login was
+    one of the user's own, and not a name that a client gave or a token. `notes` is of a call that is traced.
     A call that is answered again after Waiting has waited so long by now, and is resumed with what that carried.
     """
 
@@ -59,6 +65,7 @@ class Call(msgspec.Struct, frozen=True):
     first: Callable[[], None] | None = None
     last: Callable[[], None] | None = None
     real_user: str = ""
+    may_get_token: bool = False
     notes: Notes | None = None
 
     @property

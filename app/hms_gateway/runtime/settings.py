@@ -38,6 +38,7 @@ USER_SOURCES = (
     "and with Kerberos); trusted_asterisk_password = true (Knox, HiveDispatch with basicAuthPreemptive). A proxy that "
     "passes Authorization on belongs in forwarding_proxies"
 )
+_TOKEN_SECONDS_MAX = 366 * 86_400
 _HEADER = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _HEADERS_OF_CLIENTS = frozenset({"authorization", "cookie", "host", "origin", "user-agent"})
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@\s*]+(:\*)?", re.IGNORECASE)
@@ -292,6 +293,23 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     thrift_host: Annotated[str, Meta(min_length=1, description="Address that the Thrift port listens on.")] = (
         "127.0.0.1"
     )
+    delegation_tokens: Annotated[
+        bool,
+        Meta(
+            description="Give users who log in themselves delegation tokens (get_delegation_token), which Hive's "
+            "clients take along to other machines. A token is a login: by SASL DIGEST-MD5, and over HTTPS as Bearer. "
+            "It stays good when its user's password is changed or removed, until it is cancelled or ends."
+        ),
+    ] = False
+    delegation_token_seconds_max: Annotated[
+        float, Meta(gt=0, le=_TOKEN_SECONDS_MAX, description="Seconds after which a delegation token ends in any case.")
+    ] = 604_800.0
+    delegation_token_renewal_seconds: Annotated[
+        float,
+        Meta(
+            gt=0, le=_TOKEN_SECONDS_MAX, description="Seconds after which a delegation token ends that was not renewed."
+        ),
+    ] = 86_400.0
     thrift_sasl: Annotated[
         Literal["off", "allow", "require"],
         Meta(

@@ -33,6 +33,7 @@ from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.bridge.thrift.session import Session
 from hms_gateway.idl.method_facts import changes_something
 from hms_gateway.runtime.kerberos import KerberosError, ServiceTickets
+from hms_gateway.runtime.logins.digest import PROOF_HEADER
 from hms_gateway.runtime.logins.login_tokens import LoginToken, TokenError
 
 # Replies of changing methods are held up to this size, so that one that breaks off can be asked for again.
@@ -43,6 +44,7 @@ PAUSE_SECONDS_FIRST = 0.05
 PAUSE_SECONDS_MAX = 1.0
 # What proxies and servers say when the request was not handled, or that is unknown.
 NOBODY_ANSWERED = (502, 503, 504)
+TOKEN_METHOD = "get_delegation_token"
 
 _log = structlog.get_logger("hms_gateway.bridge")
 
@@ -95,6 +97,10 @@ class HttpsRelay:
 
     async def call(self, message: ThriftMessage, session: Session) -> Reply | None:
         """As `Relay.call`."""
+        if message.name == TOKEN_METHOD and session.credentials is None and session.proven_user is None:
+            # It would be one of the bridge's own user, and open other doors, for longer.
+            text = "a delegation token needs a login of the client's own; start the bridge with --sasl require"
+            raise CallFailed(text, "unauthorized")
         is_changing = changes_something(message.name)
         attempts = _Attempts(
             key=uuid.uuid4().hex if is_changing else None,
@@ -135,12 +141,14 @@ class HttpsRelay:
         is_repeatable = attempts.key is None or self._options.keeps_keys
         credentials = session.credentials or self._options.credentials
         token = None if credentials is not None else await self._token()
-        # A ticket ends here: its user is called for under the bridge's own login, whatever `set_ugi` says.
+        # Tickets and tokens end here: their user is called for under the bridge's own login, whatever `set_ugi` says.
         acts_for = session.proven_user or (session.user if self._options.acts_for_users else "")
         head = self._head(credentials, acts_for, token)
         if credentials is None and token is None and self._options.tickets is not None:
             head += await self._ticket(self._options.tickets)
         key = b"" if attempts.key is None else b"idempotency-key: %b\r\n" % attempts.key.encode()
+        if session.proof is not None:
+            key += b"%b: %b\r\n" % (PROOF_HEADER, session.proof.header)
         held = b"" if attempts.held_tag is None else b"if-none-match: %b\r\n" % attempts.held_tag
         head = b"%bcontent-length: %d\r\n%b%b\r\n" % (head, len(body), key, held)
         connection = await self._pool.acquire(must_be_fresh=not is_repeatable)
@@ -214,7 +222,7 @@ class HttpsRelay:
             body, outcome = await self._encoding.reply(message, answer.body, answer.content_type)
             if self._held is not None and outcome == "ok" and self._held.wants(message, len(body)):
                 self._held.keep(message, body, answer.tag)
-            return Reply(body, outcome=outcome, request_id=answer.request_id)
+            return Reply(body, outcome=outcome, request_id=answer.request_id, login_answer=answer.login_answer)
         try:
             outcome = self._encoding.outcome(message, answer.beginning(), answer.content_type)
         except CallFailed:

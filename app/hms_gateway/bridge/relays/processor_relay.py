@@ -148,7 +148,7 @@ class ProcessorRelay:
         call = Message(message.name, message.type, message.seqid, message.body[message.payload_begin :])
         key: tuple[object, ...] = (codec.name, self._dialect, message.name, call.payload)
         if self._cache is not None and self._cache.is_apart:
-            key = (*key, self._cache.viewer(*caller))
+            key = (*key, self._cache.viewer(caller.user, caller.groups))
         known = await self._known(key, message)
         tagged = None
         if known is None and self._cache is not None and message.name in self._cache.with_lists:
@@ -221,6 +221,8 @@ class ProcessorRelay:
             share_address=session.share_address,
             first=tagged,
             last=None if tagged is None else tagged.confirm,
+            may_get_token=caller.may_get_token,
+            real_user=caller.real_user,
         )
 
         def wrap(chunks: Iterator[bytes]) -> Iterator[bytes]:

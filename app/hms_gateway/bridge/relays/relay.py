@@ -15,6 +15,7 @@ class Reply(msgspec.Struct):
     `outcome` and `request_id` are for the log; `request_id` is the far side's. `cached` replies came
     out of this process's cache. `about` are the objects of the call, or what the kept reply depends on. `groups` are
     the caller's, and `partitions` how many the call is paid for by; both are known where the processor is.
+    `login_answer` is the far side's half of a digest.
     """
 
     body: bytes | None = None
@@ -26,6 +27,7 @@ class Reply(msgspec.Struct):
     about: tuple[object, ...] = ()
     groups: frozenset[str] = frozenset()
     partitions: int = 0
+    login_answer: str = ""
 
 
 class Relay(Protocol):

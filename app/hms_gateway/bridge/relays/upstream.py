@@ -18,6 +18,7 @@ import httptools
 import msgspec
 
 from hms_gateway.runtime.file_versions import FileVersion, file_version
+from hms_gateway.runtime.logins.digest import ANSWER_HEADER
 
 # An answer up to this size is waited for as a whole.
 HELD_BYTES_MAX = 256 * 1024
@@ -123,7 +124,17 @@ def client_tls(cacert: str | None = None, *, is_insecure: bool = False) -> Resum
 class Answer:
     """One HTTP answer. `body` when all of it is there; else it comes by `chunks`, and `length` if it is known."""
 
-    __slots__ = ("_connection", "body", "content_type", "is_not_tried", "length", "request_id", "status", "tag")
+    __slots__ = (
+        "_connection",
+        "body",
+        "content_type",
+        "is_not_tried",
+        "length",
+        "login_answer",
+        "request_id",
+        "status",
+        "tag",
+    )
 
     def __init__(self, connection: "UpstreamConnection", status: int, headers: dict[bytes, bytes]) -> None:
         self._connection = connection
@@ -132,6 +143,7 @@ class Answer:
         self.request_id = headers.get(b"x-request-id", b"").decode("latin-1")
         self.is_not_tried = headers.get(b"x-call-outcome", b"") == b"not-tried"
         self.tag = headers.get(b"etag")
+        self.login_answer = headers.get(ANSWER_HEADER, b"").decode("latin-1")
         length = headers.get(b"content-length", b"")
         self.length = int(length) if length.isdigit() else None
         self.body: bytes | None = None

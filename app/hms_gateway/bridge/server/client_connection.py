@@ -18,7 +18,7 @@ from hms_gateway.bridge.thrift.connection import ThriftConnection
 from hms_gateway.bridge.thrift.errors import BridgeError, CallFailed, NotTried, ReplyBroken, Unspeakable
 from hms_gateway.bridge.thrift.exception_replies import application_exception, codec_of, failure_reply
 from hms_gateway.bridge.thrift.messages import ThriftMessage
-from hms_gateway.bridge.thrift.sasl import SaslPolicy
+from hms_gateway.bridge.thrift.sasl import Asked, SaslPolicy
 from hms_gateway.bridge.thrift.session import Session, share_address
 from hms_gateway.runtime.connections import Silence
 from hms_gateway.wire import ApplicationErrorType, LimitExceeded, ProtocolError
@@ -42,7 +42,7 @@ class ClientConnection(asyncio.Protocol):
     def __init__(self, server: Serving) -> None:
         self._server = server
         self._loop = asyncio.get_running_loop()
-        self._thrift = ThriftConnection(server.limits, server.options.sasl, server.options.tickets)
+        self._thrift = ThriftConnection(server.limits, server.options.sasl, server.options.mechanisms)
         self._session = Session(claim=partial(server.claim, self))
         self._transport: asyncio.Transport
         self._task: asyncio.Task[None] | None = None
@@ -67,7 +67,7 @@ class ClientConnection(asyncio.Protocol):
         peer = transport.get_extra_info("peername")
         self._session.address = f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else str(peer or "")
         self._host = peer[0] if isinstance(peer, tuple) else ""
-        self._session.share_address = share_address(self._host)
+        self._session.share_address = self._thrift.share_address = share_address(self._host)
         if not self._server.welcome(self, self._host):
             self._transport.abort()
             return
@@ -161,7 +161,9 @@ class ClientConnection(asyncio.Protocol):
                 message = self._thrift.next_message()
                 self._send_negotiation()
                 self._account(message)
-                if message is not None:
+                if self._thrift.asked is not None:
+                    await self._log_in(self._thrift.asked)
+                elif message is not None:
                     await self._serve(message)
                 elif self._is_at_end or (self._is_draining and self._thrift.is_between_messages):
                     break
@@ -178,6 +180,14 @@ class ClientConnection(asyncio.Protocol):
             _log.exception("bridge connection failed", address=self._session.address)
         finally:
             self._close()
+
+    async def _log_in(self, asked: Asked) -> None:
+        """Answer one message of a login. Raises Unspeakable."""
+        self._is_busy = True
+        try:
+            self._thrift.answer_login(await asked.answer())
+        finally:
+            self._is_busy = False
 
     def _account(self, message: ThriftMessage | None) -> None:
         """Report to the server what is kept of a large message; raises LimitExceeded when all of them are too much."""
@@ -237,6 +247,7 @@ class ClientConnection(asyncio.Protocol):
         session = self._session
         session.needs_length = self._thrift.is_framed
         session.credentials, session.proven_user = self._thrift.credentials, self._thrift.proven_user
+        session.proof = self._thrift.proof
         if message.name in LOCAL_METHODS:
             return answer_locally(self._server.codecs, message, session)
         try:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -11,7 +12,7 @@ import msgspec
 import structlog
 import uvloop
 
-from hms_gateway.bridge.relays.greeting import find_problem
+from hms_gateway.bridge.relays.greeting import find_problem, prove
 from hms_gateway.bridge.relays.held_answers import HeldAnswers
 from hms_gateway.bridge.relays.https_relay import HttpsRelay, RelayOptions
 from hms_gateway.bridge.relays.transcoding import Tjson, Unchanged
@@ -22,9 +23,11 @@ from hms_gateway.bridge.server.metrics import BridgeMetrics
 from hms_gateway.bridge.server.server import BridgeServer, serve_until_told
 from hms_gateway.bridge.server.serving import ServerOptions
 from hms_gateway.bridge.server.side_port import SidePort
+from hms_gateway.bridge.thrift.exchanges import Mechanism, Tickets, Tokens
 from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.runtime.kerberos import SaslTickets, ServiceKeys, ServiceTickets
 from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.logins.login_checks import LoginChecks
 from hms_gateway.runtime.logins.login_tokens import LoginToken
 from hms_gateway.wire import make_codecs
 
@@ -143,6 +146,9 @@ def make_bridge(settings: BridgeSettings, metrics: BridgeMetrics, call_log: Call
     if held is not None:
         metrics.watch("held_answer_bytes", "Long answers that are kept", lambda: held.size_bytes)
     metrics.watch("upstream_connections", "Connections to the gateway", lambda: relay.open_connections)
-    tickets = None if settings.keytab is None else SaslTickets(ServiceKeys(settings.keytab), settings.realms)
-    options = msgspec.structs.replace(settings.server, tickets=tickets)
+    mechanisms: dict[str, Mechanism] = {"DIGEST-MD5": Tokens(partial(prove, relay, codecs))}
+    if settings.keytab is not None:
+        tickets = SaslTickets(ServiceKeys(settings.keytab), settings.realms)
+        mechanisms = {"GSSAPI": Tickets(tickets, LoginChecks(settings.limits)), **mechanisms}
+    options = msgspec.structs.replace(settings.server, mechanisms=mechanisms)
     return BridgeServer(relay, options, settings.limits, codecs=codecs, metrics=metrics, call_log=call_log)

@@ -1,7 +1,7 @@
 """What a server and the connections it serves know of each other."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal, Protocol
 
 import msgspec
@@ -9,10 +9,10 @@ import msgspec
 from hms_gateway.bridge.relays.relay import Relay
 from hms_gateway.bridge.server.call_log import CallRecord
 from hms_gateway.bridge.server.peer_accounts import Ends
+from hms_gateway.bridge.thrift.exchanges import Mechanism
 from hms_gateway.bridge.thrift.sasl import SaslPolicy
 from hms_gateway.runtime.addresses import is_loopback
 from hms_gateway.runtime.connections import Counted
-from hms_gateway.runtime.kerberos import SaslTickets
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound
 from hms_gateway.wire import Codecs
@@ -32,8 +32,8 @@ class ServerOptions(msgspec.Struct, frozen=True):
     shares_port: bool = False
     """Several processes listen on the same port, and the system shares the connections out among them."""
     is_open: bool = False
-    tickets: SaslTickets | None = None
-    """Clients may log in with Kerberos tickets."""
+    mechanisms: Mapping[str, Mechanism] = {}
+    """By their names, how clients may log in besides PLAIN."""
 
     @property
     def lets_in(self) -> Literal["passwords", "network", "machine", "account"]:

@@ -4,12 +4,15 @@ The first bytes show what the client speaks (clients §13): unframed binary (str
 frames with their length in front, or SASL around unframed messages.
 """
 
+from collections.abc import Mapping
+
 from hms_gateway.bridge.thrift.errors import Unspeakable
+from hms_gateway.bridge.thrift.exchanges import Mechanism
 from hms_gateway.bridge.thrift.messages import Head, ThriftMessage, read_head
-from hms_gateway.bridge.thrift.sasl import Credentials, SaslNegotiation, SaslPolicy, refuse
+from hms_gateway.bridge.thrift.sasl import Asked, Credentials, SaslNegotiation, SaslPolicy, refuse
 from hms_gateway.bridge.thrift.struct_scanner import StructScanner
-from hms_gateway.runtime.kerberos import SaslTickets
 from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.logins.digest import Proof
 from hms_gateway.wire import LimitExceeded, ProtocolError
 
 _HTTP_VERBS = (b"GET ", b"POST", b"PUT ", b"HEAD", b"DELE", b"OPTI", b"PATC", b"CONN", b"TRAC")
@@ -28,15 +31,20 @@ _HAS_TO_LOG_IN = (
 class ThriftConnection:
     """Give it what arrives, ask it for the next message until there is none.
 
-    `is_framed`, `credentials` and `proven_user` (of a Kerberos ticket) are known once the first message is there. A
+    `is_framed`, `credentials`, `proven_user` (of a Kerberos ticket or delegation token) and `proof` (of a token) are
+    known once the first message is there. Where there is none, a login may be `asked` about: then `answer_login` has to
+    be called before anything else. A
     ProtocolError carries name and seqid when the message can still be answered; after it, or Unspeakable, the
     connection is of no use. `sasl` may be changed until the first message is asked for.
     """
 
-    def __init__(self, limits: Limits, sasl: SaslPolicy = "off", tickets: SaslTickets | None = None) -> None:
+    def __init__(
+        self, limits: Limits, sasl: SaslPolicy = "off", mechanisms: Mapping[str, Mechanism] | None = None
+    ) -> None:
         self._limits = limits
-        self._tickets = tickets
+        self._mechanisms = mechanisms or {}
         self.sasl = sasl
+        self.share_address: str | None = None
         self._received = bytearray()  # as it came
         self._messages = self._received  # the same without SASL's frames, another buffer when there are any
         self._negotiation: SaslNegotiation | None = None
@@ -48,6 +56,8 @@ class ThriftConnection:
         self.is_framed = False
         self.credentials: Credentials | None = None
         self.proven_user: str | None = None
+        self.proof: Proof | None = None
+        self.asked: Asked | None = None
 
     @property
     def is_between_messages(self) -> bool:
@@ -71,6 +81,11 @@ class ThriftConnection:
         """What has to be sent before any reply: answers of the SASL negotiation."""
         data, self._to_send = self._to_send, b""
         return data
+
+    def answer_login(self, answer: bytes) -> None:
+        """Take the answer to what was asked."""
+        self.asked = None
+        self._to_send += answer
 
     def next_message(self) -> ThriftMessage | None:
         """The next whole message, None when more bytes are needed.
@@ -133,7 +148,7 @@ class ThriftConnection:
     def _begin_negotiation(self) -> None:
         if self.sasl == "off":
             raise refuse("SASL is not switched on in this bridge; connect without it, or start the bridge with --sasl")
-        self._negotiation = SaslNegotiation(self._tickets)
+        self._negotiation = SaslNegotiation(self._mechanisms, self.share_address)
         self._messages = bytearray()
 
     def _unwrap(self) -> bool:
@@ -144,8 +159,12 @@ class ThriftConnection:
             answer = negotiation.receive(self._received)
             if answer is None:
                 return False
+            if isinstance(answer, Asked):
+                self.asked = answer
+                return False
             self._to_send += answer
         self.credentials, self.proven_user = negotiation.credentials, negotiation.proven_user
+        self.proof = negotiation.proof
         received = self._received
         while len(received) >= _FRAME_BYTES:
             size = int.from_bytes(received[:_FRAME_BYTES], "big")

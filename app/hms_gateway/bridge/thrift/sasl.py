@@ -1,17 +1,20 @@
-"""Thrift's SASL negotiation, mechanisms PLAIN and GSSAPI, and the frames that follow it.
+"""Thrift's SASL negotiation, mechanisms PLAIN, GSSAPI and DIGEST-MD5, and the frames that follow it.
 
 A negotiation message is a status byte, four bytes of length and the payload. The client sends START with the name of
 the mechanism, then its credentials or its ticket; the server answers OK as long as more is needed, then COMPLETE. From
-then on everything travels in pieces with their length in front, in both directions.
+then on everything travels in pieces with their length in front, in both directions. What takes time or a question to
+others is an `Asked`, which the connection awaits.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal
 
 from hms_gateway.bridge.thrift.errors import Unspeakable
-from hms_gateway.runtime.kerberos import KerberosError, SaslExchange, SaslTickets
+from hms_gateway.bridge.thrift.exchanges import Exchange, LoginRefused, Mechanism
+from hms_gateway.runtime.kerberos import KerberosError
+from hms_gateway.runtime.logins.digest import Proof
 
 SaslPolicy = Literal["off", "allow", "require"]
 
@@ -34,17 +37,34 @@ class Credentials:
     password: str
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A client's message of a login, whose answer is not known at once."""
+
+    exchange: Exchange
+    message: bytes
+
+    async def answer(self) -> bytes:
+        """What to send. Raises Unspeakable, with the answer that ends the negotiation."""
+        try:
+            answer = await self.exchange.answer(self.message)
+        except LoginRefused as error:
+            raise _refusal(Status.BAD, str(error), error.reason) from error
+        return negotiation_message(Status.OK if self.exchange.user is None else Status.COMPLETE, answer)
+
+
 class SaslNegotiation:
     """The server's side. Bytes go in by `receive`, which gives what to send.
 
-    The result is `credentials`, to be checked by who is called, or `proven_user`, whose ticket was accepted here.
-    GSSAPI is offered with `tickets`.
+    The result is `credentials`, to be checked by who is called, or `proven_user`, whose ticket or token was accepted
+    here; of a token there is the `proof`. `mechanisms` are offered beside PLAIN, by their names.
     """
 
-    def __init__(self, tickets: SaslTickets | None = None) -> None:
+    def __init__(self, mechanisms: Mapping[str, Mechanism], share_address: str | None = None) -> None:
         self.credentials: Credentials | None = None
-        self._tickets = tickets
-        self._exchange: SaslExchange | None = None
+        self._mechanisms = mechanisms
+        self._share_address = share_address
+        self._exchange: Exchange | None = None
         self._has_begun = False
 
     @property
@@ -54,6 +74,10 @@ class SaslNegotiation:
     @property
     def proven_user(self) -> str | None:
         return None if self._exchange is None else self._exchange.user
+
+    @property
+    def proof(self) -> Proof | None:
+        return None if self._exchange is None else self._exchange.proof
 
     def wrap(self, content: bytes) -> Iterable[bytes]:
         """The pieces in which `content` travels, without their lengths."""
@@ -70,8 +94,10 @@ class SaslNegotiation:
         except KerberosError as error:
             raise Unspeakable(f"a part of a message is not what the client has sent: {error}") from error
 
-    def receive(self, buffer: bytearray) -> bytes | None:
+    def receive(self, buffer: bytearray) -> bytes | Asked | None:
         """Take one message from the front of `buffer`, give the answer to it; None when more bytes are needed.
+
+        After an Asked nothing more may be received before its answer is there.
 
         Raises Unspeakable, with the answer that ends the negotiation.
         """
@@ -91,24 +117,20 @@ class SaslNegotiation:
         return self._finish(status, payload)
 
     def _start(self, status: int, payload: bytes) -> bytes:
-        offered = [b"PLAIN"] if self._tickets is None else [b"PLAIN", b"GSSAPI"]
-        if status != Status.START or payload not in offered:
-            name = payload[:40].decode("ascii", "replace")
-            text = f"SASL mechanism {name!r} is not offered here, only {b' and '.join(offered).decode()}"
+        name = payload.decode("ascii", "replace")
+        offered = ["PLAIN", *self._mechanisms]
+        if status != Status.START or name not in offered:
+            text = f"SASL mechanism {name[:40]!r} is not offered here, only {' and '.join(offered)}"
             raise _refusal(Status.BAD, text)
         self._has_begun = True
-        if payload == b"GSSAPI" and self._tickets is not None:
-            self._exchange = self._tickets.begin()
+        if name in self._mechanisms:
+            self._exchange = self._mechanisms[name].begin(self._share_address)
         return b""
 
-    def _go_on(self, status: int, payload: bytes, exchange: SaslExchange) -> bytes:
+    def _go_on(self, status: int, payload: bytes, exchange: Exchange) -> Asked:
         if status not in (Status.OK, Status.COMPLETE):
             raise _refusal(Status.BAD, "the client has ended the SASL negotiation")
-        try:
-            answer = exchange.answer(payload)
-        except KerberosError as error:
-            raise _refusal(Status.BAD, f"the Kerberos ticket is not accepted: {error}") from error
-        return negotiation_message(Status.OK if exchange.user is None else Status.COMPLETE, answer)
+        return Asked(exchange, payload)
 
     def _finish(self, status: int, payload: bytes) -> bytes:
         parts = payload.split(b"\0")
@@ -130,5 +152,5 @@ def refuse(text: str) -> Unspeakable:
     return _refusal(Status.ERROR, text)
 
 
-def _refusal(status: Status, text: str) -> Unspeakable:
-    return Unspeakable(text, negotiation_message(status, text.encode()))
+def _refusal(status: Status, text: str, reason: str = "not_thrift") -> Unspeakable:
+    return Unspeakable(text, negotiation_message(status, text.encode()), reason)

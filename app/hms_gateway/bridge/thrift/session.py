@@ -7,12 +7,13 @@ import msgspec
 
 from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.runtime.addresses import is_loopback, share_of
+from hms_gateway.runtime.logins.digest import Proof
 from hms_gateway.runtime.shares import Bound
 
 
 class Session(msgspec.Struct):
     """`user` and `groups` as `set_ugi` named them, unproven; `credentials` as SASL PLAIN brought them; `proven_user` is
-    whose Kerberos ticket was accepted on this connection.
+    whose Kerberos ticket was accepted on this connection, or whose delegation token, of which there is a `proof`.
 
     `share_address` is whose share of an address the client uses, None on the machine itself, which users share.
     `claim` counts the connection as that of the user whose password was right, and gives the bound in the way.
@@ -25,6 +26,7 @@ class Session(msgspec.Struct):
     groups: tuple[str, ...] = ()
     credentials: Credentials | None = None
     proven_user: str | None = None
+    proof: Proof | None = None
     claim: Callable[[str], Bound | None] = lambda user: None
     needs_length: bool = False
     gone: asyncio.Event = msgspec.field(default_factory=asyncio.Event)

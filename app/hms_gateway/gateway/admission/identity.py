@@ -61,7 +61,8 @@ class Identity(NamedTuple):
 
     `headers` belong to the reply, whatever it is: they prove to the caller who answers. `groups` are those that the
     login proved (a claim, a directory), or the operator gave; of a user for whom another one acts there are none, and
-    `real_user` is that one, whose login it was.
+    `real_user` is that one, whose login it was. Who logged in with a token gets no other one
+    that lives longer.
     """
 
     user: str
@@ -69,6 +70,7 @@ class Identity(NamedTuple):
     headers: HeaderList = ()
     groups: frozenset[str] = frozenset()
     real_user: str = ""
+    by_token: bool = False
 
 
 class Authenticator(Protocol):

@@ -96,7 +96,7 @@ class SignedTokenAuthenticator:
         # Asked first: it looks at a file that may have changed.
         if keys.current() is None or keys.version != known.version:
             return None
-        return Identity(known.user, head.address, groups=known.groups)
+        return Identity(known.user, head.address, groups=known.groups, by_token=True)
 
     async def authenticate(self, head: RequestHead) -> Identity:
         """Raises Refused: 401 for a token that is not right, 503 while its issuer's keys are not known, 429."""
@@ -113,7 +113,7 @@ class SignedTokenAuthenticator:
             text = f"The token is not accepted: {error}"
             raise Refused(401, text, headers=self._challenges, reason="wrong_token") from None
         self._remember(head.headers[b"authorization"], known)
-        return Identity(known.user, head.address, groups=known.groups)
+        return Identity(known.user, head.address, groups=known.groups, by_token=True)
 
     def close(self) -> None:
         self._following.close()

@@ -1,8 +1,6 @@
 """Kerberos in front of passwords: a ticket says who sends a request (protocol, Security Considerations; RFC 4559)."""
 
-import asyncio
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import structlog
 
@@ -11,10 +9,8 @@ from hms_gateway.gateway.admission.refusals import Refused, overloaded
 from hms_gateway.gateway.auth.basic_credentials import scheme_of
 from hms_gateway.runtime.addresses import share_of
 from hms_gateway.runtime.kerberos import SCHEME, Accepted, KerberosError, short_name
-from hms_gateway.runtime.limits import Limits
-from hms_gateway.runtime.shares import Holder, Shares, bound_of
+from hms_gateway.runtime.logins.login_checks import LoginChecks, TooManyChecks
 
-THREADS = 2
 CHALLENGE: HeaderList = ((b"www-authenticate", SCHEME.encode()),)
 
 _log = structlog.get_logger("hms_gateway.kerberos")
@@ -24,8 +20,7 @@ class TicketAuthenticator:
     """Lets in users of some realms under the first part of their principals; requests without ticket are the next's.
 
     `accept` is `ServiceKeys.accept`, `share_of` is `Proxies.share_of`. Without `realms`, the one of our own service
-    counts. `challenges` are those of the next ones. Tickets that wait are shared out among addresses: whose they are is
-    known when they have been checked.
+    counts. `challenges` are those of the next ones. Tickets are looked at in the threads of `checks`.
     """
 
     def __init__(
@@ -35,18 +30,15 @@ class TicketAuthenticator:
         *,
         realms: Sequence[str] = (),
         challenges: HeaderList = (),
-        limits: Limits | None = None,
+        checks: LoginChecks | None = None,
         share_of: Callable[[str], str | None] = share_of,
     ) -> None:
         self._following = following
         self._accept = accept
         self._realms = frozenset(realms)
         self._challenges: HeaderList = (*CHALLENGE, *challenges)
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="ticket")
         self._share_of = share_of
-        limits = limits or Limits()
-        total = bound_of(limits, "ticket_checks_max")
-        self._checks = Shares(total, total, bound_of(limits, "ticket_checks_per_address_max"))
+        self._checks = checks or LoginChecks()
 
     def remembered(self, head: RequestHead) -> Identity | None:
         # A ticket is for one request.
@@ -65,22 +57,18 @@ class TicketAuthenticator:
             raise
 
     def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._checks.close()
         self._following.close()
 
     async def _accepted(self, token: bytes, address: str) -> Accepted:
-        holder = Holder(None, self._share_of(address))
-        bound = self._checks.take(1, holder)
-        if bound is not None:
-            raise overloaded(f"There are too many tickets to check ({bound.name}); try again", bound.name)
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, self._accept, token)
+            return await self._checks.run(self._accept, token, address=self._share_of(address))
+        except TooManyChecks as error:
+            raise overloaded(str(error), error.bound.name) from None
         except KerberosError as error:
             _log.info("ticket not accepted", problem=str(error))
             text = f"The Kerberos ticket is not accepted: {error}"
             raise Refused(401, text, headers=self._challenges, reason="ticket") from None
-        finally:
-            self._checks.give_back(1, holder)
 
     def _identity(self, accepted: Accepted, address: str) -> Identity:
         realm = accepted.principal.rpartition("@")[2]

@@ -114,7 +114,7 @@ class TokenAuthenticator:
     def _identity(self, token: Token, head: RequestHead) -> Identity:
         if self._monotonic() >= self._noted.get(token.id, 0.0):
             self._note(token)
-        return Identity(token.user, head.address)
+        return Identity(token.user, head.address, by_token=True)
 
     def _note(self, token: Token) -> None:
         self._noted[token.id] = self._monotonic() + USE_NOTED_EVERY_SECONDS

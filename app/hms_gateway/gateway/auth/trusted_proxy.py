@@ -5,7 +5,7 @@ says which; everything else that looks like a name is either the client's own or
 in these places means nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Literal
 from urllib.parse import parse_qs
 
@@ -15,6 +15,7 @@ from hms_gateway.gateway.admission.identity import Authenticator, Identity, Prox
 from hms_gateway.gateway.admission.proxies import Networks
 from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.gateway.auth.basic_credentials import read_basic, scheme_of
+from hms_gateway.runtime.logins.digest import PROOF_HEADER
 
 QUERY_FIELDS_MAX = 50
 USER_CHARACTERS_MAX = 256
@@ -58,8 +59,11 @@ class TrustedProxyAuthenticator:
         source: UserSource | None = None,
         proxied_users: Sequence[str] = ("*",),
         proxy_users: Mapping[str, ImpersonationRule] | None = None,
+        proven: Callable[[RequestHead, Identity], Awaitable[Identity]] | None = None,
     ) -> None:
+        """`proven` is `ProvenActing.check`."""
         self._following = following
+        self._proven = proven
         source = source or UserSource()
         self._header = None if source.header is None else source.header.lower().encode()
         self._parameter = source.parameter
@@ -84,9 +88,11 @@ class TrustedProxyAuthenticator:
             identity = await self._proxied(head, named)
         if head.trust is ProxyTrust.TRUSTED and query.get("user.name", identity.user) != identity.user:
             raise _ambiguous("the parameter user.name differs from the authenticated user")
-        if self._parameter == "doAs" and named is not None:
+        if self._parameter != "doAs" or named is None:
+            identity = self._acting(identity, query, head.peer)
+        if self._proven is None or PROOF_HEADER not in head.headers:
             return identity
-        return self._acting(identity, query, head.peer)
+        return await self._proven(head, identity)
 
     def close(self) -> None:
         self._following.close()
@@ -134,7 +140,9 @@ class TrustedProxyAuthenticator:
         if objection:
             text = f"User {identity.user} may not act for user {user}: the rule proxy_users.{identity.user} {objection}"
             raise Refused(403, text, reason="not_impersonated")
-        return Identity(user, identity.address, headers=identity.headers, real_user=identity.user)
+        return Identity(
+            user, identity.address, headers=identity.headers, real_user=identity.user, by_token=identity.by_token
+        )
 
 
 def _is_readable(user: str) -> bool:

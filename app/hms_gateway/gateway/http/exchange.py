@@ -112,6 +112,7 @@ class Exchange:
             first=self.tagged,
             last=None if self.tagged is None else self.tagged.confirm,
             real_user=identity.real_user,
+            may_get_token=not identity.by_token,
             notes=self.notes,
         )
 

@@ -1,12 +1,16 @@
 """Delegation tokens and master keys of Hive's token managers, kept for them and sealed at rest (semantics §2.19)."""
 
 import logging
+from typing import Final
 
 from hms_gateway.metastore.checks.errors import required
 from hms_gateway.metastore.ports.store import Snapshot, Store, Transaction
 from hms_gateway.runtime.sealing import Seal, SealingError, is_sealed
+from hms_gateway.structs import MetaException
 
 _MASTER_KEY = "master key"
+# How the names of tokens begin that are logins here (`registry.delegation_tokens`); base64 has no colon.
+LOGIN: Final = "login:"
 
 _log = logging.getLogger(__name__)
 
@@ -20,23 +24,33 @@ class TokenService:
     def add(self, identifier: str | None, token: str | None) -> bool:
         """False when the identifier is taken. Raises MetaException without one, SealingError."""
         key = required(identifier, "token identifier")
+        if key.startswith(LOGIN):
+            raise MetaException(f"token identifier begins with {LOGIN}; choose another one")
         sealed = self._sealed(token or "", _token(key))
         return self._store.write(lambda tx: tx.tokens.insert_token(key, sealed))
 
     def remove(self, identifier: str | None) -> bool:
         """Whether it was there."""
-        return identifier is not None and self._store.write(lambda tx: tx.tokens.delete_token(identifier))
+        return _is_kept(identifier) and self._store.write(lambda tx: tx.tokens.delete_token(identifier or ""))
 
     def get(self, identifier: str | None) -> str | None:
         """None for an unknown identifier. Raises SealingError when its key is not there."""
-        if identifier is None:
+        if identifier is None or not _is_kept(identifier):
             return None
         stored = self._store.read(lambda snapshot: snapshot.tokens.token(identifier))
         return None if stored is None else self._seal.open(stored, _token(identifier))
 
     def identifiers(self) -> list[str]:
         """Sorted."""
-        return self._store.read(lambda snapshot: snapshot.tokens.identifiers())
+        return list(filter(_is_kept, self._store.read(lambda snapshot: snapshot.tokens.identifiers())))
+
+    def sealed(self, identifier: str, text: str) -> str:
+        """What is kept of a token with this identifier. Raises SealingError."""
+        return self._sealed(text, _token(identifier))
+
+    def opened(self, identifier: str, stored: str) -> str:
+        """What `sealed` has sealed. Raises SealingError."""
+        return self._seal.open(stored, _token(identifier))
 
     def add_master_key(self, key: str | None) -> int:
         """The new key's number, from 1 on. Raises MetaException, SealingError."""
@@ -97,6 +111,11 @@ class TokenService:
 
 def _all_secrets(snapshot: Snapshot) -> list[str]:
     return [*snapshot.tokens.tokens().values(), *snapshot.tokens.master_keys().values()]
+
+
+def _is_kept(identifier: str | None) -> bool:
+    """Whether it may be a token that is kept for others, and not a login."""
+    return identifier is not None and not identifier.startswith(LOGIN)
 
 
 def _token(identifier: str) -> str:

@@ -1,1 +1,1 @@
-"""What programs of ours log in with elsewhere."""
+"""What programs log in with: our own elsewhere, and those of others here."""

@@ -1,0 +1,1 @@
+"""Delegation tokens as logins at the doors of the gateway."""

@@ -1,0 +1,82 @@
+"""When delegation tokens end, and how many there may be."""
+
+import pytest
+
+from hms_gateway.metastore.registry.delegation_tokens import DelegationTokens, TokenTimes
+from hms_gateway.metastore.registry.tokens import TokenService
+from hms_gateway.runtime.clock import ManualClock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.logins.delegation_token import TokenRefused, TokensAway, read_token_text
+from hms_gateway.runtime.sealing import Seal
+from hms_gateway.structs import MetaException
+from tests.support.catalog import Catalog
+
+DAY = 86_400
+
+
+@pytest.fixture
+def clock():
+    return ManualClock()
+
+
+@pytest.fixture
+def tokens(catalog: Catalog, clock: ManualClock, tmp_path) -> DelegationTokens:
+    service = TokenService(catalog.store, Seal(tmp_path / "secrets.key"))
+    limits = Limits(delegation_tokens_per_user_max=2)
+    return DelegationTokens(catalog.store, service, clock, TokenTimes(7 * DAY, DAY), limits)
+
+
+def is_good(tokens: DelegationTokens, token: str) -> bool:
+    name, password = read_token_text(token)
+    try:
+        return tokens.password(name) == password
+    except TokenRefused:
+        return False
+
+
+def test_a_token_ends_when_it_is_not_renewed_and_after_a_week(tokens, clock):
+    token = tokens.issue("ann", "yarn")
+    began = clock.milliseconds()
+    for _ in range(6):
+        clock.advance(DAY - 1)
+        assert is_good(tokens, token)
+        assert tokens.renew(token, "yarn") == clock.milliseconds() + DAY * 1000
+    clock.advance(DAY - 1)
+    assert tokens.renew(token, "yarn") == began + 7 * DAY * 1000
+    clock.advance(7)
+    assert not is_good(tokens, token)
+    with pytest.raises(MetaException, match="cannot be renewed: it has ended"):
+        tokens.renew(token, "yarn")
+
+
+def test_one_that_nobody_renewed_is_removed_later(tokens, clock):
+    tokens.issue("ann", "yarn")
+    clock.advance(DAY - 1)
+    kept = tokens.issue("ann", "yarn")
+    assert tokens.expire() == 0
+    clock.advance(1)
+    assert tokens.expire() == 1
+    assert is_good(tokens, kept)
+
+
+def test_a_user_has_so_many(tokens, clock):
+    first = tokens.issue("ann", "yarn")
+    tokens.issue("ann", "yarn")
+    with pytest.raises(MetaException, match=r"limit delegation_tokens_per_user_max: 2"):
+        tokens.issue("ann", "yarn")
+    tokens.issue("bo", "yarn")
+    tokens.cancel(first, "ann", is_administrator=False)
+    tokens.issue("ann", "yarn")
+
+
+@pytest.mark.parametrize("renewer", ["r" * 257, "a\nb", "\ud800"])
+def test_names_that_cannot_be_written(tokens, renewer):
+    with pytest.raises(MetaException, match="at most 256 characters, and no control characters"):
+        tokens.issue("ann", renewer)
+
+
+def test_without_the_key_tokens_cannot_be_looked_up(tokens, catalog, clock, tmp_path):
+    name, _ = read_token_text(tokens.issue("ann", "yarn"))
+    other = TokenService(catalog.store, Seal(tmp_path / "another.key"))
+    with pytest.raises(TokensAway, match="secrets_key_file"):
+        DelegationTokens(catalog.store, other, clock, TokenTimes(DAY, DAY), Limits()).password(name)
