@@ -313,8 +313,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     thrift_sasl: Annotated[
         Literal["off", "allow", "require"],
         Meta(
-            description="Logins by SASL on the Thrift port: PLAIN with user and password, and GSSAPI with Kerberos "
-            "tickets where kerberos_keytab is set. Without it clients are who they say, so an address that others can "
+            description="Logins by SASL on the Thrift port: PLAIN with user and password, GSSAPI with Kerberos tickets "
+            "where kerberos_keytab is set, DIGEST-MD5 where delegation_tokens is. "
+            "Without it clients are who they say, so an address that others can "
             "reach has to require it. This port has no TLS."
         ),
     ] = "off"

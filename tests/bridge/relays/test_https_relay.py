@@ -441,7 +441,11 @@ def test_sasl_brings_the_user_and_password():
     run(work, sasl="allow")
 
 
-CHANGING = [name for name, method in METHODS.items() if changes_something(name) and not method.oneway]
+CHANGING = [
+    name
+    for name, method in METHODS.items()
+    if changes_something(name) and not method.oneway and name != "get_delegation_token"
+]
 LOSSES = {
     "before anything is answered": dropping(),
     "in the headers": dropping(b"HTTP/1.1 200 OK\r\ncontent-le"),
@@ -461,6 +465,15 @@ def test_no_reply_of_a_changing_method_is_lost_and_none_is_asked_for_twice_witho
             assert await peer.reader.readexactly(len(reply)) == reply
             assert [request.body for request in upstream.requests] == [sent, sent]
             assert len({request.headers["idempotency-key"] for request in upstream.requests}) == 1
+
+    run(work)
+
+
+def test_a_client_without_a_login_of_its_own_gets_no_token_of_the_bridges_user():
+    async def work(peer, upstream, _server):
+        await peer.send(call("get_delegation_token", "admin", "yarn"))
+        assert b"a delegation token needs a login of the client's own" in await peer.reader.read(1000)
+        assert upstream.requests == []
 
     run(work)
 

@@ -84,7 +84,7 @@ Clients then use thrift://127.0.0.1:9083.
 @click.option(
     "--sasl",
     default="off",
-    help="off, allow or require: clients log in themselves (SASL PLAIN, with --keytab GSSAPI too).",
+    help="off, allow or require: clients log in themselves (SASL PLAIN, delegation tokens; GSSAPI with --keytab).",
 )
 @click.option(
     "--keytab",
