@@ -164,7 +164,7 @@ def test_a_response_that_was_overheard_is_refused(doors: Doors, token: str, door
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_a_token_that_somebody_made_is_refused(doors: Doors, token: str, door: str) -> None:
+def test_a_forged_token_is_refused(doors: Doors, token: str, door: str) -> None:
     now_ms = round(time.time() * 1000)
     made = TokenName("admin", "", "", now_ms, now_ms + 60_000, 1).encode()
     for forged in (token_text(made, b"x" * 32), token_text(read_token_text(token)[0], b"x" * 32)):

@@ -49,7 +49,7 @@ def test_a_token_ends_when_it_is_not_renewed_and_after_a_week(tokens, clock):
         tokens.renew(token, "yarn")
 
 
-def test_one_that_nobody_renewed_is_removed_later(tokens, clock):
+def test_one_that_was_not_renewed_is_removed_later(tokens, clock):
     tokens.issue("ann", "yarn")
     clock.advance(DAY - 1)
     kept = tokens.issue("ann", "yarn")
