@@ -49,9 +49,13 @@ def test_pyiceberg_logs_in_with_its_ticket(doors: Doors, log_in: LogIn, door: st
     log_in("alice")
     properties = {"uri": f"thrift://localhost:{doors.ports[door]}", "hive.kerberos-authentication": "true"}
     catalog = hive.HiveCatalog("test", **properties)
-    catalog.create_namespace(f"iceberg_{door}", {"comment": "made over SASL"})
-    assert (f"iceberg_{door}",) in catalog.list_namespaces()
-    assert catalog.load_namespace_properties(f"iceberg_{door}")["comment"] == "made over SASL"
+    name = f"iceberg_{door}"
+    catalog.create_namespace(name, {"comment": "made over SASL"})
+    try:
+        assert (name,) in catalog.list_namespaces()
+        assert catalog.load_namespace_properties(name)["comment"] == "made over SASL"
+    finally:
+        catalog.drop_namespace(name)
 
 
 @pytest.mark.spark
