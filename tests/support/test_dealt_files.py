@@ -39,7 +39,7 @@ def test_it():
 
 
 def test_each_line_is_taken_once(tmp_path: Path) -> None:
-    names = [f"tests/test_{number}.py" for number in range(200)]
+    names = [f"file_{number}.py" for number in range(200)]
     (tmp_path / "files").write_text("\n".join(names) + "\n")
     with ThreadPoolExecutor(4) as threads:
         taken = list(threads.map(take, [tmp_path / "files"] * 202))

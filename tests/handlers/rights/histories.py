@@ -226,10 +226,10 @@ class _Comparison:
         return self._history.asker.ask(self._caller, name, *values)
 
     def _may(self, action: str, *names: str) -> bool:
-        return self._oracle.may(*self._caller, action, *names)
+        return self._oracle.may(self._caller.user, self._caller.groups, action, *names)
 
     def _would(self, action: str, *names: str) -> bool:
-        return self._oracle.would(*self._caller, action, *names)
+        return self._oracle.would(self._caller.user, self._caller.groups, action, *names)
 
     def _seen(self) -> list[str]:
         """The tables of the database that the caller sees."""
@@ -271,7 +271,7 @@ class _Comparison:
         assert isinstance(answer, str) is not self._may("see", self._db), answer
 
     def _roles(self) -> None:
-        mine = self._oracle.parties(*self._caller)
+        mine = self._oracle.parties(self._caller.user, self._caller.groups)
         assert sorted(self._ask("get_role_names")) == sorted(name for kind, name in mine if kind == ROLE)
 
     def _events(self) -> None:
