@@ -75,13 +75,14 @@ def hits(gateway: GatewayServer) -> float:
 
 
 def settle(gateway: GatewayServer, txn: MetastoreTransaction) -> None:
-    """Read until the answer comes out of the cache: a gateway first begins to follow the log."""
+    """Read until answers come out of the cache one after the other: a gateway first follows the log to its end."""
     for _ in range(TRIES_MAX):
         before = hits(gateway)
-        names(txn)
-        if hits(gateway) > before:
+        for _ in range(READS):
+            names(txn)
+        if hits(gateway) == before + READS:
             return
-    raise AssertionError("no answer came out of the cache")
+    raise AssertionError("answers did not come out of the cache")
 
 
 def test_the_scenario_of_two_transactions_over_two_gateways(gateways: tuple[GatewayServer, GatewayServer]) -> None:

@@ -25,6 +25,8 @@ from tests.support.server import API_PATH, GatewayServer, basic
 
 # What differs between two runs by its nature: ids and times.
 _NUMBER = re.compile(r"\d+")
+# Before it asks: this client has no login of its own.
+REFUSED_BY_THE_BRIDGE = {"get_delegation_token"}
 
 
 class Behind(NamedTuple):
@@ -77,7 +79,7 @@ def test_a_call_takes_effect_once_and_is_answered_as_if_nothing_had_been_lost(be
     for loss in Loss:
         before = behind.proxy.losses
         assert run(behind, method, loss) == expected, loss.value
-        assert behind.proxy.losses == before + 1
+        assert behind.proxy.losses == before + (method not in REFUSED_BY_THE_BRIDGE)
 
 
 class Outcome(NamedTuple):

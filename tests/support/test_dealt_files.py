@@ -51,7 +51,8 @@ def start(folder: Path, number: int) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [*command, "-m", "not other", "--rootdir=.", f"--basetemp=tmp-{number}", "-p", "no:cacheprovider"],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        # Without the options of the run that this test is part of.
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -66,7 +66,7 @@ class Answers:
             return SimpleNamespace(reply=reply, stream=None)
         size = len(reply.payload) // self.pieces + 1
         parts = (reply.payload[at : at + size] for at in range(0, len(reply.payload), size))
-        return SimpleNamespace(reply=None, stream=Stream(wrap(parts)))
+        return SimpleNamespace(reply=reply, stream=Stream(wrap(parts)))
 
 
 class Cache(dict):

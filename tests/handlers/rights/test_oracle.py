@@ -20,7 +20,11 @@ from tests.handlers.rights.oracle import RULES_TEXT
 from tests.handlers.rights.replicas import Replica, replicas
 from tests.support.scale import SCALE
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    # The loop of the bridges ends while TLS still takes leave; a process would end with it.
+    pytest.mark.filterwarnings("ignore:unclosed resource <TCPTransport:ResourceWarning"),
+]
 
 DECISIONS = int(os.environ.get("RIGHTS_ORACLE_DECISIONS", "1500"))
 CALLS_PER_CHANGE = int(os.environ.get("RIGHTS_ORACLE_CALLS_PER_CHANGE", "20"))

@@ -16,7 +16,7 @@ from tests.support.spark_variables import SHORT_LIFE, VARIABLES
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 PROGRAM = Path(__file__).with_name("program.py")
-SECONDS_MAX = 180
+SECONDS_MAX = 270
 CONFIGURATION = {
     "spark.archives": "{archive}#environment",
     "spark.sql.python.filterPushdown.enabled": "true",

@@ -1,0 +1,82 @@
+"""Which grants a user of the jobs needs, as docs/pipeline.md says."""
+
+import dataclasses
+
+import pytest
+
+pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
+pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
+
+from hms_gateway.gateway.auth.users import add_user
+from hms_gateway.pipeline.audit.arguments import AuditArguments
+from hms_gateway.pipeline.audit.job import audit
+from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.crawl.job import CrawlArguments, crawl
+from hms_gateway.pipeline.jobs.failures import JobFailed
+from hms_gateway.pipeline.jobs.options import JobOptions
+from hms_gateway.pipeline.snapshot.job import SnapshotArguments, snapshot
+from hms_gateway.pipeline.stats.job import StatsArguments, stats
+from hms_gateway.structs import (
+    Database,
+    HiveObjectPrivilege,
+    HiveObjectRef,
+    HiveObjectType,
+    PrincipalType,
+    PrivilegeBag,
+    PrivilegeGrantInfo,
+)
+from tests.pipeline.crawl.trees import plant
+from tests.support.server import GatewayServer
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+PASSWORD = "a password of each"
+USER = PrincipalType.USER
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with GatewayServer(tmp_path_factory.mktemp("rights") / "var", settings={"authorization": "grants"}) as running:
+        for name in ("loader", "counter", "reader"):
+            add_user(running.data_dir / "users", name, PASSWORD)
+        yield running
+
+
+def test_jobs_of_users_with_grants(spark, server, tmp_path):
+    tree = server.data_dir / "warehouse" / "lake.db"
+    plant(tree, "orders/ds=1/a.parquet", "orders/ds=2/b.parquet")
+    grant(server, "loader", "create", "insert")
+    grant(server, "counter", "select", "insert")
+    grant(server, "reader", "select")
+    loader, counter, reader = (options(server, tmp_path, user) for user in ("loader", "counter", "reader"))
+
+    crawled = crawl(loader, CrawlArguments(location=f"file:{tree}"), spark=spark)
+    assert (crawled.counts["tables"], crawled.counts["partitions"], crawled.refused) == (1, 2, 0)
+    with pytest.raises(JobFailed, match=r"lacks ALTER on table lake\.orders"):
+        stats(counter, StatsArguments(), spark=spark)
+    grant(server, "counter", "alter")
+    assert stats(counter, StatsArguments(), spark=spark).status == "done"
+
+    audited = audit(reader, AuditArguments(), spark=spark)
+    assert (audited.status, audited.counts["tables"]) == ("done", 1)
+    assert snapshot(reader, SnapshotArguments(path=str(tmp_path / "taken")), spark=spark).counts["partitions"] == 2
+
+
+def grant(server, user, *actions):
+    """On the database `lake`, which is made where it is missing."""
+    ref = HiveObjectRef(HiveObjectType.DATABASE, "lake", None, None, None)
+    infos = [PrivilegeGrantInfo(action, 0, server.user, USER, False) for action in actions]
+    with connection(server, server.user, server.password).open() as client:
+        if "lake" not in client.call("get_all_databases"):
+            client.call("create_database", Database(name="lake"))
+        client.call("grant_privileges", PrivilegeBag([HiveObjectPrivilege(ref, user, USER, info) for info in infos]))
+
+
+def connection(server, user, password):
+    return Connection.of({"url": server.url, "user": user, "password": password, "verify": "false"})
+
+
+def options(server, tmp_path, user):
+    its = connection(server, user, PASSWORD)
+    only = JobOptions(connection=its, state=str(tmp_path / f"state-{user}"), patience_seconds=20)
+    return dataclasses.replace(only, only=("lake.*",))
