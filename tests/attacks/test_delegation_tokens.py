@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import http.client
+import json
 import time
 from collections.abc import Callable, Iterator
 
@@ -18,6 +19,7 @@ from hms_gateway.runtime.logins.delegation_token import TokenName, read_token_te
 from hms_gateway.runtime.logins.digest import Proof
 from hms_gateway.structs import MetaException
 from tests.bridge.bridge_process import ApacheClient, BridgeProcess
+from tests.gateway.serving import until
 from tests.support.sasl_client import (
     DigestTransport,
     Fields,
@@ -53,6 +55,16 @@ class Doors:
         with self.as_user("port", *ANN) as client:
             client.cancel_delegation_token(token)
 
+    def wait_for_audit(self, **fields: object) -> None:
+        """Until there is a line with these."""
+        path = self.gateway.data_dir / "audit.log"
+
+        def is_there() -> bool:
+            whole = path.read_text().rpartition("\n")[0].splitlines()
+            return any({name: json.loads(line).get(name, 0) for name in fields} == fields for line in whole)
+
+        until(is_there)
+
     def with_token(self, door: str, token: str) -> contextlib.AbstractContextManager[ApacheClient]:
         return logged_in(DigestTransport(self.ports[door], token))
 
@@ -74,6 +86,7 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
         "thrift_port": thrift_port,
         "thrift_sasl": "require",
         "delegation_tokens": True,
+        "audit_log": str(folder / "audit.log"),
         "proxy_users.admin.users": ["ann"],
     }
     with (
@@ -141,6 +154,7 @@ RESPONSES = {
     "no nonce": (without("nonce"), "the response has no nonce"),
     "garbage": (lambda sent: {"": ""}, "the response cannot be read"),
     "long": (changed(cnonce="x" * 20_000), "the response is longer than 16384 bytes"),
+    "a long nonce": (of_a_client_with(cnonce="x" * 257), "its cnonce is longer than 256 characters"),
 }
 
 
@@ -273,10 +287,15 @@ def test_tokens_are_given_to_their_owners_and_who_may_act_for_them(doors: Doors)
     with pytest.raises(Refused, match=r"may not act for user bo: the rule proxy_users\.admin does not name bo"):
         doors.with_token("bridge", token)
     with doors.as_user("port", USER, PASSWORD) as client:
+        with pytest.raises(MetaException, match=r"the rule proxy_users\.admin does not name ann@LAKE\.TEST"):
+            client.get_delegation_token("ann@LAKE.TEST", "yarn")
         token = client.get_delegation_token("ann", "yarn")
     assert TokenName.decode(read_token_text(token)[0]).real_user == "admin"
-    with doors.with_token("bridge", token) as client:
-        assert whose(client) == "ann"
+    for door in DOORS:
+        with doors.with_token(door, token) as client:
+            assert whose(client) == "ann"
+    for status in (0, 200):
+        doors.wait_for_audit(method="grab_lease", user="ann", real_user="admin", status=status)
 
 
 def test_only_its_renewer_renews_and_only_its_users_cancel(doors: Doors) -> None:

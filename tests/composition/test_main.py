@@ -5,9 +5,10 @@ import sys
 
 import pytest
 
-from hms_gateway.composition.main import build_metastore
+from hms_gateway.composition.main import _may_act, build_metastore
 from hms_gateway.rpc.call import Dialect
-from hms_gateway.runtime.settings import Settings
+from hms_gateway.runtime.addresses import host_and_port
+from hms_gateway.runtime.settings import ProxyUser, Settings
 from hms_gateway.structs import GetTableRequest, MetaException
 from tests.handlers.peers import Peer
 from tests.support.catalog import columns, new_table, transactional_table
@@ -103,3 +104,17 @@ def test_reads_of_transactional_tables_need_a_list_where_that_is_set(tmp_path, i
         assert client.ask("get_table_req", request).table.tableName == "t"
     finally:
         metastore.store.close()
+
+
+@pytest.mark.parametrize("host", ["10.1.0.5", "2001:db8::5"])
+def test_who_may_act_for_others_from_some_hosts_may_from_each_of_their_ports(tmp_path, host):
+    """The port of a Thrift client is not a part of its address, though it may look like one of IPv6."""
+    rule = ProxyUser(users=["ann"], hosts=[host, "2001:db8::6:5000"])
+    objection = _may_act(Settings(data_dir=tmp_path, proxy_users={"hue": rule}))
+    for address in (host, host_and_port(host, 5000), host_and_port(host, 50_000)):
+        assert objection("hue", "ann", address) is None
+        assert objection("hue", "bob", address) == "does not name bob"
+        assert objection("bob", "ann", address) == "does not exist"
+    for another in ("10.1.0.6", "2001:db8::6"):
+        text = f"does not hold for calls from {another}"
+        assert objection("hue", "ann", host_and_port(another, 5000)) == text

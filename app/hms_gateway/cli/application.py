@@ -410,7 +410,10 @@ def list_tokens(config: Path | None, data_dir: Path | None) -> None:
 @config_option
 @data_dir_option
 def revoke_tokens(ids: tuple[str, ...], name: str | None, config: Path | None, data_dir: Path | None) -> None:
-    """Revoke tokens. A running gateway notices within a second."""
+    """Revoke tokens. A running gateway notices within a second.
+
+    With --user the delegation tokens of the user, too, and those that the user got for others.
+    """
     from hms_gateway.cli.operations.token_commands import revoke
 
     revoke(_settings(config, data_dir=data_dir), ids, name)

@@ -94,6 +94,7 @@ from hms_gateway.rpc import (
     RepeatableProcessor,
     Unavailable,
 )
+from hms_gateway.runtime.addresses import host_of
 from hms_gateway.runtime.clock import Clock, SystemClock
 from hms_gateway.runtime.housekeeping import Chore, Housekeeping
 from hms_gateway.runtime.limits import Limits
@@ -300,8 +301,7 @@ def _may_act(settings: Settings) -> Callable[[str, str, str], str | None]:
     def objection(user: str, other: str, address: str) -> str | None:
         rule = rules.get(user)
         # That of a Thrift client has its port behind it.
-        address = address.partition(":")[0] if address.count(":") == 1 else address
-        return "does not exist" if rule is None else rule.objection(other, address)
+        return "does not exist" if rule is None else rule.objection(other, host_of(address))
 
     return objection
 

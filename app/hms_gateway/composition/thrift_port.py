@@ -1,6 +1,5 @@
 """`serve --thrift-port`: the gateway's own Thrift port, which is the bridge's with the processor where HTTPS was."""
 
-import asyncio
 import time
 from base64 import b64encode
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from hms_gateway.bridge.thrift.errors import BridgeError, CallFailed, NotTried
 from hms_gateway.bridge.thrift.exchanges import LoginRefused, Mechanism, Tickets, Tokens
 from hms_gateway.bridge.thrift.session import Session
 from hms_gateway.gateway.admission.identity import Identity, RequestHead
-from hms_gateway.gateway.admission.rates import too_many
+from hms_gateway.gateway.admission.rate_waits import RateWaits
 from hms_gateway.gateway.admission.refusals import NOT_TRIED, ClientGone, Refusals, Refused
 from hms_gateway.gateway.application import SecondaryListenerFailed
 from hms_gateway.gateway.assembly import EdgeComponents, LoginParts, service_keys
@@ -21,6 +20,7 @@ from hms_gateway.gateway.observability.access_log import AccessRecord
 from hms_gateway.gateway.observability.traces import TracedCall, Traces
 from hms_gateway.rpc.call import Caller, Dialect
 from hms_gateway.rpc.errors import Unavailable
+from hms_gateway.runtime.addresses import host_of
 from hms_gateway.runtime.kerberos import SaslTickets
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.logins.digest import Proof
@@ -29,8 +29,6 @@ from hms_gateway.wire import Codecs
 
 # What the access log has where HTTP has a status.
 NO_STATUS = 0
-# A call that has to wait for longer is refused.
-RATE_WAIT_SECONDS_MAX = 30.0
 LIMITS = frozenset(Limits.__struct_fields__)
 
 
@@ -39,7 +37,7 @@ class ThriftPort:
 
     def __init__(self, settings: Settings, port: int, codecs: Codecs, edge: EdgeComponents) -> None:
         self._refusals = Refusals(edge.metrics)
-        self._rates = edge.rates
+        self._rate_waits = None if edge.rates is None else RateWaits(edge.rates, settings.limits)
         relay = ProcessorRelay(
             edge.calls,
             codecs,
@@ -87,20 +85,15 @@ class ThriftPort:
         """Let calls in flight finish, then close."""
         await self._server.stop()
 
-    async def _admit(self, caller: Caller, method: str) -> None:
+    async def _admit(self, caller: Caller, method: str, session: Session) -> None:
         """Thrift has no words for "later": the call waits, and is refused only where that would take too long."""
-        if self._rates is None:
+        if self._rate_waits is None:
             return
         identity = Identity(caller.user, "", groups=frozenset(caller.groups))
-        end = time.monotonic() + RATE_WAIT_SECONDS_MAX
-        while True:
-            seconds, whose, rate = self._rates.wait(identity, method)
-            if not seconds:
-                return
-            if time.monotonic() + seconds > end:
-                self._refusals.note(rate, user=caller.user)
-                raise CallFailed(str(too_many(seconds, whose, rate)), "rate")
-            await asyncio.sleep(seconds)
+        try:
+            await self._rate_waits.wait(identity, method, session.share_address, session.gone)
+        except (Refused, ClientGone) as error:
+            raise self._failure_of(error, session) or error from error
 
     def _failure_of(self, error: Exception, session: Session) -> BridgeError | None:
         if isinstance(error, (Refused, Unavailable)) and error.limit:
@@ -121,7 +114,7 @@ def failure_of(error: Exception) -> BridgeError | None:
 
 
 def _host(session: Session) -> str:
-    return session.address.rpartition(":")[0]
+    return host_of(session.address)
 
 
 def _mechanisms(settings: Settings, parts: LoginParts) -> dict[str, Mechanism]:
@@ -169,6 +162,7 @@ class _Identification:
             if refused.limit:
                 self._refusals.note(refused.limit, user=credentials.user, address=head.peer)
             raise CallFailed(refused.text, refused.reason) from refused
+        session.logged_in_as = identity.user
         caller = Caller(identity.user, identity.groups, may_get_token=not identity.by_token)
         return self._claimed(session, caller, identity.address)
 
@@ -179,7 +173,8 @@ class _Identification:
         try:
             login = await self._delegation.by_proof(session.proof, session.share_address)
         except Refused as refused:
-            raise CallFailed(refused.text, refused.reason) from refused
+            raise failure_of(refused) or refused from refused
+        session.real_user = login.real_user
         return Caller(login.user, self._groups_of(login.user), real_user=login.real_user)
 
     def _claimed(self, session: Session, caller: Caller, address: str) -> Caller:
@@ -232,11 +227,11 @@ class _Recorder:
             identity = Identity(record.user, "", groups=record.groups)
             self._rates.pay(identity, record.bytes_in + record.bytes_out, record.partitions)
         if self._audit_log is not None:
-            host = record.address.rpartition(":")[0]
+            host = host_of(record.address)
             self._audit_log.write(
                 record.request_id,
                 record.user,
-                "",
+                record.real_user,
                 host,
                 host,
                 record.method,
@@ -282,7 +277,7 @@ class _Recorder:
                 NO_STATUS,
                 record.cached,
                 record.user,
-                record.address.rpartition(":")[0],
+                host_of(record.address),
                 record.request_id,
                 record.about,
                 (),

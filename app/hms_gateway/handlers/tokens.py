@@ -38,15 +38,15 @@ class Tokens:
         renewer = _short(renewer_kerberos_principal_name or "")
         if not owner:
             raise MetaException("token_owner must not be empty")
-        # Hive's clients send whole principals.
+        # Hive's clients send whole principals of themselves. Of another one `ann@a.test` may not be `ann`.
         if user in (owner, _short(owner)):
             return logins.issue(user, renewer, call.real_user)
-        objection = self._objection(user, _short(owner), call.client_address)
+        objection = self._objection(user, owner, call.client_address)
         if objection is not None:
             raise MetaException(
                 f"user {user} may not get a delegation token of user {owner}: the rule proxy_users.{user} {objection}"
             )
-        return logins.issue(_short(owner), renewer, user)
+        return logins.issue(owner, renewer, user)
 
     def renew_delegation_token(self, call: Call, token_str_form: str) -> int:
         return self._switched_on().renew(token_str_form or "", call.principal)

@@ -25,6 +25,18 @@ def is_safe_url(url: str) -> bool:
     return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host)))
 
 
+def host_and_port(host: str, port: int) -> str:
+    """An end of a connection as one text."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def host_of(address: str) -> str:
+    """The host of what `host_and_port` wrote, or of an address without a port."""
+    if address.startswith("["):
+        return address[1:].partition("]")[0]
+    return address.partition(":")[0] if address.count(":") == 1 else address
+
+
 @lru_cache(maxsize=4096)
 def share_of(address: str) -> str:
     """Whose share of the connections an address uses: its own, or that of the /64 a host of IPv6 has to itself."""

@@ -298,7 +298,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Meta(
             description="Give users who log in themselves delegation tokens (get_delegation_token), which Hive's "
             "clients take along to other machines. A token is a login: by SASL DIGEST-MD5, and over HTTPS as Bearer. "
-            "It stays good when its user's password is changed or removed, until it is cancelled or ends."
+            "It stays good when its user's password is changed; user remove and token revoke --user cancel it."
         ),
     ] = False
     delegation_token_seconds_max: Annotated[

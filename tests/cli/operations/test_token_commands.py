@@ -1,13 +1,21 @@
 """`hms-gateway token …` through the command line."""
 
+import contextlib
 import os
 import re
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from hms_gateway.cli.application import application
 from hms_gateway.gateway.auth.tokens import TokenUses, digest_of, read_tokens
+from hms_gateway.metastore.registry.delegation_tokens import DelegationTokens, TokenTimes
+from hms_gateway.metastore.registry.tokens import TokenService
+from hms_gateway.runtime.clock import SystemClock
+from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.sealing import Seal
+from hms_gateway.storage import open_store
 
 runner = CliRunner()
 
@@ -65,6 +73,36 @@ def test_a_user_is_removed_with_the_tokens(run, tmp_path):
     assert [token.user for token in read_tokens(tmp_path / "tokens")] == ["etl"]
     assert run("user", "remove", "etl").stdout == "etl removed with 1 token\n"
     assert run("user", "remove", "etl").exit_code == 2
+
+
+def delegation_tokens(folder: Path, *names: tuple[str, str]) -> None:
+    """Made by a gateway of this folder for owners, with who has asked for each."""
+    store = open_store(f"sqlite:///{folder / 'metastore.db'}", SystemClock(), Limits())
+    with contextlib.closing(store):
+        service = TokenService(store, Seal(folder / "secrets.key"))
+        tokens = DelegationTokens(store, service, SystemClock(), TokenTimes(1_000, 1_000), Limits())
+        for owner, real_user in names:
+            tokens.issue(owner, "yarn", real_user)
+
+
+def test_delegation_tokens_end_with_their_user_and_of_a_user_of_another_login(run, tmp_path, monkeypatch):
+    delegation_tokens(tmp_path, ("ann", ""), ("ann", "hue"), ("bo", "ann"), ("bo", ""), ("bo", "hue"))
+    run("user", "add", "ann", "--password-stdin", stdin="secret\n")
+    monkeypatch.setenv("HMS_GATEWAY_DELEGATION_TOKENS", "true")
+    removed = run("user", "remove", "ann").stdout
+    assert removed == "ann removed\n3 delegation tokens of ann cancelled\n"
+    assert "token revoke --user bo" in run("user", "remove", "bo").stderr
+    assert run("token", "revoke", "--user", "bo").stderr == "2 delegation tokens of bo cancelled\n"
+    assert run("token", "revoke", "--user", "bo").stderr == ""
+
+
+def test_a_user_is_removed_while_the_database_is_away(run, tmp_path, monkeypatch):
+    run("user", "add", "ann", "--password-stdin", stdin="secret\n")
+    monkeypatch.setenv("HMS_GATEWAY_DELEGATION_TOKENS", "true")
+    (tmp_path / "metastore.db").write_bytes(b"this is not a database" * 100)
+    removed = run("user", "remove", "ann")
+    assert (removed.exit_code, removed.stdout) == (2, "ann removed\n")
+    assert run("user", "list").stdout == ""
 
 
 @pytest.mark.parametrize(

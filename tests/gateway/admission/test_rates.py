@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from hms_gateway.gateway.admission.identity import Identity
-from hms_gateway.gateway.admission.rates import CALLERS_MAX, Rates
+from hms_gateway.gateway.admission.rates import CALLERS_MAX, OWED_SECONDS_MAX, Rates
 from hms_gateway.gateway.admission.refusals import Refused
 from hms_gateway.idl.method_facts import method_facts
 from hms_gateway.rpc.processor import Reply
@@ -82,6 +82,15 @@ def test_members_of_a_group_share_its_rate_and_other_logins_of_a_user_share_that
         rates.check(BOB, "get_table")
     moments.now += 0.5
     assert rates.wait(members[1], "get_table")[0] == 0.5
+
+
+def test_a_member_who_sends_heartbeats_without_end_holds_up_a_group_for_a_minute(moments):
+    rates = Rates({"@etl": Rate(calls_per_second=2.0)}, moments)
+    ann, bob = (Identity(name, "", groups=frozenset({"etl"})) for name in ("ann", "bob"))
+    for _ in range(1_000):
+        rates.check(ann, "heartbeat")
+    moments.now += OWED_SECONDS_MAX + 0.5
+    rates.check(bob, "get_table")
 
 
 def test_the_memory_for_callers_is_bounded(moments):

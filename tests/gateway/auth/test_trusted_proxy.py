@@ -39,6 +39,13 @@ class Passwords:
         pass
 
 
+class Tokens(Passwords):
+    """Knows ann by her token."""
+
+    async def authenticate(self, head):
+        return Identity("ann", head.address, by_token=True)
+
+
 def ask(*headers, peer=PROXY, query=b"", source=HEADER, secret=None, forwarding=(), **options):
     """The user and address, or status and reason of the refusal."""
     rules = {"knox": ImpersonationRule(frozenset({"ann", "bob"}), Networks(["10.0.0.0/8", STRANGER]))}
@@ -186,6 +193,14 @@ def test_an_authenticated_proxy_user_may_act_for_whom_its_rule_names(peer):
     assert ask(knox, peer="198.51.100.1", query=b"doAs=bob") == (403, "not_impersonated")
     assert ask(knox, peer=peer) == "knox"
     assert ask(basic("knox", "wrong"), peer=peer, query=b"doAs=bob") == (401, "wrong_password")
+
+
+def test_a_proxy_that_passes_a_token_on_makes_no_other_login_of_it():
+    authenticator = TrustedProxyAuthenticator(Tokens(), source=HEADER)
+    for sent, by_token in (([], False), ([("authorization", "Bearer token")], True)):
+        fields = [(name.encode(), value.encode()) for name, value in [("x-knox-actor-id", "ann"), *sent]]
+        head = Proxies(["10.0.0.0/8"]).head(dict(fields), fields, b"", PROXY)
+        assert asyncio.run(authenticator.authenticate(head)).by_token is by_token
 
 
 def test_a_user_without_a_rule_is_not_answered_under_another_name_than_it_asked_for():

@@ -1,5 +1,7 @@
 """When delegation tokens end, and how many there may be."""
 
+import threading
+
 import pytest
 
 from hms_gateway.metastore.registry.delegation_tokens import DelegationTokens, TokenTimes
@@ -8,6 +10,7 @@ from hms_gateway.runtime.clock import ManualClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.logins.delegation_token import TokenRefused, TokensAway, read_token_text
 from hms_gateway.runtime.sealing import Seal
+from hms_gateway.storage.registry.tokens import TokenRepository
 from hms_gateway.structs import MetaException
 from tests.support.catalog import Catalog
 
@@ -67,6 +70,23 @@ def test_a_user_has_so_many(tokens, clock):
     tokens.issue("bo", "yarn")
     tokens.cancel(first, "ann", is_administrator=False)
     tokens.issue("ann", "yarn")
+
+
+def test_tokens_are_counted_without_the_lock_on_the_catalog(tokens, monkeypatch):
+    """A user with ten thousand, who asks for another one again and again, holds up no other change."""
+    tokens.issue("ann", "yarn")
+    readers = []
+    every = TokenRepository.tokens
+
+    def noted(self):
+        readers.append(threading.current_thread())
+        return every(self)
+
+    monkeypatch.setattr(TokenRepository, "tokens", noted)
+    tokens.issue("ann", "yarn")
+    with pytest.raises(MetaException, match="delegation_tokens_per_user_max"):
+        tokens.issue("ann", "yarn")
+    assert set(readers) == {threading.current_thread()}
 
 
 @pytest.mark.parametrize("renewer", ["r" * 257, "a\nb", "\ud800"])

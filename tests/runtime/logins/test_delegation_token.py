@@ -2,6 +2,7 @@
 
 import base64
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from hms_gateway.runtime.logins.delegation_token import (
     read_token_text,
     token_text,
 )
-from hms_gateway.runtime.logins.digest import DigestError, Proof, read_response
+from hms_gateway.runtime.logins.digest import PART_CHARACTERS_MAX, DigestError, Proof, read_response
 
 NAME = TokenName("alice", "yarn", "", 1_700_000_000_000, 1_700_604_800_000, 7)
 # As Hadoop writes this name: a version, three texts, two long numbers, two short ones.
@@ -94,3 +95,11 @@ def test_a_response_is_read_as_the_standard_writes_it():
 def test_a_proof_passes_a_header():
     proof = Proof("QUJD", 'n"1', "ü", "0123")
     assert Proof.from_header(proof.header) == proof
+
+
+@pytest.mark.parametrize("field", ["nonce", "client_nonce", "response"])
+def test_a_proof_has_no_long_parts(field):
+    """Clients choose them, and logins are remembered."""
+    proof = msgspec.structs.replace(Proof("QUJD", "n", "c", "0123"), **{field: "x" * (PART_CHARACTERS_MAX + 1)})
+    with pytest.raises(DigestError, match="cannot be read"):
+        Proof.from_header(proof.header)

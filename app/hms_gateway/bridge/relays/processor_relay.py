@@ -97,7 +97,7 @@ async def user_as_named(session: Session) -> Caller:
     return Caller(session.user or ANONYMOUS)
 
 
-async def at_once(caller: Caller, method: str) -> None:
+async def at_once(caller: Caller, method: str, session: Session) -> None:
     """Calls do not wait for their turn."""
 
 
@@ -106,7 +106,7 @@ class ProcessorRelay:
 
     `identify` gives the caller of a session and raises CallFailed for one that may not call. `failure_of` says what
     an exception of `answers` means for the Thrift client of a session, None for a bug. `note_limit` counts a message
-    that was over a limit. `admit` returns when a caller may make a call of that method, and raises NotTried.
+    that was over a limit. `admit` returns when a caller may make a call of that method, and raises CallFailed.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class ProcessorRelay:
         identify: Callable[[Session], Awaitable[Caller]] = user_as_named,
         failure_of: Callable[[Exception, Session], BridgeError | None] = lambda error, session: None,
         note_limit: Callable[[str, Session], None] = lambda limit, session: None,
-        admit: Callable[[Caller, str], Awaitable[None]] = at_once,
+        admit: Callable[[Caller, str, Session], Awaitable[None]] = at_once,
         call_seconds_max: float = 600.0,
         reply_bytes_max: int = 256 * 1024 * 1024,
     ) -> None:
@@ -137,7 +137,7 @@ class ProcessorRelay:
     async def call(self, message: ThriftMessage, session: Session) -> Reply | None:
         """As `Relay.call`."""
         caller = await self._identify(session)
-        await self._admit(caller, message.name)
+        await self._admit(caller, message.name, session)
         reply = await self._answer(message, session, caller)
         if reply is not None:
             reply.groups = caller.groups

@@ -11,7 +11,8 @@ class CallRecord(NamedTuple):
     """One call. `request_id` is the gateway's; `problem` is empty when the call was answered.
 
     `cached` is whether the reply cache of this process answered it, `about` are the call's objects, `groups` the
-    caller's, and `partitions` is how many the call is paid for by; a bridge knows none of them.
+    caller's, `real_user` is who has logged in for it, and `partitions` is how many the call is paid for by; a bridge
+    knows none of them.
     """
 
     time: float
@@ -28,6 +29,7 @@ class CallRecord(NamedTuple):
     about: tuple[object, ...] = ()
     groups: frozenset[str] = frozenset()
     partitions: int = 0
+    real_user: str = ""
 
 
 class CallLog(LineWriter):

@@ -20,6 +20,7 @@ from hms_gateway.bridge.thrift.exception_replies import application_exception, c
 from hms_gateway.bridge.thrift.messages import ThriftMessage
 from hms_gateway.bridge.thrift.sasl import Asked, SaslPolicy
 from hms_gateway.bridge.thrift.session import Session, share_address
+from hms_gateway.runtime.addresses import host_and_port
 from hms_gateway.runtime.connections import Silence
 from hms_gateway.wire import ApplicationErrorType, LimitExceeded, ProtocolError
 
@@ -65,7 +66,7 @@ class ClientConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
         peer = transport.get_extra_info("peername")
-        self._session.address = f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else str(peer or "")
+        self._session.address = host_and_port(*peer[:2]) if isinstance(peer, tuple) else str(peer or "")
         self._host = peer[0] if isinstance(peer, tuple) else ""
         self._session.share_address = self._thrift.share_address = share_address(self._host)
         if not self._server.welcome(self, self._host):
@@ -342,7 +343,7 @@ class ClientConnection(asyncio.Protocol):
                 CallRecord(
                     time.time(), message.name, user, seconds, received, sent, outcome,
                     self._session.address, reply.request_id, problem, reply.cached, reply.about,
-                    reply.groups, reply.partitions,
+                    reply.groups, reply.partitions, self._session.real_user,
                 )
             )  # fmt: skip
 

@@ -14,6 +14,7 @@ from hms_gateway.runtime.shares import Bound
 class Session(msgspec.Struct):
     """`user` and `groups` as `set_ugi` named them, unproven; `credentials` as SASL PLAIN brought them; `proven_user` is
     whose Kerberos ticket was accepted on this connection, or whose delegation token, of which there is a `proof`.
+    `logged_in_as` is what the user of the credentials is called here, `real_user` who got the token for its owner.
 
     `share_address` is whose share of an address the client uses, None on the machine itself, which users share.
     `claim` counts the connection as that of the user whose password was right, and gives the bound in the way.
@@ -27,6 +28,8 @@ class Session(msgspec.Struct):
     credentials: Credentials | None = None
     proven_user: str | None = None
     proof: Proof | None = None
+    logged_in_as: str = ""
+    real_user: str = ""
     claim: Callable[[str], Bound | None] = lambda user: None
     needs_length: bool = False
     gone: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
@@ -38,7 +41,8 @@ class Session(msgspec.Struct):
     @property
     def shown_user(self) -> str:
         """Who the log says is calling."""
-        return self.credentials.user if self.credentials is not None else self.proven_user or self.user
+        named = self.credentials.user if self.credentials is not None else self.proven_user or self.user
+        return self.logged_in_as or named
 
 
 def share_address(host: str) -> str | None:

@@ -58,6 +58,9 @@ def revoke(settings: Settings, ids: Collection[str], user: str | None) -> None:
     revoked = revoke_all(settings, ids=ids, users=() if user is None else (user,))
     for token in revoked:
         err.print(f"token {token.id} of {token.user} revoked", highlight=False, markup=False)
+    delegated = 0 if user is None else cancel_delegated(settings, user)
+    if delegated:
+        err.print(f"{counted(delegated, 'delegation token')} of {user} cancelled", highlight=False, markup=False)
     unknown = set(ids) - {token.id for token in revoked}
     if unknown:
         fail(f"{settings.tokens_path} has no token {', '.join(sorted(unknown))}")
@@ -74,6 +77,20 @@ def revoke_all(settings: Settings, *, ids: Collection[str] = (), users: Collecti
     except OSError as error:
         fail(f"{settings.token_uses_path} cannot be written: {error.strerror}")
     return revoked
+
+
+def cancel_delegated(settings: Settings, user: str) -> int:
+    """Cancel the delegation tokens of a user, where there are any; how many. Ends the command when that cannot be."""
+    if not settings.delegation_tokens:
+        return 0
+    # Only here: it takes the database.
+    from hms_gateway.cli.operations.delegation_tokens import cancel_of
+
+    return cancel_of(settings, user)
+
+
+def counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def duration_seconds(text: str) -> int:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from hms_gateway.cli.operations.token_commands import revoke_all
+from hms_gateway.cli.operations.token_commands import cancel_delegated, counted, revoke_all
 from hms_gateway.cli.terminal.output import fail, line_of_input, out
 from hms_gateway.gateway.auth.users import UserFileError, add_user, list_users, remove_user
 from hms_gateway.runtime.settings import Settings
@@ -48,9 +48,14 @@ def remove(settings: Settings, name: str) -> None:
     except UserFileError as error:
         fail(str(error))
     if not was_there and not tokens:
-        fail(f"{path} has no user {name}")
-    number = f" with {len(tokens)} {'token' if len(tokens) == 1 else 'tokens'}" if tokens else ""
+        hint = f"hms-gateway token revoke --user {name} cancels delegation tokens" if settings.delegation_tokens else ""
+        fail(f"{path} has no user {name}", hint)
+    number = f" with {counted(len(tokens), 'token')}" if tokens else ""
     out.print(f"{name} removed{number}", highlight=False, markup=False)
+    # Last, and said apart: a database that is away keeps no user.
+    delegated = cancel_delegated(settings, name)
+    if delegated:
+        out.print(f"{counted(delegated, 'delegation token')} of {name} cancelled", highlight=False, markup=False)
 
 
 def print_users(path: Path) -> None:

@@ -19,6 +19,9 @@ EVERY_USER: Final = "*"
 GROUP: Final = "@"
 # So many callers are remembered; with one more all are forgotten.
 CALLERS_MAX: Final = 10_000
+# What calls that are never refused may owe: a member of a group who sends them without end holds up the others for as
+# long, and not for days.
+OWED_SECONDS_MAX: Final = 60.0
 
 
 class _Bucket:
@@ -57,7 +60,8 @@ class _Bucket:
         return 0.0, ""
 
     def pay(self, calls: int, size: int, partitions: int) -> None:
-        self._calls -= calls
+        owed_max = (self._rate.calls_per_second or 0.0) * OWED_SECONDS_MAX
+        self._calls = max(self._calls - calls, -owed_max)
         self._bytes -= size
         self._partitions -= partitions
 

@@ -108,16 +108,18 @@ class TrustedProxyAuthenticator:
                 "let it send what trusted_proxy_secret or trusted_proxy_authority asks for"
             )
             raise Refused(401, text, reason="unproven_proxy")
+        by_token = False
         if b"authorization" in head.headers and not self._takes_asterisk:
             login = await self._logged_in(head)
             if login.user != user:
                 raise _ambiguous("the proxy and the Authorization header name different users")
+            by_token = login.by_token
         if not _is_readable(user):
             raise Refused(401, "The name of the user that the proxy sent is not readable", reason="unreadable_user")
         if objection := self._proxied_users.objection(user, head.peer):
             text = f"The proxy may not act for user {user}: the setting trusted_proxy_users {objection}"
             raise Refused(403, text, reason="not_proxied")
-        return Identity(user, head.address)
+        return Identity(user, head.address, by_token=by_token)
 
     def _named_user(self, head: RequestHead, query: Mapping[str, str]) -> str | None:
         """The user in the one source; None where the proxy names none."""

@@ -7,9 +7,11 @@ takes the password: a bridge lets in only whom the gateway lets in, and none whe
 header. A response that was overheard is of use only to who may act for the owner anyway.
 """
 
+import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 from hmac import compare_digest
 from typing import Final, NamedTuple, TypeVar
 
@@ -57,6 +59,7 @@ class DelegationLogins:
         self._challenges = challenges
         self._monotonic = monotonic
         self._known: OrderedDict[bytes | Proof, tuple[float, Delegated]] = OrderedDict()
+        self._checking: dict[bytes | Proof, asyncio.Task[Delegated]] = {}
 
     async def by_proof(self, proof: Proof, address: str | None) -> Delegated:
         """The login by a client's response; `address` is whose share it takes. Raises Refused."""
@@ -69,12 +72,16 @@ class DelegationLogins:
     async def _login(
         self, shown: T, check: Callable[[T, Callable[[bytes], bytes]], Delegated], address: str | None
     ) -> Delegated:
+        """Checked once, however many calls show it at the same time: a job has one token on many machines."""
         known = self._known.get(shown)
         if known is not None and self._monotonic() < known[0]:
             return known[1]
-        until = self._monotonic() + REMEMBERED_SECONDS
+        checking = self._checking.get(shown)
+        if checking is None:
+            checking = self._checking[shown] = asyncio.ensure_future(self._checked(shown, check, address))
+            checking.add_done_callback(partial(self._has_checked, shown))
         try:
-            login = await self._checks.run(check, shown, self._password_of, address=address)
+            return await asyncio.shield(checking)
         except TooManyChecks as error:
             raise overloaded(str(error), error.bound.name) from None
         except TokensAway:
@@ -83,11 +90,28 @@ class DelegationLogins:
         except (TokenRefused, UnreadableToken, DigestError) as error:
             text = f"The delegation token is not accepted: {error}"
             raise Refused(401, text, headers=self._challenges, reason="delegation_token") from None
+
+    async def _checked(
+        self, shown: T, check: Callable[[T, Callable[[bytes], bytes]], Delegated], address: str | None
+    ) -> Delegated:
+        until = self._monotonic() + REMEMBERED_SECONDS
+        login = await self._checks.run(check, shown, self._password_of, address=address)
         self._known[shown] = until, login
         self._known.move_to_end(shown)
-        if len(self._known) > REMEMBERED_MAX:
-            self._known.popitem(last=False)
+        self._forget()
         return login
+
+    def _has_checked(self, shown: bytes | Proof, checking: "asyncio.Task[Delegated]") -> None:
+        del self._checking[shown]
+        if not checking.cancelled():
+            # The clients may have gone, and then the failure is of no interest.
+            checking.exception()
+
+    def _forget(self) -> None:
+        """Those that count no more: what was shown may be a secret."""
+        now = self._monotonic()
+        while self._known and (len(self._known) > REMEMBERED_MAX or next(iter(self._known.values()))[0] <= now):
+            self._known.popitem(last=False)
 
 
 class ProvenActing:

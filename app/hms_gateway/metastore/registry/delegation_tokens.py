@@ -64,8 +64,12 @@ class DelegationTokens:
         until = min(ends, now + round(self._times.renewal_seconds * 1000))
         sealed = self._tokens.sealed(key, _kept(until, secrets.token_bytes(_PASSWORD_BYTES)))
 
+        # Before the catalog is locked, since all tokens are read for it: those who ask at the same time may get a few
+        # more. A repeated call gets what it got, and so is not refused here.
+        count = self._count(owner)
+
         def insert(transaction: Transaction) -> list[str]:
-            self._check_number(transaction, owner)
+            self._check_number(count, owner)
             transaction.tokens.insert_token(key, sealed)
             # Kept with the call's key, for a repetition: so it is sealed.
             return [key, sealed]
@@ -131,10 +135,12 @@ class DelegationTokens:
             return 0
         return self._store.write(lambda transaction: sum(map(transaction.tokens.delete_token, ended)))
 
-    def _check_number(self, transaction: Transaction, owner: str) -> None:
+    def _count(self, owner: str) -> int:
+        keys = self._store.read(lambda snapshot: snapshot.tokens.tokens())
+        return sum(_name(key).owner == owner for key in keys if key.startswith(LOGIN))
+
+    def _check_number(self, count: int, owner: str) -> None:
         most = self._limits.delegation_tokens_per_user_max
-        keys = (key for key in transaction.tokens.tokens() if key.startswith(LOGIN))
-        count = sum(_name(key).owner == owner for key in keys)
         if count >= most:
             raise MetaException(
                 f"user {owner} has {count} delegation tokens (limit delegation_tokens_per_user_max: {most}); "
@@ -148,6 +154,13 @@ class DelegationTokens:
             return name, password
         except UnreadableToken as error:
             raise MetaException(f"token_str_form is not a delegation token: {error}") from None
+
+
+def cancel_all(store: Store, user: str) -> int:
+    """Those of a user, and those that it got for others; how many. For an operator. Raises StoreError."""
+    kept = store.read(lambda snapshot: snapshot.tokens.tokens())
+    keys = [key for key in kept if key.startswith(LOGIN) and user in (_name(key).owner, _name(key).real_user)]
+    return store.write(lambda transaction: sum(map(transaction.tokens.delete_token, keys))) if keys else 0
 
 
 def _key(name: bytes) -> str:

@@ -9,7 +9,7 @@ import hmac
 import re
 import secrets
 from collections.abc import Mapping
-from typing import Final, Self
+from typing import Annotated, Final, Self
 
 import msgspec
 
@@ -18,6 +18,8 @@ REALM: Final = "default"
 DIGEST_URI: Final = "null/default"
 QUALITY: Final = "auth"
 RESPONSE_BYTES_MAX: Final = 16 * 1024
+# Clients choose their nonce, and logins are remembered for a while: of some 40 characters each.
+PART_CHARACTERS_MAX: Final = 256
 # Of a bridge's request, with what its client has shown, and of the answer to it.
 PROOF_HEADER: Final = b"x-hms-token-proof"
 ANSWER_HEADER: Final = b"x-hms-token-answer"
@@ -25,6 +27,9 @@ _COUNT: Final = "00000001"
 _NONCE_BYTES: Final = 24
 _FIELD: Final = re.compile(r'[ \t]*([a-z-]{1,40})[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s",]*))[ \t]*(?:,|\Z)')
 _NEEDED: Final = ("username", "nonce", "cnonce", "nc", "digest-uri", "response")
+
+
+_Part = Annotated[str, msgspec.Meta(max_length=PART_CHARACTERS_MAX)]
 
 
 class DigestError(Exception):
@@ -35,9 +40,9 @@ class Proof(msgspec.Struct, frozen=True):
     """A client's response to a challenge: that it has the password of the user. What is fixed is left out."""
 
     user: str
-    nonce: str
-    client_nonce: str
-    response: str
+    nonce: _Part
+    client_nonce: _Part
+    response: _Part
 
     def matches(self, password: bytes) -> bool:
         """Whether it was made with the password."""
@@ -95,6 +100,9 @@ def read_response(response: bytes, nonce: str) -> Proof:
     for name in _NEEDED:
         if not fields.get(name):
             raise DigestError(f"the response has no {name}")
+    for name in ("cnonce", "response"):
+        if len(fields[name]) > PART_CHARACTERS_MAX:
+            raise DigestError(f"its {name} is longer than {PART_CHARACTERS_MAX} characters")
     fixed = {"realm": REALM, "qop": QUALITY, "digest-uri": DIGEST_URI, "nc": _COUNT}
     for name, wanted in fixed.items():
         # Without a quality it is this one.

@@ -1,0 +1,59 @@
+"""Who a client of the Thrift port is: under the name that the door gives, and refused as what it may try again."""
+
+import asyncio
+import base64
+import contextlib
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import pytest
+
+from hms_gateway.bridge.thrift.errors import NotTried
+from hms_gateway.bridge.thrift.sasl import Credentials
+from hms_gateway.bridge.thrift.session import Session
+from hms_gateway.composition.thrift_port import _Identification
+from hms_gateway.gateway.admission.identity import Identity, RequestHead
+from hms_gateway.gateway.admission.refusals import Refusals
+from hms_gateway.gateway.assembly import LoginParts
+from hms_gateway.gateway.delegation.logins import DelegationLogins
+from hms_gateway.gateway.observability.metrics import Metrics
+from hms_gateway.runtime.logins.delegation_token import TokenName, TokensAway
+from hms_gateway.runtime.logins.digest import Proof
+from hms_gateway.runtime.logins.login_checks import LoginChecks
+
+
+class Directory:
+    """Knows each user by one name, in any case."""
+
+    def remembered(self, head: RequestHead) -> Identity:
+        return Identity("ann", head.address)
+
+
+@pytest.fixture
+def checks() -> Iterator[LoginChecks]:
+    with contextlib.closing(LoginChecks()) as it:
+        yield it
+
+
+def identification(checks: LoginChecks, error: Exception | None = None) -> _Identification:
+    def password_of(name: bytes) -> bytes:
+        raise error or AssertionError
+
+    logins = LoginParts(checks, DelegationLogins(password_of, checks))
+    edge = SimpleNamespace(authenticator=Directory(), logins=logins, groups_of=lambda user: frozenset())
+    return _Identification(edge, Refusals(Metrics(frozenset())))  # type: ignore[arg-type]
+
+
+def test_calls_are_paid_for_and_logged_under_the_name_that_the_directory_has(checks):
+    session = Session(credentials=Credentials("ANN", "her password"))
+    caller = asyncio.run(identification(checks)(session))
+    assert (caller.user, session.shown_user) == ("ann", "ann")
+
+
+def test_a_token_that_cannot_be_looked_up_now_ends_no_job(checks):
+    """A client that is cut off tries again; an answered call has failed."""
+    name = TokenName("ann", "yarn", "", 1, 2, 3).encode()
+    proof = Proof(base64.b64encode(name).decode(), "n", "c", "0" * 32)
+    session = Session(proven_user="ann", proof=proof)
+    with pytest.raises(NotTried, match="cannot be looked up; try again"):
+        asyncio.run(identification(checks, TokensAway("away"))(session))
