@@ -189,6 +189,20 @@ def test_lag_is_what_the_catalog_has_and_the_process_has_not_seen():
     assert (found["lag_events"], found["lag_seconds"]) == (0, 0)
 
 
+def test_machines_are_shown_to_who_sees_all():
+    others = [Replica("b.internal:1", 6, 41, "id", "1.2", 1.0, 2.0, 1, 0.5)]
+    figures = Figures(os.getpid(), 1.0, replicas=[Replica("a.internal:1", 5, 40)], others=others)
+    rows = cost_report(figures, user="ann", sees_all=False, newest_event=42)["replicas"]
+    assert [(row["name"], row["pid"], row["version"]) for row in rows] == [
+        ("gateway 1", None, ""),
+        ("gateway 2", None, ""),
+    ]
+    assert [(row["is_own"], row["lag_events"], row["lag_seconds"]) for row in rows] == [
+        (True, 2, None),
+        (False, 1, 0.5),
+    ]
+
+
 def test_names_are_in_the_metrics_only_where_that_is_set(counter):
     add(counter)
     assert b"orders" not in metrics_text(Metrics(()), counter.read())

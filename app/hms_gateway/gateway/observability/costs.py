@@ -24,10 +24,14 @@ NAMES_MAX = 50
 def cost_report(
     figures: Figures, *, user: str, sees_all: bool, newest_event: int | None, now: float | None = None
 ) -> dict[str, Any]:
-    """The report for `user`: who does not see all gets no object and no other user's name."""
+    """The report for `user`: who does not see all gets no object, no machine and no other user's name."""
     now = time.time() if now is None else now
     window = figures.window
     users = {name: of for name, of in window.users.items() if sees_all or name == user}
+    replicas = [
+        *(_own(replica, newest_event) for replica in figures.replicas),
+        *(_replica(replica, is_own=False) for replica in figures.others),
+    ]
     slow = [call for call in figures.slow_calls if sees_all or call.user == user]
     return {
         "time": now,
@@ -51,10 +55,7 @@ def cost_report(
             for name in ("calls_in_flight", "calls_queued", "calls_waiting", "writes_queued", "streams_in_flight")
         },
         "refused": figures.labelled,
-        "replicas": [
-            *(_own(replica, newest_event) for replica in figures.replicas),
-            *(_replica(replica, is_own=False) for replica in figures.others),
-        ],
+        "replicas": replicas if sees_all else [_nameless(row, number) for number, row in enumerate(replicas, 1)],
         "slow_calls": [
             {
                 "time": call.time,
@@ -90,6 +91,11 @@ def _replica(replica: Replica, *, is_own: bool) -> dict[str, Any]:
         "lag_events": replica.lag_events,
         "lag_seconds": replica.lag_seconds,
     }
+
+
+def _nameless(row: dict[str, Any], number: int) -> dict[str, Any]:
+    """How far each has come, and not where it runs and as what."""
+    return row | {"name": f"gateway {number}", "pid": None, "version": ""}
 
 
 def _now(figures: Figures, now: float) -> dict[str, float | None]:
