@@ -3,7 +3,7 @@
 import pytest
 
 from hms_gateway.idl import ListType, SetType, StructType
-from hms_gateway.idl.method_rights import Need, method_rights
+from hms_gateway.idl.method_rights import Need, _rows, method_rights
 from hms_gateway.structs import IDL, METHODS
 
 # Paths behind these verbs may lead to a list; `named` may lead to the keys of a map.
@@ -57,6 +57,12 @@ def test_parts_of_a_line():
     assert rights["get_all_tables"].answer == ("table_names", "db_name")
     assert rights["lock"].refused
     assert not rights["get_table"].refused
+
+
+@pytest.mark.parametrize("needs", ["about table db_name tbl_name", "open, see table db_name tbl_name", ""])
+def test_a_line_is_open_by_that_word_only(needs):
+    with pytest.raises(ValueError, match="get_table"):
+        list(_rows(f"method | needs | hidden | answer\nget_table | {needs} | |\n"))
 
 
 def test_reads_of_one_table_need_to_see_it():

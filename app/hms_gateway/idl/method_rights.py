@@ -61,6 +61,9 @@ def _rows(text: str) -> Iterator[tuple[str, MethodRights]]:
         parts = [_need(part.split()) for part in needs.split(",")]
         names = tuple(part for part in parts if part.verb == ABOUT)
         needed = tuple(part for part in parts if part.verb not in (OPEN, ABOUT))
+        if bool(needed) == any(part.verb == OPEN for part in parts):
+            # Else what a call only names would let everybody make it.
+            raise ValueError(f"schema/{TABLE}: {name} has to be {OPEN} or to need something; see the file's comments")
         yield name, MethodRights(needed, hidden == REFUSED, tuple(answer.split()), names)
 
 
