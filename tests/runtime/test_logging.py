@@ -40,6 +40,25 @@ def test_a_traceback_is_part_of_its_line():
     assert "ValueError: inside" in json.loads(line)["exception"]
 
 
+@pytest.mark.parametrize("log_format", ["json", "text"])
+def test_a_traceback_shows_no_values(log_format):
+    """Passwords and tokens are in variables of what fails."""
+
+    def check(password):
+        raise ValueError("inside")
+
+    def write():
+        try:
+            check("".join(["plan", "ted"]))
+        except ValueError:
+            structlog.get_logger("ours").exception("failed")
+            logging.getLogger("theirs").exception("failed")
+
+    text = "\n".join(logged(write, log_format=log_format))
+    assert text.count("ValueError: inside") == 2
+    assert "planted" not in text
+
+
 def test_levels_below_the_wanted_one_are_left_out():
     def write():
         structlog.get_logger("ours").info("hidden")

@@ -69,5 +69,7 @@ def printable(text: str) -> str:
 def _renderers(log_format: LogFormat) -> list[Processor]:
     remove: Any = structlog.stdlib.ProcessorFormatter.remove_processors_meta
     if log_format == "text":
-        return [remove, on_one_line, structlog.dev.ConsoleRenderer(colors=False)]
+        # The default shows the values of variables, passwords and tokens among them.
+        plain = structlog.dev.plain_traceback
+        return [remove, on_one_line, structlog.dev.ConsoleRenderer(colors=False, exception_formatter=plain)]
     return [remove, structlog.processors.format_exc_info, render_json]
