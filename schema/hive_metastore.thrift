@@ -2105,6 +2105,8 @@ struct NotificationEventRequest {
   5: optional string dbName,
   6: optional list<string> tableNames,
   7: optional list<string> eventTypeList,
+  // Of hms-gateway: whether the events come with empty messages, for a list of which few are opened.
+  100: optional bool withoutMessages,
 }
 
 // eventTime in seconds; eventIds have no gaps.

@@ -17,7 +17,7 @@ from hms_gateway.gateway.observability.costs import cost_report
 from hms_gateway.gateway.observability.figures import Figures, Replica, Watched, merged
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.gateway.observability.metrics_text import metrics_text
-from hms_gateway.metastore.ports.store import Event, StoreUnavailable
+from hms_gateway.metastore.ports.store import Event, StoreError, StoreFailure, StoreUnavailable
 from hms_gateway.runtime.clock import SystemClock
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import Settings
@@ -127,13 +127,16 @@ def test_the_doctor_names_them_and_warns_of_versions_that_differ(
 
 
 class Away:
-    """Rows in a database that does not answer."""
+    """Rows in a database that does not answer, or fails."""
+
+    def __init__(self, error: StoreError | None = None) -> None:
+        self.error = error or StoreUnavailable("away")
 
     def note_gateway(self, row: GatewayRow) -> list[GatewayRow]:
-        raise StoreUnavailable("away")
+        raise self.error
 
     def forget_gateway(self, gateway_id: str) -> None:
-        raise StoreUnavailable("away")
+        raise self.error
 
 
 def test_without_the_database_nothing_is_known_and_nothing_fails() -> None:
@@ -142,6 +145,35 @@ def test_without_the_database_nothing_is_known_and_nothing_fails() -> None:
     (own,) = presence.watched().replicas
     assert (own.event_id, own.lag_events, presence.watched().others) == (7, None, [])
     presence.leave()
+
+
+def test_what_was_known_before_the_database_failed_is_not_shown_as_if_it_were_of_now() -> None:
+    class Failing(Away):
+        fails = False
+
+        def note_gateway(self, row: GatewayRow) -> list[GatewayRow]:
+            return super().note_gateway(row) if self.fails else [row]
+
+    rows = Failing(StoreFailure("permission denied"))
+    presence = Presence(rows, lambda: 7, 1)
+    presence.note()
+    assert presence.watched().replicas[0].lag_events == 0
+    rows.fails = True
+    with pytest.raises(StoreFailure):
+        presence.note()
+    assert presence.watched().replicas[0].lag_events is None
+
+
+def test_a_gateway_that_was_killed_and_started_again_is_one_sample() -> None:
+    """In a container it has the same name and process id as before."""
+    killed, now = (
+        Replica("a:1", 1, 5, "old", seen=10.0, lag_events=3),
+        Replica("a:1", 1, 9, "new", seen=20.0, lag_events=0),
+    )
+    text = metrics_text(Metrics(()), Figures(1, 0.0, replicas=[now], others=[killed]), show_names=True).decode()
+    assert [line for line in text.splitlines() if line.startswith("hms_gateway_replica_lag_events{")] == [
+        'hms_gateway_replica_lag_events{pid="1",replica="a:1"} 0.0'
+    ]
 
 
 def test_workers_show_each_process_once() -> None:

@@ -13,6 +13,8 @@ from hms_gateway.structs import (
     ColumnStatisticsData,
     ColumnStatisticsDesc,
     ColumnStatisticsObj,
+    CompactionRequest,
+    CompactionType,
     Database,
     DataOperationType,
     FieldSchema,
@@ -42,8 +44,15 @@ IMAGE = '"><img src=x onerror="globalThis.ran = true">'
 HOSTILE = f"{SCRIPT}{IMAGE} & ' ` ${{1}} \u202e \x01 é 💥"
 WIDE = 10_000
 LONG_TYPE = "struct<" + ",".join(f"f{number}:int" for number in range(90_000)) + ">"
+# What a filter says between other quotes, and what it cannot say.
+QUOTED = 'say "hi"'
+UNENDING = "over\\"
 DAYS = [f"2026-10-{day:02}" for day in range(1, 31)]
 REGIONS = ["africa", "americas", "asia", "europe", "oceania"]
+
+
+# Parameters that no line of a form can say.
+UNTYPED = {"field.delim": "\t", " spaced ": "1", "ends": "line\r", "of = it": "2", "empty": " "}
 
 
 def plant(client: MetastoreClient) -> None:
@@ -181,23 +190,30 @@ def _iceberg(client: MetastoreClient) -> None:
 def plant_hostile(client: MetastoreClient) -> None:
     """What a browser may take for its own, 10,000 columns, and a type of a megabyte."""
     columns = [("a", "string", HOSTILE), ("b", LONG_TYPE, None), (IMAGE, "int", None)]
-    parameters = {"comment": HOSTILE, "javascript:alert(1)": HOSTILE, "__proto__": "own", HOSTILE: "1"}
+    parameters = {"comment": HOSTILE, "javascript:alert(1)": HOSTILE, "__proto__": "own", HOSTILE: "1", **UNTYPED}
     client.call("create_database", Database("odd", HOSTILE, parameters={HOSTILE: HOSTILE}))
-    _create(client, "odd", "hostile", columns, keys=("ds",), parameters=parameters)
+    _create(client, "odd", "hostile", columns, keys=("in",), parameters=parameters)
     client.call(
         "add_partitions",
-        [Partition(values=[HOSTILE.replace("\x01", "")], dbName="odd", tableName="hostile", sd=_descriptor([]))],
+        [
+            Partition(values=[value], dbName="odd", tableName="hostile", sd=_descriptor([]))
+            for value in (HOSTILE.replace("\x01", ""), QUOTED, UNENDING)
+        ],
     )
     _create(client, "odd", "wide", [(f"column_{number}", "int", HOSTILE) for number in range(WIDE)])
 
 
 def plant_trouble(client: MetastoreClient, database: Path) -> None:
-    """A slow filter, a hot table, a deadlock, and a lock whose holder is gone and that is waited for."""
+    """A slow filter, a hot table, a deadlock, a queued compaction, and a lock whose holder is gone and that is
+    waited for.
+    """
     terms = " or ".join(f"ds = '2026-10-{number}' and region != 'x{number}'" for number in range(1_200))
     client.call("get_partitions_by_filter", "shop", "orders", terms, -1)
     for _ in range(60):
         client.call("get_table", "shop", "customers")
     _deadlock(client)
+    queued = CompactionRequest("shop", "orders", "ds=2026-10-30/region=asia", CompactionType.MAJOR)
+    client.call("compact2", queued)
     orphan = _lock_on(client, "gone", "lake", "events", 0)
     _lock_on(client, "patient", "lake", "events", 0)
     _stop_heartbeats(database, orphan)

@@ -16,6 +16,9 @@ from hms_gateway.runtime.settings import Settings
 from hms_gateway.structs import Database, ShowLocksRequest
 from tests.console.planted import (
     HOSTILE,
+    QUOTED,
+    UNENDING,
+    UNTYPED,
     customers_for_dana,
     plant,
     plant_hostile,
@@ -39,6 +42,19 @@ PAGES = [
 ]
 
 PASSWORD = "of dana and eager"
+
+# Counts the messages of events that answers have.
+COUNTS_MESSAGES = """
+(() => {
+  const real = globalThis.fetch;
+  globalThis.messages = 0;
+  globalThis.fetch = async (...asked) => {
+    const answer = await real(...asked);
+    globalThis.messages += (await answer.clone().text()).split("tableObjJson").length - 1;
+    return answer;
+  };
+})();
+"""
 
 # Timers of a page that run a hundred times faster than they should.
 FAST = 100
@@ -239,6 +255,30 @@ def test_the_map_of_partitions_leads_to_a_cell(page: Page) -> None:
     assert "asia" in page.run("document.querySelector('#filter').value")
 
 
+def test_the_map_filters_by_values_with_quotes_and_not_by_what_no_filter_can_say(page: Page) -> None:
+    go(page, "t/odd/hostile/partitions")
+    page.click("button", "Draw the map")
+    cells = "[...document.querySelectorAll('button.cell')]"
+    page.wait(f"{cells}.length === 3")
+    disabled = page.run(f"{cells}.filter(({{ disabled }}) => disabled).map(({{ ariaLabel }}) => ariaLabel)")
+    assert sorted(disabled) == sorted(f"{value}: 1 partition" for value in (HOSTILE.replace("\x01", ""), UNENDING))
+    page.click("button.cell", QUOTED)
+    page.wait("document.querySelector('#filter').value")
+    page.wait("document.querySelectorAll('main tbody tr').length === 1")
+    assert page.run("document.querySelector('#filter').value") == f"`in` = '{QUOTED}'"
+
+
+def test_plots_come_when_the_gateway_does(browser: Chromium, server: GatewayServer) -> None:
+    page = hasty_page(browser)
+    page.send("Network.enable")
+    page.send("Network.setBlockedURLs", urls=["*uplot.js*"])
+    log_in(page, server, "/ui/#/cost")
+    page.wait("document.querySelectorAll('link[href*=uplot]').length > 1")
+    assert not page.run("document.querySelector('canvas')")
+    page.send("Network.setBlockedURLs", urls=[])
+    page.wait("document.querySelector('canvas')")
+
+
 @pytest.mark.parametrize("tab", ["", "/partitions", "/storage", "/create", "/activity", "/statistics"])
 def test_what_html_dislikes_is_shown_and_never_run(page: Page, tab: str) -> None:
     go(page, "d/odd")
@@ -327,6 +367,7 @@ def test_a_table_keeps_what_the_form_does_not_show(page: Page, client: Metastore
     after = client.call("get_table", "odd", "hostile")
     assert after.parameters["new"] == "1"
     assert "javascript:alert(1)" not in after.parameters
+    assert UNTYPED.items() <= after.parameters.items()
     assert (after.sd, after.partitionKeys, after.owner) == (before.sd, before.partitionKeys, before.owner)
 
 
@@ -489,7 +530,9 @@ def test_nothing_that_axe_knows_is_wrong(page: Page, client: MetastoreClient) ->
 
 
 def test_trouble_is_two_links_away(browser: Chromium, client: MetastoreClient, server: GatewayServer) -> None:
-    """A slow filter, a hot table, a dead holder of a lock, and what a deadlock has cost, from the start page."""
+    """A slow filter, a hot table, a dead holder of a lock, what a deadlock has cost, and a queued compaction, from the
+    start page.
+    """
     plant_trouble(client, server.data_dir / DATABASE_FILE)
     page = browser.page()
     page.size(1280, 2000)
@@ -505,9 +548,28 @@ def test_trouble_is_two_links_away(browser: Chromium, client: MetastoreClient, s
     page.wait("/lake.events gone .* silent for 4 min lost in/.test(document.body.innerText.replaceAll('\\n', ' '))")
     page.click("[aria-label='Who waits'] a", "All locks")
     page.wait(
-        "/aborted\tsecond\tnode-8/.test(document.querySelector('[aria-label=\"Aborted transactions\"]').innerText)"
+        "/aborted\tsecond\tnode-8[^]*deadlock with txnid:/"
+        ".test(document.querySelector('[aria-label=\"Aborted transactions\"]').innerText)"
     )
     assert axe(page) == []
+    compactions = "document.querySelector('[aria-label=\"Compactions\"]').innerText"
+    page.wait(f"/shop.orders . ds=2026-10-30.region=asia\tmajor\tinitiated/.test({compactions})")
+    page.click("[aria-label='Compactions'] a", "shop.orders")
+    page.wait("location.hash === '#/t/shop/orders/activity'")
+
+
+def test_a_change_comes_with_its_message_when_it_is_opened(page: Page) -> None:
+    """Messages may have megabytes, so a list of changes has none."""
+    page.run(COUNTS_MESSAGES)
+    go(page, "t/lake/events/activity")
+    page.click("[aria-label='Recent changes'] td button", "create table")
+    page.sees("Copy")
+    shown = "document.querySelector('dialog pre').innerText"
+    page.wait(f'/"db": "lake",[^]*"table": "events"/.test({shown})')
+    assert page.run("messages") == 1
+    assert axe(page) == []
+    page.press("Escape")
+    page.wait("!document.querySelector('dialog')")
 
 
 def test_a_narrow_window_scrolls_down_only(page: Page) -> None:

@@ -31,6 +31,16 @@ def test_the_version_is_the_newest_event(store: SqlStore) -> None:
     assert store.version() == store.read(lambda snapshot: snapshot.current_event_id()) == 1
 
 
+def test_events_are_read_without_their_messages(store: SqlStore) -> None:
+    long = Event("ALTER_TABLE", "sales", "orders", "x" * COMPRESSED_FROM_CHARACTERS)
+    store.write(lambda transaction: [transaction.append_event(one) for one in (ONE, long)])
+    found = store.read(lambda snapshot: snapshot.events(EventSelection(EventId(0), has_messages=False)))
+    assert [(one.event_id, one.event) for one in found] == [
+        (1, Event("CREATE_DATABASE", "sales", None, "")),
+        (2, Event("ALTER_TABLE", "sales", "orders", "")),
+    ]
+
+
 def test_changes_come_without_messages(store: SqlStore) -> None:
     store.write(lambda transaction: [transaction.append_event(one) for one in (ONE, TWO)])
     found = [(one.event_id, one.event) for one in store.changes_since(store.version() - 1)]  # type: ignore[arg-type]

@@ -478,6 +478,25 @@ SCENARIOS = {
         open    t2
         listed                 -> t2
     """,
+    "victims of deadlocks are remembered for a day": """
+        open    t1
+        open    t2
+        open    t3
+        abort   t3
+        lock    L1 t1 EXCLUSIVE  db.a  -> ACQUIRED
+        lock    L2 t2 EXCLUSIVE  db.b  -> ACQUIRED
+        lock    L3 t1 EXCLUSIVE  db.b  -> WAITING by L2
+        lock    L4 t2 EXCLUSIVE  db.a  -> TxnAborted Transaction t2 already aborted: deadlock with t1, closed on db.a
+        commit  t1
+        after   86399
+        expire
+        listed                 -> t2!
+        beat    t2             -> TxnAborted Transaction t2 already aborted: deadlock with t1, closed on db.a
+        after   2
+        expire
+        listed                 ->
+        beat    t2             -> NoSuchTxn No such transaction t2
+    """,
     "an administrator takes a lock away": """
         open    t1
         lock    L1 -  EXCLUSIVE  db.a  -> ACQUIRED
@@ -525,6 +544,29 @@ SCENARIOS = {
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_scenario(world: World, name: str) -> None:
     world.play(SCENARIOS[name])
+
+
+def test_only_the_newest_victims_of_deadlocks_are_remembered_for_long(
+    store: SqlStore, sleep: Callable[[int], None]
+) -> None:
+    world = World(store, sleep, victims_max=1)
+    deadlock = """
+        open    t{0}
+        open    t{1}
+        lock    L{0} t{0} EXCLUSIVE  db.a  -> ACQUIRED
+        lock    L{1} t{1} EXCLUSIVE  db.b  -> ACQUIRED
+        lock    L5 t{0} EXCLUSIVE  db.b  -> WAITING by L{1}
+        lock    L6 t{1} EXCLUSIVE  db.a  -> TxnAborted Transaction t{1} already aborted: deadlock with t{0}, closed on db.a
+        commit  t{0}
+    """  # noqa: E501
+    world.play(deadlock.format(1, 2))
+    world.play(deadlock.format(3, 4))
+    world.play("""
+        listed      -> t2! t4!
+        after   3601
+        expire
+        listed      -> t4!
+    """)
 
 
 @pytest.mark.parametrize("name", [name for name in SCENARIOS if "prefix" in name])

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hms_gateway.handlers.arguments import with_fields
 from hms_gateway.handlers.notifications import Notifications
 from hms_gateway.rpc.call import Call, Dialect
 from hms_gateway.rpc.dialects import methods_of
@@ -99,6 +100,15 @@ def test_an_event_as_it_is_sent(notifications: Notifications) -> None:
     assert json.loads(event.message)["table"] == "t"
     event = notifications.get_next_notification(NEWER, NotificationEventRequest(3)).events[0]
     assert event.catName == "hive"
+
+
+def test_events_come_without_messages_when_asked(notifications: Notifications) -> None:
+    whole, headers = (
+        notifications.get_next_notification(CALL, NotificationEventRequest(0, withoutMessages=wish)).events
+        for wish in (False, True)
+    )
+    assert all(event.message for event in whole)
+    assert headers == [with_fields(event, message="") for event in whole]
 
 
 def test_the_newest_id(notifications: Notifications) -> None:

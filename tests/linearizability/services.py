@@ -96,7 +96,7 @@ class StoreServices:
     def __init__(self, store: SqlStore) -> None:
         self._store = store
         # What is over is forgotten as soon as somebody tidies up.
-        settings = TxnSettings(remembered_ms=-1)
+        settings = TxnSettings(remembered_ms=-1, victims_remembered_ms=-1)
         self._locks = LockService(store, settings)
         self._transactions = TransactionService(store, self._locks, settings)
         self._write_ids = WriteIdService(store, settings)

@@ -150,8 +150,8 @@ def _uses_txn_ids_again(self: MemoryTxns, count: int, *rest: Any) -> list[TxnId]
 _insert_txns = MemoryTxns.insert_txns
 
 
-def _forgets_at_once(self: MemoryTxns, ended_before_ms: int, limit: int) -> int:
-    return _forget(self, self.now_ms() + 1, limit)
+def _forgets_at_once(self: MemoryTxns, ended_before_ms: int, limit: int, **victims: int) -> int:
+    return _forget(self, self.now_ms() + 1, limit, **victims)
 
 
 def _shows_aborted_writes(self: MemoryTxns, table: Any, high_water_mark: int, excepted: Any) -> Any:
@@ -243,7 +243,7 @@ def _aborts_whoever_asked(cycle: Any) -> TxnId:
     return TxnId(next(number for kind, number in cycle if kind == "txnid"))
 
 
-def _forgets_aborted_writes(self: MemoryTxns, ended_before_ms: int, limit: int) -> int:
+def _forgets_aborted_writes(self: MemoryTxns, ended_before_ms: int, limit: int, **victims: int) -> int:
     over = [one for one, ended_ms in self.ended_ms.items() if ended_ms < ended_before_ms]
     for txn_id in over:
         del self.known[txn_id], self.ended_ms[txn_id]

@@ -275,12 +275,16 @@ class MemoryTxns:
         silent = (lock for lock in self._all() if lock.txn_id == NO_TXN and lock.last_heartbeat_ms < before_ms)
         return list(dict.fromkeys(lock.lock_id for lock in silent))[:limit]
 
-    def forget_finished(self, ended_before_ms: int, limit: int) -> int:
+    def forget_finished(self, ended_before_ms: int, limit: int, *, victims_before_ms: int, victims_max: int) -> int:
         busy = {owner for owner, _ in self.writes} | {owner for ids in self.given.values() for owner in ids}
+        victims = [txn_id for txn_id in sorted(self.known, reverse=True) if self.known[txn_id].refused_lock is not None]
+        shown = {txn_id for txn_id in victims[:victims_max] if self.ended_ms[txn_id] >= victims_before_ms}
         old = [
             txn_id
             for txn_id, ended_ms in self.ended_ms.items()
-            if ended_ms < ended_before_ms and (self.known[txn_id].state is State.COMMITTED or txn_id not in busy)
+            if ended_ms < ended_before_ms
+            and txn_id not in shown
+            and (self.known[txn_id].state is State.COMMITTED or txn_id not in busy)
         ][:limit]
         for txn_id in old:
             del self.known[txn_id], self.ended_ms[txn_id]

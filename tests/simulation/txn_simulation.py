@@ -46,7 +46,13 @@ WHO = Client("u", "h", "a")
 
 class Server:
     def __init__(self, store: FaultyStore) -> None:
-        settings = TxnSettings(timeout_ms=TIMEOUT_MS, remembered_ms=REMEMBERED_MS, expiry_batch=3)
+        settings = TxnSettings(
+            timeout_ms=TIMEOUT_MS,
+            remembered_ms=REMEMBERED_MS,
+            victims_remembered_ms=4 * REMEMBERED_MS,
+            victims_max=2,
+            expiry_batch=3,
+        )
         self.locks = LockService(store, settings)
         self.transactions = TransactionService(store, self.locks, settings)
         self.write_ids = WriteIdService(store, settings)

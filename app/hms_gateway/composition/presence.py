@@ -42,12 +42,17 @@ class Presence:
         self._known: list[GatewayRow] = []
 
     def note(self) -> None:
-        """Write that this process is there. While the database is away nothing is known of others."""
+        """Write that this process is there. While the database is away, nothing is known of others.
+
+        Raises StoreError where it failed: nothing is known then, either.
+        """
         row = GatewayRow(self._id, self._name, os.getpid(), self._release, self._version())
         try:
             self._known = self._rows.note_gateway(row)
-        except StoreUnavailable:
+        except StoreError as error:
             self._known = []
+            if not isinstance(error, StoreUnavailable):
+                raise
 
     def leave(self) -> None:
         """This process ends. Where the database is away, the others see it end in a minute."""

@@ -35,7 +35,7 @@ class Notifications:
         self._notifications = notifications
 
     def get_next_notification(self, call: Call, rqst: NotificationEventRequest) -> NotificationEventResponse:
-        """Without a positive `maxEvents` all there are."""
+        """Without a positive `maxEvents` all there are. `withoutMessages` is ours: their messages are empty."""
         request = required(rqst, "rqst")
         catalog = DEFAULT_CATALOG if is_newer(call) or request.catName else None
         selection = EventSelection(
@@ -45,6 +45,7 @@ class Notifications:
             types=request.eventTypeList or None,
             skipped_types=request.eventTypeSkipList or (),
             limit=_positive(request.maxEvents),
+            has_messages=not request.withoutMessages,
         )
         found = self._notifications.events(selection)
         return NotificationEventResponse([_event(one, catalog) for one in found])

@@ -3504,6 +3504,7 @@ class NotificationEventRequest(Struct):
     dbName: str | None
     tableNames: list[str] | None
     eventTypeList: list[str] | None
+    withoutMessages: bool | None
     def __init__(
         self,
         lastEvent: int | None = None,
@@ -3513,6 +3514,7 @@ class NotificationEventRequest(Struct):
         dbName: str | None = None,
         tableNames: list[str] | None = None,
         eventTypeList: list[str] | None = None,
+        withoutMessages: bool | None = None,
     ) -> None: ...
 
 class NotificationEvent(Struct):

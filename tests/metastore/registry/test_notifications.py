@@ -106,6 +106,16 @@ def test_a_reply_ends_before_it_is_too_long(catalog: Catalog, bytes_max: int, li
     assert [one.event_id for one in found] == list(range(first + 1, first + 1 + expected))
 
 
+@pytest.mark.parametrize(("bytes_max", "expected"), [(2_000, 10), (1, 1), (1_000_000, 120)])
+def test_events_without_messages_are_bounded_too(catalog: Catalog, bytes_max: int, expected: int) -> None:
+    first = catalog.notifications.current_id()
+    catalog.store.write(lambda tx: [tx.append_event(Event("INSERT", "a", "b", "x" * 10_000)) for _ in range(120)])
+    limits = Limits(event_bytes_per_reply_max=bytes_max)
+    notifications = NotificationService(catalog.store, catalog.clock, catalog.settings, catalog.event_maker, limits)
+    found = notifications.events(EventSelection(first, has_messages=False))
+    assert [(one.event_id, one.event.message) for one in found] == [(first + 1 + n, "") for n in range(expected)]
+
+
 def test_events_expire_by_the_setting(catalog: Catalog) -> None:
     catalog.databases.create(Database(name="a"))
     catalog.clock.advance(86_400)

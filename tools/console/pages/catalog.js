@@ -4,8 +4,8 @@ import { html, useState } from "./vendor/preact_htm.js";
 import { CreateDatabase, DropDatabase, EditDatabase } from "./changing.js";
 import { CostPanels } from "./cost.js";
 import { count, span, time } from "./format.js";
-import { CHANGES_CALLS, lastChanges, useAsked, useCall } from "./live.js";
-import { Answer, Facts, link, Location, Panel, Parameters, Rows, tableLink } from "./parts.js";
+import { CHANGES_CALLS, lastChanges, messageOf, useAsked, useCall } from "./live.js";
+import { Answer, Copy, Dialog, Facts, link, Location, Long, Panel, Parameters, Rows, tableLink } from "./parts.js";
 import { t } from "./texts.js";
 import { BlockingList } from "./waits.js";
 
@@ -69,6 +69,7 @@ function Databases({ names }) {
 
 /** Events of the log, the newest first. */
 export function Changes({ events, isOfOne }) {
+  const [opened, setOpened] = useState(null);
   const object = ({ dbName, tableName }) => {
     if (!dbName) return t.none;
     const address = tableName ? tableLink(dbName, tableName) : link("d", dbName);
@@ -76,10 +77,34 @@ export function Changes({ events, isOfOne }) {
   };
   const columns = [
     [t.when, ({ eventTime }) => html`<time datetime=${new Date(eventTime * 1000).toISOString()} title=${time(eventTime * 1000)}>${span(Date.now() - eventTime * 1000)}</time>`, "number"],
-    [t.event, ({ eventType }) => eventType.replaceAll("_", " ").toLowerCase()],
+    [t.event, (event) => html`<button class="quiet inline" title=${t.message} onClick=${() => setOpened(event)}>${kindOf(event)}</button>`],
   ];
   if (!isOfOne) columns.push([t.object, object, "wide"]);
-  return html`<${Rows} label=${t.changes} rows=${events} none=${t.changesNone} keyOf=${(event) => event.eventId} columns=${columns} />`;
+  return html`<${Rows} label=${t.changes} rows=${events} none=${t.changesNone} keyOf=${(event) => event.eventId} columns=${columns} />
+    ${opened && html`<${Message} event=${opened} onClose=${() => setOpened(null)} />`}`;
+}
+
+function kindOf({ eventType }) {
+  return eventType.replaceAll("_", " ").toLowerCase();
+}
+
+/** What the log says about one change. */
+function Message({ event, onClose }) {
+  const asked = useAsked(() => messageOf(event), `message ${event.eventId}`);
+  return html`<${Dialog} title=${t.messageTitle(kindOf(event), event.eventId)} onClose=${onClose}>
+    <${Answer} of=${asked}>
+      ${(text) => text === null ? html`<p class="none">${t.messageGone}</p>` : html`<div class="scroll" role="group" aria-label=${t.message} tabindex="0"><pre><code><${Long} text=${indented(text)} /></code></pre></div>`}
+    </${Answer}>
+    <p class="buttons">${asked.value && html`<${Copy} text=${asked.value} what=${t.message} />`} <button onClick=${onClose}>${t.close}</button></p>
+  </${Dialog}>`;
+}
+
+function indented(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
 }
 
 export function DatabasePage({ names: [name] }) {

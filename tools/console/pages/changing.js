@@ -35,9 +35,15 @@ function Field({ title, value, onValue, rows, hint, ...more }) {
   </label>`;
 }
 
+/** Whether a line says it: what is around names and values is no part of them. */
+function isOneLine([name, value]) {
+  const isTrimmed = [name, value].every((text) => text === text.trim() && !/[\r\n]/.test(text));
+  return isTrimmed && name !== "" && !name.includes("=");
+}
+
 function parametersText(parameters) {
   return [...(parameters ?? new Map())]
-    .filter(([name, value]) => !/[\n=]/.test(name) && !value.includes("\n"))
+    .filter(isOneLine)
     .sort(([one], [other]) => (one < other ? -1 : 1))
     .map(([name, value]) => `${name} = ${value}`)
     .join("\n");
@@ -45,7 +51,7 @@ function parametersText(parameters) {
 
 /** The parameters a text says; those that no line can say stay. Throws Error with the line that is wrong. */
 function parametersOf(text, before) {
-  const kept = [...(before ?? new Map())].filter(([name, value]) => /[\n=]/.test(name) || value.includes("\n"));
+  const kept = [...(before ?? new Map())].filter((each) => !isOneLine(each));
   const found = new Map(kept);
   text.split("\n").forEach((line, index) => {
     if (!line.trim()) return;

@@ -4,7 +4,7 @@ import { html, useEffect, useRef } from "./vendor/preact_htm.js";
 import { bytes, count, percent, span, time } from "./format.js";
 import { useJson } from "./live.js";
 import { Answer, Facts, link, Panel, Rows, tableLink } from "./parts.js";
-import { drawLines, plotter } from "./plots.js";
+import { drawLines, plotter, withoutPlots } from "./plots.js";
 import { t } from "./texts.js";
 
 const PATH = "status/costs";
@@ -166,10 +166,11 @@ function Lines({ title, series, lines, text }) {
   const isDrawn = series.time.length > 1;
   useEffect(() => {
     if (!isDrawn) return;
-    plotter().then((uPlot) => {
+    const draw = (uPlot) => {
       plot.current?.destroy();
       plot.current = place.current && drawLines(uPlot, place.current, series.time, lines.map(([field, name]) => [name, series[field]]), text);
-    });
+    };
+    plotter().then(draw, withoutPlots);
   }, [series]);
   useEffect(() => () => plot.current?.destroy(), []);
   const last = lines.map(([field, name]) => `${name} ${text(series[field].at(-1) ?? 0)}`).join(", ");

@@ -5,7 +5,6 @@ import { call, getJson, onSession, session } from "./session.js";
 
 // Less than one call in five seconds, whatever the page shows.
 const EVERY_MILLISECONDS = 6000;
-// Their messages come along, and each may have thousands of partitions.
 const LOOKED_BACK = 1000;
 
 const renewed = [];
@@ -71,12 +70,18 @@ export function useJson(path, isLive = false) {
 /** How many calls `lastChanges` makes. */
 export const CHANGES_CALLS = 2;
 
-/** The last changes of the catalog, the newest first; of one object, among the last thousand, where `where` names it. */
+/** The last changes of the catalog without their messages, the newest first; of one object, among the last thousand, where `where` names it. */
 export async function lastChanges(most, where = {}) {
   const { eventId } = await call("get_current_notificationEventId");
   const back = where.dbName ? LOOKED_BACK : most;
   const answer = await call("get_next_notification", {
-    rqst: { lastEvent: Math.max(0, Number(eventId) - back), ...where },
+    rqst: { lastEvent: Math.max(0, Number(eventId) - back), withoutMessages: true, ...where },
   });
   return (answer.events ?? []).slice(-most).reverse();
+}
+
+/** The message of an event, which may have thousands of partitions in it; null when the log has it no more. */
+export async function messageOf({ eventId }) {
+  const answer = await call("get_next_notification", { rqst: { lastEvent: Number(eventId) - 1, maxEvents: 1 } });
+  return answer.events?.find((event) => event.eventId === eventId)?.message ?? null;
 }

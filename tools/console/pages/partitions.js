@@ -5,7 +5,7 @@ import { DropPartitions } from "./changing.js";
 import { bytes, count, partitionValues, span, time } from "./format.js";
 import { useAsked, useCall } from "./live.js";
 import { Answer, link, Location, Long, Panel, Rows, sentence } from "./parts.js";
-import { drawBars, plotter } from "./plots.js";
+import { drawBars, plotter, withoutPlots } from "./plots.js";
 import { call } from "./session.js";
 import { t } from "./texts.js";
 
@@ -13,6 +13,7 @@ const PAGE = 100;
 const GROUPS = 5000;
 const AT = /at character (\d+)/;
 const LINE = /line 1:(\d+)/;
+const PLAIN_KEY = /^(?!(?:and|or|not|like|between|in|struct|const)$)[a-z_]\w*$/i;
 
 function partitionsLink(db, name, query) {
   const set = Object.entries(query).filter(([, value]) => value);
@@ -184,9 +185,10 @@ function Histogram({ title, values, text }) {
     if (!isDrawn) return undefined;
     let plot;
     let isGone = false;
-    plotter().then((uPlot) => {
+    const draw = (uPlot) => {
       if (!isGone && place.current) plot = drawBars(uPlot, place.current, steps(values), text);
-    });
+    };
+    plotter().then(draw, withoutPlots);
     return () => {
       isGone = true;
       plot?.destroy();
@@ -236,9 +238,9 @@ function HeatMap({ db, name, keys, filter, onFilter }) {
       }
       const most = groups.reduce((one, { partitions }) => Math.max(one, partitions), 1);
       const titles = [...across].sort(ordered).slice(0, CROSSED);
-      const choose = (down, over) => {
-        const terms = [down, over].slice(0, depth).map((value, index) => `${keys[index].name} = ${literal(keys[index], value)}`);
-        onFilter(terms.join(" and "));
+      const filterOf = (...values) => {
+        const terms = values.slice(0, depth).map((value, index) => [keyText(keys[index]), literal(keys[index], value)]);
+        return terms.some(([, text]) => text === null) ? null : terms.map((term) => term.join(" = ")).join(" and ");
       };
       return html`<p class="soft">${depth === 2 ? t.heatText(keys[0].name, keys[1].name) : t.heatTextOne(keys[0].name)}</p>
         <div class="scroll heat" role="group" aria-label=${t.heat} tabindex="0">
@@ -251,10 +253,11 @@ function HeatMap({ db, name, keys, filter, onFilter }) {
                   ${titles.map((over) => {
                     const number = cells.get(over) ?? 0;
                     const values = depth === 2 ? `${down}, ${over}` : down;
+                    const wanted = number > 0 ? filterOf(down, over) : null;
                     return html`<td>
                       ${
                         number > 0 &&
-                        html`<button class="cell" style=${{ "--share": (0.15 + 0.85 * Math.sqrt(number / most)).toFixed(2) }} aria-label=${t.heatCell(values, number)} title=${t.heatCell(values, count(number))} onClick=${() => choose(down, over)}></button>`
+                        html`<button class="cell" style=${{ "--share": (0.15 + 0.85 * Math.sqrt(number / most)).toFixed(2) }} aria-label=${t.heatCell(values, number)} title=${t.heatCell(values, count(number))} disabled=${wanted === null} onClick=${() => onFilter(wanted)}></button>`
                       }
                     </td>`;
                   })}
@@ -274,6 +277,14 @@ function ordered(one, other) {
   return one < other ? -1 : 1;
 }
 
+/** The key as a filter names it, between back quotes where it could be taken for a word of the grammar. */
+function keyText({ name }) {
+  return PLAIN_KEY.test(name) ? name : `\`${name}\``;
+}
+
+/** The value as a filter says it; null for one that none can: a literal has what is between its quotes, backslashes included. */
 function literal(key, value) {
-  return /^(tinyint|smallint|int|bigint)$/.test(key.type) ? value : `"${value.replaceAll('"', '\\"')}"`;
+  if (/^(tinyint|smallint|int|bigint)$/.test(key.type)) return /^-?\d+$/.test(value) ? value : null;
+  const quote = ['"', "'"].find((each) => new RegExp(`^(?:[^${each}\\\\]|\\\\.)*$`, "s").test(value));
+  return quote ? `${quote}${value}${quote}` : null;
 }

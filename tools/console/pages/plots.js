@@ -15,12 +15,23 @@ function clock(seconds) {
 }
 
 let loading;
+let failures = 0;
 
-/** A promise of uPlot, with its style. */
+/** A promise of uPlot, with its style. Browsers remember a script that did not come, so it is asked for by another name then. */
 export function plotter() {
-  loading ??= Promise.all([import("./vendor/uplot.js"), style("vendor/uplot.css")]).then(([{ default: uPlot }]) => uPlot);
+  loading ??= Promise.all([import(failures ? `./vendor/uplot.js?${failures}` : "./vendor/uplot.js"), style("vendor/uplot.css")]).then(
+    ([{ default: uPlot }]) => uPlot,
+    (error) => {
+      loading = undefined;
+      failures += 1;
+      throw error;
+    },
+  );
   return loading;
 }
+
+/** What is drawn is said as text, too; that the gateway is away, the page says. */
+export function withoutPlots() {}
 
 function style(href) {
   const link = Object.assign(document.createElement("link"), { rel: "stylesheet", href });

@@ -78,7 +78,7 @@ export const structs = {
   "NoSuchObjectException": [[1, "message", "str"]],
   "NoSuchTxnException": [[1, "message", "str"]],
   "NotificationEvent": [[1, "eventId", "i64"], [2, "eventTime", "i32"], [3, "eventType", "str"], [4, "dbName", "str"], [5, "tableName", "str"], [6, "message", "str"], [7, "messageFormat", "str"], [8, "catName", "str"]],
-  "NotificationEventRequest": [[1, "lastEvent", "i64"], [2, "maxEvents", "i32"], [3, "eventTypeSkipList", ["lst", "str"]], [4, "catName", "str"], [5, "dbName", "str"], [6, "tableNames", ["lst", "str"]], [7, "eventTypeList", ["lst", "str"]]],
+  "NotificationEventRequest": [[1, "lastEvent", "i64"], [2, "maxEvents", "i32"], [3, "eventTypeSkipList", ["lst", "str"]], [4, "catName", "str"], [5, "dbName", "str"], [6, "tableNames", ["lst", "str"]], [7, "eventTypeList", ["lst", "str"]], [100, "withoutMessages", "tf"]],
   "NotificationEventResponse": [[1, "events", ["lst", {"rec": "NotificationEvent"}]]],
   "ObjectDictionary": [[1, "values", ["map", "str", ["lst", "str"]]]],
   "Order": [[1, "col", "str"], [2, "order", "i32"]],

@@ -286,8 +286,12 @@ function Iceberg({ table, db, name }) {
 
 /** What the pointer was, by the messages of the log, the newest first. */
 async function pointerHistory(db, name) {
-  const events = await lastChanges(CHANGES, { dbName: db, tableNames: [name] });
-  const found = events.map(({ eventTime, message }) => ({ at: eventTime, pointer: pointerIn(message) })).filter(({ pointer }) => pointer);
+  const where = { dbName: db, tableNames: [name] };
+  const changes = await lastChanges(CHANGES, where);
+  if (!changes.length) return [];
+  const rqst = { lastEvent: Number(changes.at(-1).eventId) - 1, ...where };
+  const { events } = await call("get_next_notification", { rqst });
+  const found = events.reverse().map(({ eventTime, message }) => ({ at: eventTime, pointer: pointerIn(message) })).filter(({ pointer }) => pointer);
   return found.filter(({ pointer }, index) => index === 0 || pointer !== found[index - 1].pointer);
 }
 

@@ -178,6 +178,7 @@ function TxnRows({ txns, none, onDone }) {
     [t.heartbeat, ({ lastHeartbeatTime }) => html`<${Heartbeat} at=${lastHeartbeatTime} />`],
     [t.statement, statementOf, "wide"],
   ];
+  if (!onDone) columns.push([t.reason, ({ metaInfo }) => html`<${Long} text=${metaInfo} />`, "wide"]);
   if (onDone) columns.push([ACTION, (txn) => html`<button aria-label=${t.abortTitle(txn.id)} onClick=${() => setEnded(txn)}>${t.abort}</button>`]);
   return html`<${Rows} label=${t.transactions} rows=${txns} none=${none ?? t.transactionsNone} keyOf=${({ id }) => id} columns=${columns} />
     ${ended && html`<${AbortTxn} txn=${ended} onClose=${() => setEnded(null)} onDone=${onDone} />`}`;

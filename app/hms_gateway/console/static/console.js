@@ -88,7 +88,7 @@ const structs = {
   "NoSuchObjectException": [[1, "message", "str"]],
   "NoSuchTxnException": [[1, "message", "str"]],
   "NotificationEvent": [[1, "eventId", "i64"], [2, "eventTime", "i32"], [3, "eventType", "str"], [4, "dbName", "str"], [5, "tableName", "str"], [6, "message", "str"], [7, "messageFormat", "str"], [8, "catName", "str"]],
-  "NotificationEventRequest": [[1, "lastEvent", "i64"], [2, "maxEvents", "i32"], [3, "eventTypeSkipList", ["lst", "str"]], [4, "catName", "str"], [5, "dbName", "str"], [6, "tableNames", ["lst", "str"]], [7, "eventTypeList", ["lst", "str"]]],
+  "NotificationEventRequest": [[1, "lastEvent", "i64"], [2, "maxEvents", "i32"], [3, "eventTypeSkipList", ["lst", "str"]], [4, "catName", "str"], [5, "dbName", "str"], [6, "tableNames", ["lst", "str"]], [7, "eventTypeList", ["lst", "str"]], [100, "withoutMessages", "tf"]],
   "NotificationEventResponse": [[1, "events", ["lst", {"rec": "NotificationEvent"}]]],
   "ObjectDictionary": [[1, "values", ["map", "str", ["lst", "str"]]]],
   "Order": [[1, "col", "str"], [2, "order", "i32"]],
@@ -146,6 +146,7 @@ const t = {
   loading: "Loading …",
   retry: "Try again",
   cancel: "Cancel",
+  close: "Close",
   save: "Save",
   copy: "Copy",
   copied: "Copied",
@@ -268,6 +269,9 @@ const t = {
   columns: "Columns",
   references: "References",
   event: "Event",
+  message: "Message of the event",
+  messageTitle: (kind, id) => `Event ${id}: ${kind}`,
+  messageGone: "The log has this event no more: it was kept as long as event_seconds_max says.",
   when: "When",
   object: "Object",
   locksHere: "Locks on it",
@@ -343,7 +347,8 @@ const t = {
   compactions: "Compactions",
   compactionsNone: "No compaction is queued, and none ran lately.",
   deadlocks: "Aborted transactions",
-  deadlocksText: "A request that would close a circle of waits is aborted; its transaction is shown here while it is kept.",
+  deadlocksText: "A request that would close a circle of waits is aborted. Its transaction is shown here for a day, others for as long as something of them is kept.",
+  reason: "Why",
   deadlocksNone: "No aborted transaction is kept.",
   worker: "Worker",
   error: "Error",
@@ -493,12 +498,23 @@ function clock(seconds) {
 }
 
 let loading;
+let failures = 0;
 
-/** A promise of uPlot, with its style. */
+/** A promise of uPlot, with its style. Browsers remember a script that did not come, so it is asked for by another name then. */
 function plotter() {
-  loading ??= Promise.all([import("./vendor/uplot.js"), style("vendor/uplot.css")]).then(([{ default: uPlot }]) => uPlot);
+  loading ??= Promise.all([import(failures ? `./vendor/uplot.js?${failures}` : "./vendor/uplot.js"), style("vendor/uplot.css")]).then(
+    ([{ default: uPlot }]) => uPlot,
+    (error) => {
+      loading = undefined;
+      failures += 1;
+      throw error;
+    },
+  );
   return loading;
 }
+
+/** What is drawn is said as text, too; that the gateway is away, the page says. */
+function withoutPlots() {}
 
 function style(href) {
   const link = Object.assign(document.createElement("link"), { rel: "stylesheet", href });
@@ -552,7 +568,7 @@ function drawBars(uPlot, place, pairs, text) {
     place,
   );
 }
-return { plotter, drawLines, drawBars };
+return { plotter, withoutPlots, drawLines, drawBars };
 })();
 
 // tjson.js
@@ -1046,7 +1062,6 @@ const { call, getJson, onSession, session } = _session;
 
 // Less than one call in five seconds, whatever the page shows.
 const EVERY_MILLISECONDS = 6000;
-// Their messages come along, and each may have thousands of partitions.
 const LOOKED_BACK = 1000;
 
 const renewed = [];
@@ -1112,16 +1127,22 @@ function useJson(path, isLive = false) {
 /** How many calls `lastChanges` makes. */
 const CHANGES_CALLS = 2;
 
-/** The last changes of the catalog, the newest first; of one object, among the last thousand, where `where` names it. */
+/** The last changes of the catalog without their messages, the newest first; of one object, among the last thousand, where `where` names it. */
 async function lastChanges(most, where = {}) {
   const { eventId } = await call("get_current_notificationEventId");
   const back = where.dbName ? LOOKED_BACK : most;
   const answer = await call("get_next_notification", {
-    rqst: { lastEvent: Math.max(0, Number(eventId) - back), ...where },
+    rqst: { lastEvent: Math.max(0, Number(eventId) - back), withoutMessages: true, ...where },
   });
   return (answer.events ?? []).slice(-most).reverse();
 }
-return { useAsked, useCall, useJson, CHANGES_CALLS, lastChanges };
+
+/** The message of an event, which may have thousands of partitions in it; null when the log has it no more. */
+async function messageOf({ eventId }) {
+  const answer = await call("get_next_notification", { rqst: { lastEvent: Number(eventId) - 1, maxEvents: 1 } });
+  return answer.events?.find((event) => event.eventId === eventId)?.message ?? null;
+}
+return { useAsked, useCall, useJson, CHANGES_CALLS, lastChanges, messageOf };
 })();
 
 // changing.js
@@ -1163,9 +1184,15 @@ function Field({ title, value, onValue, rows, hint, ...more }) {
   </label>`;
 }
 
+/** Whether a line says it: what is around names and values is no part of them. */
+function isOneLine([name, value]) {
+  const isTrimmed = [name, value].every((text) => text === text.trim() && !/[\r\n]/.test(text));
+  return isTrimmed && name !== "" && !name.includes("=");
+}
+
 function parametersText(parameters) {
   return [...(parameters ?? new Map())]
-    .filter(([name, value]) => !/[\n=]/.test(name) && !value.includes("\n"))
+    .filter(isOneLine)
     .sort(([one], [other]) => (one < other ? -1 : 1))
     .map(([name, value]) => `${name} = ${value}`)
     .join("\n");
@@ -1173,7 +1200,7 @@ function parametersText(parameters) {
 
 /** The parameters a text says; those that no line can say stay. Throws Error with the line that is wrong. */
 function parametersOf(text, before) {
-  const kept = [...(before ?? new Map())].filter(([name, value]) => /[\n=]/.test(name) || value.includes("\n"));
+  const kept = [...(before ?? new Map())].filter((each) => !isOneLine(each));
   const found = new Map(kept);
   text.split("\n").forEach((line, index) => {
     if (!line.trim()) return;
@@ -1384,7 +1411,7 @@ const { html, useEffect, useRef } = _vendor_preact_htm;
 const { bytes, count, percent, span, time } = _format;
 const { useJson } = _live;
 const { Answer, Facts, link, Panel, Rows, tableLink } = _parts;
-const { drawLines, plotter } = _plots;
+const { drawLines, plotter, withoutPlots } = _plots;
 const { t } = _texts;
 
 const PATH = "status/costs";
@@ -1546,10 +1573,11 @@ function Lines({ title, series, lines, text }) {
   const isDrawn = series.time.length > 1;
   useEffect(() => {
     if (!isDrawn) return;
-    plotter().then((uPlot) => {
+    const draw = (uPlot) => {
       plot.current?.destroy();
       plot.current = place.current && drawLines(uPlot, place.current, series.time, lines.map(([field, name]) => [name, series[field]]), text);
-    });
+    };
+    plotter().then(draw, withoutPlots);
   }, [series]);
   useEffect(() => () => plot.current?.destroy(), []);
   const last = lines.map(([field, name]) => `${name} ${text(series[field].at(-1) ?? 0)}`).join(", ");
@@ -1742,6 +1770,7 @@ function TxnRows({ txns, none, onDone }) {
     [t.heartbeat, ({ lastHeartbeatTime }) => html`<${Heartbeat} at=${lastHeartbeatTime} />`],
     [t.statement, statementOf, "wide"],
   ];
+  if (!onDone) columns.push([t.reason, ({ metaInfo }) => html`<${Long} text=${metaInfo} />`, "wide"]);
   if (onDone) columns.push([ACTION, (txn) => html`<button aria-label=${t.abortTitle(txn.id)} onClick=${() => setEnded(txn)}>${t.abort}</button>`]);
   return html`<${Rows} label=${t.transactions} rows=${txns} none=${none ?? t.transactionsNone} keyOf=${({ id }) => id} columns=${columns} />
     ${ended && html`<${AbortTxn} txn=${ended} onClose=${() => setEnded(null)} onDone=${onDone} />`}`;
@@ -1794,7 +1823,7 @@ const { DropPartitions } = _changing;
 const { bytes, count, partitionValues, span, time } = _format;
 const { useAsked, useCall } = _live;
 const { Answer, link, Location, Long, Panel, Rows, sentence } = _parts;
-const { drawBars, plotter } = _plots;
+const { drawBars, plotter, withoutPlots } = _plots;
 const { call } = _session;
 const { t } = _texts;
 
@@ -1802,6 +1831,7 @@ const PAGE = 100;
 const GROUPS = 5000;
 const AT = /at character (\d+)/;
 const LINE = /line 1:(\d+)/;
+const PLAIN_KEY = /^(?!(?:and|or|not|like|between|in|struct|const)$)[a-z_]\w*$/i;
 
 function partitionsLink(db, name, query) {
   const set = Object.entries(query).filter(([, value]) => value);
@@ -1973,9 +2003,10 @@ function Histogram({ title, values, text }) {
     if (!isDrawn) return undefined;
     let plot;
     let isGone = false;
-    plotter().then((uPlot) => {
+    const draw = (uPlot) => {
       if (!isGone && place.current) plot = drawBars(uPlot, place.current, steps(values), text);
-    });
+    };
+    plotter().then(draw, withoutPlots);
     return () => {
       isGone = true;
       plot?.destroy();
@@ -2025,9 +2056,9 @@ function HeatMap({ db, name, keys, filter, onFilter }) {
       }
       const most = groups.reduce((one, { partitions }) => Math.max(one, partitions), 1);
       const titles = [...across].sort(ordered).slice(0, CROSSED);
-      const choose = (down, over) => {
-        const terms = [down, over].slice(0, depth).map((value, index) => `${keys[index].name} = ${literal(keys[index], value)}`);
-        onFilter(terms.join(" and "));
+      const filterOf = (...values) => {
+        const terms = values.slice(0, depth).map((value, index) => [keyText(keys[index]), literal(keys[index], value)]);
+        return terms.some(([, text]) => text === null) ? null : terms.map((term) => term.join(" = ")).join(" and ");
       };
       return html`<p class="soft">${depth === 2 ? t.heatText(keys[0].name, keys[1].name) : t.heatTextOne(keys[0].name)}</p>
         <div class="scroll heat" role="group" aria-label=${t.heat} tabindex="0">
@@ -2040,10 +2071,11 @@ function HeatMap({ db, name, keys, filter, onFilter }) {
                   ${titles.map((over) => {
                     const number = cells.get(over) ?? 0;
                     const values = depth === 2 ? `${down}, ${over}` : down;
+                    const wanted = number > 0 ? filterOf(down, over) : null;
                     return html`<td>
                       ${
                         number > 0 &&
-                        html`<button class="cell" style=${{ "--share": (0.15 + 0.85 * Math.sqrt(number / most)).toFixed(2) }} aria-label=${t.heatCell(values, number)} title=${t.heatCell(values, count(number))} onClick=${() => choose(down, over)}></button>`
+                        html`<button class="cell" style=${{ "--share": (0.15 + 0.85 * Math.sqrt(number / most)).toFixed(2) }} aria-label=${t.heatCell(values, number)} title=${t.heatCell(values, count(number))} disabled=${wanted === null} onClick=${() => onFilter(wanted)}></button>`
                       }
                     </td>`;
                   })}
@@ -2063,8 +2095,16 @@ function ordered(one, other) {
   return one < other ? -1 : 1;
 }
 
+/** The key as a filter names it, between back quotes where it could be taken for a word of the grammar. */
+function keyText({ name }) {
+  return PLAIN_KEY.test(name) ? name : `\`${name}\``;
+}
+
+/** The value as a filter says it; null for one that none can: a literal has what is between its quotes, backslashes included. */
 function literal(key, value) {
-  return /^(tinyint|smallint|int|bigint)$/.test(key.type) ? value : `"${value.replaceAll('"', '\\"')}"`;
+  if (/^(tinyint|smallint|int|bigint)$/.test(key.type)) return /^-?\d+$/.test(value) ? value : null;
+  const quote = ['"', "'"].find((each) => new RegExp(`^(?:[^${each}\\\\]|\\\\.)*$`, "s").test(value));
+  return quote ? `${quote}${value}${quote}` : null;
 }
 return { Partitions };
 })();
@@ -2077,8 +2117,8 @@ const { html, useState } = _vendor_preact_htm;
 const { CreateDatabase, DropDatabase, EditDatabase } = _changing;
 const { CostPanels } = _cost;
 const { count, span, time } = _format;
-const { CHANGES_CALLS, lastChanges, useAsked, useCall } = _live;
-const { Answer, Facts, link, Location, Panel, Parameters, Rows, tableLink } = _parts;
+const { CHANGES_CALLS, lastChanges, messageOf, useAsked, useCall } = _live;
+const { Answer, Copy, Dialog, Facts, link, Location, Long, Panel, Parameters, Rows, tableLink } = _parts;
 const { t } = _texts;
 const { BlockingList } = _waits;
 
@@ -2142,6 +2182,7 @@ function Databases({ names }) {
 
 /** Events of the log, the newest first. */
 function Changes({ events, isOfOne }) {
+  const [opened, setOpened] = useState(null);
   const object = ({ dbName, tableName }) => {
     if (!dbName) return t.none;
     const address = tableName ? tableLink(dbName, tableName) : link("d", dbName);
@@ -2149,10 +2190,34 @@ function Changes({ events, isOfOne }) {
   };
   const columns = [
     [t.when, ({ eventTime }) => html`<time datetime=${new Date(eventTime * 1000).toISOString()} title=${time(eventTime * 1000)}>${span(Date.now() - eventTime * 1000)}</time>`, "number"],
-    [t.event, ({ eventType }) => eventType.replaceAll("_", " ").toLowerCase()],
+    [t.event, (event) => html`<button class="quiet inline" title=${t.message} onClick=${() => setOpened(event)}>${kindOf(event)}</button>`],
   ];
   if (!isOfOne) columns.push([t.object, object, "wide"]);
-  return html`<${Rows} label=${t.changes} rows=${events} none=${t.changesNone} keyOf=${(event) => event.eventId} columns=${columns} />`;
+  return html`<${Rows} label=${t.changes} rows=${events} none=${t.changesNone} keyOf=${(event) => event.eventId} columns=${columns} />
+    ${opened && html`<${Message} event=${opened} onClose=${() => setOpened(null)} />`}`;
+}
+
+function kindOf({ eventType }) {
+  return eventType.replaceAll("_", " ").toLowerCase();
+}
+
+/** What the log says about one change. */
+function Message({ event, onClose }) {
+  const asked = useAsked(() => messageOf(event), `message ${event.eventId}`);
+  return html`<${Dialog} title=${t.messageTitle(kindOf(event), event.eventId)} onClose=${onClose}>
+    <${Answer} of=${asked}>
+      ${(text) => text === null ? html`<p class="none">${t.messageGone}</p>` : html`<div class="scroll" role="group" aria-label=${t.message} tabindex="0"><pre><code><${Long} text=${indented(text)} /></code></pre></div>`}
+    </${Answer}>
+    <p class="buttons">${asked.value && html`<${Copy} text=${asked.value} what=${t.message} />`} <button onClick=${onClose}>${t.close}</button></p>
+  </${Dialog}>`;
+}
+
+function indented(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
 }
 
 function DatabasePage({ names: [name] }) {
@@ -2529,8 +2594,12 @@ function Iceberg({ table, db, name }) {
 
 /** What the pointer was, by the messages of the log, the newest first. */
 async function pointerHistory(db, name) {
-  const events = await lastChanges(CHANGES, { dbName: db, tableNames: [name] });
-  const found = events.map(({ eventTime, message }) => ({ at: eventTime, pointer: pointerIn(message) })).filter(({ pointer }) => pointer);
+  const where = { dbName: db, tableNames: [name] };
+  const changes = await lastChanges(CHANGES, where);
+  if (!changes.length) return [];
+  const rqst = { lastEvent: Number(changes.at(-1).eventId) - 1, ...where };
+  const { events } = await call("get_next_notification", { rqst });
+  const found = events.reverse().map(({ eventTime, message }) => ({ at: eventTime, pointer: pointerIn(message) })).filter(({ pointer }) => pointer);
   return found.filter(({ pointer }, index) => index === 0 || pointer !== found[index - 1].pointer);
 }
 

@@ -140,10 +140,12 @@ def _lag_families(figures: Figures) -> Iterator[Metric]:
 
 
 def _replica_families(replicas: Sequence[Replica]) -> Iterator[Metric]:
+    # One that was killed is known for a minute beside the one that was started again in its place.
+    newest = {(each.name, each.pid): each for each in sorted(replicas, key=lambda each: each.seen or 0.0)}
     for field, text in {**_LAGS, "seen": "When a process last said that it is there, in seconds since 1970"}.items():
         name = "seen_timestamp_seconds" if field == "seen" else field
         family = GaugeMetricFamily(f"hms_gateway_replica_{name}", text, labels=("replica", "pid"))
-        for replica in replicas:
+        for replica in newest.values():
             value = getattr(replica, field)
             if value is not None:
                 family.add_metric((replica.name, str(replica.pid)), value)

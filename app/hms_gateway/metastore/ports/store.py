@@ -188,6 +188,7 @@ class EventSelection(msgspec.Struct, frozen=True):
     table_names    any of these tables
     types          any of these types, and none of `skipped_types`
     limit          at most so many, None for all
+    has_messages   whether their messages are read; they are empty otherwise
     """
 
     after: EventId
@@ -197,6 +198,7 @@ class EventSelection(msgspec.Struct, frozen=True):
     types: Sequence[str] | None = None
     skipped_types: Sequence[str] = ()
     limit: int | None = None
+    has_messages: bool = True
 
 
 class Snapshot(Protocol):

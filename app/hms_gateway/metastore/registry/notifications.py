@@ -32,6 +32,9 @@ MESSAGE_FORMAT: Final = "json-0.2"
 FILE_SEPARATOR: Final = "]"
 # Messages may be long, so not all are read before it is known how many fit.
 _PAGE_EVENTS: Final = 50
+# Without messages events are small; each counts as so many bytes.
+_PAGE_HEADERS: Final = 1_000
+_HEADER_BYTES: Final = 200
 # So many in one unit of work, which all other changes wait for.
 _EXPIRED_AT_ONCE_MAX: Final = 1_000
 
@@ -126,12 +129,13 @@ class NotificationService:
     def _within_bounds(self, snapshot: Snapshot, selection: EventSelection) -> list[StoredEvent]:
         found: list[StoredEvent] = []
         size = 0
+        most, least_bytes = (_PAGE_EVENTS, 0) if selection.has_messages else (_PAGE_HEADERS, _HEADER_BYTES)
         while True:
-            missing = _PAGE_EVENTS if selection.limit is None else min(_PAGE_EVENTS, selection.limit - len(found))
+            missing = most if selection.limit is None else min(most, selection.limit - len(found))
             after = found[-1].event_id if found else selection.after
             page = snapshot.events(msgspec.structs.replace(selection, after=after, limit=missing))
             for stored in page:
-                size += len(stored.event.message)
+                size += len(stored.event.message) + least_bytes
                 if found and size > self._bytes_max:
                     return found
                 found.append(stored)

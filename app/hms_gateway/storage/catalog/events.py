@@ -4,7 +4,7 @@ import zlib
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, bindparam, case, delete, func, insert, select
+from sqlalchemy import ColumnElement, Connection, bindparam, case, delete, func, insert, literal, null, select
 
 from hms_gateway.metastore.changes.txn_events import COMMIT_TXN
 from hms_gateway.metastore.ports.store import Event, EventId, EventSelection, PendingMove, StoredEvent, TableId
@@ -25,6 +25,8 @@ _HEADERS = (
     NOTIFICATIONS.c.renamed_from_db,
     NOTIFICATIONS.c.renamed_from_table,
 )
+_MESSAGES: Final = (NOTIFICATIONS.c.message, NOTIFICATIONS.c.compressed_message)
+_NO_MESSAGES: Final = (literal(""), null())
 _IS_COMMIT: Final = NOTIFICATIONS.c.event_type == COMMIT_TXN
 _CHANGES = (
     select(
@@ -48,11 +50,9 @@ class EventReads(Repository):
         conditions = self._event_conditions(selection)
         if conditions is None:
             return []
+        messages = _MESSAGES if selection.has_messages else _NO_MESSAGES
         statement = (
-            select(*_HEADERS, NOTIFICATIONS.c.message, NOTIFICATIONS.c.compressed_message)
-            .where(*conditions)
-            .order_by(NOTIFICATIONS.c.event_id)
-            .limit(selection.limit)
+            select(*_HEADERS, *messages).where(*conditions).order_by(NOTIFICATIONS.c.event_id).limit(selection.limit)
         )
         return [
             _stored_event((*header, _message(message, compressed)))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
-from sqlalchemy import Connection, delete, func, or_, select, update
+from sqlalchemy import Connection, ScalarSelect, delete, func, or_, select, update
 
 from hms_gateway.metastore.changes.txn_events import allocated, opened
 from hms_gateway.metastore.ports.store import Event
@@ -23,6 +23,8 @@ from hms_gateway.txn.rules.transactions import State
 T = TypeVar("T")
 
 _IS_OPEN: Final = TXNS.c.state == State.OPEN.value
+# Another name, since the newest ones are looked for beside those that are forgotten.
+_VICTIMS: Final = TXNS.alias()
 
 
 class SqlTxnReads(LockReads, WriteIdReads, CompactionReads, TxnStateReads):
@@ -56,7 +58,7 @@ class SqlTxnWrites(LockWrites, WriteIdWrites, CompactionWrites):
             self._log(opened(first, self._clock.seconds()))
         self._log(allocated(table, write_ids, self._clock.seconds()))
 
-    def forget_finished(self, ended_before_ms: int, limit: int) -> int:
+    def forget_finished(self, ended_before_ms: int, limit: int, *, victims_before_ms: int, victims_max: int) -> int:
         """An open transaction may still ask for what was hidden from it when it began, so that stays."""
         is_forgettable = or_(
             TXNS.c.state == State.COMMITTED.value,
@@ -64,8 +66,13 @@ class SqlTxnWrites(LockWrites, WriteIdWrites, CompactionWrites):
             & TXNS.c.txn_id.not_in(select(TXN_COMPONENTS.c.txn_id))
             & TXNS.c.txn_id.not_in(select(TXN_WRITE_IDS.c.txn_id)),
         )
-        old = select(TXNS.c.txn_id).where(is_forgettable, TXNS.c.ended_ms < ended_before_ms).limit(limit)
-        txn_ids = list(self._connection.execute(old).scalars())
+        is_shown_no_more = or_(
+            TXNS.c.refused_lock.is_(None),
+            TXNS.c.ended_ms < victims_before_ms,
+            TXNS.c.txn_id <= _newest_victim_after(victims_max),
+        )
+        old = select(TXNS.c.txn_id).where(is_forgettable, TXNS.c.ended_ms < ended_before_ms, is_shown_no_more)
+        txn_ids = list(self._connection.execute(old.limit(limit)).scalars())
         if txn_ids:
             self._connection.execute(delete(TXNS).where(has_id_among(TXNS.c.txn_id, txn_ids, self._dialect)))
             of_txns = has_id_among(REPLICATED_TXNS.c.txn_id, txn_ids, self._dialect)
@@ -84,3 +91,11 @@ class SqlTxnWrites(LockWrites, WriteIdWrites, CompactionWrites):
             delete(REBUILDS).where(REBUILDS.c.txn_id.not_in(select(TXNS.c.txn_id).where(_IS_OPEN)))
         )
         return len(txn_ids)
+
+
+def _newest_victim_after(count: int) -> ScalarSelect[int]:
+    """The newest transaction that a deadlock has cost after so many newer ones; NULL where there are no more."""
+    victims = select(_VICTIMS.c.txn_id).where(
+        _VICTIMS.c.state == State.ABORTED.value, _VICTIMS.c.refused_lock.is_not(None)
+    )
+    return victims.order_by(_VICTIMS.c.txn_id.desc()).offset(count).limit(1).scalar_subquery()

@@ -252,11 +252,12 @@ class TxnWrites(TxnReads, Protocol):
     def silent_locks(self, before_ms: int, limit: int) -> list[LockId]:
         """Requests without a transaction whose last heartbeat is older."""
 
-    def forget_finished(self, ended_before_ms: int, limit: int) -> int:
+    def forget_finished(self, ended_before_ms: int, limit: int, *, victims_before_ms: int, victims_max: int) -> int:
         """Forget transactions that ended before and that cannot be asked about any more; how many.
 
-        Those are committed ones, and aborted ones that wrote nothing and have no write ids. With them go changes and
-        write ids that no open transaction can collide with or needs to hide.
+        Those are committed ones, and aborted ones that wrote nothing and have no write ids. Of those that a deadlock
+        has cost the newest `victims_max` stay until they ended before `victims_before_ms`: operators ask for them. With
+        the forgotten ones go changes and write ids that no open transaction can collide with or needs to hide.
         """
 
 

@@ -49,4 +49,10 @@ class Expiry:
         return len(silent)
 
     def _forget(self, txns: TxnWrites) -> int:
-        return txns.forget_finished(txns.now_ms() - self._settings.remembered_ms, self._settings.expiry_batch)
+        now_ms, settings = txns.now_ms(), self._settings
+        return txns.forget_finished(
+            now_ms - settings.remembered_ms,
+            settings.expiry_batch,
+            victims_before_ms=now_ms - settings.victims_remembered_ms,
+            victims_max=settings.victims_max,
+        )
