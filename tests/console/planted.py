@@ -70,11 +70,16 @@ def plant(client: MetastoreClient) -> None:
     _create(client, "shop", "big_orders", columns)
     _partitions(client)
     _statistics(client)
-    view = "select * from shop.orders where ds > '2026-10-20'"
-    client.call("create_table", _table("shop", "recent", columns, table_type="VIRTUAL_VIEW", viewOriginalText=view))
+    client.call("create_table", new_view("shop", "recent"))
     client.call("create_function", Function("euro", "shop", "org.example.Euro"))
     client.call("grant_privileges", customers_for_dana())
     _iceberg(client)
+
+
+def new_view(db_name: str, name: str) -> Table:
+    """A view of one column."""
+    text = "select order_id from shop.orders where ds > '2026-10-20'"
+    return _table(db_name, name, [("order_id", "bigint", None)], table_type="VIRTUAL_VIEW", viewOriginalText=text)
 
 
 def customers_for_dana() -> PrivilegeBag:

@@ -20,6 +20,7 @@ from tests.console.planted import (
     UNENDING,
     UNTYPED,
     customers_for_dana,
+    new_view,
     plant,
     plant_hostile,
     plant_trouble,
@@ -340,6 +341,25 @@ def test_a_database_is_made_edited_and_dropped(page: Page, client: MetastoreClie
     page.click("dialog button.danger")
     page.wait("location.hash === '#/'")
     assert "made" not in client.call("get_all_databases")
+
+
+def test_what_was_refused_is_tried_again_when_its_reason_is_gone(page: Page, client: MetastoreClient) -> None:
+    client.call("create_database", Database("full"))
+    client.call("create_table", new_view("full", "seen"))
+    go(page, "t/full/seen")
+    page.click(".actions button", "Drop")
+    page.wait("document.querySelector('dialog')")
+    assert "files" not in page.run("document.querySelector('dialog').innerText")
+    page.press("Escape")
+    go(page, "d/full")
+    page.click(".actions button", "Drop")
+    page.type("dialog input:not([type])", "full")
+    page.click("dialog button.danger")
+    page.sees("is not empty")
+    client.call("drop_table", "full", "seen", False)
+    page.click("dialog button.danger")
+    page.wait("location.hash === '#/'")
+    assert "full" not in client.call("get_all_databases")
 
 
 def test_a_busy_gateway_is_a_sentence_and_what_was_typed_stays(page: Page, client: MetastoreClient) -> None:

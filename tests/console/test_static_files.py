@@ -93,7 +93,7 @@ def test_every_method_that_is_called_has_a_shape_and_every_shape_is_used():
     used = set()
     for script in SCRIPTS:
         if script.name != "shapes.js":
-            used |= set(re.findall(r'(?:call|useCall|post)\(\s*"(\w+)"', script.read_text(encoding="utf-8")))
+            used |= set(re.findall(r'(?:call|useCall|post|change)\(\s*"(\w+)"', script.read_text(encoding="utf-8")))
     assert used == set(called_methods())
 
 

@@ -4,23 +4,27 @@ import { html, useMemo, useState } from "./vendor/preact_htm.js";
 import { bytes, count } from "./format.js";
 import { useCall } from "./live.js";
 import { Doing, link, Long } from "./parts.js";
-import { call } from "./session.js";
+import { call, DeclaredError } from "./session.js";
 import { t } from "./texts.js";
 
 const LOCATIONS = 5;
 
-/** A key for what one dialog does, however often its button is pressed. */
-function useKey() {
-  return useMemo(() => [...crypto.getRandomValues(new Uint8Array(16))].map((one) => one.toString(16).padStart(2, "0")).join(""), []);
+function freshKey() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((one) => one.toString(16).padStart(2, "0")).join("");
 }
 
-/** A fresh key for each text that is sent: another text under the same key would be refused. */
-function useKeyFor() {
+/** Makes a change of one dialog under a key of its text, so that sending it twice does nothing twice. */
+function useChange() {
   const keys = useMemo(() => new Map(), []);
-  const base = useKey();
-  return (text) => {
-    if (!keys.has(text)) keys.set(text, `${base}-${keys.size}`);
-    return keys.get(text);
+  return async (method, values, text) => {
+    if (!keys.has(text)) keys.set(text, freshKey());
+    try {
+      return await call(method, values, { key: keys.get(text) });
+    } catch (error) {
+      // The gateway keeps a refusal under its key, and its reason may be gone when the change is tried again.
+      if (error instanceof DeclaredError) keys.delete(text);
+      throw error;
+    }
   };
 }
 
@@ -66,10 +70,10 @@ export function CreateDatabase({ onClose, onDone }) {
   const [name, setName] = useState("");
   const [comment, setComment] = useState("");
   const [place, setPlace] = useState("");
-  const keyFor = useKeyFor();
+  const change = useChange();
   async function go() {
     const database = { name, description: comment || undefined, locationUri: place || undefined, parameters: new Map() };
-    await call("create_database", { database }, { key: keyFor(JSON.stringify([name, comment, place])) });
+    await change("create_database", { database }, JSON.stringify([name, comment, place]));
     onDone();
     onClose();
     location.hash = link("d", name.toLowerCase());
@@ -84,10 +88,10 @@ export function CreateDatabase({ onClose, onDone }) {
 export function EditDatabase({ database, onClose, onDone }) {
   const [comment, setComment] = useState(database.description ?? "");
   const [text, setText] = useState(parametersText(database.parameters));
-  const keyFor = useKeyFor();
+  const change = useChange();
   async function go() {
     const db = { ...database, description: comment, parameters: parametersOf(text, database.parameters) };
-    await call("alter_database", { dbname: database.name, db }, { key: keyFor(JSON.stringify([comment, text])) });
+    await change("alter_database", { dbname: database.name, db }, JSON.stringify([comment, text]));
     onDone();
     onClose();
   }
@@ -100,12 +104,12 @@ export function EditDatabase({ database, onClose, onDone }) {
 export function EditTable({ db, name, table, onClose, onDone }) {
   const [comment, setComment] = useState(table.parameters?.get("comment") ?? "");
   const [text, setText] = useState(parametersText(without(table.parameters, "comment")));
-  const keyFor = useKeyFor();
+  const change = useChange();
   async function go() {
     const parameters = parametersOf(text, without(table.parameters, "comment"));
     if (comment) parameters.set("comment", comment);
     const values = { dbname: db, tbl_name: name, new_tbl: { ...table, parameters }, environment_context: { properties: new Map([["DO_NOT_UPDATE_STATS", "true"]]) } };
-    await call("alter_table_with_environment_context", values, { key: keyFor(JSON.stringify([comment, text])) });
+    await change("alter_table_with_environment_context", values, JSON.stringify([comment, text]));
     onDone();
     onClose();
   }
@@ -142,13 +146,14 @@ function Goes({ lines, locations }) {
 export function DropTable({ db, name, table, onClose }) {
   const [typed, setTyped] = useState("");
   const [isDeleting, setDeleting] = useState(!isExternal(table));
-  const keyFor = useKeyFor();
+  const change = useChange();
   const isPartitioned = Boolean(table.partitionKeys?.length);
+  const hasFiles = Boolean(table.sd?.location);
   const partitions = useCall("get_num_partitions_by_filter", { db_name: db, tbl_name: name, filter: "" });
   const size = table.parameters?.get("totalSize");
   async function go() {
     const values = { dbname: db, name, deleteData: isDeleting };
-    await call("drop_table_with_environment_context", values, { key: keyFor(String(isDeleting)) });
+    await change("drop_table_with_environment_context", values, String(isDeleting));
     onClose();
     location.hash = link("d", db);
   }
@@ -156,25 +161,25 @@ export function DropTable({ db, name, table, onClose }) {
     <${Goes}
       lines=${[
         isPartitioned && partitions.value !== undefined && t.partitionsOf(count(partitions.value)),
-        size ? bytes(size) : t.dropUnknownSize,
-        isExternal(table) ? t.dropKeepsFiles : isDeleting && t.dropFiles,
+        hasFiles && (size ? bytes(size) : t.dropUnknownSize),
+        hasFiles && (isExternal(table) ? t.dropKeepsFiles : isDeleting && t.dropFiles),
       ]}
-      locations=${table.sd?.location ? [table.sd.location] : []}
+      locations=${hasFiles ? [table.sd.location] : []}
     />
-    ${!isExternal(table) && html`<label class="choice"><input type="checkbox" checked=${isDeleting} onChange=${() => setDeleting(!isDeleting)} /> ${t.dropData}</label>`}
+    ${hasFiles && !isExternal(table) && html`<label class="choice"><input type="checkbox" checked=${isDeleting} onChange=${() => setDeleting(!isDeleting)} /> ${t.dropData}</label>`}
     <${Confirmed} name=${name} value=${typed} onValue=${setTyped} />
   </${Doing}>`;
 }
 
 export function DropPartitions({ db, name, table, partitions, onClose, onDone }) {
-  const keyFor = useKeyFor();
+  const change = useChange();
   const isDeleting = !isExternal(table);
   const sizes = partitions.map((each) => Number(each.parameters?.get("totalSize") ?? NaN));
   const known = sizes.filter((each) => !Number.isNaN(each));
   async function go() {
     const names = partitions.map((each) => each.name);
     const req = { dbName: db, tblName: name, parts: { names }, deleteData: isDeleting, ifExists: true, needResult: false };
-    await call("drop_partitions_req", { req }, { key: keyFor("drop") });
+    await change("drop_partitions_req", { req }, "drop");
     onDone();
     onClose();
   }
@@ -195,12 +200,12 @@ export function DropDatabase({ database, onClose }) {
   const [typed, setTyped] = useState("");
   const [isDeleting, setDeleting] = useState(true);
   const [isCascading, setCascading] = useState(false);
-  const keyFor = useKeyFor();
+  const change = useChange();
   const tables = useCall("search_names", { text: `${name}.`, max_names: 1000 });
   const number = (tables.value ?? []).filter((each) => each.db_name === name).length;
   async function go() {
     const values = { name, deleteData: isDeleting, cascade: isCascading };
-    await call("drop_database", values, { key: keyFor(JSON.stringify(values)) });
+    await change("drop_database", values, JSON.stringify(values));
     onClose();
     location.hash = "#/";
   }
@@ -213,9 +218,9 @@ export function DropDatabase({ database, onClose }) {
 }
 
 export function FreeLock({ lock, waiters, onClose, onDone }) {
-  const keyFor = useKeyFor();
+  const change = useChange();
   async function go() {
-    await call("force_release_lock", { lockid: lock.lockid, reason: "console" }, { key: keyFor("free") });
+    await change("force_release_lock", { lockid: lock.lockid, reason: "console" }, "free");
     onDone();
     onClose();
   }
@@ -228,9 +233,9 @@ export function FreeLock({ lock, waiters, onClose, onDone }) {
 }
 
 export function AbortTxn({ txn, onClose, onDone }) {
-  const keyFor = useKeyFor();
+  const change = useChange();
   async function go() {
-    await call("abort_txns", { rqst: { txn_ids: [txn.id] } }, { key: keyFor("abort") });
+    await change("abort_txns", { rqst: { txn_ids: [txn.id] } }, "abort");
     onDone();
     onClose();
   }
@@ -240,10 +245,10 @@ export function AbortTxn({ txn, onClose, onDone }) {
 }
 
 export function EndLease({ lease, what, onClose, onDone }) {
-  const keyFor = useKeyFor();
+  const change = useChange();
   async function go() {
     const { db_name, table_name, partition_name } = lease;
-    await call("force_drop_lease", { objs: [{ db_name, table_name, partition_name }] }, { key: keyFor("end") });
+    await change("force_drop_lease", { objs: [{ db_name, table_name, partition_name }] }, "end");
     onDone();
     onClose();
   }

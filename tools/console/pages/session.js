@@ -3,7 +3,7 @@
 // The credentials are kept for this tab (sessionStorage), so that a reload does not ask again; closing the tab, or
 // logging out, forgets them. There is no cookie and no session on the server.
 
-import { ApplicationError, decodeReply, encodeCall } from "./tjson.js";
+import { ApplicationError, DeclaredError, decodeReply, encodeCall } from "./tjson.js";
 
 const ENDPOINT = new URL("../metastore", document.baseURI);
 const ALIVE = new URL("../healthz", document.baseURI);
@@ -179,4 +179,4 @@ function spoken(text) {
   }
 }
 
-export { ApplicationError };
+export { ApplicationError, DeclaredError };

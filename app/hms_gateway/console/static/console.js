@@ -674,7 +674,7 @@ const _session = (() => {
 // The credentials are kept for this tab (sessionStorage), so that a reload does not ask again; closing the tab, or
 // logging out, forgets them. There is no cookie and no session on the server.
 
-const { ApplicationError, decodeReply, encodeCall } = _tjson;
+const { ApplicationError, DeclaredError, decodeReply, encodeCall } = _tjson;
 
 const ENDPOINT = new URL("../metastore", document.baseURI);
 const ALIVE = new URL("../healthz", document.baseURI);
@@ -849,7 +849,7 @@ function spoken(text) {
     return text.trim();
   }
 }
-return { Busy, Refused, Unreachable, session, onSession, passwordHeader, logIn, logOut, call, getJson, learnOffers, ApplicationError };
+return { Busy, Refused, Unreachable, session, onSession, passwordHeader, logIn, logOut, call, getJson, learnOffers, ApplicationError, DeclaredError };
 })();
 
 // parts.js
@@ -1153,23 +1153,27 @@ const { html, useMemo, useState } = _vendor_preact_htm;
 const { bytes, count } = _format;
 const { useCall } = _live;
 const { Doing, link, Long } = _parts;
-const { call } = _session;
+const { call, DeclaredError } = _session;
 const { t } = _texts;
 
 const LOCATIONS = 5;
 
-/** A key for what one dialog does, however often its button is pressed. */
-function useKey() {
-  return useMemo(() => [...crypto.getRandomValues(new Uint8Array(16))].map((one) => one.toString(16).padStart(2, "0")).join(""), []);
+function freshKey() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((one) => one.toString(16).padStart(2, "0")).join("");
 }
 
-/** A fresh key for each text that is sent: another text under the same key would be refused. */
-function useKeyFor() {
+/** Makes a change of one dialog under a key of its text, so that sending it twice does nothing twice. */
+function useChange() {
   const keys = useMemo(() => new Map(), []);
-  const base = useKey();
-  return (text) => {
-    if (!keys.has(text)) keys.set(text, `${base}-${keys.size}`);
-    return keys.get(text);
+  return async (method, values, text) => {
+    if (!keys.has(text)) keys.set(text, freshKey());
+    try {
+      return await call(method, values, { key: keys.get(text) });
+    } catch (error) {
+      // The gateway keeps a refusal under its key, and its reason may be gone when the change is tried again.
+      if (error instanceof DeclaredError) keys.delete(text);
+      throw error;
+    }
   };
 }
 
@@ -1215,10 +1219,10 @@ function CreateDatabase({ onClose, onDone }) {
   const [name, setName] = useState("");
   const [comment, setComment] = useState("");
   const [place, setPlace] = useState("");
-  const keyFor = useKeyFor();
+  const change = useChange();
   async function go() {
     const database = { name, description: comment || undefined, locationUri: place || undefined, parameters: new Map() };
-    await call("create_database", { database }, { key: keyFor(JSON.stringify([name, comment, place])) });
+    await change("create_database", { database }, JSON.stringify([name, comment, place]));
     onDone();
     onClose();
     location.hash = link("d", name.toLowerCase());
@@ -1233,10 +1237,10 @@ function CreateDatabase({ onClose, onDone }) {
 function EditDatabase({ database, onClose, onDone }) {
   const [comment, setComment] = useState(database.description ?? "");
   const [text, setText] = useState(parametersText(database.parameters));
-  const keyFor = useKeyFor();
+  const change = useChange();
   async function go() {
     const db = { ...database, description: comment, parameters: parametersOf(text, database.parameters) };
-    await call("alter_database", { dbname: database.name, db }, { key: keyFor(JSON.stringify([comment, text])) });
+    await change("alter_database", { dbname: database.name, db }, JSON.stringify([comment, text]));
     onDone();
     onClose();
   }
@@ -1249,12 +1253,12 @@ function EditDatabase({ database, onClose, onDone }) {
 function EditTable({ db, name, table, onClose, onDone }) {
   const [comment, setComment] = useState(table.parameters?.get("comment") ?? "");
   const [text, setText] = useState(parametersText(without(table.parameters, "comment")));
-  const keyFor = useKeyFor();
+  const change = useChange();
   async function go() {
     const parameters = parametersOf(text, without(table.parameters, "comment"));
     if (comment) parameters.set("comment", comment);
     const values = { dbname: db, tbl_name: name, new_tbl: { ...table, parameters }, environment_context: { properties: new Map([["DO_NOT_UPDATE_STATS", "true"]]) } };
-    await call("alter_table_with_environment_context", values, { key: keyFor(JSON.stringify([comment, text])) });
+    await change("alter_table_with_environment_context", values, JSON.stringify([comment, text]));
     onDone();
     onClose();
   }
@@ -1291,13 +1295,14 @@ function Goes({ lines, locations }) {
 function DropTable({ db, name, table, onClose }) {
   const [typed, setTyped] = useState("");
   const [isDeleting, setDeleting] = useState(!isExternal(table));
-  const keyFor = useKeyFor();
+  const change = useChange();
   const isPartitioned = Boolean(table.partitionKeys?.length);
+  const hasFiles = Boolean(table.sd?.location);
   const partitions = useCall("get_num_partitions_by_filter", { db_name: db, tbl_name: name, filter: "" });
   const size = table.parameters?.get("totalSize");
   async function go() {
     const values = { dbname: db, name, deleteData: isDeleting };
-    await call("drop_table_with_environment_context", values, { key: keyFor(String(isDeleting)) });
+    await change("drop_table_with_environment_context", values, String(isDeleting));
     onClose();
     location.hash = link("d", db);
   }
@@ -1305,25 +1310,25 @@ function DropTable({ db, name, table, onClose }) {
     <${Goes}
       lines=${[
         isPartitioned && partitions.value !== undefined && t.partitionsOf(count(partitions.value)),
-        size ? bytes(size) : t.dropUnknownSize,
-        isExternal(table) ? t.dropKeepsFiles : isDeleting && t.dropFiles,
+        hasFiles && (size ? bytes(size) : t.dropUnknownSize),
+        hasFiles && (isExternal(table) ? t.dropKeepsFiles : isDeleting && t.dropFiles),
       ]}
-      locations=${table.sd?.location ? [table.sd.location] : []}
+      locations=${hasFiles ? [table.sd.location] : []}
     />
-    ${!isExternal(table) && html`<label class="choice"><input type="checkbox" checked=${isDeleting} onChange=${() => setDeleting(!isDeleting)} /> ${t.dropData}</label>`}
+    ${hasFiles && !isExternal(table) && html`<label class="choice"><input type="checkbox" checked=${isDeleting} onChange=${() => setDeleting(!isDeleting)} /> ${t.dropData}</label>`}
     <${Confirmed} name=${name} value=${typed} onValue=${setTyped} />
   </${Doing}>`;
 }
 
 function DropPartitions({ db, name, table, partitions, onClose, onDone }) {
-  const keyFor = useKeyFor();
+  const change = useChange();
   const isDeleting = !isExternal(table);
   const sizes = partitions.map((each) => Number(each.parameters?.get("totalSize") ?? NaN));
   const known = sizes.filter((each) => !Number.isNaN(each));
   async function go() {
     const names = partitions.map((each) => each.name);
     const req = { dbName: db, tblName: name, parts: { names }, deleteData: isDeleting, ifExists: true, needResult: false };
-    await call("drop_partitions_req", { req }, { key: keyFor("drop") });
+    await change("drop_partitions_req", { req }, "drop");
     onDone();
     onClose();
   }
@@ -1344,12 +1349,12 @@ function DropDatabase({ database, onClose }) {
   const [typed, setTyped] = useState("");
   const [isDeleting, setDeleting] = useState(true);
   const [isCascading, setCascading] = useState(false);
-  const keyFor = useKeyFor();
+  const change = useChange();
   const tables = useCall("search_names", { text: `${name}.`, max_names: 1000 });
   const number = (tables.value ?? []).filter((each) => each.db_name === name).length;
   async function go() {
     const values = { name, deleteData: isDeleting, cascade: isCascading };
-    await call("drop_database", values, { key: keyFor(JSON.stringify(values)) });
+    await change("drop_database", values, JSON.stringify(values));
     onClose();
     location.hash = "#/";
   }
@@ -1362,9 +1367,9 @@ function DropDatabase({ database, onClose }) {
 }
 
 function FreeLock({ lock, waiters, onClose, onDone }) {
-  const keyFor = useKeyFor();
+  const change = useChange();
   async function go() {
-    await call("force_release_lock", { lockid: lock.lockid, reason: "console" }, { key: keyFor("free") });
+    await change("force_release_lock", { lockid: lock.lockid, reason: "console" }, "free");
     onDone();
     onClose();
   }
@@ -1377,9 +1382,9 @@ function FreeLock({ lock, waiters, onClose, onDone }) {
 }
 
 function AbortTxn({ txn, onClose, onDone }) {
-  const keyFor = useKeyFor();
+  const change = useChange();
   async function go() {
-    await call("abort_txns", { rqst: { txn_ids: [txn.id] } }, { key: keyFor("abort") });
+    await change("abort_txns", { rqst: { txn_ids: [txn.id] } }, "abort");
     onDone();
     onClose();
   }
@@ -1389,10 +1394,10 @@ function AbortTxn({ txn, onClose, onDone }) {
 }
 
 function EndLease({ lease, what, onClose, onDone }) {
-  const keyFor = useKeyFor();
+  const change = useChange();
   async function go() {
     const { db_name, table_name, partition_name } = lease;
-    await call("force_drop_lease", { objs: [{ db_name, table_name, partition_name }] }, { key: keyFor("end") });
+    await change("force_drop_lease", { objs: [{ db_name, table_name, partition_name }] }, "end");
     onDone();
     onClose();
   }
