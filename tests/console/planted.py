@@ -65,9 +65,9 @@ def plant(client: MetastoreClient) -> None:
         ("amount", "decimal(12,2)", "With tax"),
     ]
     parameters = {"numRows": "48213377", "totalSize": "91827364551", "numFiles": "1500", "comment": "One row per order"}
-    _create(client, "shop", "orders", columns, keys=("ds", "region"), parameters=parameters)
-    _create(client, "shop", "customers", [("customer", "string", None)], parameters={"numRows": "1000"})
-    _create(client, "shop", "big_orders", columns)
+    create_table(client, "shop", "orders", columns, keys=("ds", "region"), parameters=parameters)
+    create_table(client, "shop", "customers", [("customer", "string", None)], parameters={"numRows": "1000"})
+    create_table(client, "shop", "big_orders", columns)
     _partitions(client)
     _statistics(client)
     client.call("create_table", new_view("shop", "recent"))
@@ -137,7 +137,8 @@ def _table(
     )
 
 
-def _create(client: MetastoreClient, *parts, **more) -> None:
+def create_table(client: MetastoreClient, *parts: Any, **more: Any) -> None:
+    """A table of columns, each a name, a type and a comment."""
     client.call("create_table", _table(*parts, **more))
 
 
@@ -185,7 +186,7 @@ def _iceberg(client: MetastoreClient) -> None:
         return {"table_type": "ICEBERG", "metadata_location": pointer}
 
     columns = [("event", "string", None)]
-    _create(client, "lake", "events", columns, parameters=at(0), table_type="EXTERNAL_TABLE")
+    create_table(client, "lake", "events", columns, parameters=at(0), table_type="EXTERNAL_TABLE")
     for number in (1, 2):
         parameters = {**at(number), "previous_metadata_location": at(number - 1)["metadata_location"]}
         table = _table("lake", "events", columns, parameters=parameters, table_type="EXTERNAL_TABLE")
@@ -197,7 +198,7 @@ def plant_hostile(client: MetastoreClient) -> None:
     columns = [("a", "string", HOSTILE), ("b", LONG_TYPE, None), (IMAGE, "int", None)]
     parameters = {"comment": HOSTILE, "javascript:alert(1)": HOSTILE, "__proto__": "own", HOSTILE: "1", **UNTYPED}
     client.call("create_database", Database("odd", HOSTILE, parameters={HOSTILE: HOSTILE}))
-    _create(client, "odd", "hostile", columns, keys=("in",), parameters=parameters)
+    create_table(client, "odd", "hostile", columns, keys=("in",), parameters=parameters)
     client.call(
         "add_partitions",
         [
@@ -205,7 +206,7 @@ def plant_hostile(client: MetastoreClient) -> None:
             for value in (HOSTILE.replace("\x01", ""), QUOTED, UNENDING)
         ],
     )
-    _create(client, "odd", "wide", [(f"column_{number}", "int", HOSTILE) for number in range(WIDE)])
+    create_table(client, "odd", "wide", [(f"column_{number}", "int", HOSTILE) for number in range(WIDE)])
 
 
 def plant_trouble(client: MetastoreClient, database: Path) -> None:

@@ -12,6 +12,7 @@ from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.composition.main import DATABASE_FILE
 from hms_gateway.gateway.auth.tokens import create_token, revoke_tokens
 from hms_gateway.gateway.auth.users import add_user
+from hms_gateway.handlers.arguments import with_fields
 from hms_gateway.runtime.settings import Settings
 from hms_gateway.structs import Database, ShowLocksRequest
 from tests.console.planted import (
@@ -19,6 +20,7 @@ from tests.console.planted import (
     QUOTED,
     UNENDING,
     UNTYPED,
+    create_table,
     customers_for_dana,
     new_view,
     plant,
@@ -389,6 +391,27 @@ def test_a_table_keeps_what_the_form_does_not_show(page: Page, client: Metastore
     assert "javascript:alert(1)" not in after.parameters
     assert UNTYPED.items() <= after.parameters.items()
     assert (after.sd, after.partitionKeys, after.owner) == (before.sd, before.partitionKeys, before.owner)
+
+
+def test_what_others_changed_meanwhile_stays(page: Page, client: MetastoreClient) -> None:
+    """Such as the pointer of an Iceberg table: writing it back would undo a commit."""
+    create_table(client, "lake", "moving", [("event", "string", None)], parameters={"pointer": "1", "gone": "1"})
+    go(page, "t/lake/moving")
+    page.click(".actions button", "Edit")
+    page.type("dialog textarea", "pointer = 1\nadded = 1")
+    table = client.call("get_table", "lake", "moving")
+    moved = with_fields(table, parameters={**table.parameters, "pointer": "2", "comment": "Of others"})
+    client.call("alter_table", "lake", "moving", moved)
+    page.click("dialog button", "Save")
+    page.wait("!document.querySelector('dialog')")
+    after = client.call("get_table", "lake", "moving").parameters
+    assert {name: after.get(name) for name in ("pointer", "comment", "added", "gone")} == {
+        "pointer": "2",
+        "comment": "Of others",
+        "added": "1",
+        "gone": None,
+    }
+    client.call("drop_table", "lake", "moving", True)
 
 
 def test_partitions_are_dropped_after_a_preview(page: Page, client: MetastoreClient) -> None:

@@ -1162,16 +1162,17 @@ function freshKey() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((one) => one.toString(16).padStart(2, "0")).join("");
 }
 
-/** Makes a change of one dialog under a key of its text, so that sending it twice does nothing twice. */
+/** Makes a change of one dialog under a key of its text, so that sending it twice does nothing twice. `values` gives what is sent. */
 function useChange() {
-  const keys = useMemo(() => new Map(), []);
+  const sent = useMemo(() => new Map(), []);
   return async (method, values, text) => {
-    if (!keys.has(text)) keys.set(text, freshKey());
+    if (!sent.has(text)) sent.set(text, { key: freshKey(), values: await values() });
+    const { key, values: again } = sent.get(text);
     try {
-      return await call(method, values, { key: keys.get(text) });
+      return await call(method, again, { key });
     } catch (error) {
       // The gateway keeps a refusal under its key, and its reason may be gone when the change is tried again.
-      if (error instanceof DeclaredError) keys.delete(text);
+      if (error instanceof DeclaredError) sent.delete(text);
       throw error;
     }
   };
@@ -1215,6 +1216,14 @@ function parametersOf(text, before) {
   return found;
 }
 
+/** The parameters of now with what a form has changed: others may have changed other ones since it was opened. */
+function merged(now, before, after) {
+  const whole = new Map(now ?? []);
+  for (const name of before?.keys() ?? []) if (!after.has(name)) whole.delete(name);
+  for (const [name, value] of after) if (before?.get(name) !== value) whole.set(name, value);
+  return whole;
+}
+
 function CreateDatabase({ onClose, onDone }) {
   const [name, setName] = useState("");
   const [comment, setComment] = useState("");
@@ -1222,7 +1231,7 @@ function CreateDatabase({ onClose, onDone }) {
   const change = useChange();
   async function go() {
     const database = { name, description: comment || undefined, locationUri: place || undefined, parameters: new Map() };
-    await change("create_database", { database }, JSON.stringify([name, comment, place]));
+    await change("create_database", () => ({ database }), JSON.stringify([name, comment, place]));
     onDone();
     onClose();
     location.hash = link("d", name.toLowerCase());
@@ -1239,8 +1248,13 @@ function EditDatabase({ database, onClose, onDone }) {
   const [text, setText] = useState(parametersText(database.parameters));
   const change = useChange();
   async function go() {
-    const db = { ...database, description: comment, parameters: parametersOf(text, database.parameters) };
-    await change("alter_database", { dbname: database.name, db }, JSON.stringify([comment, text]));
+    const parameters = parametersOf(text, database.parameters);
+    const values = async () => {
+      const now = await call("get_database", { name: database.name });
+      const description = comment === (database.description ?? "") ? now.description : comment;
+      return { dbname: database.name, db: { ...now, description, parameters: merged(now.parameters, database.parameters, parameters) } };
+    };
+    await change("alter_database", values, JSON.stringify([comment, text]));
     onDone();
     onClose();
   }
@@ -1257,7 +1271,13 @@ function EditTable({ db, name, table, onClose, onDone }) {
   async function go() {
     const parameters = parametersOf(text, without(table.parameters, "comment"));
     if (comment) parameters.set("comment", comment);
-    const values = { dbname: db, tbl_name: name, new_tbl: { ...table, parameters }, environment_context: { properties: new Map([["DO_NOT_UPDATE_STATS", "true"]]) } };
+    const values = async () => {
+      const { eventId } = await call("get_current_notificationEventId");
+      const now = await call("get_table", { dbname: db, tbl_name: name });
+      const properties = new Map([["DO_NOT_UPDATE_STATS", "true"], ["hms.unchanged.since", String(eventId)]]);
+      const new_tbl = { ...now, parameters: merged(now.parameters, table.parameters, parameters) };
+      return { dbname: db, tbl_name: name, new_tbl, environment_context: { properties } };
+    };
     await change("alter_table_with_environment_context", values, JSON.stringify([comment, text]));
     onDone();
     onClose();
@@ -1301,7 +1321,7 @@ function DropTable({ db, name, table, onClose }) {
   const partitions = useCall("get_num_partitions_by_filter", { db_name: db, tbl_name: name, filter: "" });
   const size = table.parameters?.get("totalSize");
   async function go() {
-    const values = { dbname: db, name, deleteData: isDeleting };
+    const values = () => ({ dbname: db, name, deleteData: isDeleting });
     await change("drop_table_with_environment_context", values, String(isDeleting));
     onClose();
     location.hash = link("d", db);
@@ -1328,7 +1348,7 @@ function DropPartitions({ db, name, table, partitions, onClose, onDone }) {
   async function go() {
     const names = partitions.map((each) => each.name);
     const req = { dbName: db, tblName: name, parts: { names }, deleteData: isDeleting, ifExists: true, needResult: false };
-    await change("drop_partitions_req", { req }, "drop");
+    await change("drop_partitions_req", () => ({ req }), "drop");
     onDone();
     onClose();
   }
@@ -1354,7 +1374,7 @@ function DropDatabase({ database, onClose }) {
   const number = (tables.value ?? []).filter((each) => each.db_name === name).length;
   async function go() {
     const values = { name, deleteData: isDeleting, cascade: isCascading };
-    await change("drop_database", values, JSON.stringify(values));
+    await change("drop_database", () => values, JSON.stringify(values));
     onClose();
     location.hash = "#/";
   }
@@ -1369,7 +1389,7 @@ function DropDatabase({ database, onClose }) {
 function FreeLock({ lock, waiters, onClose, onDone }) {
   const change = useChange();
   async function go() {
-    await change("force_release_lock", { lockid: lock.lockid, reason: "console" }, "free");
+    await change("force_release_lock", () => ({ lockid: lock.lockid, reason: "console" }), "free");
     onDone();
     onClose();
   }
@@ -1384,7 +1404,7 @@ function FreeLock({ lock, waiters, onClose, onDone }) {
 function AbortTxn({ txn, onClose, onDone }) {
   const change = useChange();
   async function go() {
-    await change("abort_txns", { rqst: { txn_ids: [txn.id] } }, "abort");
+    await change("abort_txns", () => ({ rqst: { txn_ids: [txn.id] } }), "abort");
     onDone();
     onClose();
   }
@@ -1397,7 +1417,7 @@ function EndLease({ lease, what, onClose, onDone }) {
   const change = useChange();
   async function go() {
     const { db_name, table_name, partition_name } = lease;
-    await change("force_drop_lease", { objs: [{ db_name, table_name, partition_name }] }, "end");
+    await change("force_drop_lease", () => ({ objs: [{ db_name, table_name, partition_name }] }), "end");
     onDone();
     onClose();
   }
