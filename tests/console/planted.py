@@ -206,6 +206,14 @@ def plant_hostile(client: MetastoreClient) -> None:
             for value in (HOSTILE.replace("\x01", ""), QUOTED, UNENDING)
         ],
     )
+    create_table(client, "odd", "spread", [("a", "int", None)], keys=("batch", "run"))
+    client.call(
+        "add_partitions",
+        [
+            Partition(values=[str(number % 5), f"r{number}"], dbName="odd", tableName="spread", sd=_descriptor([]))
+            for number in range(70)
+        ],
+    )
     create_table(client, "odd", "wide", [(f"column_{number}", "int", HOSTILE) for number in range(WIDE)])
 
 

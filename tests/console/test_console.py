@@ -271,6 +271,13 @@ def test_the_map_filters_by_values_with_quotes_and_not_by_what_no_filter_can_say
     assert page.run("document.querySelector('#filter').value") == f"`in` = '{QUOTED}'"
 
 
+def test_a_map_with_more_values_than_it_shows_says_so(page: Page) -> None:
+    go(page, "t/odd/spread/partitions")
+    page.click("button", "Draw the map")
+    page.sees("Of 70 values of run the first 60 are shown; a filter narrows it.")
+    assert page.run("document.querySelectorAll('.heat thead th').length") == 60
+
+
 def test_plots_come_when_the_gateway_does(browser: Chromium, server: GatewayServer) -> None:
     page = hasty_page(browser)
     page.send("Network.enable")

@@ -221,6 +221,7 @@ function Heat({ db, name, keys, filter, onFilter }) {
 }
 
 const CROSSED = 60;
+const DOWN = 500;
 
 function HeatMap({ db, name, keys, filter, onFilter }) {
   const depth = Math.min(keys.length, 2);
@@ -247,7 +248,7 @@ function HeatMap({ db, name, keys, filter, onFilter }) {
           <table>
             ${depth === 2 && html`<thead><tr><td></td>${titles.map((over) => html`<th scope="col">${over}</th>`)}</tr></thead>`}
             <tbody>
-              ${[...rows].map(
+              ${[...rows].slice(0, DOWN).map(
                 ([down, cells]) => html`<tr>
                   <th scope="row">${down}</th>
                   ${titles.map((over) => {
@@ -266,6 +267,8 @@ function HeatMap({ db, name, keys, filter, onFilter }) {
             </tbody>
           </table>
         </div>
+        ${rows.size > DOWN && html`<p class="soft">${t.heatCut(count(DOWN), count(rows.size), keys[0].name)}</p>`}
+        ${across.size > CROSSED && html`<p class="soft">${t.heatCut(count(CROSSED), count(across.size), keys[1].name)}</p>`}
         ${groups.length >= GROUPS && html`<p class="soft">${t.heatMore(count(GROUPS))}</p>`}`;
     }}
   </${Answer}>`;

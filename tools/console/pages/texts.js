@@ -167,6 +167,7 @@ export const t = {
   heatText: (first, second) => `Partitions by ${first} (down) and ${second} (across). Choose a cell to filter by it.`,
   heatTextOne: (first) => `Partitions by ${first}. Choose one to filter by it.`,
   heatCell: (values, number) => `${values}: ${number === 1 ? "1 partition" : `${number} partitions`}`,
+  heatCut: (shown, all, key) => `Of ${all} values of ${key} the first ${shown} are shown; a filter narrows it.`,
   heatMore: (number) => `The first ${number} groups are shown; a filter narrows it.`,
   sizesTitle: "Sizes of the partitions shown",
   agesTitle: "Ages of the partitions shown",

@@ -298,6 +298,7 @@ const t = {
   heatText: (first, second) => `Partitions by ${first} (down) and ${second} (across). Choose a cell to filter by it.`,
   heatTextOne: (first) => `Partitions by ${first}. Choose one to filter by it.`,
   heatCell: (values, number) => `${values}: ${number === 1 ? "1 partition" : `${number} partitions`}`,
+  heatCut: (shown, all, key) => `Of ${all} values of ${key} the first ${shown} are shown; a filter narrows it.`,
   heatMore: (number) => `The first ${number} groups are shown; a filter narrows it.`,
   sizesTitle: "Sizes of the partitions shown",
   agesTitle: "Ages of the partitions shown",
@@ -2064,6 +2065,7 @@ function Heat({ db, name, keys, filter, onFilter }) {
 }
 
 const CROSSED = 60;
+const DOWN = 500;
 
 function HeatMap({ db, name, keys, filter, onFilter }) {
   const depth = Math.min(keys.length, 2);
@@ -2090,7 +2092,7 @@ function HeatMap({ db, name, keys, filter, onFilter }) {
           <table>
             ${depth === 2 && html`<thead><tr><td></td>${titles.map((over) => html`<th scope="col">${over}</th>`)}</tr></thead>`}
             <tbody>
-              ${[...rows].map(
+              ${[...rows].slice(0, DOWN).map(
                 ([down, cells]) => html`<tr>
                   <th scope="row">${down}</th>
                   ${titles.map((over) => {
@@ -2109,6 +2111,8 @@ function HeatMap({ db, name, keys, filter, onFilter }) {
             </tbody>
           </table>
         </div>
+        ${rows.size > DOWN && html`<p class="soft">${t.heatCut(count(DOWN), count(rows.size), keys[0].name)}</p>`}
+        ${across.size > CROSSED && html`<p class="soft">${t.heatCut(count(CROSSED), count(across.size), keys[1].name)}</p>`}
         ${groups.length >= GROUPS && html`<p class="soft">${t.heatMore(count(GROUPS))}</p>`}`;
     }}
   </${Answer}>`;
