@@ -3,7 +3,7 @@
 import { html, useEffect, useRef } from "./vendor/preact_htm.js";
 import { bytes, count, percent, span, time } from "./format.js";
 import { useJson } from "./live.js";
-import { Answer, Facts, link, Panel, Rows, tableLink } from "./parts.js";
+import { Answer, Facts, link, Long, Panel, Rows, tableLink } from "./parts.js";
 import { drawLines, plotter, withoutPlots } from "./plots.js";
 import { t } from "./texts.js";
 
@@ -70,7 +70,7 @@ function Costs({ of }) {
     <div class="figures">
       <${Figure} title=${t.callsNow} value=${rate(now.calls_per_second)} />
       <${Figure} title=${t.errorsNow} value=${rate(now.errors_per_second)} />
-      <${Figure} title="p50 · p99" value=${[now.p50_seconds, now.p99_seconds].map((each) => took(each, 2)).join(" · ")} />
+      <${Figure} title="p50 · p99" value=${[now.p50_seconds, now.p99_seconds].map((each) => took(each, 2).replace(" ", "\u00a0")).join(" · ")} />
       <${Figure} title=${t.cacheHits} value=${share(now.cache_hit_share)} />
       <${Figure} title=${t.bytesOut} value=${now.bytes_out_per_second === null ? t.none : `${bytes(now.bytes_out_per_second)}/s`} />
     </div>
@@ -154,7 +154,7 @@ function SlowRows({ calls, isShort }) {
     columns.push(
       [t.outcome, ({ outcome }) => outcome],
       [t.spans, ({ spans }) => spansText(spans), "wide"],
-      [t.requestId, ({ request_id }) => html`<code>${request_id}</code>`],
+      [t.requestId, ({ request_id }) => html`<code><${Long} text=${request_id} /></code>`],
     );
   }
   return html`<${Rows} label=${t.slow} rows=${calls} none=${t.slowNone} columns=${columns} />`;

@@ -250,7 +250,7 @@ function HeatMap({ db, name, keys, filter, onFilter }) {
             <tbody>
               ${[...rows].slice(0, DOWN).map(
                 ([down, cells]) => html`<tr>
-                  <th scope="row">${down}</th>
+                  <th scope="row" title=${down}>${down}</th>
                   ${titles.map((over) => {
                     const number = cells.get(over) ?? 0;
                     const values = depth === 2 ? `${down}, ${over}` : down;

@@ -1436,7 +1436,7 @@ const _cost = (() => {
 const { html, useEffect, useRef } = _vendor_preact_htm;
 const { bytes, count, percent, span, time } = _format;
 const { useJson } = _live;
-const { Answer, Facts, link, Panel, Rows, tableLink } = _parts;
+const { Answer, Facts, link, Long, Panel, Rows, tableLink } = _parts;
 const { drawLines, plotter, withoutPlots } = _plots;
 const { t } = _texts;
 
@@ -1503,7 +1503,7 @@ function Costs({ of }) {
     <div class="figures">
       <${Figure} title=${t.callsNow} value=${rate(now.calls_per_second)} />
       <${Figure} title=${t.errorsNow} value=${rate(now.errors_per_second)} />
-      <${Figure} title="p50 · p99" value=${[now.p50_seconds, now.p99_seconds].map((each) => took(each, 2)).join(" · ")} />
+      <${Figure} title="p50 · p99" value=${[now.p50_seconds, now.p99_seconds].map((each) => took(each, 2).replace(" ", "\u00a0")).join(" · ")} />
       <${Figure} title=${t.cacheHits} value=${share(now.cache_hit_share)} />
       <${Figure} title=${t.bytesOut} value=${now.bytes_out_per_second === null ? t.none : `${bytes(now.bytes_out_per_second)}/s`} />
     </div>
@@ -1587,7 +1587,7 @@ function SlowRows({ calls, isShort }) {
     columns.push(
       [t.outcome, ({ outcome }) => outcome],
       [t.spans, ({ spans }) => spansText(spans), "wide"],
-      [t.requestId, ({ request_id }) => html`<code>${request_id}</code>`],
+      [t.requestId, ({ request_id }) => html`<code><${Long} text=${request_id} /></code>`],
     );
   }
   return html`<${Rows} label=${t.slow} rows=${calls} none=${t.slowNone} columns=${columns} />`;
@@ -1774,8 +1774,8 @@ function LockRows({ locks, blocking, onDone }) {
         [t.state, (lock) => html`<span class="tag ${lock.state === 2 ? "warn" : ""}">${STATES[lock.state]}</span>`],
         [t.kind, (lock) => TYPES[lock.type]],
         [t.object, (lock) => html`<${ObjectLink} lock=${lock} />`, "wide"],
-        [t.user, (lock) => html`<bdi>${lock.user}</bdi>`],
-        [t.host, (lock) => html`<bdi>${lock.hostname}</bdi>`],
+        [t.user, (lock) => html`<${Long} text=${lock.user} />`],
+        [t.host, (lock) => html`<${Long} text=${lock.hostname} />`],
         [t.age, (lock) => (lock.acquiredat ? span(Date.now() - lock.acquiredat) : ""), "number"],
         [t.heartbeat, (lock) => html`<${Heartbeat} at=${known.get(lock.lockid)?.last_heartbeat ?? lock.lastheartbeat} lostAt=${known.get(lock.lockid)?.lost_at} />`],
         [t.statement, statementOf, "wide"],
@@ -1790,8 +1790,8 @@ function TxnRows({ txns, none, onDone }) {
   const columns = [
     [t.transaction, ({ id }) => id, "number"],
     [t.state, ({ state }) => TXN_STATES[state]],
-    [t.user, ({ user }) => html`<bdi>${user}</bdi>`],
-    [t.host, ({ hostname }) => html`<bdi>${hostname}</bdi>`],
+    [t.user, ({ user }) => html`<${Long} text=${user} />`],
+    [t.host, ({ hostname }) => html`<${Long} text=${hostname} />`],
     [t.started, ({ startedTime }) => (startedTime ? span(Date.now() - startedTime) : ""), "number"],
     [t.heartbeat, ({ lastHeartbeatTime }) => html`<${Heartbeat} at=${lastHeartbeatTime} />`],
     [t.statement, statementOf, "wide"],
@@ -1813,7 +1813,7 @@ function LeaseRows({ leases, onDone }) {
         [t.lease, ({ lease_id }) => lease_id, "number"],
         [t.kind, ({ lease_type }) => (lease_type === "x" ? "exclusive" : "shared")],
         [t.object, (lease) => html`<bdi>${what(lease)}</bdi>`, "wide"],
-        [t.user, ({ user }) => html`<bdi>${user}</bdi>`],
+        [t.user, ({ user }) => html`<${Long} text=${user} />`],
         [t.age, ({ start_utc }) => span(Date.now() - start_utc * 1000), "number"],
         [t.expires, ({ end_utc }) => time(end_utc * 1000)],
         [ACTION, (lease) => html`<button aria-label=${t.leaseTitle(lease.lease_id)} onClick=${() => setEnded(lease)}>${t.free}</button>`],
@@ -2094,7 +2094,7 @@ function HeatMap({ db, name, keys, filter, onFilter }) {
             <tbody>
               ${[...rows].slice(0, DOWN).map(
                 ([down, cells]) => html`<tr>
-                  <th scope="row">${down}</th>
+                  <th scope="row" title=${down}>${down}</th>
                   ${titles.map((over) => {
                     const number = cells.get(over) ?? 0;
                     const values = depth === 2 ? `${down}, ${over}` : down;
