@@ -11,6 +11,7 @@ import httpx
 from hms_gateway.client.transaction import MetastoreTransaction
 from hms_gateway.runtime.kerberos import KerberosError, ServiceTickets
 from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.logins.client_certificate import refuses_certificate
 from hms_gateway.runtime.logins.login_tokens import LoginToken, TokenError
 from hms_gateway.structs import METHODS, Method, Struct
 from hms_gateway.wire import (
@@ -29,6 +30,7 @@ Progress = Callable[[int, int | None], None]
 
 _CONTENT_TYPE = "application/vnd.apache.thrift.json"
 _SHOWN_CHARACTERS_MAX = 200
+_NO_LOGIN_HINT = "log in with a user and password, a token or a client certificate"
 _DENIED_HINT = "give another user or password; `hms-gateway user add NAME` beside the gateway sets a password"
 
 
@@ -104,6 +106,7 @@ class TokenAuth(httpx.Auth):
 class MetastoreClient:
     """Calls methods by IDL name over one kept connection; nothing is retried. Use it as a context manager or close it.
 
+    A context as `verify` that has loaded a certificate shows it, as the login where there is no `auth`.
     `methods` are those of the dialect in which the server speaks at this URL; without them it is that of 2.3, as
     the protocol says (design D2).
     """
@@ -124,7 +127,7 @@ class MetastoreClient:
         self._codec = TJsonCodec(limits or Limits())
         self._methods = methods
         self._seqids = itertools.count(1)
-        self._denied_hint = "" if isinstance(auth, httpx.Auth) else _DENIED_HINT
+        self._denied_hint = _NO_LOGIN_HINT if auth is None else "" if isinstance(auth, httpx.Auth) else _DENIED_HINT
         self._http = httpx.Client(
             auth=auth,
             verify=verify,
@@ -321,6 +324,9 @@ def _transport_error(url: str, error: httpx.HTTPError) -> ClientError:
     if "CERTIFICATE_VERIFY_FAILED" in text:
         hint = "give its certificate with --cacert, or --insecure to take any certificate"
         return NotTrusted(f"the certificate of {url} is not trusted: {text}", hint)
+    if refuses_certificate(text):
+        hint = "give the one of your user with --certificate and --key, or in the context of a program"
+        return NotAuthorized(f"{url} refuses the client certificate, or needs one: {text}", hint)
     if "WRONG_VERSION_NUMBER" in text or "wrong version number" in text.lower():
         return NotReached(f"{url} does not speak TLS", "use http:// if it is meant to serve without TLS")
     if isinstance(error, httpx.UnsupportedProtocol):

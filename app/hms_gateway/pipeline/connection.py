@@ -11,15 +11,20 @@ from urllib.parse import urlsplit
 from hms_gateway.client.metastore_client import MetastoreClient, TicketAuth, TokenAuth
 from hms_gateway.client.thrift_client import ThriftClient
 from hms_gateway.pipeline.errors import OptionError
+from hms_gateway.runtime.logins.client_certificate import CertificateError, ClientCertificate, show
 
 THRIFT_PORT: Final = 9083
-CONNECTION_OPTIONS: Final = ("url", "user", "password", "token", "auth", "cafile", "verify", "framed", "timeout")
+CONNECTION_OPTIONS: Final = (
+    *("url", "user", "password", "token", "auth", "certificate", "key", "cafile", "verify", "framed", "timeout"),
+)
 # Read on the driver where the option is not given.
 VARIABLES: Final = {
     "url": "HMS_GATEWAY_URL",
     "user": "HMS_GATEWAY_USER",
     "password": "HMS_GATEWAY_PASSWORD",
     "token": "HMS_GATEWAY_TOKEN",
+    "certificate": "HMS_GATEWAY_CERTIFICATE",
+    "key": "HMS_GATEWAY_KEY",
     "cafile": "HMS_GATEWAY_CACERT",
 }
 
@@ -28,13 +33,16 @@ Client = MetastoreClient | ThriftClient
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """One metastore. `ca_text` holds the trusted certificates themselves: executors may not have the file."""
+    """One metastore. `ca_text` holds the trusted certificates themselves, `shown_text` the one to show and its key:
+    executors may not have the files.
+    """
 
     url: str
     user: str = ""
     password: str = field(default="", repr=False)
     token: str = field(default="", repr=False)
     has_tickets: bool = False
+    shown_text: str = field(default="", repr=False)
     ca_text: str = field(default="", repr=False)
     is_verified: bool = True
     is_framed: bool = False
@@ -56,6 +64,7 @@ class Connection:
             password=found["password"],
             token=found["token"],
             has_tickets=choice("auth", found["auth"], {"": False, "password": False, "kerberos": True}),
+            shown_text=_shown(found["certificate"], found["key"]),
             ca_text=_text("cafile", found["cafile"]),
             is_verified=choice("verify", found["verify"], {"": True, "true": True, "false": False}),
             is_framed=choice("framed", found["framed"], {"": False, "true": True, "false": False}),
@@ -80,6 +89,8 @@ class Connection:
             return TokenAuth(self.token)
         if self.has_tickets:
             return TicketAuth()
+        if self.shown_text and not self.password:
+            return None
         return (self.user, self.password) if self.user else None
 
     def _thrift(self) -> ThriftClient:
@@ -95,11 +106,14 @@ class Connection:
         if not self.is_verified:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
+        if self.shown_text:
+            show(context, self.shown_text)
         return context
 
 
 def _choose_login(found: dict[str, str], options: Mapping[str, str]) -> None:
     """One login: what an option says counts before what the environment says. Raises OptionError."""
+    _choose_certificate(found, options)
     is_thrift = found["url"].startswith("thrift:")
     is_other = bool(options.get("password") or found["auth"].lower() == "kerberos")
     if options.get("token") and is_thrift:
@@ -110,6 +124,20 @@ def _choose_login(found: dict[str, str], options: Mapping[str, str]) -> None:
         found["token"] = ""
     if not found["token"].isascii() or not found["token"].isprintable() or " " in found["token"]:
         raise OptionError("option token is not a token; it is one line of printable ASCII without blanks")
+
+
+def _choose_certificate(found: dict[str, str], options: Mapping[str, str]) -> None:
+    """Beside a certificate a login of the environment does not count. Raises OptionError."""
+    if options.get("certificate"):
+        if not found["url"].startswith("https:"):
+            raise OptionError("option certificate is for https://; nothing else can show one")
+        found["key"] = options.get("key", "")
+    elif options.get("key"):
+        raise OptionError("option key is given without certificate; give the certificate")
+    elif not found["url"].startswith("https:"):
+        found["certificate"] = ""
+    if found["certificate"]:
+        found |= {name: options.get(name, "") for name in ("password", "token")}
 
 
 def whole_number(name: str, text: str | None, default: int) -> int:
@@ -135,3 +163,12 @@ def _text(name: str, file: str) -> str:
         return Path(file).read_text("ascii")
     except (OSError, UnicodeDecodeError) as error:
         raise OptionError(f"option {name}: {file} cannot be read as a PEM file: {error}") from error
+
+
+def _shown(certificate: str, key: str) -> str:
+    if not certificate:
+        return ""
+    try:
+        return ClientCertificate(Path(certificate), Path(key) if key else None).text()
+    except CertificateError as error:
+        raise OptionError(f"option {error.option}: {error}") from error

@@ -26,7 +26,8 @@ def problem_with(*answers, url=None, **settings):
         upstream = CannedUpstream({"getName": "metastore"})
         upstream.actions.extend(map(answering, answers))
         async with upstream.running(), bridge(url or upstream.url, **settings) as server:
-            return await find_problem(server.relay, server.codecs)
+            problem = await find_problem(server.relay, server.codecs)
+            return problem and str(problem)
 
     return uvloop.run(ask())
 

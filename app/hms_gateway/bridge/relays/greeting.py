@@ -14,12 +14,12 @@ METHOD = "getName"
 _NO_ARGUMENTS = b"\0"
 
 
-async def find_problem(relay: Relay, codecs: Codecs) -> str | None:
+async def find_problem(relay: Relay, codecs: Codecs) -> BridgeError | None:
     """What keeps the far side from answering a call; None when it answers, whatever that is."""
     try:
         await _ask(relay, codecs, Session())
     except BridgeError as error:
-        return str(error)
+        return error
     return None
 
 

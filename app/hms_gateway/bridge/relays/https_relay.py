@@ -50,7 +50,7 @@ _log = structlog.get_logger("hms_gateway.bridge")
 
 
 class RelayOptions(msgspec.Struct, frozen=True):
-    """`token` or `tickets` log in without `credentials`.
+    """`token`, `tickets` or the certificate that TLS shows (`has_certificate`) log in without `credentials`.
 
     `keeps_keys` says that the far side answers a repeated key from memory; then changing calls are repeated too.
     `patience_seconds` is how long a far side that is away is waited for. `acts_for_users` sends the user of
@@ -61,6 +61,7 @@ class RelayOptions(msgspec.Struct, frozen=True):
     credentials: Credentials | None = None
     token: LoginToken | None = None
     tickets: ServiceTickets | None = None
+    has_certificate: bool = False
     keeps_keys: bool = True
     acts_for_users: bool = False
     call_seconds_max: float = 600.0
@@ -275,7 +276,9 @@ def _own_login(options: RelayOptions) -> str:
     """How the bridge logs in for clients without a password, for messages."""
     if options.token is not None:
         return "the bridge's token"
-    return "a bridge without a password" if options.tickets is None else "the bridge's Kerberos ticket"
+    if options.tickets is not None:
+        return "the bridge's Kerberos ticket"
+    return "the bridge's certificate" if options.has_certificate else "a bridge without a password"
 
 
 async def _passed_on(answer: Answer) -> AsyncGenerator[bytes, None]:

@@ -5,7 +5,6 @@ they arrive; when they are not taken, nothing more is read from the server.
 """
 
 import asyncio
-import contextlib
 import ssl
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
@@ -17,7 +16,8 @@ from urllib.parse import urlsplit
 import httptools
 import msgspec
 
-from hms_gateway.runtime.file_versions import FileVersion, file_version
+from hms_gateway.bridge.relays.client_tls import ClientTls, ResumingContext
+from hms_gateway.runtime.logins.client_certificate import refuses_certificate
 from hms_gateway.runtime.logins.digest import ANSWER_HEADER
 
 # An answer up to this size is waited for as a whole.
@@ -39,7 +39,7 @@ class UpstreamError(Exception):
 
 
 class NotTrusted(UpstreamError):
-    """The server's certificate is not accepted: trying again does not help."""
+    """The server's certificate is not accepted, or ours by the server: trying again does not help."""
 
 
 class TooSlow(UpstreamError):
@@ -51,74 +51,16 @@ class Origin(msgspec.Struct, frozen=True):
 
     host: str
     port: int
-    tls: ssl.SSLContext | None
+    tls: ClientTls | None
 
     @classmethod
-    def of(cls, url: str, tls: ssl.SSLContext | None) -> "Origin":
+    def of(cls, url: str, tls: ClientTls | None) -> "Origin":
         """The server of `url`. Raises ValueError."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"{url!r} is not an http:// or https:// address")
         is_secure = parts.scheme == "https"
         return cls(parts.hostname, parts.port or (443 if is_secure else 80), tls if is_secure else None)
-
-
-class ResumingContext(ssl.SSLContext):
-    """Client side of TLS that takes up the last session again, which saves most of a handshake.
-
-    asyncio has no way to hand a session to a connection, but it asks the context for the TLS object. Then it also looks
-    whether the file of trusted certificates has changed, since a gateway renews its own.
-    """
-
-    last_session: ssl.SSLSession | None = None
-    _trusted_file: str | None = None
-    _version: FileVersion | None = None
-    _successor: "ResumingContext | None" = None
-
-    def trust(self, file: str) -> None:
-        """Trust the certificates in the file, and those of later ones in its place. Raises OSError."""
-        self._trusted_file, self._version = file, file_version(file)
-        self.load_verify_locations(cafile=file)
-
-    def _look(self, file: str) -> None:
-        """What cannot be read leaves the certificates before: the server's is checked in any case."""
-        version = file_version(file)
-        if version != self._version:
-            self._version = version
-            with contextlib.suppress(OSError):
-                self._successor = client_tls(file)
-
-    def wrap_bio(
-        self,
-        incoming: ssl.MemoryBIO,
-        outgoing: ssl.MemoryBIO,
-        server_side: bool = False,
-        server_hostname: str | bytes | None = None,
-        session: ssl.SSLSession | None = None,
-    ) -> ssl.SSLObject:
-        if self._trusted_file is not None:
-            self._look(self._trusted_file)
-        if self._successor is not None:
-            return self._successor.wrap_bio(incoming, outgoing, server_side, server_hostname, session)
-        return super().wrap_bio(incoming, outgoing, server_side, server_hostname, session or self.last_session)
-
-
-def client_tls(cacert: str | None = None, *, is_insecure: bool = False) -> ResumingContext:
-    """TLS that checks the server against the system's authorities or those in the file `cacert`, or not at all.
-
-    Raises OSError (ssl.SSLError among them) when the file is not readable.
-    """
-    context = ResumingContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_alpn_protocols(["http/1.1"])
-    if is_insecure:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    elif cacert is None:
-        context.load_default_certs()
-    else:
-        context.trust(cacert)
-    return context
 
 
 class Answer:
@@ -189,7 +131,11 @@ class Answer:
 class UpstreamConnection(asyncio.Protocol):
     """One connection; one request at a time."""
 
-    def __init__(self, give_back: Callable[["UpstreamConnection"], None]) -> None:
+    def __init__(
+        self, give_back: Callable[["UpstreamConnection"], None], tls_context: ResumingContext | None = None
+    ) -> None:
+        """`tls_context` is what it is made with."""
+        self.tls_context = tls_context
         self._give_back = give_back
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
@@ -327,8 +273,7 @@ class UpstreamConnection(asyncio.Protocol):
             self._deliver()
             self._wake()
         elif not self._is_whole:
-            reason = f": {error}" if error else ""
-            self._fail(self._failure or UpstreamError(f"the server closed the connection{reason}", was_sent=True))
+            self._fail(self._failure or _closed(error))
         self._give_back(self)
 
     # The parser's callbacks.
@@ -397,9 +342,9 @@ class UpstreamConnection(asyncio.Protocol):
         """Tickets of TLS 1.3 come with the first data, not with the handshake."""
         assert self._transport is not None
         tls = self._transport.get_extra_info("ssl_object")
-        if tls is not None and not self._is_session_known and isinstance(tls.context, ResumingContext):
+        if self.tls_context is not None and tls is not None and not self._is_session_known:
             self._is_session_known = True
-            tls.context.last_session = tls.session
+            self.tls_context.last_session = tls.session
 
     def _resume_reading(self) -> None:
         if not self._is_reading and self._transport is not None and not self.is_closed:
@@ -419,3 +364,19 @@ class UpstreamConnection(asyncio.Protocol):
     def _wake(self) -> None:
         if self._arrived is not None and not self._arrived.done():
             self._arrived.set_result(None)
+
+
+def refused_certificate(error: ssl.SSLError) -> NotTrusted | None:
+    """What an error of TLS is where it says that the server refuses the bridge's certificate, or needs one.
+
+    It comes with TLS 1.3 when the request was sent already, and the server has not looked at that.
+    """
+    if not refuses_certificate(str(error)):
+        return None
+    return NotTrusted(f"the server refuses the bridge's certificate, or needs one: {error}", was_sent=False)
+
+
+def _closed(error: Exception | None) -> UpstreamError:
+    refused = refused_certificate(error) if isinstance(error, ssl.SSLError) else None
+    reason = f": {error}" if error else ""
+    return refused or UpstreamError(f"the server closed the connection{reason}", was_sent=True)

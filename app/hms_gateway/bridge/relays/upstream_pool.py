@@ -5,7 +5,13 @@ import contextlib
 import ssl
 from collections import deque
 
-from hms_gateway.bridge.relays.upstream import NotTrusted, Origin, UpstreamConnection, UpstreamError
+from hms_gateway.bridge.relays.upstream import (
+    NotTrusted,
+    Origin,
+    UpstreamConnection,
+    UpstreamError,
+    refused_certificate,
+)
 
 CONNECT_SECONDS_MAX = 10.0
 # Servers close idle connections too (ours after 75 s); being first avoids the race.
@@ -46,12 +52,15 @@ class UpstreamPool:
             connection.close()
 
     def _idle_connection(self, must_be_fresh: bool) -> UpstreamConnection | None:
+        # One that has shown a certificate before is not used until that ends.
+        tls_context = None if self._origin.tls is None else self._origin.tls.context(at_once=False)
         while self._idle:
             connection = self._idle.pop()
             is_too_old = self._loop.time() - connection.idle_since > IDLE_SECONDS_MAX
             if not connection.is_usable():
                 continue
-            if is_too_old or (must_be_fresh and not connection.is_fresh()):
+            is_outdated = connection.tls_context is not tls_context
+            if is_too_old or is_outdated or (must_be_fresh and not connection.is_fresh()):
                 connection.close()
                 self._open.discard(connection)
                 continue
@@ -60,16 +69,17 @@ class UpstreamPool:
 
     async def _connect(self) -> UpstreamConnection:
         origin = self._origin
+        tls_context = None if origin.tls is None else origin.tls.context(at_once=True)
         server_name = origin.host if origin.tls is not None else None
         connection: UpstreamConnection | None = None
         self._connecting += 1
         try:
             async with asyncio.timeout(CONNECT_SECONDS_MAX):
                 _, connection = await self._loop.create_connection(
-                    lambda: UpstreamConnection(self._returned),
+                    lambda: UpstreamConnection(self._returned, tls_context),
                     origin.host,
                     origin.port,
-                    ssl=origin.tls,
+                    ssl=tls_context,
                     server_hostname=server_name,
                 )
         except ssl.SSLCertVerificationError as error:
@@ -79,6 +89,8 @@ class UpstreamPool:
             text = f"no connection to {origin.host}:{origin.port} within {CONNECT_SECONDS_MAX:g} seconds"
             raise UpstreamError(text, was_sent=False) from error
         except OSError as error:
+            if isinstance(error, ssl.SSLError) and (refused := refused_certificate(error)) is not None:
+                raise refused from error
             text = f"no connection to {origin.host}:{origin.port}: {error.strerror or error}"
             raise UpstreamError(text, was_sent=False) from error
         finally:

@@ -12,21 +12,24 @@ import msgspec
 import structlog
 import uvloop
 
+from hms_gateway.bridge.relays.client_tls import ClientTls
 from hms_gateway.bridge.relays.greeting import find_problem, prove
 from hms_gateway.bridge.relays.held_answers import HeldAnswers
 from hms_gateway.bridge.relays.https_relay import HttpsRelay, RelayOptions
 from hms_gateway.bridge.relays.transcoding import Tjson, Unchanged
-from hms_gateway.bridge.relays.upstream import Origin, client_tls
+from hms_gateway.bridge.relays.upstream import Origin
 from hms_gateway.bridge.relays.upstream_pool import UpstreamPool
 from hms_gateway.bridge.server.call_log import CallLog
 from hms_gateway.bridge.server.metrics import BridgeMetrics
 from hms_gateway.bridge.server.server import BridgeServer, serve_until_told
 from hms_gateway.bridge.server.serving import ServerOptions
 from hms_gateway.bridge.server.side_port import SidePort
+from hms_gateway.bridge.thrift.errors import CallFailed
 from hms_gateway.bridge.thrift.exchanges import Mechanism, Tickets, Tokens
 from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.runtime.kerberos import SaslTickets, ServiceKeys, ServiceTickets
 from hms_gateway.runtime.limits import Limits
+from hms_gateway.runtime.logins.client_certificate import ClientCertificate
 from hms_gateway.runtime.logins.login_checks import LoginChecks
 from hms_gateway.runtime.logins.login_tokens import LoginToken
 from hms_gateway.wire import make_codecs
@@ -41,8 +44,9 @@ _log = structlog.get_logger("hms_gateway.bridge")
 class BridgeSettings(msgspec.Struct, frozen=True):
     """All that can be set. `keeps_keys` None decides by the encoding: our gateway keeps them, others do not.
 
-    `token`, or Kerberos tickets where it `negotiates`, log in instead of `credentials`. With `keytab` clients may log
-    in with tickets themselves: users of `realms`, or of the keytab's own.
+    `token`, or Kerberos tickets where it `negotiates`, log in instead of `credentials`. `certificate` is shown beside
+    them, or is the login. With `keytab` clients may log in with tickets themselves: users of `realms`, or of the
+    keytab's own.
     """
 
     url: str
@@ -52,6 +56,7 @@ class BridgeSettings(msgspec.Struct, frozen=True):
     negotiates: bool = False
     keytab: Path | None = None
     realms: tuple[str, ...] = ()
+    certificate: ClientCertificate | None = None
     cacert: Path | None = None
     is_insecure: bool = False
     encoding: Literal["binary", "tjson"] = "binary"
@@ -65,11 +70,26 @@ class BridgeSettings(msgspec.Struct, frozen=True):
     logs_calls: bool = True
     limits: Limits = msgspec.field(default_factory=Limits)
 
+    @property
+    def has_login(self) -> bool:
+        """Whether the bridge can call without a client's login."""
+        return self.has_login_of_a_user or self.certificate is not None
+
+    @property
+    def has_login_of_a_user(self) -> bool:
+        return self.negotiates or self.credentials is not None or self.token is not None
+
+    @property
+    def may_be_no_user(self) -> bool:
+        """Whether a certificate alone may prove a trusted proxy, which is not a user itself."""
+        return self.acts_for_users and not self.has_login_of_a_user
+
 
 def run_bridge(settings: BridgeSettings, on_listening: Callable[[int, int | None], None]) -> None:
     """Run until SIGTERM or SIGINT. `on_listening` gets the Thrift port and the side port.
 
-    Raises ValueError for settings that cannot be, OSError when a port or the certificate cannot be had, KerberosError.
+    Raises ValueError for settings that cannot be, OSError when a port or the trusted certificates cannot be had,
+    KerberosError, CertificateError.
     """
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_run(settings, on_listening))
@@ -88,8 +108,8 @@ async def _run(settings: BridgeSettings, on_listening: Callable[[int, int | None
         if settings.server.lets_in in _OPEN_TO:
             text = f"{_OPEN_TO[settings.server.lets_in]} may call without a password, and does so with the bridge's own"
             _log.warning(text, address=f"{settings.server.host}:{port}")
-        if settings.credentials is not None or settings.token is not None or settings.negotiates:
-            greeting = asyncio.create_task(_greet(server))
+        if settings.has_login:
+            greeting = asyncio.create_task(_greet(server, settings))
 
     try:
         side_port = None
@@ -106,12 +126,14 @@ async def _run(settings: BridgeSettings, on_listening: Callable[[int, int | None
             call_log.close()
 
 
-async def _greet(server: BridgeServer) -> None:
+async def _greet(server: BridgeServer, settings: BridgeSettings) -> None:
     problem = await find_problem(server.relay, server.codecs)
     if problem is None:
         _log.info("the gateway answers")
+    elif settings.may_be_no_user and isinstance(problem, CallFailed) and problem.outcome == "unauthorized":
+        _log.info("the gateway answers, for users that clients name only", problem=str(problem))
     else:
-        _log.warning("the gateway cannot be used", problem=problem)
+        _log.warning("the gateway cannot be used", problem=str(problem))
 
 
 @contextlib.contextmanager
@@ -124,10 +146,13 @@ def _named(problem: str) -> Iterator[None]:
 
 
 def make_bridge(settings: BridgeSettings, metrics: BridgeMetrics, call_log: CallLog | None) -> BridgeServer:
-    """A bridge that is not listening yet. Inside a running loop. Raises ValueError, OSError, KerberosError."""
+    """A bridge that is not listening yet. Inside a running loop.
+
+    Raises ValueError, OSError, KerberosError, CertificateError.
+    """
     codecs = make_codecs(settings.limits)
     with _named(f"certificate {settings.cacert} cannot be read"):
-        tls = client_tls(None if settings.cacert is None else str(settings.cacert), is_insecure=settings.is_insecure)
+        tls = ClientTls(settings.cacert, is_insecure=settings.is_insecure, certificate=settings.certificate)
     pool = UpstreamPool(Origin.of(settings.url, tls), settings.upstream_connections_max)
     is_binary = settings.encoding == "binary"
     relay_options = RelayOptions(
@@ -135,6 +160,7 @@ def make_bridge(settings: BridgeSettings, metrics: BridgeMetrics, call_log: Call
         credentials=settings.credentials,
         token=settings.token,
         tickets=ServiceTickets(urlsplit(settings.url).hostname or "") if settings.negotiates else None,
+        has_certificate=settings.certificate is not None,
         keeps_keys=is_binary if settings.keeps_keys is None else settings.keeps_keys,
         acts_for_users=settings.acts_for_users,
         call_seconds_max=settings.call_seconds_max,

@@ -88,10 +88,12 @@ def open_client(target: Target) -> MetastoreClient:
     )
 
 
-def _auth_of(target: Target) -> TokenAuth | TicketAuth | tuple[str, str]:
+def _auth_of(target: Target) -> TokenAuth | TicketAuth | tuple[str, str] | None:
     if target.token is not None:
         return TokenAuth(target.token)
-    return TicketAuth() if target.password is None else (target.user, target.password)
+    if target.negotiates:
+        return TicketAuth()
+    return None if target.password is None else (target.user, target.password)
 
 
 @contextlib.contextmanager

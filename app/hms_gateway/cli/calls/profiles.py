@@ -27,12 +27,14 @@ _KEYS: Final[Mapping[str, type]] = MappingProxyType(
         "token_file": str,
         "token_command": list,
         "negotiate": bool,
+        "certificate": str,
+        "key": str,
         "timeout": float,
         "headers": list,
     }
 )
-_PATHS: Final = ("cacert", "password_file", "token_file")
-_LOGINS: Final = ("password_file", "token_file", "token_command", "negotiate")
+_PATHS: Final = ("cacert", "password_file", "token_file", "certificate", "key")
+_LOGINS: Final = ("password_file", "token_file", "token_command", "negotiate", "certificate", "key")
 
 
 def profiles_file() -> Path:
@@ -53,6 +55,9 @@ def with_profile(name: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
     profile = _values(name)
     if any(_is_typed(option) for option in _LOGINS if option in given) or _is_typed("password_stdin"):
         profile = {key: value for key, value in profile.items() if key not in _LOGINS}
+    if "certificate" in profile:
+        # A key of the environment belongs to another certificate.
+        profile.setdefault("key", None)
     if "token_command" in profile:
         profile["token_command"] = TokenCommand(tuple(profile["token_command"]))
     if "headers" in profile:

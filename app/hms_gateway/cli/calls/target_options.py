@@ -68,6 +68,22 @@ cacert_option = click.option(
     metavar="FILE",
     help="PEM certificate to trust, such as var/certificate.pem.",
 )
+certificate_option = click.option(
+    "--certificate",
+    envvar="HMS_GATEWAY_CERTIFICATE",
+    show_envvar=True,
+    type=FILE,
+    metavar="FILE",
+    help="PEM certificate to show to the gateway, as the login; a password beside it comes from --password-file.",
+)
+key_option = click.option(
+    "--key",
+    envvar="HMS_GATEWAY_KEY",
+    show_envvar=True,
+    type=FILE,
+    metavar="FILE",
+    help="PEM private key of --certificate, not encrypted, where that file does not have it.",
+)
 token_file_option = click.option(
     "--token-file",
     type=FILE,
@@ -104,6 +120,8 @@ _OPTIONS: Final = (
     click.option(
         "--negotiate", is_flag=True, help="Log in with a Kerberos ticket, such as one of kinit, instead of a password."
     ),
+    certificate_option,
+    key_option,
     click.option("--insecure", "-k", is_flag=True, help="Accept any certificate, as curl -k does."),
     cacert_option,
     click.option("--timeout", type=SECONDS, default=600.0, help="Seconds to wait for the answer."),
@@ -125,6 +143,8 @@ def target_of(
     token_file: Path | None,
     token_command: "TokenCommand | None",
     negotiate: bool,
+    certificate: Path | None,
+    key: Path | None,
     insecure: bool,
     cacert: Path | None,
     header: tuple[str, ...],
@@ -136,10 +156,13 @@ def target_of(
 
     source = token_file or token_command
     token = None if source is None else find_token(source)
+    shown = targets.find_certificate(url, certificate, key)
     if token is not None:
         password = None
     elif negotiate:
         user, password = targets.find_ticket(url), None
+    elif shown is not None and password_file is None and not password_stdin:
+        password = None
     else:
         password = targets.find_password(user, password_file, from_stdin=password_stdin)
     return targets.Target(
@@ -147,7 +170,8 @@ def target_of(
         user=user,
         password=password,
         token=token,
-        verify=targets.find_trust(url, cacert, insecure=insecure),
+        negotiates=negotiate and token is None,
+        verify=targets.find_trust(url, cacert, insecure=insecure, shown=shown),
         headers=targets.parse_headers(header),
         timeout_seconds=timeout,
     )

@@ -6,7 +6,7 @@ import ssl
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final, NoReturn
 from urllib.parse import urlsplit
 
 import click
@@ -16,6 +16,9 @@ from hms_gateway.cli.terminal.output import fail, first_line, line_of_input
 from hms_gateway.runtime.kerberos import KerberosError, ServiceTickets
 from hms_gateway.runtime.logins.login_tokens import LoginToken
 
+if TYPE_CHECKING:
+    from hms_gateway.runtime.logins.client_certificate import CertificateError, ClientCertificate
+
 PASSWORD_VARIABLE: Final = "HMS_GATEWAY_PASSWORD"
 DATA_DIR_VARIABLE: Final = "HMS_GATEWAY_DATA_DIR"
 _LOCAL: Final = ("localhost", "127.0.0.1", "::1")
@@ -23,12 +26,13 @@ _HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 class Target(msgspec.Struct, frozen=True):
-    """Whom to call, and as whom: with a token, else a password, else Kerberos tickets."""
+    """Whom to call, and as whom: with a token, a password or tickets, else with the certificate of `verify`."""
 
     url: str
     user: str
     password: str | None
     token: LoginToken | None
+    negotiates: bool
     verify: bool | ssl.SSLContext
     headers: dict[str, str]
     timeout_seconds: float
@@ -72,20 +76,66 @@ def host_of(url: str) -> str:
         fail(f"{url!r} is not a URL: {error}")
 
 
-def find_trust(url: str, cacert: Path | None, *, insecure: bool) -> bool | ssl.SSLContext:
-    """What the server's certificate is checked against: one file, the system's authorities, or nothing.
+def find_certificate(url: str, certificate: Path | None, key: Path | None) -> str | None:
+    """The certificate to show, with its key, as `client_certificate.show` takes it. Ends the command when there is
+    something wrong with it.
+    """
+    shown = named_certificate(url, certificate, key)
+    if shown is None:
+        return None
+    from hms_gateway.runtime.logins.client_certificate import CertificateError
+
+    try:
+        return shown.text()
+    except CertificateError as error:
+        fail_for_certificate(error)
+
+
+def named_certificate(url: str, certificate: Path | None, key: Path | None) -> "ClientCertificate | None":
+    """The files, which are not read. Ends the command when they cannot have an effect."""
+    if certificate is None and key is None:
+        return None
+    if certificate is None:
+        fail(f"--key {key} has no effect without --certificate; name the certificate")
+    if not url.lower().startswith("https:"):
+        fail(f"--certificate {certificate} cannot be shown to {url}; it needs https://")
+    from hms_gateway.runtime.logins.client_certificate import ClientCertificate
+
+    return ClientCertificate(certificate, key)
+
+
+def fail_for_certificate(error: "CertificateError") -> NoReturn:
+    """End the command because of a certificate that cannot be shown."""
+    fail(f"--{error.option}: {error}")
+
+
+def find_trust(url: str, cacert: Path | None, *, insecure: bool, shown: str | None = None) -> bool | ssl.SSLContext:
+    """What the server's certificate is checked against: one file, the system's authorities, or nothing. With `shown`
+    a context that shows it.
 
     A gateway of this machine is also trusted with the certificate that a server of this folder has made.
     """
-    if insecure:
-        return False
-    trusted = cacert or own_certificate(url)
-    if trusted is None:
-        return True
+    trusted = None if insecure else cacert or own_certificate(url)
+    if trusted is None and shown is None:
+        return not insecure
+    context = _trusting(trusted, insecure=insecure)
+    if shown is not None:
+        from hms_gateway.runtime.logins.client_certificate import show
+
+        show(context, shown)
+    return context
+
+
+def _trusting(file: Path | None, *, insecure: bool) -> ssl.SSLContext:
+    if file is None:
+        import httpx
+
+        # As httpx does where it gets no context.
+        return httpx.create_ssl_context(verify=not insecure)
     try:
-        return ssl.create_default_context(cafile=str(trusted))
+        return ssl.create_default_context(cafile=str(file))
     except (OSError, ssl.SSLError) as error:
-        fail(f"certificate {trusted} cannot be read: {error}")
+        fail(f"certificate {file} cannot be read: {error}")
 
 
 def own_certificate(url: str) -> Path | None:

@@ -13,6 +13,8 @@ from hms_gateway.cli.calls.target_options import (
     FILE,
     SECONDS,
     cacert_option,
+    certificate_option,
+    key_option,
     token_command_option,
     token_file_option,
 )
@@ -36,6 +38,7 @@ _EXAMPLES = """\b
 Examples:
   hms-gateway bridge --cacert var/certificate.pem --password-file var/password
   hms-gateway bridge --url https://hms.example.org/gateway/default/hmshttpthrift/api/hms --user spark
+  hms-gateway bridge --certificate bridge.pem --key bridge-key.pem --do-as
   hms-gateway bridge --encoding tjson --url https://other.example.org/gateway/default/hms
 Clients then use thrift://127.0.0.1:9083.
 """
@@ -74,6 +77,8 @@ Clients then use thrift://127.0.0.1:9083.
     is_flag=True,
     help="Log in with Kerberos tickets, which a keytab renews, instead of user and password.",
 )
+@certificate_option
+@key_option
 @cacert_option
 @click.option("--insecure", "-k", is_flag=True, help="Accept any certificate, as curl -k does.")
 @click.option(
@@ -129,6 +134,8 @@ def bridge(
     token_file: Path | None,
     token_command: "TokenCommand | None",
     negotiate: bool,
+    certificate: Path | None,
+    key: Path | None,
     cacert: Path | None,
     insecure: bool,
     encoding: str,
@@ -148,7 +155,8 @@ def bridge(
 ) -> None:
     """Accept Thrift over TCP from PySpark, PyIceberg, Trino and Hive, and call a gateway.
 
-    Calls over HTTPS, and runs until Ctrl-C or SIGTERM. The password comes from HMS_GATEWAY_PASSWORD or --password-file.
+    Calls over HTTPS, and runs until Ctrl-C or SIGTERM. The password comes from HMS_GATEWAY_PASSWORD or --password-file,
+    with --certificate from the latter only.
     Listens on this machine only and accepts only processes of the account that runs it, because its clients act with
     that password.
     """
@@ -156,13 +164,16 @@ def bridge(
     with gc_paused():
         from hms_gateway.bridge.server.running import BridgeSettings, run_bridge
         from hms_gateway.bridge.server.serving import ServerOptions
+        from hms_gateway.cli.calls.targets import fail_for_certificate, named_certificate
         from hms_gateway.runtime.kerberos import KerberosError
         from hms_gateway.runtime.limits import Limits
         from hms_gateway.runtime.logging import configure_logging, format_for_stderr
+        from hms_gateway.runtime.logins.client_certificate import CertificateError
 
     source = token_file or token_command
     token = None if source is None else find_token(source)
-    logs_in_itself = negotiate or token is not None
+    shown = named_certificate(url, certificate, key)
+    logs_in_itself = negotiate or token is not None or (shown is not None and password_file is None)
     if log_level not in LEVELS:
         fail(f"--log-level is one of {', '.join(LEVELS)}")
     if encoding not in ENCODINGS or sasl not in SASL_POLICIES:
@@ -178,6 +189,7 @@ def bridge(
         negotiates=negotiate,
         keytab=keytab,
         realms=realms,
+        certificate=shown,
         cacert=cacert,
         is_insecure=insecure,
         encoding=encoding,  # type: ignore[arg-type]
@@ -193,6 +205,8 @@ def bridge(
     configure_logging(log_level, format_for_stderr(None))
     try:
         run_bridge(settings, lambda thrift_port, side_port: _announce(settings.server.host, thrift_port, side_port))
+    except CertificateError as error:
+        fail_for_certificate(error)
     except (OSError, ValueError, KerberosError) as error:
         fail(str(error))
 

@@ -35,6 +35,12 @@ _KINDS: Final = ("databases", "partitions", "statistics", "constraints", "functi
     help=f"File whose first line is the source's password, instead of {PASSWORD_VARIABLE}.",
 )
 @click.option("--source-negotiate", is_flag=True, help="Log in at the source with a Kerberos ticket.")
+@click.option(
+    "--source-certificate", type=FILE, metavar="FILE", help="PEM certificate to show to the source, as the login."
+)
+@click.option(
+    "--source-key", type=FILE, metavar="FILE", help="PEM private key of --source-certificate, where it is not in it."
+)
 @click.option("--source-insecure", is_flag=True, help="Accept any certificate of the source.")
 @click.option("--source-cacert", type=FILE, metavar="FILE", help="PEM certificate of the source to trust.")
 @click.option("--source-framed", is_flag=True, help="The source has Thrift's framed transport.")
@@ -68,6 +74,8 @@ def command(
     source_user: str,
     source_password_file: Path | None,
     source_negotiate: bool,
+    source_certificate: Path | None,
+    source_key: Path | None,
     source_insecure: bool,
     source_cacert: Path | None,
     source_framed: bool,
@@ -90,6 +98,8 @@ def command(
             user=source_user,
             password_file=source_password_file,
             negotiate=source_negotiate,
+            certificate=source_certificate,
+            key=source_key,
             insecure=source_insecure,
             cacert=source_cacert,
             framed=source_framed,
@@ -109,6 +119,8 @@ def _source(
     user: str,
     password_file: Path | None,
     negotiate: bool,
+    certificate: Path | None,
+    key: Path | None,
     insecure: bool,
     cacert: Path | None,
     framed: bool,
@@ -118,7 +130,7 @@ def _source(
     from hms_gateway.pipeline.connection import Connection
     from hms_gateway.pipeline.errors import OptionError
 
-    password = os.environ.get(PASSWORD_VARIABLE, "")
+    password = "" if certificate is not None else os.environ.get(PASSWORD_VARIABLE, "")
     if password_file is not None:
         password = first_line("password file", password_file)
     given = {
@@ -127,13 +139,15 @@ def _source(
         "password": password,
         "auth": "kerberos" if negotiate else "password",
         "verify": "false" if insecure else "true",
+        "certificate": str(certificate or ""),
+        "key": str(key or ""),
         "framed": "true" if framed else "false",
         "cafile": "" if cacert is None else str(cacert),
     }
-    if url.startswith("http") and not negotiate and not (user and password):
+    if url.startswith("http") and not negotiate and certificate is None and not (user and password):
         fail(
-            "the source needs a user and a password",
-            f"give --source-user, and {PASSWORD_VARIABLE} or --source-password-file",
+            "the source needs a user and a password, or a certificate",
+            f"give --source-user, and {PASSWORD_VARIABLE} or --source-password-file; or --source-certificate",
         )
     try:
         return Connection.of(given, {})

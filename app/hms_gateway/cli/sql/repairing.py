@@ -45,15 +45,17 @@ def _repair(statement: Repair, state: ShellState, target: Target, words: Mapping
 def _connection(target: Target, words: Mapping[str, Any]) -> Any:
     from hms_gateway.pipeline.connection import Connection
 
-    trusted = words["cacert"] or own_certificate(target.url)
+    trusted = None if words["insecure"] else words["cacert"] or own_certificate(target.url)
     given = {
         "url": target.url,
         "user": target.user,
         "timeout": str(max(1, int(target.timeout_seconds))),
-        "verify": "false" if target.verify is False else "true",
-        "cafile": "" if trusted is None or target.verify is False else str(trusted),
-        "auth": "kerberos" if target.token is None and target.password is None else "password",
+        "verify": "false" if words["insecure"] else "true",
+        "cafile": str(trusted or ""),
+        "auth": "kerberos" if target.negotiates else "password",
         "password": target.password or "",
         "token": "" if target.token is None else target.token.text,
+        "certificate": str(words["certificate"] or ""),
+        "key": str(words["key"] or ""),
     }
     return Connection.of({name: value for name, value in given.items() if value}, {})
