@@ -35,6 +35,13 @@ class ClientAuthority:
         self, common_name: str, *others: x509.GeneralName, days: float = 10
     ) -> tuple[ssl.SSLContext, x509.Certificate]:
         """A client that shows a new certificate with these alternative names, and the certificate."""
+        file, made = self.write(common_name, *others, days=days)
+        context = trusting()
+        context.load_cert_chain(file)
+        return context, made
+
+    def write(self, common_name: str, *others: x509.GeneralName, days: float = 10) -> tuple[Path, x509.Certificate]:
+        """A file with the new certificate and its key."""
         key = ec.generate_private_key(ec.SECP256R1())
         now = datetime.datetime.now(datetime.UTC)
         builder = _builder(_name(common_name), self._name, key, now - 20 * _DAY, now + days * _DAY)
@@ -42,12 +49,10 @@ class ClientAuthority:
             builder = builder.add_extension(x509.SubjectAlternativeName(others), critical=False)
         made = builder.sign(self._key, hashes.SHA256())
         self._made += 1
-        file = self._folder / f"client-{self._made}.pem"
+        file = self._folder / f"client-{self._certificate.serial_number}-{self._made}.pem"
         form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
         file.write_bytes(key.private_bytes(*form) + made.public_bytes(serialization.Encoding.PEM))
-        context = trusting()
-        context.load_cert_chain(file)
-        return context, made
+        return file, made
 
     def revocations(self, revoked: Sequence[x509.Certificate] = (), days: float = 10) -> bytes:
         """The list of these certificates, PEM."""

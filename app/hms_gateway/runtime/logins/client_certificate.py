@@ -11,6 +11,8 @@ import msgspec
 _BLOCK: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----.*?-----END \1-----", re.DOTALL)
 _CERTIFICATES: Final = ("CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE")
 _ENCRYPTED: Final = ("BEGIN ENCRYPTED PRIVATE KEY", "Proc-Type: 4,ENCRYPTED")
+# What OpenSSL says of a key that belongs to another certificate, or is of another kind.
+_OTHER_KEY: Final = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH", "NO_CERTIFICATE_ASSIGNED")
 
 
 class CertificateError(Exception):
@@ -31,6 +33,10 @@ class ClientCertificate(msgspec.Struct, frozen=True):
     def files(self) -> list[Path]:
         return [self.certificate] if self.key is None else [self.certificate, self.key]
 
+    @property
+    def _key_file(self) -> tuple[str, Path]:
+        return ("certificate", self.certificate) if self.key is None else ("key", self.key)
+
     def text(self) -> str:
         """The chain and the key as they are now, in one text. Raises CertificateError."""
         chain = [block for label, block in _blocks("certificate", self.certificate) if label in _CERTIFICATES]
@@ -45,7 +51,7 @@ class ClientCertificate(msgspec.Struct, frozen=True):
 
     def _private_key(self) -> str:
         """Raises CertificateError."""
-        option, file = ("certificate", self.certificate) if self.key is None else ("key", self.key)
+        option, file = self._key_file
         key = next((block for label, block in _blocks(option, file) if label.endswith("PRIVATE KEY")), None)
         if key is None and self.key is None:
             raise CertificateError("certificate", f"{file} has no private key; name its file as key")
@@ -56,9 +62,10 @@ class ClientCertificate(msgspec.Struct, frozen=True):
         return key
 
     def _unusable(self, error: ssl.SSLError) -> CertificateError:
-        if self.key is not None and "MISMATCH" in (error.reason or ""):
-            text = f"{self.key} is not the key of the certificate in {self.certificate}; name the one it was made with"
-            return CertificateError("key", text)
+        if error.reason in _OTHER_KEY:
+            option, file = self._key_file
+            text = f"the key in {file} is not that of the certificate in {self.certificate}; name its own"
+            return CertificateError(option, text)
         return CertificateError("certificate", f"{self.certificate} cannot be used: {error.reason or error}")
 
 
