@@ -32,6 +32,13 @@ def test_another_login_counts_before_a_token_of_the_environment(monkeypatch, giv
     assert Connection.of({**HTTPS, **given}).token == ""
 
 
+def test_a_certificate_of_the_environment_is_for_https_only(monkeypatch):
+    monkeypatch.setenv("HMS_GATEWAY_CERTIFICATE", "/no/c.pem")
+    assert Connection.of({"url": "thrift://localhost"}).shown_text == ""
+    with pytest.raises(OptionError, match="option certificate: /no/c"):
+        Connection.of(HTTPS)
+
+
 @pytest.mark.parametrize(
     ("given", "text"),
     [
@@ -41,6 +48,10 @@ def test_another_login_counts_before_a_token_of_the_environment(monkeypatch, giv
         ({"token": "two words"}, "option token is not a token; it is one line of printable ASCII without blanks"),
         ({"token": "a\nb"}, "option token is not a token"),
         ({"auth": "magic"}, "option auth is 'magic'; it is one of password, kerberos"),
+        ({"certificate": "/no/c.pem"}, "option certificate: /no/c.pem cannot be read: "),
+        ({"certificate": "/no/c.pem", "url": "http://localhost"}, "option certificate is for https://"),
+        ({"certificate": "/no/c.pem", "url": "thrift://localhost"}, "option certificate is for https://"),
+        ({"key": "/no/key.pem"}, "option key is given without certificate; give the certificate"),
         ({"framed": "perhaps"}, "option framed is 'perhaps'; it is one of true, false"),
     ],
 )

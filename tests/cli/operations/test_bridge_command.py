@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from hms_gateway.bridge.server.running import BridgeSettings
 from hms_gateway.bridge.thrift.sasl import Credentials
 from hms_gateway.cli.application import application
+from hms_gateway.runtime.logins.client_certificate import ClientCertificate
 from tests.support.server import free_port
 
 
@@ -44,6 +45,16 @@ def test_a_token_replaces_user_and_password(settings_of, tmp_path):
     (tmp_path / "token").write_text("hmsgw_abc\n")
     settings = settings_of("--token-file", str(tmp_path / "token"))
     assert (settings.token.text, settings.credentials) == ("hmsgw_abc", None)
+
+
+def test_a_certificate_replaces_a_password_that_is_not_in_a_file(settings_of, tmp_path):
+    (tmp_path / "password").write_text("from the file")
+    words = ("--url", "https://localhost/hms", "--certificate", "c.pem")
+    alone = settings_of(*words, "--key", "k.pem", HMS_GATEWAY_PASSWORD="of another gateway")
+    assert (alone.certificate, alone.credentials) == (ClientCertificate(Path("c.pem"), Path("k.pem")), None)
+    beside = settings_of(*words, "--password-file", str(tmp_path / "password"))
+    assert beside.certificate == ClientCertificate(Path("c.pem"))
+    assert beside.credentials == Credentials("admin", "from the file")
 
 
 def test_sasl_may_go_without_a_password(settings_of):

@@ -90,7 +90,7 @@ def test_the_key_that_is_named_counts_before_one_beside_the_certificate(folder):
         ("nowhere.pem", None, "certificate", "nowhere.pem cannot be read: "),
         ("", None, "certificate", "cannot be read: "),
         ("empty.pem", "key.pem", "certificate", "empty.pem has no certificate in PEM form"),
-        ("chain.pem", None, "certificate", "chain.pem has no private key; name its file as key"),
+        ("chain.pem", None, "certificate", "chain.pem has no private key; name its file with the option key"),
         ("chain.pem", "nowhere.pem", "key", "nowhere.pem cannot be read: "),
         ("chain.pem", "chain.pem", "key", "chain.pem has no private key in PEM form"),
         ("chain.pem", "other-key.pem", "key", "other-key.pem is not that of the certificate in "),

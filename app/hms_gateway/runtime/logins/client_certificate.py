@@ -54,7 +54,7 @@ class ClientCertificate(msgspec.Struct, frozen=True):
         option, file = self._key_file
         key = next((block for label, block in _blocks(option, file) if label.endswith("PRIVATE KEY")), None)
         if key is None and self.key is None:
-            raise CertificateError("certificate", f"{file} has no private key; name its file as key")
+            raise CertificateError("certificate", f"{file} has no private key; name its file with the option key")
         if key is None:
             raise CertificateError("key", f"{file} has no private key in PEM form")
         if any(sign in key for sign in _ENCRYPTED):
