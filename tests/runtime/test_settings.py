@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hms_gateway.pipeline.connection import VARIABLES
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.settings import ProxyUser, Secret, Settings, SettingsError, described_settings, load_settings
 
@@ -164,6 +165,12 @@ def test_settings_travel_to_worker_processes(tmp_path):
 
 def test_the_admin_password_is_not_shown(tmp_path):
     assert "correct horse" not in repr(load_settings(admin_password="correct horse"))
+
+
+@pytest.mark.parametrize("name", [*VARIABLES.values(), "HMS_GATEWAY_PIPELINE_STATE", "HMS_GATEWAY_SOURCE_PASSWORD"])
+def test_variables_of_commands_that_call_a_gateway_are_not_taken_for_settings(monkeypatch, name):
+    monkeypatch.setenv(name, "x")
+    load_settings()
 
 
 def test_lists_and_tables_of_the_environment_are_json(monkeypatch):

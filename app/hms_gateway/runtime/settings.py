@@ -20,9 +20,13 @@ from hms_gateway.runtime.addresses import is_loopback, is_safe_url
 from hms_gateway.runtime.limits import Limits
 
 ENVIRONMENT_PREFIX = "HMS_GATEWAY_"
-# Variables with our prefix that are not settings: where they are, and what `hms-gateway call` takes.
+# Variables with our prefix that are not settings: where they are, and what commands that call a gateway take.
 OTHER_VARIABLES = frozenset(
-    f"{ENVIRONMENT_PREFIX}{name}" for name in ("CONFIG", "URL", "USER", "PASSWORD", "CACERT", "PROFILE", "PROFILES")
+    f"{ENVIRONMENT_PREFIX}{name}"
+    for name in (
+        *("CONFIG", "URL", "USER", "PASSWORD", "TOKEN", "CERTIFICATE", "KEY", "CACERT", "PROFILE", "PROFILES"),
+        *("PIPELINE_STATE", "SOURCE_PASSWORD"),
+    )
 )
 # Besides true, false, 1 and 0.
 _BOOLEANS = {"yes": True, "y": True, "on": True, "t": True, "no": False, "n": False, "off": False, "f": False}
