@@ -338,5 +338,8 @@ def _transport_error(url: str, error: httpx.HTTPError) -> ClientError:
     if isinstance(error, httpx.ConnectError):
         hint = "is the server running, and is the port right?"
         return NotReached(f"{url} cannot be reached: {text}", hint, may_pass=True)
-    hint = "over http:// a server with TLS looks like this"
+    # asyncio's servers end a refused handshake without an alert.
+    is_plain = url.lower().startswith("http:")
+    looks_alike = "with TLS" if is_plain else "that refuses the client certificate, or needs one,"
+    hint = f"over {'http' if is_plain else 'https'}:// a server {looks_alike} looks like this"
     return NotReached(f"the connection to {url} broke: {text}", hint, was_sent=True, may_pass=True)

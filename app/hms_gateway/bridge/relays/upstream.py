@@ -273,7 +273,7 @@ class UpstreamConnection(asyncio.Protocol):
             self._deliver()
             self._wake()
         elif not self._is_whole:
-            self._fail(self._failure or _closed(error))
+            self._fail(self._failure or self._closed(error))
         self._give_back(self)
 
     # The parser's callbacks.
@@ -346,6 +346,15 @@ class UpstreamConnection(asyncio.Protocol):
             self._is_session_known = True
             self.tls_context.last_session = tls.session
 
+    def _closed(self, error: Exception | None) -> UpstreamError:
+        """What the end of the connection is."""
+        refused = refused_certificate(error) if isinstance(error, ssl.SSLError) else None
+        reason = f": {error}" if error else ""
+        if self.is_new and self.tls_context is not None:
+            # asyncio's servers end a refused handshake without an alert.
+            reason += " before its first answer; one that refuses the bridge's certificate, or needs one, does so"
+        return refused or UpstreamError(f"the server closed the connection{reason}", was_sent=True)
+
     def _resume_reading(self) -> None:
         if not self._is_reading and self._transport is not None and not self.is_closed:
             self._is_reading = True
@@ -374,9 +383,3 @@ def refused_certificate(error: ssl.SSLError) -> NotTrusted | None:
     if not refuses_certificate(str(error)):
         return None
     return NotTrusted(f"the server refuses the bridge's certificate, or needs one: {error}", was_sent=False)
-
-
-def _closed(error: Exception | None) -> UpstreamError:
-    refused = refused_certificate(error) if isinstance(error, ssl.SSLError) else None
-    reason = f": {error}" if error else ""
-    return refused or UpstreamError(f"the server closed the connection{reason}", was_sent=True)
