@@ -4,6 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from hms_gateway.cli.application import application
+from tests.support.answering import always, answering
 from tests.support.certificates import write_certificate
 
 HTTPS = "https://127.0.0.1:1/hms"
@@ -15,6 +16,16 @@ def folder(tmp_path_factory):
     write_certificate(folder / "ann.pem", folder / "ann-key.pem")
     write_certificate(folder / "eve.pem", folder / "eve-key.pem")
     return folder
+
+
+def test_variables_do_not_count_where_nothing_can_be_shown(monkeypatch, folder):
+    monkeypatch.chdir(folder)
+    variables = {"HMS_GATEWAY_CERTIFICATE": "ann.pem", "HMS_GATEWAY_KEY": "ann-key.pem", "HMS_GATEWAY_PASSWORD": "x"}
+    with answering(always(200, b'[1,"getName",2,1,{"0":{"str":"hms"}}]')) as url:
+        found = CliRunner(env=variables).invoke(application, ["call", "--url", url, "getName"])
+        alone = {**variables, "HMS_GATEWAY_CERTIFICATE": None}
+        assert CliRunner(env=alone).invoke(application, ["call", "--url", url, "getName"]).exit_code == 0
+    assert (found.exit_code, found.stdout) == (0, '"hms"\n'), found.stderr
 
 
 @pytest.mark.parametrize(

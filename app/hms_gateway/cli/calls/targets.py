@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import click
 import msgspec
+from click.core import ParameterSource
 
 from hms_gateway.cli.terminal.output import fail, first_line, line_of_input
 from hms_gateway.runtime.kerberos import KerberosError, ServiceTickets
@@ -92,16 +93,23 @@ def find_certificate(url: str, certificate: Path | None, key: Path | None) -> st
 
 
 def named_certificate(url: str, certificate: Path | None, key: Path | None) -> "ClientCertificate | None":
-    """The files, which are not read. Ends the command when they cannot have an effect."""
-    if certificate is None and key is None:
-        return None
+    """The files, which are not read. Ends the command when they cannot have an effect, unless variables name them."""
     if certificate is None:
-        fail(f"--key {key} has no effect without --certificate; name the certificate")
+        if key is not None and not _is_variable("key"):
+            fail(f"--key {key} has no effect without --certificate; name the certificate")
+        return None
     if not url.lower().startswith("https:"):
-        fail(f"--certificate {certificate} cannot be shown to {url}; it needs https://")
+        if not _is_variable("certificate"):
+            fail(f"--certificate {certificate} cannot be shown to {url}; it needs https://")
+        return None
     from hms_gateway.runtime.logins.client_certificate import ClientCertificate
 
     return ClientCertificate(certificate, key)
+
+
+def _is_variable(option: str) -> bool:
+    """Whether an option of the command is from the environment, which is for all gateways that are called."""
+    return click.get_current_context().get_parameter_source(option) is ParameterSource.ENVIRONMENT
 
 
 def fail_for_certificate(error: "CertificateError") -> NoReturn:

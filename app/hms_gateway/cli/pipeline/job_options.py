@@ -169,15 +169,15 @@ def connect(
     from hms_gateway.pipeline.errors import OptionError
 
     given = {"url": url, "user": user, "timeout": str(max(1, int(timeout))), "verify": "false" if insecure else "true"}
-    targets.find_certificate(url, certificate, key)
-    if certificate is not None:
+    is_shown = targets.find_certificate(url, certificate, key) is not None
+    if is_shown:
         given |= {"certificate": str(certificate), "key": "" if key is None else str(key)}
     source = token_file or token_command
     if source is not None:
         given["token"] = find_token(source).text
     elif negotiate:
         given |= {"auth": "kerberos", "user": targets.find_ticket(url)}
-    elif not url.startswith("thrift:") and (certificate is None or password_file is not None or password_stdin):
+    elif not url.startswith("thrift:") and (not is_shown or password_file is not None or password_stdin):
         given["password"] = _submitted_password() or targets.find_password(
             user, password_file, from_stdin=password_stdin
         )

@@ -46,6 +46,7 @@ def _connection(target: Target, words: Mapping[str, Any]) -> Any:
     from hms_gateway.pipeline.connection import Connection
 
     trusted = None if words["insecure"] else words["cacert"] or own_certificate(target.url)
+    is_secure = target.url.lower().startswith("https:")
     given = {
         "url": target.url,
         "user": target.user,
@@ -55,7 +56,7 @@ def _connection(target: Target, words: Mapping[str, Any]) -> Any:
         "auth": "kerberos" if target.negotiates else "password",
         "password": target.password or "",
         "token": "" if target.token is None else target.token.text,
-        "certificate": str(words["certificate"] or ""),
-        "key": str(words["key"] or ""),
+        "certificate": str(words["certificate"] or "") if is_secure else "",
+        "key": str(words["key"] or "") if is_secure and words["certificate"] else "",
     }
     return Connection.of({name: value for name, value in given.items() if value}, {})
