@@ -31,6 +31,13 @@ def test_a_source_over_https_needs_a_login_of_its_own():
         ([], "Missing option '--source'"),
         (["--source", "localhost:9083"], "--source: option url has the scheme 'localhost'"),
         (["--source", "thrift://localhost:1", "--source-cacert", "/missing"], "/missing cannot be read as a PEM file"),
+        (
+            ["--source", "https://a/x", "--source-certificate", "/no"],
+            "--source: option certificate: /no cannot be read",
+        ),
+        (["--source", "thrift://a", "--source-certificate", "/no"], "--source: option certificate is for https://"),
+        (["--source", "https://a/x", "--source-user", "a", "--source-key", "/no"], "option key is given without"),
+        (["--source", "thrift://localhost:1", "--certificate", "/no"], "--certificate: /no cannot be read"),
         (["--source", "thrift://localhost:1", "--on-conflict", "ask"], "'ask' is not one of"),
         (["--source", "thrift://localhost:1", "--without", "tables"], "'tables' is not one of"),
         (["--source", "thrift://localhost:1", "--where", "ds > '1'"], "--where is not for migrate"),
