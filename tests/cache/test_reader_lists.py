@@ -433,13 +433,19 @@ class LossyWatch:
         self.there.close()
 
 
-@in_loop
-async def test_what_a_lost_connection_may_have_lost_is_not_served(metastore, writer):
+def watched_replica(metastore):
+    """A replica that asks a LossyWatch for changes, and this watch."""
     replica = Replica(metastore)
     watch = LossyWatch(replica)
     replica.data_version = lambda: None
     replica.version_watch = lambda: watch
     replica.cache = ReplyCache(replica, Limits(), replica.read, monotonic=lambda: replica.clock.seconds())
+    return replica, watch
+
+
+@in_loop
+async def test_what_a_lost_connection_may_have_lost_is_not_served(metastore, writer):
+    replica, watch = watched_replica(metastore)
     header = writer.header()
     # Tags count only once a loss would be noticed.
     assert not (await replica.get("get_table", *ON, sent=header))[1]
@@ -457,11 +463,7 @@ async def test_what_a_lost_connection_may_have_lost_is_not_served(metastore, wri
 
 @in_loop
 async def test_another_verdict_that_comes_under_the_key_meanwhile_is_not_served(metastore, writer):
-    replica = Replica(metastore)
-    watch = LossyWatch(replica)
-    replica.data_version = lambda: None
-    replica.version_watch = lambda: watch
-    replica.cache = ReplyCache(replica, Limits(), replica.read, monotonic=lambda: replica.clock.seconds())
+    replica, _ = watched_replica(metastore)
     assert await until_known(replica, writer.header())
     codec, cache = metastore.codecs.tjson, replica.cache
     arguments = METHODS["get_table_req"].arguments(GetTableRequest(*ON, validWriteIdList="default.t:1:9::", id=1))

@@ -92,7 +92,7 @@ def crash_and_check(server: PrivatePostgres | PrivateMariadb, url: str, folder: 
 
 
 def test_a_row_lock_that_is_missing_is_missed(server_databases: Iterator[str], tmp_path: Path) -> None:
-    """Without the lock that makes units of work wait for each other there is no order that explains what was told.
+    """Without the lock that makes units of work wait for each other there is no order that explains what was answered.
 
     Or the database refuses an id that two have taken, which ends a client.
     """

@@ -16,22 +16,14 @@ from hms_gateway.pipeline.jobs.failures import JobFailed
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.snapshot.job import SnapshotArguments, snapshot
 from hms_gateway.pipeline.stats.job import StatsArguments, stats
-from hms_gateway.structs import (
-    Database,
-    HiveObjectPrivilege,
-    HiveObjectRef,
-    HiveObjectType,
-    PrincipalType,
-    PrivilegeBag,
-    PrivilegeGrantInfo,
-)
+from hms_gateway.structs import Database, PrincipalType
+from tests.handlers.rights.privileges import bag
 from tests.pipeline.crawl.trees import plant
 from tests.support.server import GatewayServer
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 PASSWORD = "a password of each"
-USER = PrincipalType.USER
 
 
 @pytest.fixture(scope="module")
@@ -64,12 +56,11 @@ def test_jobs_of_users_with_grants(spark, server, tmp_path):
 
 def grant(server, user, *actions):
     """On the database `lake`, which is made where it is missing."""
-    ref = HiveObjectRef(HiveObjectType.DATABASE, "lake", None, None, None)
-    infos = [PrivilegeGrantInfo(action, 0, server.user, USER, False) for action in actions]
     with connection(server, server.user, server.password).open() as client:
         if "lake" not in client.call("get_all_databases"):
             client.call("create_database", Database(name="lake"))
-        client.call("grant_privileges", PrivilegeBag([HiveObjectPrivilege(ref, user, USER, info) for info in infos]))
+        for action in actions:
+            client.call("grant_privileges", bag(action, "lake", user, PrincipalType.USER))
 
 
 def connection(server, user, password):
