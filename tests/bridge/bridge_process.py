@@ -16,6 +16,7 @@ from thrift.transport.TTransport import TBufferedTransport
 
 from hms_gateway.structs import METHODS, Method
 from tests.support.apache import ApacheBinary
+from tests.support.ending import end
 from tests.support.server import GatewayServer, free_port
 
 STOP_SECONDS_MAX = 20
@@ -66,12 +67,7 @@ class BridgeProcess:
         process, self._process = self._process, None
         if process is None:
             return None
-        process.terminate()
-        try:
-            return process.wait(STOP_SECONDS_MAX)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            return process.wait()
+        return end(process, STOP_SECONDS_MAX)
 
     @property
     def pid(self) -> int:

@@ -13,6 +13,7 @@ from typing import Final, Self
 from xml.sax.saxutils import escape
 
 from tests.oracle.peer import PeerDidNotStart, PeerUnavailable
+from tests.support.ending import end
 from tests.support.server import free_port
 
 LIBRARIES: Final = Path(sys.prefix) / "iceberg-java" / "bodo_iceberg_connector" / "jars" / "libs"
@@ -58,14 +59,8 @@ class ThirdMetastore:
 
     def stop(self) -> None:
         process, self._process = self._process, None
-        if process is None:
-            return
-        process.terminate()
-        try:
-            process.wait(STOP_SECONDS_MAX)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        if process is not None:
+            end(process, STOP_SECONDS_MAX)
 
     def _settings(self) -> str:
         values = {

@@ -16,6 +16,7 @@ from typing import Self
 
 from hms_gateway.composition.main import DATABASE_FILE
 from tests.support.catalog import place_empty_database
+from tests.support.ending import end
 
 API_PATH = "/gateway/default/hmshttpthrift/api/hms"
 METASTORE_PATH = "/metastore"
@@ -96,12 +97,7 @@ class GatewayServer:
         process, self._process = self._process, None
         if process is None:
             return None
-        process.terminate()
-        try:
-            return process.wait(STOP_SECONDS_MAX)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            return process.wait()
+        return end(process, STOP_SECONDS_MAX)
 
     def kill(self) -> None:
         """End it without a chance to finish anything; `start()` runs it again over the same data."""

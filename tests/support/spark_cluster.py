@@ -12,6 +12,7 @@ from time import monotonic, sleep
 from typing import Self
 
 from benchmarks.pipeline import below
+from tests.support.ending import end
 from tests.support.server import free_port
 from tests.support.spark_variables import SHORT_LIFE
 
@@ -73,11 +74,7 @@ class SparkCluster:
         for process in reversed(self._processes):
             process.terminate()
         for process in reversed(self._processes):
-            try:
-                process.wait(STOP_SECONDS_MAX)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            end(process, STOP_SECONDS_MAX)
         self._processes.clear()
 
     def log_text(self) -> str:

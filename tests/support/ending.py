@@ -1,0 +1,14 @@
+"""How tests end the processes that they have started."""
+
+import subprocess
+from typing import Any
+
+
+def end(process: subprocess.Popen[Any], seconds_max: float) -> int:
+    """Ask it to stop, and kill it after `seconds_max`; its exit status."""
+    process.terminate()
+    try:
+        return process.wait(seconds_max)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()
