@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 import hypothesis
 import psycopg
@@ -19,24 +18,6 @@ from tests.support.private_mariadb import MariadbUnavailable, PrivateMariadb
 from tests.support.private_postgres import PostgresUnavailable, PrivatePostgres
 from tests.support.shared_statements import share_statements
 
-# Rooms whose tests share something that takes seconds to start: one worker runs all of a room.
-SHARING_ROOMS = ("comparison", "spark", "iceberg", "kerberos", "pipeline/cluster")
-# What takes longest begins first, so that no worker is left alone with it. Every worker may have a Spark session.
-LONGEST = (
-    "comparison",
-    "spark",
-    "pipeline/cluster",
-    "tests/pipeline/migrate/test_migrate.py",
-    "tests/pipeline/faults/",
-    "tests/pipeline/compact/test_job.py",
-    "tests/pipeline/snapshot/test_job.py",
-    "tests/pipeline/",
-    "iceberg",
-    "kerberos",
-    "tests/linearizability/",
-    "tests/faults/",
-    "tests/simulation/",
-)
 TERMINAL_VARIABLES = ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 # Names in a module whose tests start a gateway or a bridge, each of which takes a second.
 OUR_PROGRAMS = {"GatewayServer", "BridgeProcess"}
@@ -70,49 +51,18 @@ def logging_as_before() -> Iterator[None]:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         # A module that is not read yet may be among them.
         module = item.getparent(pytest.Module) if isinstance(item, pytest.Item) else None
         if module is not None and not OUR_PROGRAMS.isdisjoint(vars(module.obj)):
             item.add_marker(pytest.mark.slow)
-    if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: _begins(_shared_by(item.nodeid)))
 
 
 def pytest_collection_finish() -> None:
     """The tests themselves stay to the end: collections need not look at them."""
     gc.collect()
     gc.freeze()
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """One more than cores: a quarter of the time of the tests is waiting for other programs, timeouts and locks."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return cores + 1
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """With several workers, one of them runs all that shares fixtures: a room of SHARING_ROOMS, or else a file."""
-    from xdist.scheduler import LoadScopeScheduling
-
-    class Sharing(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            return _shared_by(nodeid)
-
-    return Sharing(config, log)
-
-
-def _shared_by(nodeid: str) -> str:
-    file = nodeid.partition("::")[0]
-    return next((room for room in SHARING_ROOMS if file.startswith(f"tests/{room}/")), file)
-
-
-def _begins(scope: str) -> int:
-    """The place of a scope among others; files of the rest are in the order of their names."""
-    return next((place for place, start in enumerate(LONGEST) if scope.startswith(start)), len(LONGEST))
 
 
 @pytest.fixture(scope="session")

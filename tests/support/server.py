@@ -189,10 +189,8 @@ def free_port() -> int:
 
 
 def _ports_of_this_process() -> Iterator[int]:
-    """Each worker of a test run has ports of its own; runs at the same time begin at different ones."""
-    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % workers
-    own = PORTS[worker::workers]
+    """Each process of a test run has ports of its own; runs at the same time begin at different ones."""
+    own = PORTS[int(os.environ.get("TESTS_PROCESS", "0")) :: int(os.environ.get("TESTS_PROCESSES", "1"))]
     return itertools.cycle((*own[(first := random.SystemRandom().randrange(len(own))) :], *own[:first]))
 
 
