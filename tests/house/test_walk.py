@@ -10,7 +10,7 @@ from hms_gateway.cache import ReplyCache
 from hms_gateway.composition.demo import load_demo
 from hms_gateway.composition.main import build, build_metastore
 from hms_gateway.gateway import Server, ServerOptions, ensure_first_user
-from hms_gateway.gateway.auth.authentication import VerifiedHeaders
+from hms_gateway.gateway.auth.authentication import KnownHeaders
 from hms_gateway.gateway.calls.worker_threads import WorkerThreads
 from hms_gateway.gateway.http.http_protocol import BoundedHttpProtocol
 from hms_gateway.gateway.observability.access_log import AccessLog
@@ -26,7 +26,7 @@ GATEWAY_FUNCTIONS_MAX, GATEWAY_FILES_MAX = 18, 8
 AUTHORIZATION = "Authorization: Basic YWRtaW46c2VjcmV0"
 # Where something is done for the call; beside these the SQL itself.
 STATIONS = {
-    VerifiedHeaders.user.__code__: "sender recognized",
+    KnownHeaders.find.__code__: "sender recognized",
     TJsonCodec.read_message.__code__: "message read",
     ReplyCache.lookup.__code__: "cache looked up",
     WorkerThreads.submit.__code__: "handed to a thread",

@@ -8,7 +8,7 @@ import pytest
 
 from hms_gateway.gateway.admission.identity import RequestHead
 from hms_gateway.gateway.admission.refusals import Refused
-from hms_gateway.gateway.auth.authentication import BasicAuthenticator, VerifiedHeaders
+from hms_gateway.gateway.auth.authentication import BasicAuthenticator
 from hms_gateway.gateway.auth.user_file import UserFile
 from hms_gateway.gateway.auth.users import hash_password
 from hms_gateway.runtime.file_versions import file_version
@@ -234,15 +234,6 @@ def test_a_right_password_ends_the_delay(bench):
     bench.clock.slept.clear()
     bench.ask(basic("ann", "wrong"))
     assert bench.clock.slept == []
-
-
-def test_verified_headers_are_bounded_and_the_least_used_goes_first():
-    headers = VerifiedHeaders(10.0, lambda: 0.0, entries_max=2)
-    headers.remember(b"a", "ann")
-    headers.remember(b"b", "bob")
-    assert headers.user(b"a") == "ann"
-    headers.remember(b"c", "cid")
-    assert [headers.user(header) for header in (b"a", b"b", b"c")] == ["ann", None, "cid"]
 
 
 def test_real_hashes_let_in(tmp_path):

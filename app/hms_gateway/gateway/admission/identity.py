@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 HeaderList = Sequence[tuple[bytes, bytes]]
 
@@ -31,11 +31,22 @@ class ShownCertificate(NamedTuple):
     serial: tuple[bytes, bytes]
 
 
+class LastLogin:
+    """By which header the last request of a connection was recognized, and what was known of it (`KnownHeaders`)."""
+
+    __slots__ = ("found", "header", "state")
+
+    def __init__(self) -> None:
+        self.header = b""
+        self.found: Any = None
+        self.state: object = None
+
+
 class RequestHead(NamedTuple):
     """The part of a request that identifies its sender. `headers` are in lower case, `header_list` has repeated ones.
 
     `peer` is the other end of the connection, `forwarded_address` the client's own address where a trusted proxy named
-    it (`client_address.Proxies`). `certificate` is what TLS has verified of the peer's.
+    it (`proxies.Proxies`). `certificate` is what TLS has verified of the peer's, `last` is the connection's.
     """
 
     headers: dict[bytes, bytes]
@@ -45,6 +56,7 @@ class RequestHead(NamedTuple):
     forwarded_address: str = ""
     trust: ProxyTrust = ProxyTrust.NONE
     certificate: ShownCertificate | None = None
+    last: LastLogin | None = None
 
     @property
     def address(self) -> str:

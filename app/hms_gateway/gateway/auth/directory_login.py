@@ -4,10 +4,7 @@ A password that was right is remembered for a time, as one of the password file;
 """
 
 import asyncio
-import hashlib
-import secrets
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
@@ -18,6 +15,7 @@ import structlog
 from hms_gateway.gateway.admission.identity import Authenticator, HeaderList, Identity, RequestHead
 from hms_gateway.gateway.admission.refusals import NOT_TRIED, Refused, overloaded
 from hms_gateway.gateway.auth.attempts import FailedAttempts
+from hms_gateway.gateway.auth.authentication import KnownHeaders
 from hms_gateway.gateway.auth.basic_credentials import BasicCredentials, read_basic, scheme_of
 from hms_gateway.gateway.auth.directory import DirectoryAway, DirectoryUser
 from hms_gateway.runtime.addresses import share_of
@@ -25,7 +23,6 @@ from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Holder, Shares, bound_of
 
 THREADS: Final = 8
-REMEMBERED_MAX: Final = 10_000
 HEADER_BYTES_MAX: Final = 8_192
 USER_CHARACTERS_MAX: Final = 256
 # After a question without an answer, those with an answer in memory are not asked about for so long.
@@ -79,16 +76,13 @@ class DirectoryAuthenticator:
             bound_of(limits, "password_checks_per_user_max"),
             bound_of(limits, "password_checks_per_address_max"),
         )
-        self._key = secrets.token_bytes(32)
-        self._known: OrderedDict[bytes, _Known] = OrderedDict()
+        self._known: KnownHeaders[_Known] = KnownHeaders()
         self._away_until = 0.0
         self._asking: dict[bytes, asyncio.Task[DirectoryUser | None]] = {}
 
     def remembered(self, head: RequestHead) -> Identity | None:
         header = head.headers.get(b"authorization")
-        if header is None or not self._known:
-            return self._following.remembered(head)
-        known = self._known.get(self._digest(header))
+        known = None if header is None else self._known.find(header, head.last)
         if known is None:
             return self._following.remembered(head)
         now = self._monotonic()
@@ -101,38 +95,37 @@ class DirectoryAuthenticator:
         credentials = _credentials(header)
         if credentials is None or self._is_local(credentials.user):
             return await self._following.authenticate(head)
-        digest = self._digest(header)
         address = self._share_of(head.address)
         source = (credentials.user, address or head.address)
-        if digest not in self._known:
+        if self._known.find(header) is None:
             await self._attempts.wait_for_turn(source, self._sleep, limit="wrong_passwords")
         try:
-            user = await self._asked(digest, credentials, Holder(credentials.user, address))
+            user = await self._asked(header, credentials, Holder(credentials.user, address))
         except DirectoryAway as away:
-            return self._kept(digest, head, away)
+            return self._kept(header, head, away)
         # The directory finds a name in any case, and so under another spelling that of a user of the file.
         if user is None or not _is_name(user.name) or self._is_local(user.name):
-            self._known.pop(digest, None)
+            self._known.forget(header)
             self._attempts.failed(source)
             raise Refused(401, "User name or password is wrong", headers=self._challenges, reason="wrong_password")
         self._attempts.succeeded(source)
-        self._remember(digest, user)
+        self._known.remember(header, _Known(user, self._monotonic()))
         return _identity(user, head)
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._following.close()
 
-    async def _asked(self, digest: bytes, credentials: BasicCredentials, holder: Holder) -> DirectoryUser | None:
+    async def _asked(self, header: bytes, credentials: BasicCredentials, holder: Holder) -> DirectoryUser | None:
         """Ask once, however many connections bring the same header at the same time. Raises DirectoryAway, Refused."""
-        asking = self._asking.get(digest)
+        asking = self._asking.get(header)
         if asking is None:
-            asking = self._asking[digest] = asyncio.ensure_future(self._ask(credentials, holder))
-            asking.add_done_callback(lambda done: self._answered(digest, done))
+            asking = self._asking[header] = asyncio.ensure_future(self._ask(credentials, holder))
+            asking.add_done_callback(lambda done: self._answered(header, done))
         return await asyncio.shield(asking)
 
-    def _answered(self, digest: bytes, asking: "asyncio.Task[DirectoryUser | None]") -> None:
-        del self._asking[digest]
+    def _answered(self, header: bytes, asking: "asyncio.Task[DirectoryUser | None]") -> None:
+        del self._asking[header]
         if not asking.cancelled():
             # The clients may have gone, and then the failure is of no interest.
             asking.exception()
@@ -151,26 +144,17 @@ class DirectoryAuthenticator:
             raise DirectoryAway("it does not answer in time")
         return asked.result()
 
-    def _kept(self, digest: bytes, head: RequestHead, away: DirectoryAway) -> Identity:
+    def _kept(self, header: bytes, head: RequestHead, away: DirectoryAway) -> Identity:
         """The identity of before, for a time. Raises Refused."""
         now = self._monotonic()
         if now >= self._away_until:
             _log.error("the directory cannot be asked", problem=str(away), kept_seconds=self._kept_seconds)
         self._away_until = now + AWAY_SECONDS
-        known = self._known.get(digest)
+        known = self._known.find(header)
         if known is not None and now < known.checked_at + self._kept_seconds:
             return _identity(known.user, head)
         text = "The directory of users cannot be asked now; try again"
         raise Refused(503, text, headers=NOT_TRIED, reason="directory_away")
-
-    def _remember(self, digest: bytes, user: DirectoryUser) -> None:
-        self._known[digest] = _Known(user, self._monotonic())
-        self._known.move_to_end(digest)
-        if len(self._known) > REMEMBERED_MAX:
-            self._known.popitem(last=False)
-
-    def _digest(self, header: bytes) -> bytes:
-        return hashlib.blake2b(header, key=self._key, digest_size=16).digest()
 
 
 def _credentials(header: bytes) -> BasicCredentials | None:

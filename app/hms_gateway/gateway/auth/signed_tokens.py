@@ -1,15 +1,12 @@
 """Signed tokens (JWT) of OAuth2 issuers beside personal tokens: `Authorization: Bearer …`.
 
-A token that was verified is remembered under a keyed hash until it expires, so later calls cost what a remembered
+A token that was verified is remembered until it expires (`KnownHeaders`), so later calls cost what a remembered
 password costs; it is forgotten when its issuer withdraws a key.
 """
 
 import asyncio
 import base64
-import hashlib
-import secrets
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -17,6 +14,7 @@ import msgspec
 
 from hms_gateway.gateway.admission.identity import Authenticator, HeaderList, Identity, RequestHead
 from hms_gateway.gateway.admission.refusals import NOT_TRIED, Refused
+from hms_gateway.gateway.auth.authentication import KnownHeaders
 from hms_gateway.gateway.auth.issuer_keys import IssuerAway, IssuerKeys
 from hms_gateway.gateway.auth.signing_keys import KeySet, verified_payload
 from hms_gateway.gateway.auth.token_authenticator import WrongTokens, sent_token, wrong_token_challenges
@@ -24,7 +22,6 @@ from hms_gateway.runtime.addresses import share_of
 
 # Claims are bounded by it: groups, nesting, everything.
 TOKEN_BYTES_MAX: Final = 16 * 1024
-REMEMBERED_MAX: Final = 10_000
 USER_CHARACTERS_MAX: Final = 256
 TIME_SECONDS_MAX: Final = 10**12
 
@@ -81,15 +78,14 @@ class SignedTokenAuthenticator:
         self._challenges: HeaderList = wrong_token_challenges(realm)
         self._now = now
         self._wrong = WrongTokens(monotonic, sleep, share_of)
-        self._key = secrets.token_bytes(32)
-        self._known: OrderedDict[bytes, _Known] = OrderedDict()
+        self._known: KnownHeaders[_Known] = KnownHeaders()
 
     def remembered(self, head: RequestHead) -> Identity | None:
         # The whole header, which need not be taken apart: this runs for every call.
         header = head.headers[b"authorization"]
         if not _is_signed(header):
             return self._following.remembered(head)
-        known = self._known.get(self._digest(header))
+        known = self._known.find(header, head.last)
         if known is None or known.expires <= self._now():
             return None
         keys = known.issuer.keys
@@ -112,7 +108,7 @@ class SignedTokenAuthenticator:
             await self._wrong.wait(head)
             text = f"The token is not accepted: {error}"
             raise Refused(401, text, headers=self._challenges, reason="wrong_token") from None
-        self._remember(head.headers[b"authorization"], known)
+        self._known.remember(head.headers[b"authorization"], known)
         return Identity(known.user, head.address, groups=known.groups, by_token=True)
 
     def close(self) -> None:
@@ -143,14 +139,6 @@ class SignedTokenAuthenticator:
         if issuer is None:
             raise NotAccepted("token_issuers does not name its issuer")
         return header, issuer
-
-    def _remember(self, header: bytes, known: _Known) -> None:
-        self._known[self._digest(header)] = known
-        if len(self._known) > REMEMBERED_MAX:
-            self._known.popitem(last=False)
-
-    def _digest(self, header: bytes) -> bytes:
-        return hashlib.blake2b(header, key=self._key, digest_size=16).digest()
 
 
 def _is_signed(token: bytes) -> bool:

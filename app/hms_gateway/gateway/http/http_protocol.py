@@ -26,7 +26,7 @@ from uvicorn.server import ServerState
 
 from hms_gateway.gateway.admission.body_shares import UNCOUNTED_BYTES
 from hms_gateway.gateway.admission.cors import BROWSER_HEADERS
-from hms_gateway.gateway.admission.identity import CLIENT_CERTIFICATE, ShownCertificate
+from hms_gateway.gateway.admission.identity import CLIENT_CERTIFICATE, LastLogin, ShownCertificate
 from hms_gateway.gateway.admission.unread_replies import UNCOUNTED_BYTES as UNREAD_UNCOUNTED_BYTES
 from hms_gateway.gateway.admission.unread_replies import PiecewiseTransport, UnreadReplies
 from hms_gateway.gateway.http.asgi_endpoint import ABORT, CLAIM, WRITE_WHOLE, AsgiEndpoint
@@ -103,6 +103,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._proxies = config.asgi_endpoint.endpoint.proxies
         self._header_timer: asyncio.TimerHandle | None = None
         self._certificate: ShownCertificate | None = None
+        self._last = LastLogin()
         self._header_bytes = 0
         self._reads_headers = True
         # A usual request: its headers, and the body as far as it has come.
@@ -248,7 +249,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             return
         body, self._held_body = self._held_body, b""
         peer = self.client[0] if self.client else ""
-        head = self._proxies.head(headers, self.headers, b"", peer, self._certificate)
+        head = self._proxies.head(headers, self.headers, b"", peer, self._certificate, self._last)
         exchange = Exchange(head, self._dialect_of_url[self.url])
         if not self._is_claimed:
             exchange.claim = self._claim
