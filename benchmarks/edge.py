@@ -170,12 +170,12 @@ def links(config: Config, connect: Any) -> list[Link]:
     return made
 
 
-async def first_answer(link: Link) -> bytes:
+async def first_answer(link: Link, request: bytes = REQUEST) -> bytes:
     """Sent twice: the first call fills the cache."""
     protocol, sink = link
     for _ in range(2):
         sink.count = 0
-        protocol.data_received(REQUEST)
+        protocol.data_received(request)
         while not sink.count:
             await asyncio.sleep(0.001)
     assert sink.last.startswith(b"HTTP/1.1 200 "), sink.last
@@ -184,12 +184,12 @@ async def first_answer(link: Link) -> bytes:
     return body
 
 
-async def seconds_per_call(links: list[Link], calls: int) -> float:
+async def seconds_per_call(links: list[Link], calls: int, request: bytes = REQUEST) -> float:
     started = time.process_time()
     for _ in range(calls // len(links)):
         for protocol, sink in links:
             sink.count = 0
-            protocol.data_received(REQUEST)
+            protocol.data_received(request)
         while not all(sink.count for _, sink in links):
             await asyncio.sleep(0)
     return (time.process_time() - started) / (calls // len(links) * len(links))

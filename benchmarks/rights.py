@@ -1,19 +1,27 @@
-"""What authorization costs: a cached get_table with grants on beside off, and the names that one user may see."""
+"""What authorization costs: a cached get_table with grants on beside off, with a password, a signed token and a client
+certificate, and the names that one user may see."""
 
 import argparse
 import asyncio
 import statistics
 import tempfile
+import time
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import uvloop
+from joserfc import jwt
+from joserfc.jwk import KeySet, RSAKey
 
 from benchmarks.edge import Link, Uncounted, first_answer, links, seconds_per_call
-from benchmarks.http import PASSWORD, log_to_file
+from benchmarks.http import BODY, PASSWORD, PATH, REQUEST, log_to_file
+from benchmarks.load import http_request
 from benchmarks.report import median_seconds, print_table
 from hms_gateway.composition.demo import DATABASE, TABLE, load_demo
 from hms_gateway.composition.main import Metastore, build, build_metastore
 from hms_gateway.gateway import Server, ServerOptions, ensure_first_user
+from hms_gateway.gateway.admission.identity import ShownCertificate
 from hms_gateway.gateway.http.http_protocol import BoundedConfig, BoundedHttpProtocol
 from hms_gateway.metastore.ports.access import Grant, GrantObject, Principal
 from hms_gateway.metastore.ports.store import Transaction
@@ -30,10 +38,13 @@ from hms_gateway.structs import (
     Table,
 )
 from hms_gateway.wire import MessageType
+from tests.support.client_authority import ClientAuthority
 
 ROLES = 100
 USER = "admin"
 TABLES_AT_ONCE = 5_000
+ISSUER = "https://issuer.example"
+CERTIFICATE = ShownCertificate(USER, time.time() + 3600, (b"", b""))
 
 
 def main() -> None:
@@ -50,18 +61,19 @@ def main() -> None:
         for settings in (off, on):
             _fill(settings, arguments.grants)
         uvloop.run(_compare(off, on, arguments.runs, arguments.calls))
+        uvloop.run(_compare_logins(Path(folder, "logins"), arguments.runs, arguments.calls))
         _list_names(on, arguments.tables, arguments.seen)
 
 
-def _settings(folder: Path, authorization: str) -> Settings:
+def _settings(folder: Path, authorization: str, **more: Any) -> Settings:
+    values: dict[str, Any] = {"tls": False, "authorization": authorization, **more}
     settings = load_settings(
         data_dir=folder,
         port=0,
-        tls=False,
         admin_password=PASSWORD,
         administrators=["root"],
-        authorization=authorization,
         file_systems={"file": "ignore"},
+        **values,
     )
     folder.mkdir()
     log_to_file(settings)
@@ -94,7 +106,7 @@ def _fill(settings: Settings, grants: int) -> None:
 
 
 async def _compare(off: Settings, on: Settings, runs: int, calls: int) -> None:
-    prepared = {"off": await _linked(off), f"grants, {ROLES} roles": await _linked(on)}
+    prepared = {"off": await _linked(await _server(off)), f"grants, {ROLES} roles": await _linked(await _server(on))}
     measured: dict[str, list[float]] = {name: [] for name in prepared}
     for _ in range(runs):
         for name, made in prepared.items():
@@ -111,14 +123,57 @@ async def _compare(off: Settings, on: Settings, runs: int, calls: int) -> None:
     )  # fmt: skip
 
 
-async def _linked(settings: Settings) -> list[Link]:
+async def _compare_logins(folder: Path, runs: int, calls: int) -> None:
+    """One gateway with all three, each on connections of its own."""
+    folder.mkdir()
+    key = RSAKey.generate_key(2048, {"kid": "a"})
+    keys, authority = folder / "keys.json", folder / "authority.pem"
+    keys.write_bytes(msgspec.json.encode(KeySet([key]).as_dict(private=False)))
+    authority.write_bytes(ClientAuthority(folder).pem)
+    issuer = {"issuer": ISSUER, "audience": ["hms"], "keys_file": str(keys), "groups_claim": "groups"}
+    settings = _settings(folder / "data", "off", tls=True, token_issuers={"a": issuer}, client_authority=str(authority))
+    _fill(settings, 0)
+    claims = {"iss": ISSUER, "aud": "hms", "sub": USER, "exp": int(time.time()) + 3600, "groups": ["etl", "sales"]}
+    token = jwt.encode({"alg": "RS256", "kid": "a"}, claims, key)
+    kind = "Content-Type: application/x-thrift"
+    requests = {
+        "password": REQUEST,
+        f"signed token, {len(token)} bytes": http_request(PATH, BODY, f"Authorization: Bearer {token}", kind),
+        "client certificate": http_request(PATH, BODY, kind),
+    }
+    server = await _server(settings)
+    prepared = {name: await _linked(server, request) for name, request in requests.items()}
+    measured: dict[str, list[float]] = {name: [] for name in prepared}
+    for _ in range(runs):
+        for name, made in prepared.items():
+            measured[name].append(await seconds_per_call(made, calls, requests[name]))
+    print_table(
+        "CPU time of a cached get_table without sockets, by what was verified before",
+        ["login", "median", "best"],
+        [
+            [name, *(f"{it * 1e6:.1f} µs" for it in (statistics.median(times), min(times)))]
+            for name, times in measured.items()
+        ],
+    )
+
+
+async def _server(settings: Settings) -> Server:
     server = Server(build(settings), ServerOptions(), settings.limits)
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
+    return server
+
+
+async def _linked(server: Server, request: bytes = REQUEST) -> list[Link]:
     config = server.config
     assert isinstance(config, BoundedConfig)
+
     made = links(config, lambda: BoundedHttpProtocol(config, server.server_state, {}, Uncounted()))
-    await first_answer(made[0])
+    if b"\r\nAuthorization: " not in request:
+        for protocol, _ in made:
+            # There is no TLS here, which would have verified it.
+            protocol._certificate = CERTIFICATE  # type: ignore[attr-defined]
+    await first_answer(made[0], request)
     await asyncio.sleep(0)
     return made
 
