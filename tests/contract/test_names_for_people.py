@@ -1,10 +1,13 @@
 """Names by a part of them, partitions in pages and in groups: alike on every kind of database."""
 
+import random
+import re
+
 import pytest
 
-from hms_gateway.metastore.ports.store import Selection, Snapshot, StoredTable
+from hms_gateway.metastore.ports.store import Selection, Snapshot, StoredTable, Transaction
 from hms_gateway.storage import SqlStore
-from hms_gateway.structs import Function
+from hms_gateway.structs import Database, Function
 from tests.contract.objects import bound, create, get, partition, table
 
 VALUES = [("a", "1"), ("a", "2"), ("a", "10"), ("b", "1"), ("Z", "7"), ("é", "1"), ("%", "1")]
@@ -64,6 +67,94 @@ def test_names_for_people(store: SqlStore) -> None:
     ]
     both = store.read(lambda snapshot: snapshot.partition_groups(of, ones, 2, 2))
     assert [(each.example, each.partitions) for each in both] == [("k0=%25/k1=1", 1), ("k0=a/k1=1", 1)]
+
+
+# What SQL and patterns take for more than a character, the ends of what texts can hold.
+ODD = (
+    "a",
+    "b",
+    "%",
+    "_",
+    "*",
+    "[",
+    "?",
+    "!",
+    "\\",
+    "'",
+    ".",
+    "\u00e9",
+    "\u65e5",
+    "\ud7ff",
+    "\ue000",
+    "\U0001f600",
+    "\U0010ffff",
+)
+SOUGHT = (
+    "",
+    "a",
+    "ab",
+    "b",
+    "%",
+    "_",
+    "a_",
+    "[",
+    "?",
+    "!",
+    "\\",
+    "'",
+    "a*b",
+    "*",
+    "**a",
+    "\u00e9",
+    "\ud7ff",
+    "\U0010ffff",
+    "a\U0010ffff",
+)
+
+
+def test_a_search_finds_what_looking_at_every_name_finds(store: SqlStore) -> None:
+    chosen = random.Random(18)
+    some = sorted({"".join(chosen.choices(ODD, k=chosen.randint(1, 4))) for _ in range(300)} - {"*"})
+    held: list[tuple[str, int, str]] = []
+
+    def work(transaction: Transaction) -> None:
+        # One after the other by name: of the same name, the one of the first database is the first.
+        for database in ("a", "a_b", "axb"):
+            database_id = transaction.insert_database(Database(database, None, f"file:/{database}", {}))
+            held.append((database, 0, ""))
+            for name in chosen.sample(some, len(some) // 2):
+                transaction.insert_table(database_id, table(name))
+                held.append((database, 1, name))
+            for name in chosen.sample(some, 20):
+                transaction.functions.insert(database_id, Function(name, database, "org.example.F"))
+                held.append((database, 2, name))
+
+    store.write(work)
+    kinds = {"DATABASE": 0, "FUNCTION": 2}
+
+    def looked_at(db_text: str | None, text: str) -> list[tuple[str, int, str]]:
+        wanted = re.compile(".*".join(map(re.escape, text.split("*"))), re.DOTALL)
+        of = db_text if db_text in ("a", "a_b", "axb") else None
+
+        def is_found(database: str, kind: int, name: str) -> bool:
+            if db_text is not None and (kind == 0 or (database != of if of else db_text not in database)):
+                return False
+            return wanted.search(name or database) is not None
+
+        def rank(each: tuple[str, int, str]) -> tuple[bool, int, str, str, int]:
+            database, kind, name = each
+            name = name or database
+            return "*" in text or not name.startswith(text), len(name) if text else 0, name, database, kind
+
+        return sorted((each for each in held if is_found(*each)), key=rank)
+
+    for db_text in (None, "", "a", "a_", "x"):
+        for text in (*SOUGHT, *chosen.sample(some, 20)):
+            expected = looked_at(db_text, text)
+            for limit in (1, 3, 20, 1_000):
+                names = store.read(lambda snapshot, d=db_text, t=text, n=limit: snapshot.search_names(d, t, n))  # type: ignore[misc]
+                found = [(each.db_name, kinds.get(str(each.kind), 1), each.name or "") for each in names]
+                assert found == expected[:limit], (db_text, text, limit)
 
 
 def test_a_page_of_a_filter_is_the_same_wherever_it_is_looked_for(

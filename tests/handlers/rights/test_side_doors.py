@@ -22,6 +22,7 @@ from hms_gateway.structs import (
     CompactionType,
     CreationMetadata,
     Database,
+    Function,
     GetTableRequest,
     HiveObjectRef,
     HiveObjectType,
@@ -206,6 +207,17 @@ def test_a_hidden_database_does_not_narrow_a_search(everybody: Everybody) -> Non
     everybody.ask("root", "create_table", table("shared_hr", "people", "alice"))
     found = everybody.ask("alice", "search_names", "hr.people", 10)
     assert [(one.db_name, one.name) for one in found] == [("shared_hr", "people")]
+    # A database is in none, also one whose name has both parts.
+    everybody.ask("root", "create_database", Database(name="people_hr", ownerName="alice", ownerType=1))
+    assert everybody.ask("alice", "search_names", "hr.people", 10) == found
+
+
+def test_a_search_finds_the_functions_of_a_database_that_is_seen(everybody: Everybody) -> None:  # noqa: F811
+    assert everybody.ask("root", "create_function", Function("order_value", "sales", "org.example.F")) is None
+    assert everybody.ask("alice", "search_names", "order_v", 10) == []
+    everybody.grant("root", "select", "sales.orders")
+    found = everybody.ask("alice", "search_names", "order_v", 10)
+    assert [(one.db_name, one.name, one.kind) for one in found] == [("sales", "order_value", "FUNCTION")]
 
 
 def test_a_list_is_asked_for_after_rights(tmp_path: Path) -> None:

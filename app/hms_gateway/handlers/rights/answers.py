@@ -7,7 +7,7 @@ from hms_gateway.handlers.arguments import database_name, with_fields
 from hms_gateway.handlers.rights.slots import slots
 from hms_gateway.metastore.rights.decisions import ROLE, Sight, Visible
 from hms_gateway.metastore.rights.policy import PUBLIC_ROLE, Action, Party, Thing
-from hms_gateway.metastore.vocabulary.names import normalize, trim
+from hms_gateway.metastore.vocabulary.names import DATABASE, FUNCTION, normalize, trim
 from hms_gateway.rpc.call import Uncacheable
 from hms_gateway.structs import EncodedList, MetaException, Struct, Table
 from hms_gateway.structs.encoded import EncodedTexts
@@ -163,9 +163,9 @@ def _found_names(sight: Sight, arguments: Struct, value: Any, paths: tuple[str, 
     if dot and not seen.database(db_text):
         # Else a database of this very name would be the only one that is looked through.
         arguments.text = name  # type: ignore[attr-defined]
-        value = [one for one in _items(_unwrapped(handle())[0]) if one.kind != "database" and db_text in one.db_name]
+        value = [one for one in _items(_unwrapped(handle())[0]) if one.kind != DATABASE and db_text in one.db_name]
     found, _ = _unwrapped(value)
-    kept = [one for one in _items(found) if seen.table(one.db_name, None if one.kind == "function" else one.name)]
+    kept = [one for one in _items(found) if seen.table(one.db_name, None if one.kind == FUNCTION else one.name)]
     return Uncacheable(kept[:wanted] if wanted is not None and wanted > 0 else kept)
 
 

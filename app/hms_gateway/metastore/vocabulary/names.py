@@ -8,6 +8,10 @@ import msgspec
 DEFAULT_CATALOG: Final = "hive"
 DEFAULT_DATABASE: Final = "default"
 
+# Kinds of names that are found, beside the types of tables.
+DATABASE: Final = "DATABASE"
+FUNCTION: Final = "FUNCTION"
+
 _WORD = re.compile(r"[A-Za-z0-9_]+")
 _WORD_OR_SLASH = re.compile(r"[A-Za-z0-9_/]+")
 _CATALOG_MARKER: Final = "@"

@@ -5,6 +5,7 @@ run, any other `.` exactly one character, `\\.` a dot, and every other character
 """
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -25,6 +26,9 @@ Token: TypeAlias = str | Wildcard
 Alternative: TypeAlias = tuple[Token, ...]
 
 _SQL_WILDCARDS: Final[dict[str, Token]] = {wildcard.value: wildcard for wildcard in Wildcard}
+# No text that is stored has them.
+_FIRST_SURROGATE: Final = 0xD800
+_AFTER_SURROGATES: Final = 0xE000
 _GLOB_OF: Final = {Wildcard.ANY_ONE: "?", Wildcard.ANY_RUN: "*"}
 
 
@@ -191,6 +195,15 @@ def containing(text: str) -> Pattern:
     for run in runs:
         tokens += [run, Wildcard.ANY_RUN]
     return Pattern((tuple(tokens),), folds_case=True)
+
+
+def end_of_beginning(text: str) -> str | None:
+    """The first text, by code points, after all that begin with `text`; None where every text after it does."""
+    begins = text.rstrip(chr(sys.maxunicode))
+    if not begins:
+        return None
+    last = ord(begins[-1]) + 1
+    return begins[:-1] + chr(_AFTER_SURROGATES if last == _FIRST_SURROGATE else last)
 
 
 def _length(part: Sequence[Token]) -> int:

@@ -226,6 +226,10 @@ class Dialect(ABC):
         """`column` is the concatenation of `texts`, where None is any run of characters."""
         return self.like(column, "".join("%" if text is None else text.translate(_LIKE_ESCAPES) for text in texts))
 
+    def characters(self, text: ColumnElement[str]) -> ColumnElement[int]:
+        """How many characters a text has."""
+        return func.char_length(text)
+
     def position(self, text: ColumnElement[str], part: str) -> ColumnElement[int]:
         """Where `part` begins in `text`, from 1 on; 0 where it does not occur."""
         return func.instr(text, part)

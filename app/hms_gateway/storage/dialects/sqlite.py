@@ -142,6 +142,9 @@ class SqliteDialect(Dialect):
     def is_like(self, column: ColumnElement[Any], texts: Sequence[str | None]) -> ColumnElement[bool]:
         return self.like(column, "".join("*" if text is None else _escaped_glob(text) for text in texts))
 
+    def characters(self, text: ColumnElement[str]) -> ColumnElement[int]:
+        return func.length(text)
+
     def new_ids(self, table: Table, count: int) -> Statement:
         # No other connection can take them as long as this transaction writes.
         return Statement(_NEW_IDS, {"the_table": table.name, "numbers": self.bound_list(range(1, count + 1))})
