@@ -1,9 +1,9 @@
 """Names of databases, tables, views and functions, found by a part of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Row, Select, and_, func, literal, select
+from sqlalchemy import ColumnElement, Select, and_, func, literal, select
 
 from hms_gateway.metastore.vocabulary.names import DATABASE, FUNCTION
 from hms_gateway.metastore.vocabulary.patterns import Pattern, containing, end_of_beginning
@@ -34,7 +34,7 @@ class NameReads(Repository):
         name = DATABASES.c.name
         every = select(name)
         rows = self._first(_Names(name, (), every, every, select), text, limit)
-        return [FoundName(db_name=name, kind=DATABASE) for (name,) in rows]
+        return [FoundName(db_name=row[0], kind=DATABASE) for row in rows]
 
     def _best(self, table: Any, of_database: Pattern | None, text: str, limit: int) -> list[FoundName]:
         key, name, database_id = table.c.database_id, table.c.name, DATABASES.c.database_id
@@ -59,16 +59,18 @@ class NameReads(Repository):
             )
 
         rows = self._first(_Names(name, (key,), every, by_database, whole), text, limit)
-        return [FoundName(db_name=db_name, name=name, kind=kind_of) for db_name, name, kind_of in rows]
+        return [FoundName(db_name=row[0], name=row[1], kind=row[2]) for row in rows]
 
-    def _first(self, names: "_Names", text: str, limit: int) -> list[Row[Any]]:
+    def _first(self, names: "_Names", text: str, limit: int) -> list[Sequence[Any]]:
         """Those that begin with the text first, then the shortest: the one that is exactly it, if there is one.
 
         Of all names, the first. Those with the text elsewhere, of which there may be as many as there are names, are
         looked for where too few begin with it.
         """
         name = names.name
-        order = (self._dialect.characters(name), name, *names.ties) if text else (name, *names.ties)
+        order: tuple[ColumnElement[Any], ...] = (
+            (self._dialect.characters(name), name, *names.ties) if text else (name, *names.ties)
+        )
         anywhere = matches_pattern(name, containing(text), self._dialect)
         every = names.every if anywhere is None else names.every.where(anywhere)
         steps = [every]
@@ -77,7 +79,7 @@ class NameReads(Repository):
             begins = name >= text if end is None else and_(name >= text, name < end)
             others = func.substr(name, 1, len(text)) != text
             steps = [names.by_database.where(begins), every.where(others)]
-        rows: list[Row[Any]] = []
+        rows: list[Sequence[Any]] = []
         for some in steps:
             if len(rows) < limit:
                 found = some.order_by(*order).limit(limit - len(rows)).subquery()
