@@ -7,17 +7,17 @@ from tests.linearizability.history import Call, answered
 from tests.linearizability.lease_model import LeaseModel, in_steps
 from tests.linearizability.lock_model import LockModel
 from tests.linearizability.numbering import Told, check_dense, check_order
-from tests.linearizability.search import linearization
+from tests.linearizability.search import STATES_MAX, linearization
 
 
-def check_locks(calls: Sequence[Call], *, is_alone: bool) -> list[Call]:
-    """The order in which the calls of one world happened. Raises NotLinearizable."""
+def check_locks(calls: Sequence[Call], *, is_alone: bool, states_max: Sequence[int] = STATES_MAX) -> list[Call]:
+    """The order in which the calls of one world happened. Raises NotLinearizable, and GivenUp as `linearization`."""
     in_order = [
         sorted(answered(calls, "open"), key=lambda call: call.answer[0]),
         sorted(answered(calls, "lock"), key=lambda call: call.answer[0]),
     ]
     earlier = [pair for group in in_order for pair in pairwise(group)]
-    return linearization(calls, LockModel(calls, is_alone=is_alone), earlier)
+    return linearization(calls, LockModel(calls, is_alone=is_alone), earlier, states_max)
 
 
 def check_ids(calls: Sequence[Call], *, is_dense: bool) -> None:

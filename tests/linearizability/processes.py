@@ -19,7 +19,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import create_engine, select
 
 from hms_gateway.storage.schema.catalog import CATALOG
 from hms_gateway.storage.writing import thread_writer
@@ -40,6 +40,10 @@ def main() -> int:
     if options.without_row_lock:
         thread_writer.LOCK_CATALOG = select(CATALOG.c.last_event_id)  # type: ignore[misc,attr-defined]
     clients_services.LOOKS_TOO_EARLY = options.looks_too_early
+    for address in options.address:
+        if not address.startswith("http"):
+            # Imports its driver, once for all that are forked: it takes longer than a world.
+            create_engine(address)
     if options.kind == "mortal":
         return sum(_mortal_world(options, world) for world in range(options.worlds))
     barrier = _fork.Barrier(options.processes * options.threads)

@@ -47,7 +47,7 @@ class NotLinearizable(AssertionError):
     """No order explains the history; the text shows how far the longest attempt came."""
 
 
-class _GivenUp(NotLinearizable):
+class GivenUp(NotLinearizable):
     """None was found so far."""
 
 
@@ -60,22 +60,28 @@ class _Level:
     options: Iterator[tuple[int, object]]
 
 
-def linearization(calls: Sequence[Call], model: Model[State], earlier: Sequence[tuple[Call, Call]] = ()) -> list[Call]:
-    """An order that explains the answers; calls without an answer may be missing in it. Raises NotLinearizable.
+def linearization(
+    calls: Sequence[Call],
+    model: Model[State],
+    earlier: Sequence[tuple[Call, Call]] = (),
+    states_max: Sequence[int] = STATES_MAX,
+) -> list[Call]:
+    """An order that explains the answers; calls without an answer may be missing in it.
 
-    `earlier` are pairs of which the first is known to have happened before the second, for instance since it was given
-    the smaller number: the fewer orders there are, the sooner one is found.
+    Raises NotLinearizable; GivenUp where there might be one that was not found. `states_max` says how many states each
+    try may take. `earlier` are pairs of which the first is known to have happened before the second, for instance since
+    it was given the smaller number: the fewer orders there are, the sooner one is found.
     """
     in_order = sorted(calls, key=lambda call: call.invoked)
-    for number, states_max in enumerate(STATES_MAX):
+    for number, limit in enumerate(states_max):
         try:
-            return _Search(in_order, model, earlier, guess=number).run(states_max)
-        except _GivenUp:
+            return _Search(in_order, model, earlier, guess=number).run(limit)
+        except GivenUp:
             continue
         except NotLinearizable:
             break
     # Perhaps the shortcuts led astray: calls that commute only seemingly, or that took effect after their end.
-    return _Search(in_order, model, earlier, is_thorough=True).run(STATES_MAX[-1])
+    return _Search(in_order, model, earlier, is_thorough=True).run(states_max[-1])
 
 
 class _Search:
@@ -126,7 +132,7 @@ class _Search:
                 continue
             self._seen.add((reached, state))
             if len(self._seen) > states_max:
-                raise _GivenUp(f"given up after {states_max} states. {self._explanation(*longest[1:])}")
+                raise GivenUp(f"given up after {states_max} states. {self._explanation(*longest[1:])}")
             done = reached
             levels.append(_Level(state, place, self._options(done, state)))
             if len(levels) > longest[0]:
