@@ -11,10 +11,16 @@ from tests.simulation.violations import Violation
 STEPS_PER_SEED = 4_000
 STEPS = int(os.environ.get("CHANGE_SIMULATION_STEPS", "20000"))
 BUG_STEPS_MAX = 200_000
+# Where a bug shows late, the seed that shows it. The others follow: after a change of the code it may show elsewhere.
+SEED_OF_BUG = {
+    "the old name of a rename is not looked at": 13,
+    "only the first lock is compared": 3,
+}
 
 
-def play(steps: int) -> list[ChangeSimulation]:
-    played = [ChangeSimulation(seed) for seed in range(max(1, steps // STEPS_PER_SEED))]
+def play(steps: int, first_seed: int = 0) -> list[ChangeSimulation]:
+    seeds = sorted(range(max(1, steps // STEPS_PER_SEED)), key=lambda seed: seed != first_seed)
+    played = [ChangeSimulation(seed) for seed in seeds]
     for simulation in played:
         simulation.run(STEPS_PER_SEED)
     return played
@@ -32,4 +38,4 @@ def test_a_planted_bug_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> No
     """It names its seed and step, so that it can be played again."""
     monkeypatch.setattr(*BUGS[name])
     with pytest.raises(Violation, match=r"seed \d+, step \d+"):
-        play(BUG_STEPS_MAX)
+        play(BUG_STEPS_MAX, SEED_OF_BUG.get(name, 0))

@@ -11,11 +11,15 @@ from tests.simulation.violations import Violation
 STEPS_PER_SEED = 5_000
 STEPS = int(os.environ.get("READER_LISTS_STEPS", "200000"))
 BUG_STEPS_MAX = 2_000_000
+# Where a bug shows late, the seed that shows it. The others follow: after a change of the code it may show elsewhere.
+SEED_OF_BUG = {
+    "a commit commits all before it": 290,
+}
 
 
-def play(steps: int) -> int:
+def play(steps: int, first_seed: int = 0) -> int:
     hits = 0
-    for seed in range(max(1, steps // STEPS_PER_SEED)):
+    for seed in sorted(range(max(1, steps // STEPS_PER_SEED)), key=lambda seed: seed != first_seed):
         simulation = Simulation(seed)
         simulation.run(STEPS_PER_SEED)
         hits += simulation.hits
@@ -33,4 +37,4 @@ def test_a_planted_bug_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> No
     """It names its seed and step, so that it can be played again."""
     monkeypatch.setattr(*BUGS[name])
     with pytest.raises(Violation, match=r"seed \d+, step \d+"):
-        play(BUG_STEPS_MAX)
+        play(BUG_STEPS_MAX, SEED_OF_BUG.get(name, 0))

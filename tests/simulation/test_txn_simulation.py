@@ -12,10 +12,20 @@ from tests.simulation.violations import Violation
 STEPS_PER_SEED = 4_000
 STEPS = int(os.environ.get("TXN_SIMULATION_STEPS", "100000"))
 BUG_STEPS_MAX = 600_000
+# Where a bug shows late, the seed that shows it. The others follow: after a change of the code it may show elsewhere.
+SEED_OF_BUG = {
+    "who waits for me elsewhere is not passed": 39,
+    "transaction ids are used again": 9,
+    "a commit counts from the beginning": 6,
+    "two statements are swapped: the commit and its changes": 7,
+    "write sets are compared one id too late": 7,
+    "write sets are not compared": 5,
+    "finished ones are forgotten at once": 4,
+}
 
 
-def play(steps: int) -> None:
-    for seed in range(max(1, steps // STEPS_PER_SEED)):
+def play(steps: int, first_seed: int = 0) -> None:
+    for seed in sorted(range(max(1, steps // STEPS_PER_SEED)), key=lambda seed: seed != first_seed):
         Simulation(seed).run(STEPS_PER_SEED)
 
 
@@ -38,4 +48,4 @@ def test_a_planted_bug_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> No
     """It names its seed and step, so that it can be played again."""
     monkeypatch.setattr(*BUGS[name])
     with pytest.raises(Violation, match=r"seed \d+, step \d+"):
-        play(BUG_STEPS_MAX)
+        play(BUG_STEPS_MAX, SEED_OF_BUG.get(name, 0))
