@@ -7,7 +7,7 @@ import json
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +140,7 @@ addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI, sa
 
 
 @contextlib.contextmanager
-def chromium(folder: Path, errors_max: int = 2000) -> Iterator["Chromium"]:
+def chromium(folder: Path, errors_max: int = 2000, more_options: Sequence[str] = ()) -> Iterator["Chromium"]:
     """A browser whose profile is in the folder. The caller has seen that `find_chromium` finds one."""
     command = find_chromium()
     assert command is not None
@@ -148,6 +148,7 @@ def chromium(folder: Path, errors_max: int = 2000) -> Iterator["Chromium"]:
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "chromium.log"
     options = [*CHROMIUM_OPTIONS, "--remote-debugging-port=0", f"--user-data-dir={folder}", "--hide-scrollbars"]
+    options += more_options
     with log.open("wb") as output:
         process = subprocess.Popen(
             [command, *options, "about:blank"], stdin=subprocess.DEVNULL, stdout=output, stderr=output

@@ -100,8 +100,8 @@ async function admitted(send) {
     if (answer.status !== 401) return answer;
     // Others may have been refused with the same credentials, and asked already.
     if (header === session.header && !session.asks) {
-      const offersTickets = /\bNegotiate\b/i.test(answer.headers.get("www-authenticate") ?? "");
-      changed({ asks: "expired", offersTickets });
+      changed({ asks: "expired" });
+      learnOffers();
     }
   }
 }
@@ -117,10 +117,14 @@ export async function getJson(path) {
   return answer.json();
 }
 
-/** Whether the gateway offers tickets, so that the login can. */
+/** Whether the gateway offers tickets, so that the login can. What it says tells: Firefox shows a page no header with the ways in. */
 export async function learnOffers() {
-  const answer = await post("get_all_databases", {}, null, {}).catch(() => null);
-  changed({ offersTickets: /\bNegotiate\b/i.test(answer?.headers.get("www-authenticate") ?? "") });
+  try {
+    const answer = await post("get_all_databases", {}, null, {});
+    changed({ offersTickets: answer.status === 401 && spoken(await answer.text()).includes("(Negotiate)") });
+  } catch {
+    changed({ offersTickets: false });
+  }
 }
 
 function authorization(header) {

@@ -36,7 +36,7 @@ export const t = {
   byPassword: "Password",
   byToken: "Access token",
   byTicket: "Kerberos ticket",
-  ticketText: "The browser sends your Kerberos ticket. It has to be set up for this address (docs/kerberos.md).",
+  ticketText: "The browser sends your Kerberos ticket. It has to be set up for this address (docs/console.md).",
   loginGo: "Log in",
   loginKept: "Kept in this tab only, and forgotten when it is closed.",
   logout: "Log out",

@@ -167,7 +167,7 @@ const t = {
   byPassword: "Password",
   byToken: "Access token",
   byTicket: "Kerberos ticket",
-  ticketText: "The browser sends your Kerberos ticket. It has to be set up for this address (docs/kerberos.md).",
+  ticketText: "The browser sends your Kerberos ticket. It has to be set up for this address (docs/console.md).",
   loginGo: "Log in",
   loginKept: "Kept in this tab only, and forgotten when it is closed.",
   logout: "Log out",
@@ -772,8 +772,8 @@ async function admitted(send) {
     if (answer.status !== 401) return answer;
     // Others may have been refused with the same credentials, and asked already.
     if (header === session.header && !session.asks) {
-      const offersTickets = /\bNegotiate\b/i.test(answer.headers.get("www-authenticate") ?? "");
-      changed({ asks: "expired", offersTickets });
+      changed({ asks: "expired" });
+      learnOffers();
     }
   }
 }
@@ -789,10 +789,14 @@ async function getJson(path) {
   return answer.json();
 }
 
-/** Whether the gateway offers tickets, so that the login can. */
+/** Whether the gateway offers tickets, so that the login can. What it says tells: Firefox shows a page no header with the ways in. */
 async function learnOffers() {
-  const answer = await post("get_all_databases", {}, null, {}).catch(() => null);
-  changed({ offersTickets: /\bNegotiate\b/i.test(answer?.headers.get("www-authenticate") ?? "") });
+  try {
+    const answer = await post("get_all_databases", {}, null, {});
+    changed({ offersTickets: answer.status === 401 && spoken(await answer.text()).includes("(Negotiate)") });
+  } catch {
+    changed({ offersTickets: false });
+  }
 }
 
 function authorization(header) {
