@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -35,12 +36,18 @@ TABLE = ("default", "t")
 
 @pytest.fixture
 def gateways(fresh_postgres_database: str, tmp_path: Path) -> Iterator[tuple[GatewayServer, GatewayServer]]:
-    migrate(fresh_postgres_database)
+    with two_gateways(fresh_postgres_database, tmp_path) as both:
+        yield both
+
+
+@contextmanager
+def two_gateways(database: str, folder: Path) -> Iterator[tuple[GatewayServer, GatewayServer]]:
+    migrate(database)
     one, other = (
         GatewayServer(
-            tmp_path / name,
-            database=fresh_postgres_database,
-            settings={"workers": 1, "warehouse_dir": f"file:{tmp_path}/warehouse"},
+            folder / name,
+            database=database,
+            settings={"workers": 1, "warehouse_dir": f"file:{folder}/warehouse"},
         )
         for name in ("one", "other")
     )
@@ -135,17 +142,16 @@ def test_the_database_counts_no_statement_for_a_hit(
 
 
 def test_hits_put_no_statement_and_go_on_while_the_database_is_away(
-    gateways: tuple[GatewayServer, GatewayServer], postgres_server: PrivatePostgres
+    own_postgres: PrivatePostgres, tmp_path: Path
 ) -> None:
-    one, _ = gateways
-    with client(one) as metastore:
+    with two_gateways(own_postgres.url(), tmp_path) as (one, _), client(one) as metastore:
         create(metastore)
         txn = metastore.transaction().__enter__()
         add(txn, "1")
         txn.commit()
         reading = metastore.transaction().__enter__()
         settle(one, reading)
-        postgres_server.stop()
+        own_postgres.stop()
         try:
             for _ in range(READS):
                 assert names(reading) == ["ds=1"]
@@ -158,7 +164,7 @@ def test_hits_put_no_statement_and_go_on_while_the_database_is_away(
             assert request.status_code == 503
             assert "retry-after" in request.headers
         finally:
-            postgres_server.start()
+            own_postgres.start()
         assert names(reading) == ["ds=1"]
 
 

@@ -24,12 +24,10 @@ def test_every_test_gets_an_empty_database(fresh_postgres_database: str, _attemp
     assert execute(fresh_postgres_database, "create table left_behind (x int)", count) == 1
 
 
-def test_the_server_can_be_taken_away_and_given_back(
-    postgres_server: PrivatePostgres, fresh_postgres_database: str
-) -> None:
-    assert execute(fresh_postgres_database, "select 1") == 1
-    postgres_server.stop()
+def test_the_server_can_be_taken_away_and_given_back(own_postgres: PrivatePostgres) -> None:
+    assert execute(own_postgres.url(), "select 1") == 1
+    own_postgres.stop()
     with pytest.raises(sqlalchemy.exc.OperationalError):
-        execute(fresh_postgres_database, "select 1")
-    postgres_server.start()
-    assert execute(fresh_postgres_database, "select 1") == 1
+        execute(own_postgres.url(), "select 1")
+    own_postgres.start()
+    assert execute(own_postgres.url(), "select 1") == 1
