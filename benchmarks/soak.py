@@ -25,7 +25,10 @@ from tests.support.server import GatewayServer, free_port
 
 KIB = 1 << 10
 MIB = 1 << 20
-SAMPLES = 40
+SAMPLES = 20
+
+Sample = tuple[int, int]
+"""The number of changes so far, and the bytes that are resident then."""
 
 
 def main() -> None:
@@ -34,7 +37,7 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--databases", nargs="+", default=["sqlite", "postgres"])
     options = parser.parse_args()
-    rows = []
+    rows: list[list[str]] = []
     for kind in options.databases:
         postgres = PrivatePostgres() if kind == "postgres" else None
         try:
@@ -44,15 +47,17 @@ def main() -> None:
                 url = postgres.url()
                 migrate(url)
             with tempfile.TemporaryDirectory() as folder:
-                rows.append((kind, *soaked(Path(folder), url, options.clients, options.seconds)))
+                samples = soaked(Path(folder), url, options.clients, options.seconds)
         finally:
             if postgres is not None:
                 postgres.delete()
+        print_table(f"{kind}: MiB after so many changes", ("changes", "MiB"), [_shown(*sample) for sample in samples])
+        rows.append([kind, *_summary(samples)])
     titles = ("database", "changes", "MiB at a quarter", "at half", "at the end", "KiB for 1,000 changes, second half")
     print_table(f"Memory under {options.clients} writers for {options.seconds:.0f} s", titles, rows)
 
 
-def soaked(folder: Path, url: str | None, clients: int, seconds: float) -> list[str]:
+def soaked(folder: Path, url: str | None, clients: int, seconds: float) -> list[Sample]:
     port = free_port()
     with GatewayServer(folder, database=url, settings={"thrift_port": port}) as gateway:
         warehouse = str(gateway.data_dir / "warehouse")
@@ -60,7 +65,7 @@ def soaked(folder: Path, url: str | None, clients: int, seconds: float) -> list[
         with side.caller() as caller:
             caller.call("create_database", database(warehouse, DATABASE))
             load = LoadProcess(side.addresses, side.speech, _scripts(side, caller, clients), seconds, 0.1)
-            samples: list[tuple[int, int]] = []
+            samples: list[Sample] = []
             with load:
                 running = threading.Thread(target=load.run)
                 running.start()
@@ -68,10 +73,17 @@ def soaked(folder: Path, url: str | None, clients: int, seconds: float) -> list[
                 while running.is_alive():
                     running.join(max(0.1, min(seconds / SAMPLES, end - monotonic())))
                     samples.append((_changes(caller), resident_bytes([gateway.pid])))
+    return samples
+
+
+def _summary(samples: Sequence[Sample]) -> list[str]:
     quarter, half, last = (samples[int((len(samples) - 1) * share)] for share in (0.25, 0.5, 1))
     growth = (last[1] - half[1]) / max(1, last[0] - half[0]) * 1000
-    sizes = [f"{resident / MIB:.1f}" for _, resident in (quarter, half, last)]
-    return [f"{last[0]:,}", *sizes, f"{growth / KIB:.1f}"]
+    return [f"{last[0]:,}", *(_shown(*sample)[1] for sample in (quarter, half, last)), f"{growth / KIB:.1f}"]
+
+
+def _shown(changes: int, resident: int) -> tuple[str, str]:
+    return f"{changes:,}", f"{resident / MIB:.1f}"
 
 
 def _scripts(side: Side, caller: Caller, clients: int) -> Sequence[MakeScript]:
