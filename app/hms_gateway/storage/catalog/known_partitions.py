@@ -13,11 +13,12 @@ from hms_gateway.metastore.ports.store import (
 from hms_gateway.storage.catalog.changes import CatalogChanges, ContentKey, PartitionKey
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.dialects.statements import Rows, Statement
-from hms_gateway.storage.partitions.by_names import rows_by_names
+from hms_gateway.storage.partitions.by_names import TOGETHER_MAX, rows_by_names
 from hms_gateway.storage.partitions.descriptors import (
     LAST_DESCRIPTOR,
     DescriptorKey,
     descriptor_of_row,
+    descriptors_by_ids,
     found_descriptors,
     known_descriptors,
 )
@@ -117,8 +118,8 @@ class KnownPartitions:
         for (table_id, whole), names in wanted.names.items():
             rows = {row[1]: tuple(row) for row in next(each)}
             self._rows = {(table_id, name): rows.get(name) for name in names} | self._rows
-            if whole:
-                self._descriptors |= {one.descriptor_id: one for one in found_descriptors(next(each))}
+            if whole and len(names) <= TOGETHER_MAX:
+                self._learn_descriptors(next(each))
         for table_id, hashes in wanted.hashes.items():
             ids = {(table_id, content_hash, base): found for content_hash, base, found in next(each)}
             self._ids = ids | self._ids
@@ -136,15 +137,17 @@ class KnownPartitions:
     def rows(self, table_id: int, names: Iterable[str]) -> list[KnownRow]:
         """None for those that are not there; never NEW."""
         keys = [(table_id, name) for name in names]
-        unknown = {key for key in keys if is_storable(key[1]) and not self._is_whole(self._rows.get(key, NEW))}
+        unknown = {key for key in keys if is_storable(key[1]) and self._rows.get(key, NEW) is NEW}
         if unknown:
-            if any(self._rows.get(key) is NEW for key in unknown):
+            if not unknown.isdisjoint(self._rows):
                 self._flush()
             wanted = Wanted()
             wanted.add_names(table_id, (name for _, name in unknown))
             self._rows = {key: row for key, row in self._rows.items() if key not in unknown}
             self._load(wanted)
-        return [self._rows.get(key) for key in keys]
+        rows = [self._rows.get(key) for key in keys]
+        self._load_descriptors(row[2] for row in rows if row is not None and row[2] is not None)
+        return rows
 
     def has(self, key: PartitionKey) -> bool:
         """Whether it was asked for."""
@@ -184,9 +187,6 @@ class KnownPartitions:
         self._ids = {key: found for key, found in self._ids.items() if key[0] not in gone}
         self._hashes = {key for key in self._hashes if key[0] not in gone}
 
-    def _is_whole(self, row: KnownRow) -> bool:
-        return row is not NEW and (row is None or row[2] is None or row[2] in self._descriptors)
-
     def _know(self, encoded: Encoded) -> None:
         """Which of the partitions are there, and which of the descriptors."""
         wanted = Wanted()
@@ -197,6 +197,13 @@ class KnownPartitions:
 
     def _load(self, wanted: Wanted) -> None:
         self.learn(wanted, self._read(wanted.statements(self._dialect)))
+
+    def _load_descriptors(self, used: Iterable[int]) -> None:
+        if missing := set(used) - self._descriptors.keys():
+            self._learn_descriptors(self._read([descriptors_by_ids(missing, self._dialect)])[0])
+
+    def _learn_descriptors(self, rows: Rows) -> None:
+        self._descriptors |= {one.descriptor_id: one for one in found_descriptors(rows)}
 
 
 def _encoded(table: StoredTable, partitions: Sequence[Any]) -> Encoded | None:

@@ -1,4 +1,4 @@
-"""Partitions of a table by their names, with their descriptors: two statements that are sent together."""
+"""Partitions of a table by their names, and the descriptors of few in a statement that is sent together with theirs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -18,13 +18,17 @@ NamedRow: TypeAlias = Sequence[Any]
 """The id of a partition, then ROW_COLUMNS."""
 
 
+# To find the descriptors, the database looks each name up once more. Above this it takes longer than one more message.
+TOGETHER_MAX: Final = 100
+
+
 def rows_by_names(table_id: int, names: Iterable[str], dialect: Dialect) -> list[Statement]:
-    """Statements for the rows, in no order, and for their descriptors."""
+    """A statement for the rows, in no order, and up to TOGETHER_MAX names one for their descriptors."""
     wanted = [name for name in dict.fromkeys(names) if is_storable(name)]
     if len(wanted) == 1:
         return [Statement(sql, {"the_table": table_id, "the_name": wanted[0]}) for sql in _OF_ONE]
     values = {"the_table": table_id, "names": dialect.bound_list(wanted)}
-    return [Statement(sql, values) for sql in _of_many(dialect)]
+    return [Statement(sql, values) for sql in _of_many(dialect)[: 2 if len(wanted) <= TOGETHER_MAX else 1]]
 
 
 _OF_TABLE: Final = PARTITIONS.c.table_id == bindparam("the_table")

@@ -12,7 +12,6 @@ from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.dialects.statements import Statement
 from hms_gateway.storage.partitions.rows import Descriptor
 from hms_gateway.storage.schema.catalog import DESCRIPTORS
-from hms_gateway.storage.sql.filter_sql import has_id_among
 from hms_gateway.storage.sql.fragments import DescriptorContent, encode_columns, encode_descriptor
 from hms_gateway.storage.sql.repository import Repository
 from hms_gateway.structs import FieldSchema, StorageDescriptor
@@ -35,8 +34,7 @@ _REPLACE_COLUMNS: Final = _BY_ID.values(columns=bindparam("new_columns"), conten
 
 class Descriptors(Repository):
     def load(self, ids: Iterable[int]) -> list[Descriptor]:
-        condition = has_id_among(DESCRIPTORS.c.descriptor_id, ids, self._dialect)
-        return self._found(select(*DESCRIPTOR_COLUMNS).where(condition))
+        return found_descriptors(self._run_together([descriptors_by_ids(ids, self._dialect)])[0])
 
     def of_table(self, table_id: TableId) -> list[Descriptor]:
         return self._found(select(*DESCRIPTOR_COLUMNS).where(DESCRIPTORS.c.table_id == table_id))
@@ -88,6 +86,16 @@ class Descriptors(Repository):
     def _known(self, table_id: TableId, hashes: Iterable[str]) -> dict[tuple[str, str | None], int]:
         statement = known_descriptors(table_id, hashes, self._dialect)
         return {(content_hash, base): found for content_hash, base, found in self._connection.execute(*statement)}
+
+
+def descriptors_by_ids(ids: Iterable[int], dialect: Dialect) -> Statement:
+    """Rows of DESCRIPTOR_COLUMNS."""
+    return Statement(_with_ids(dialect), {"ids": dialect.bound_list(ids)})
+
+
+@cache
+def _with_ids(dialect: Dialect) -> Select[Any]:
+    return select(*DESCRIPTOR_COLUMNS).where(dialect.is_in_list(DESCRIPTORS.c.descriptor_id, "ids"))
 
 
 def known_descriptors(table_id: int, hashes: Iterable[str], dialect: Dialect) -> Statement:

@@ -1,6 +1,6 @@
 """Partitions as rows: reading, in the order of their names."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
@@ -68,14 +68,16 @@ class PartitionReads(Repository):
         if names_only(selection):
             return stored_partitions(table, *self._named_rows(table, selection.names or ()))
         rows = self._rows(self._selected(table, selection, PARTITIONS.c.partition_id, *ROW_COLUMNS)).fetchall()
-        used = Descriptors(self._connection).load({row[2] for row in rows if row[2] is not None})
-        return stored_partitions(table, rows, {one.descriptor_id: one for one in used})
+        return stored_partitions(table, rows, _by_id(self._used(rows)))
 
     def _named_rows(self, table: StoredTable, names: Sequence[str]) -> tuple[list[NamedRow], Mapping[int, Descriptor]]:
         """In order of their names, and their descriptors."""
-        statements = rows_by_names(table.table_id, names, self._dialect)
-        rows, used = self._run_together(statements)
-        return sorted(rows, key=itemgetter(1)), {one.descriptor_id: one for one in found_descriptors(used)}
+        rows, *found = self._run_together(rows_by_names(table.table_id, names, self._dialect))
+        used = found_descriptors(found[0]) if found else self._used(rows)
+        return sorted(rows, key=itemgetter(1)), _by_id(used)
+
+    def _used(self, rows: Sequence[NamedRow]) -> list[Descriptor]:
+        return Descriptors(self._connection).load({row[2] for row in rows if row[2] is not None})
 
     def partition_list(self, table: StoredTable, selection: Selection) -> EncodedList:
         statement = self._selected(table, selection, *ROW_COLUMNS)
@@ -305,16 +307,17 @@ class PartitionReads(Repository):
 
     def _loaded(self, rows: Sequence[Any]) -> Any:
         """The descriptors of rows that are read already, so that the list needs no connection."""
-        found = {
-            descriptor.descriptor_id: descriptor
-            for descriptor in Descriptors(self._connection).load({row[1] for row in rows if row[1] is not None})
-        }
+        found = _by_id(Descriptors(self._connection).load({row[1] for row in rows if row[1] is not None}))
         return lambda ids: [found[descriptor_id] for descriptor_id in ids]
 
 
 def names_only(selection: Selection) -> bool:
     """Whether partitions are selected by their names alone."""
     return selection.names is not None and selection == Selection(names=selection.names)
+
+
+def _by_id(descriptors: Iterable[Descriptor]) -> dict[int, Descriptor]:
+    return {one.descriptor_id: one for one in descriptors}
 
 
 def _uses_keys(selection: Selection) -> bool:
