@@ -8,7 +8,16 @@ from importlib import import_module
 
 NAMES = ("tjson", "edge", "http", "storage", "locks", "writes", "server", "neighbours", "reader-lists", "rights")
 # Those that take minutes or want Java and PySpark run only when they are named.
-WHEN_NAMED = ("soak", "console", "planning", "pipeline", "pipeline-crawl", "pipeline-migrate", "pipeline-stats")
+WHEN_NAMED = (
+    "soak",
+    "console",
+    "iceberg",
+    "planning",
+    "pipeline",
+    "pipeline-crawl",
+    "pipeline-migrate",
+    "pipeline-stats",
+)
 
 
 def main() -> None:
