@@ -42,16 +42,16 @@ def administer(server: PrivatePostgres, statement: str) -> None:
 
 
 def cut_connections(server: PrivatePostgres | PrivateMariadb) -> None:
-    """Those to databases that tests made."""
+    """Those to databases of single tests: what the shared ones have are kept for the tests of other rooms."""
     if isinstance(server, PrivateMariadb):
         cut_connections_of_mariadb(server)
         return
-    others = "pid <> pg_backend_pid() AND datname <> 'postgres'"
+    others = "pid <> pg_backend_pid() AND datname LIKE 'test%'"
     administer(server, f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE {others}")
 
 
 def cut_connections_of_mariadb(server: PrivateMariadb) -> None:
-    others = "SELECT id FROM information_schema.processlist WHERE id <> connection_id() AND db <> 'mysql'"
+    others = "SELECT id FROM information_schema.processlist WHERE id <> connection_id() AND db LIKE 'test%'"
     with server.connect() as connection, connection.cursor() as cursor:
         cursor.execute(others)
         for (number,) in cursor.fetchall():
