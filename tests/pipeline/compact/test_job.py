@@ -8,14 +8,18 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import nullcontext
 
 import pytest
+from click.testing import CliRunner
 
 pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
+from hms_gateway.cli.application import application
 from hms_gateway.pipeline.compact.job import CleanArguments, CompactArguments, clean, compact
 from hms_gateway.pipeline.connection import Connection
+from hms_gateway.pipeline.jobs import run as jobs_run
 from hms_gateway.pipeline.jobs.failures import TablesHeld
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.structs import LeaseObject, Partition
@@ -178,23 +182,25 @@ def test_a_table_that_another_holds_is_left_alone(spark, gateway, client, tmp_pa
         assert partitions(client, table) == before
 
 
-def command(gateway, tmp_path, *words):
+def words_of(gateway, tmp_path, *words):
     given = ["--url", gateway.server.url, "--user", gateway.server.user, "-k", "--state", str(tmp_path / "state")]
-    return subprocess.Popen(
-        [sys.executable, "-m", "hms_gateway", "pipeline", "compact", *given, "--master", "local[2]", *words],
-        env={**os.environ, "HMS_GATEWAY_PASSWORD": gateway.server.password, "SPARK_LOCAL_IP": "127.0.0.1"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    return ["pipeline", "compact", *given, "--master", "local[2]", *words]
 
 
 def test_a_driver_that_is_killed_loses_nothing_and_the_next_run_tidies_up(spark, gateway, client, tmp_path):
     with filled(client, "killed", count=40) as table:
         wanted = {value: rows(one.sd.location) for value, one in partitions(client, table).items()}
-        running = command(gateway, tmp_path, "--only", "lake.killed", "--conf", "spark.ui.enabled=false")
+        running = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "hms_gateway"),
+                *words_of(gateway, tmp_path, "--only", "lake.killed", "--conf", "spark.ui.enabled=false"),
+            ],
+            env={**os.environ, "HMS_GATEWAY_PASSWORD": gateway.server.password, "SPARK_LOCAL_IP": "127.0.0.1"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
         swaps = random.Random().randrange(1, 25)
         while running.poll() is None and moved(client, table) < swaps:
             time.sleep(0.05)
@@ -217,11 +223,16 @@ def moved(client, table):
     return sum("/.hms-compact/" in one.sd.location for one in partitions(client, table).values())
 
 
-def test_the_command_says_what_it_did(gateway, client, tmp_path):
+def test_the_command_says_what_it_did(spark, gateway, client, tmp_path, monkeypatch):
+    # It would start a session of its own, and stop it.
+    monkeypatch.setattr(jobs_run, "session", lambda *_, **__: nullcontext(spark))
+
+    def run(*words):
+        environment = {"HMS_GATEWAY_PASSWORD": gateway.server.password}
+        return CliRunner().invoke(application, words_of(gateway, tmp_path, *words), env=environment)
+
     with filled(client, "said", count=2):
-        running = command(gateway, tmp_path, "--only", "lake.said", "--target-bytes", "1m")
-        out, err = running.communicate(timeout=180)
-        assert running.returncode == 0, err[-2_000:]
-        assert f"files       {2 * FILES} before, 2 after" in out
-        refused = command(gateway, tmp_path, "--target-bytes", "many")
-        assert "'many' is not a whole number" in refused.communicate(timeout=60)[1]
+        ran = run("--only", "lake.said", "--target-bytes", "1m")
+        assert ran.exit_code == 0, ran.output
+        assert f"files       {2 * FILES} before, 2 after" in ran.stdout
+        assert "'many' is not a whole number" in run("--target-bytes", "many").stderr

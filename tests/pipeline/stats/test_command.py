@@ -2,10 +2,7 @@
 
 import re
 import shlex
-import subprocess
-import sys
 from contextlib import nullcontext
-from pathlib import Path
 from xml.etree import ElementTree
 
 import msgspec
@@ -15,10 +12,8 @@ from click.testing import CliRunner
 from hms_gateway.cli.application import application
 from hms_gateway.pipeline.jobs import run as jobs_run
 from tests.support.readme import ROOT, prepare
-from tests.support.spark_variables import VARIABLES, WARM_DAEMON, submit_arguments
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-SECONDS_MAX = 240
 
 
 def commands():
@@ -27,56 +22,39 @@ def commands():
     return [line.removeprefix("$ ") for line in block.splitlines()]
 
 
-def variables(gateway):
-    return {
+@pytest.fixture
+def run(spark, gateway, monkeypatch):
+    """Runs a command in this process: it would start a session of its own, and stop it."""
+    folder = prepare(gateway.server.data_dir.parent, gateway.server)
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(jobs_run, "session", lambda *_, **__: nullcontext(spark))
+    environment = {
         "HMS_GATEWAY_PASSWORD": gateway.server.password,
         "HMS_GATEWAY_URL": gateway.server.url,
         "HMS_GATEWAY_CACERT": str(gateway.server.data_dir / "certificate.pem"),
     }
 
+    def ran(command):
+        ran = CliRunner().invoke(application, shlex.split(command)[1:], env=environment)
+        assert ran.exit_code == 0, ran.output
+        assert gateway.server.password not in ran.output
+        return ran.stdout
 
-def run(gateway, command):
-    folder = prepare(gateway.server.data_dir.parent, gateway.server)
-    environment = {
-        **variables(gateway),
-        "PYTHONPATH": str(ROOT),
-        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
-        **VARIABLES,
-        "PYSPARK_SUBMIT_ARGS": submit_arguments(driver_memory="768m", python_daemon_module=WARM_DAEMON),
-    }
-    ran = subprocess.run(
-        command,
-        shell=True,
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS_MAX,
-    )
-    assert gateway.server.password not in ran.stdout + ran.stderr
-    return ran, folder
+    return ran
 
 
-def test_the_command_of_the_document_that_writes(spark, gateway):
-    """`spark` is only there so that what can be skipped is. The partitions of this gateway have no files."""
+def test_the_command_of_the_document_that_writes(run, gateway):
+    """The partitions of this gateway have no files."""
     [command] = [each for each in commands() if "--report" in each]
-    ran, folder = run(gateway, command.replace("'sales.*'", "sales.orders --only sales.days"))
-    assert ran.returncode == 0, ran.stdout + ran.stderr[-2_000:]
-    assert re.search(r"^rows counted +0 % -> 100 %$", ran.stdout, re.MULTILINE), ran.stdout
-    page = (folder / "var" / "stats.html").read_text("utf-8")
+    printed = run(command.replace("'sales.*'", "sales.orders --only sales.days"))
+    assert re.search(r"^rows counted +0 % -> 100 %$", printed, re.MULTILINE), printed
+    page = (gateway.server.data_dir / "stats.html").read_text("utf-8")
     assert ElementTree.fromstring(page.partition("\n")[2]).tag == "html"
 
 
-def test_the_command_of_the_document_that_plans(spark, gateway, monkeypatch):
-    """In this process: it would start a session of its own."""
+def test_the_command_of_the_document_that_plans(run, gateway):
     [command] = [each for each in commands() if "--dry-run" in each]
-    folder = prepare(gateway.server.data_dir.parent, gateway.server)
-    monkeypatch.chdir(folder)
-    monkeypatch.setattr(jobs_run, "session", lambda *_, **__: nullcontext(spark))
-    ran = CliRunner().invoke(application, shlex.split(command)[1:], env=variables(gateway))
-    assert ran.exit_code == 0, ran.output
-    planned = msgspec.json.decode(ran.stdout)
+    planned = msgspec.json.decode(run(command))
     assert planned["status"] == "planned"
     with gateway.client() as client:
         wanted = client.call("get_partitions_by_filter", "sales", "orders", "ds >= '2024-01-02'", -1)
