@@ -29,7 +29,7 @@ from tests.support.server import GatewayServer
 
 CLIENTS = 4
 KILLS = 2 * SCALE
-ROUNDS = 20 * SCALE
+ROUNDS = 12 * SCALE
 # Far above a start of the gateway.
 PATIENCE_SECONDS = "60"
 
@@ -39,7 +39,10 @@ PATIENCE_SECONDS = "60"
     [
         "sqlite",
         pytest.param("postgres", marks=pytest.mark.postgres),
-        pytest.param("mariadb", marks=pytest.mark.mariadb),
+        # How it commits what a killed gateway has sent, test_cut_connections.py shows message by message.
+        pytest.param(
+            "mariadb", marks=[pytest.mark.mariadb, pytest.mark.skipif(SCALE == 1, reason="HMS_TESTS_SCALE is 1")]
+        ),
     ],
 )
 def test_every_change_is_made_once_and_answered(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
