@@ -36,7 +36,7 @@ def main() -> int:
     parser.add_argument("--password", required=True)
     parser.add_argument("--writers", type=int, default=4)
     parser.add_argument("--readers", type=int, default=12)
-    parser.add_argument("--commits", type=int, default=8)
+    parser.add_argument("--commits", type=int, default=6)
     options = parser.parse_args()
     readers = [_fork.Process(target=_read, args=(options, number)) for number in range(options.readers)]
     writers = [_fork.Process(target=_write, args=(options, number)) for number in range(options.writers)]

@@ -9,9 +9,9 @@ import pytest
 
 from tests.linearizability.checks import check_lease_ids, check_leases, check_versions
 from tests.linearizability.history import answered, by_world
-from tests.linearizability.playing import MARIADB_WHEN_MORE_IS_ASKED, SCALE, play
+from tests.linearizability.playing import SCALE, play
 from tests.linearizability.tenures import check_tenures
-from tests.linearizability.test_locks import two_gateways
+from tests.linearizability.test_locks import on_servers, two_gateways
 
 pytestmark = pytest.mark.slow
 
@@ -32,9 +32,7 @@ def test_leases_that_end_by_themselves(database_url: str, tmp_path: Path) -> Non
     check_versions(calls)
 
 
-@pytest.mark.parametrize(
-    "database_server", [pytest.param("postgres", marks=pytest.mark.postgres), MARIADB_WHEN_MORE_IS_ASKED], indirect=True
-)
+@on_servers
 def test_leases_that_end_by_themselves_through_two_gateways(server_database: str, tmp_path: Path) -> None:
     with two_gateways(server_database, tmp_path) as addresses:
         calls = play(tmp_path, "tenures", addresses, "--worlds", SCALE, "--calls", 6)

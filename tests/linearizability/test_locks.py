@@ -34,6 +34,9 @@ KILL_BYTES = 60_000
 ATTEMPTS_MAX = 20
 # Four of five worlds that are wrong are found to be so within them.
 STATES_OF_SURE_MISTAKES = (8_000,)
+on_servers = pytest.mark.parametrize(
+    "database_server", [pytest.param("postgres", marks=pytest.mark.postgres), MARIADB_WHEN_MORE_IS_ASKED], indirect=True
+)
 
 
 def check(calls: list[Call], *, is_alone: bool = True) -> Counter[str]:
@@ -101,6 +104,7 @@ def test_a_row_lock_that_is_missing_is_missed(server_databases: Iterator[str], t
     assert_is_missed(AssertionError, server_databases, tmp_path, "--worlds", 2, "--without-row-lock")
 
 
+@on_servers
 def test_a_change_whose_locks_are_compared_before_it_is_made_is_missed(
     server_databases: Iterator[str], tmp_path: Path
 ) -> None:
@@ -129,6 +133,7 @@ def assert_is_missed(error: type[AssertionError], databases: Iterator[str], fold
     pytest.fail(f"{ATTEMPTS_MAX} attempts gave histories that an order explains")
 
 
+@on_servers
 def test_through_two_gateways(server_database: str, tmp_path: Path) -> None:
     with two_gateways(server_database, tmp_path) as addresses:
         found = check(play(tmp_path, "locks", addresses, "--changes", "--worlds", 2 * SCALE))
