@@ -20,9 +20,12 @@ from hms_gateway.pipeline.jobs.stored import Stored
 from tests.pipeline.audit import world as worlds
 from tests.pipeline.audit.realizing import realize
 from tests.pipeline.audit.world import SMALL_BYTES, SMALL_FILES_MIN, healthy
+from tests.support.scale import SCALE
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
+# A world of 16 tables has room for each kind of defect.
+TABLES = 16 if SCALE == 1 else 40
 ARGUMENTS = AuditArguments(small_bytes=SMALL_BYTES, small_files=SMALL_FILES_MIN)
 
 
@@ -46,7 +49,7 @@ def wanted(expected):
     return Counter((one.kind, one.severity, one.name, one.location, one.fix) for one in expected)
 
 
-def planted(gateway, seed, prefix, tables=40):
+def planted(gateway, seed, prefix, tables=TABLES):
     """A world with one of each defect, as far as there is room, where the gateway manages directories."""
     world = healthy(f"file:{gateway.server.data_dir}/warehouse/{prefix}world", Random(seed), prefix, tables)
     plants = [one for one in worlds.PLANTS if one is not worlds.unreadable]
