@@ -25,10 +25,17 @@ POLL_SECONDS = 0.02
 
 
 class BridgeProcess:
-    """A running bridge to `gateway`, on a free port of loopback. A context manager."""
+    """A running bridge to `gateway`, on a port of loopback, by itself a free one. A context manager."""
 
-    def __init__(self, gateway: GatewayServer, *options: str, password: str | None = None, **variables: str) -> None:
-        self.port, self.side_port = free_port(), free_port()
+    def __init__(
+        self,
+        gateway: GatewayServer,
+        *options: str,
+        password: str | None = None,
+        port: int | None = None,
+        **variables: str,
+    ) -> None:
+        self.port, self.side_port = port or free_port(), free_port()
         self.log = gateway.data_dir / f"bridge-{self.port}.log"
         self._command = [
             str(Path(sys.executable).with_name("hms-gateway")),
@@ -42,6 +49,13 @@ class BridgeProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> Self:
+        """Start and return when it takes connections."""
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
                 self._command,
@@ -58,9 +72,6 @@ class BridgeProcess:
                 break
         self.stop()
         raise AssertionError(f"the bridge did not start\n{self.log_text()}")
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
 
     def stop(self) -> int | None:
         """Ask it to stop; its exit status."""

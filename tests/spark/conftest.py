@@ -14,18 +14,23 @@ from tests.oracle.peer import PeerUnavailable, RealMetastore
 from tests.spark.catalog_content import ThriftPort
 from tests.spark.scenario_run import Place
 from tests.spark.spark_session import SparkSessionProcess, why_not
-from tests.support.server import GatewayServer
+from tests.support.server import GatewayServer, free_port
 
 LOG_CHARACTERS_SHOWN = 3_000
 
 
 @pytest.fixture(scope="session")
-def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayServer]:
+def thrift_port() -> int:
+    """Of the gateway itself."""
+    return free_port()
+
+
+@pytest.fixture(scope="session")
+def gateway(tmp_path_factory: pytest.TempPathFactory, thrift_port: int) -> Iterator[GatewayServer]:
     if reason := why_not():
         pytest.skip(reason)
-    with GatewayServer(
-        tmp_path_factory.mktemp("spark-gateway") / "var", settings={"locks_implicit": "deny"}
-    ) as running:
+    settings = {"thrift_port": thrift_port, "locks_implicit": "deny"}
+    with GatewayServer(tmp_path_factory.mktemp("spark-gateway") / "var", settings=settings) as running:
         yield running
 
 
@@ -41,10 +46,13 @@ def place(gateway: GatewayServer, bridge: BridgeProcess, tmp_path_factory: pytes
 
 
 @pytest.fixture(scope="session")
-def second_session(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSessionProcess]:
-    """Another JVM on the same bridge."""
-    for other in _place(place.metastore, place.warehouse, tmp_path_factory.mktemp("second-spark")):
-        yield other.spark
+def second_session(
+    place: Place, thrift_port: int, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SparkSessionProcess]:
+    """Another JVM, on the gateway's own Thrift port, with no bridge between."""
+    folder = tmp_path_factory.mktemp("second-spark")
+    with SparkSessionProcess(f"thrift://127.0.0.1:{thrift_port}", place.warehouse, folder) as session:
+        yield session
 
 
 @pytest.fixture(scope="session")

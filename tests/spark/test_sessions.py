@@ -1,9 +1,8 @@
-"""Several Spark sessions at once, and a gateway that goes away under one."""
+"""Several Spark sessions at once, and a gateway or a bridge that goes away under one."""
 
 import pytest
 
 from tests.bridge.bridge_process import BridgeProcess
-from tests.spark.spark_session import SparkSessionProcess
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -52,9 +51,10 @@ def test_a_session_outlives_its_gateway(place, gateway):
     place.spark.sql("DROP DATABASE lasting CASCADE")
 
 
-def test_a_wrong_password_is_said_in_spark(gateway, tmp_path):
-    with BridgeProcess(gateway, password="not it") as bridge:
-        uri = f"thrift://127.0.0.1:{bridge.port}"
-        with SparkSessionProcess(uri, gateway.data_dir / "warehouse", tmp_path) as spark:
-            answer = spark.ask({"sql": "SHOW DATABASES"})
+def test_a_wrong_password_is_said_in_spark(place, gateway, bridge):
+    bridge.stop()
+    with BridgeProcess(gateway, password="not it", port=bridge.port):
+        answer = place.spark.ask({"sql": "SHOW DATABASES"})
+    bridge.start()
     assert "does not accept user admin: HTTP 401" in answer["text"]
+    assert ["default"] in place.spark.sql("SHOW DATABASES")
