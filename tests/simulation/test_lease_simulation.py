@@ -13,7 +13,7 @@ from tests.simulation.planted_lease_bugs import BUGS
 from tests.simulation.violations import Violation
 
 STEPS_PER_SEED = 4_000
-STEPS = int(os.environ.get("LEASE_SIMULATION_STEPS", "100000"))
+STEPS = int(os.environ.get("LEASE_SIMULATION_STEPS", "50000"))
 BUG_STEPS_MAX = 600_000
 
 

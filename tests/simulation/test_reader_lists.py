@@ -9,7 +9,7 @@ from tests.simulation.reader_lists_simulation import Simulation
 from tests.simulation.violations import Violation
 
 STEPS_PER_SEED = 5_000
-STEPS = int(os.environ.get("READER_LISTS_STEPS", "200000"))
+STEPS = int(os.environ.get("READER_LISTS_STEPS", "100000"))
 BUG_STEPS_MAX = 2_000_000
 # Where a bug shows late, the seed that shows it. The others follow: after a change of the code it may show elsewhere.
 SEED_OF_BUG = {

@@ -10,7 +10,7 @@ from tests.simulation.violations import Violation
 
 # Each seed is a world of its own; what worlds keep in memory grows with their length.
 STEPS_PER_SEED = 4_000
-STEPS = int(os.environ.get("TXN_SIMULATION_STEPS", "100000"))
+STEPS = int(os.environ.get("TXN_SIMULATION_STEPS", "50000"))
 BUG_STEPS_MAX = 600_000
 # Where a bug shows late, the seed that shows it. The others follow: after a change of the code it may show elsewhere.
 SEED_OF_BUG = {
