@@ -16,7 +16,7 @@ from tests.support.ending import end
 from tests.support.server import free_port
 from tests.support.spark_variables import SHORT_LIFE
 
-START_SECONDS_MAX = 80
+START_SECONDS_MAX = 250
 STOP_SECONDS_MAX = 20
 POLL_SECONDS = 0.2
 HOST = "127.0.0.1"

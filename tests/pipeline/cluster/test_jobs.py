@@ -22,10 +22,11 @@ from tests.pipeline.faults.killing import outcome, start, when
 from tests.support import spark_cluster
 from tests.support.readme import ROOT
 from tests.support.scale import SCALE
+from tests.support.spark_variables import VARIABLES
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-SECONDS_MAX = 180
+SECONDS_MAX = 270
 KILLS = int(os.environ.get("HMS_PIPELINE_FAULT_RUNS", "1"))
 CONFIGURATION = {
     **spark_cluster.CONFIGURATION,
@@ -72,6 +73,7 @@ def run(block, place, master, **variables):
         block = block.replace(printed, value.format(folder=place.folder, master=master, url=place.server.url))
     own = {name: value for name, value in os.environ.items() if not name.startswith(("HMS_GATEWAY_", "SPARK_"))}
     own |= {"SPARK_LOCAL_IP": "127.0.0.1", "PATH": f"{sys.prefix}/bin:{own['PATH']}"}
+    own |= {name: VARIABLES[name] for name in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS")}
     ran = subprocess.run(
         ["bash", "-e", "-c", block],
         cwd=place.folder,
@@ -96,10 +98,10 @@ def files_with(secret, *folders):
     return [path for path in found if secret.encode() in path.read_bytes()]
 
 
-# What is shown by `local` the cluster shows, too, but for the place.
+# That spark-submit brings archive and password to a cluster test_cluster.py shows; that jobs run there, the next test.
 @pytest.mark.parametrize(
     "where",
-    ["cluster", pytest.param("local", marks=pytest.mark.skipif(SCALE == 1, reason="HMS_TESTS_SCALE is 1"))],
+    ["local", pytest.param("cluster", marks=pytest.mark.skipif(SCALE == 1, reason="HMS_TESTS_SCALE is 1"))],
 )
 def test_spark_submit_as_printed(cluster, archive, place, where):
     plant(place.lake, *(f"shop.db/orders/ds=2026-01-0{day}/n={n}/a" for day in range(1, 6) for n in range(8)))
@@ -122,7 +124,9 @@ def test_spark_submit_as_printed(cluster, archive, place, where):
 
 def test_a_command_on_a_cluster_as_printed(cluster, archive, place):
     plant(place.lake, *(f"shop.db/orders/n={number}/a" for number in range(20)))
-    configuration(place, place.folder / "conf/spark-defaults.conf", **{"spark.archives": f"{archive}#environment"})
+    # One executor: it costs as much as the driver.
+    more = {"spark.archives": f"{archive}#environment", "spark.cores.max": "1"}
+    configuration(place, place.folder / "conf/spark-defaults.conf", **more)
     secret, _ = create_token(place.server.data_dir / "tokens", place.server.user, now=int(time.time()), seconds=600)
     (place.folder / "token").write_text(f"{secret}\n")
     (place.folder / "gateway.pem").write_text(Path(place.metastore.options["cafile"]).read_text())
