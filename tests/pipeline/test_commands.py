@@ -1,5 +1,6 @@
 """The commands of the README and of docs/pipeline.md on crawl and runs, as printed."""
 
+import inspect
 import re
 import shlex
 import subprocess
@@ -12,7 +13,7 @@ pytest.importorskip("pyspark", reason="no PySpark (requirements/spark.txt)")
 pytest.importorskip("pyarrow", reason="no pyarrow (requirements/spark.txt)")
 
 from hms_gateway.cli.application import application
-from hms_gateway.cli.pipeline.runs_command import job_of
+from hms_gateway.cli.pipeline.runs_command import job_of, show_of
 from hms_gateway.client.metastore_client import MetastoreClient
 from hms_gateway.pipeline.jobs import run
 from hms_gateway.structs import PartitionsStatsRequest
@@ -86,10 +87,16 @@ def test_the_document_crawls_prunes_and_lists_its_runs(shell, server):
 def test_what_a_run_is_resumed_with_is_found_by_its_kind(kind):
     work, arguments = job_of(kind)
     assert (work.__name__, arguments.__name__.lower()) == (kind, f"{kind}arguments")
+    [shown] = inspect.signature(show_of(kind)).parameters.values()
+    assert shown.annotation == inspect.signature(work).return_annotation.__name__
 
 
 def test_a_planned_run_of_any_kind_is_resumed_by_its_name(shell, tmp_path):
     shell(["hms-gateway pipeline compact --clean --dry-run --insecure"])
     [run_id] = [folder.name for folder in (tmp_path / "var" / "pipeline").iterdir()]
     assert run_id.startswith("clean-")
-    assert f"run {run_id}: done" in shell([f"hms-gateway pipeline runs --resume {run_id} --insecure"])
+    resumed = shell([f"hms-gateway pipeline runs --resume {run_id} --insecure"]).splitlines()
+    assert resumed[0].startswith(f"run {run_id}: done in ")
+    itself = shell(["hms-gateway pipeline compact --clean --insecure"]).splitlines()
+    assert resumed[1:] == itself[1:]
+    assert [line.split()[0] for line in resumed[1:]] == ["cleaned", "removed", "waiting"]

@@ -31,10 +31,10 @@ def command(job: Job, plan: str) -> None:
     from hms_gateway.pipeline.audit.fixing.arguments import ApplyArguments
     from hms_gateway.pipeline.audit.fixing.job import apply
 
-    job.run(apply, ApplyArguments(plan=plan), _show)
+    job.run(apply, ApplyArguments(plan=plan), show)
 
 
-def _show(result: "ApplyResult") -> None:
+def show(result: "ApplyResult") -> None:
     for one in result.refusals:
         err.print(escape(f"not done: {one['location']} {one['reason']}"), highlight=False, soft_wrap=True)
     done = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in sorted(result.counts.items()))

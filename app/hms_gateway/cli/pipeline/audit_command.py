@@ -99,10 +99,10 @@ def command(
         small_files=small_files,
         fail_on=Severity(fail_on),
     )
-    job.run(audit, arguments, _show)
+    job.run(audit, arguments, show)
 
 
-def _show(result: "AuditResult") -> None:
+def show(result: "AuditResult") -> None:
     if result.status == "planned":
         counts = result.counts
         text = f"{counts['places']:,} tables and partitions, {counts['roots']:,} directories to begin at"

@@ -60,11 +60,11 @@ def command(job: Job, target_bytes: int, lock: bool, clean: bool, grace: int) ->
     from hms_gateway.pipeline.compact import job as jobs
 
     if clean:
-        job.run(jobs.clean, jobs.CleanArguments(grace_seconds=grace), _show_cleaned)
-    job.run(jobs.compact, jobs.CompactArguments(target_bytes=target_bytes, locks=lock), _show)
+        job.run(jobs.clean, jobs.CleanArguments(grace_seconds=grace), show_cleaned)
+    job.run(jobs.compact, jobs.CompactArguments(target_bytes=target_bytes, locks=lock), show)
 
 
-def _show(result: "CompactResult") -> None:
+def show(result: "CompactResult") -> None:
     counts = result.counts
     print(f"run {result.run}: {result.status} in {result.seconds:.1f} s")
     if result.status == "planned":
@@ -79,7 +79,7 @@ def _show(result: "CompactResult") -> None:
     _show_refused(result)
 
 
-def _show_cleaned(result: "CompactResult") -> None:
+def show_cleaned(result: "CompactResult") -> None:
     counts = result.counts
     print(f"run {result.run}: {result.status} in {result.seconds:.1f} s")
     if result.status == "planned":

@@ -110,7 +110,7 @@ def command(
         last=last,
         kinds=tuple(kind for kind in _KINDS if kind not in without),
     )
-    job.run(migrate, arguments, _show)
+    job.run(migrate, arguments, show)
 
 
 def _source(
@@ -155,7 +155,7 @@ def _source(
         fail(f"--source: {error}")
 
 
-def _show(result: "MigrateResult") -> None:
+def show(result: "MigrateResult") -> None:
     print(f"run {result.run}: {result.status} in {result.seconds:.1f} s")
     for what, number in result.counts.items():
         print(f"  {number:>10,} {what}")

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import click
@@ -55,7 +56,7 @@ def _resume(job: Job, run: str) -> None:
     except AttributeError:
         fail(f"run {run} is of {kind}, which is not known here", f"hms-gateway pipeline {kind} --resume {run}")
     given = msgspec.convert(record["arguments"], arguments)
-    Job(options_of(job.options, record), as_json=job.as_json).run(work, given, _show)
+    Job(options_of(job.options, record), as_json=job.as_json).run(work, given, show_of(kind))
 
 
 def job_of(kind: str) -> tuple[Any, Any]:
@@ -65,9 +66,8 @@ def job_of(kind: str) -> tuple[Any, Any]:
     return getattr(pipeline, f"run_{kind}"), getattr(pipeline, f"{kind.capitalize()}Arguments")
 
 
-def _show(result: Any) -> None:
-    print(f"run {result.run}: {result.status} in {result.seconds:.1f} s")
-    for name, number in result.counts.items():
-        print(f"{name:<20} {number:,}")
-    if result.refused:
-        print(f"{'refused':<20} {result.refused:,}, see {result.folder}/result")
+def show_of(kind: str) -> Callable[[Any], None]:
+    """What prints the result of a job of a kind: the same as its own command has."""
+    command_of, name = ("compact", "show_cleaned") if kind == "clean" else (kind, "show")
+    shown: Callable[[Any], None] = getattr(import_module(f"{__package__}.{command_of}_command"), name)
+    return shown

@@ -29,10 +29,10 @@ def command(job: Job, path: str) -> None:
     """
     from hms_gateway.pipeline.snapshot.job import SnapshotArguments, snapshot
 
-    job.run(snapshot, SnapshotArguments(path=path), _show)
+    job.run(snapshot, SnapshotArguments(path=path), show)
 
 
-def _show(result: "SnapshotResult") -> None:
+def show(result: "SnapshotResult") -> None:
     if result.status == "planned":
         out.print(f"{result.counts['pieces']} pieces to read; --resume {result.run} reads them", highlight=False)
         return

@@ -50,7 +50,7 @@ def command(job: Job, from_footers: bool, is_all: bool, report: Path | None) -> 
             _write(result, report)
         return result
 
-    job.run(done, StatsArguments(is_full=not from_footers, is_all=is_all), _show)
+    job.run(done, StatsArguments(is_full=not from_footers, is_all=is_all), show)
 
 
 def _write(result: "StatsResult", file: Path) -> None:
@@ -62,7 +62,7 @@ def _write(result: "StatsResult", file: Path) -> None:
         fail(f"report {file} cannot be written: {error.strerror}", "the statistics are written; give another --report")
 
 
-def _show(result: "StatsResult") -> None:
+def show(result: "StatsResult") -> None:
     for name in ("partitions", "written", "fresh", "failed", "files", "rows"):
         out.print(f"{name:<12} {result.counts[name]:>14,}", highlight=False)
     coverage = result.coverage
