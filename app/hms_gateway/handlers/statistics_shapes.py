@@ -5,7 +5,8 @@ Callers of 3.1 and later may come over a connection of the 2.3 shape. In the bin
 bytes, so their sketches arrive as bytes in a struct of 2.3, and callers that name a catalog get them so.
 """
 
-from typing import Any
+from functools import cache
+from typing import Any, Final
 
 from hms_gateway.metastore.statistics.merging import member_of
 from hms_gateway.rpc.call import Call, Dialect
@@ -28,6 +29,8 @@ from hms_gateway.structs import (
     Timestamp,
     TimestampColumnStatsData,
 )
+
+_KINDS: Final = tuple(field.name for field in ColumnStatisticsData.definition.fields)
 
 
 def received(statistics: Any) -> ColumnStatistics_v4 | None:
@@ -82,10 +85,10 @@ def _received_data(data: ColumnStatisticsData | None) -> ColumnStatisticsData_v4
     if data is None:
         return None
     converted: dict[str, Any] = {}
-    for field in data.definition.fields:
-        value = getattr(data, field.name)
+    for name in _KINDS:
+        value = getattr(data, name)
         if value is not None:
-            converted[field.name] = _in_class(value, "_v4", _as_bytes)
+            converted[name] = _in_class(value, "_v4", _as_bytes)
     return ColumnStatisticsData_v4(**converted)
 
 
@@ -104,12 +107,19 @@ def _shown_object(one: ColumnStatisticsObj_v4, newer: bool) -> ColumnStatisticsO
 
 def _in_class(value: Any, suffix: str, convert: Any) -> Any:
     """The same figures in the class of the other shape; those with one shape only stay."""
-    struct_class: Any = STRUCTS.get(type(value).__name__.removesuffix("_v4") + suffix)
+    struct_class, names = _other_shape(type(value), suffix)
     if struct_class is None:
         return value
-    fields = {field.name: getattr(value, field.name) for field in struct_class.definition.fields}
+    fields = {name: getattr(value, name) for name in names}
     fields["bitVectors"] = convert(fields["bitVectors"])
     return struct_class(**fields)
+
+
+@cache
+def _other_shape(given: type, suffix: str) -> tuple[Any, tuple[str, ...]]:
+    """The class of the other shape with the names of its fields; None where there is one shape only."""
+    struct_class: Any = STRUCTS.get(given.__name__.removesuffix("_v4") + suffix)
+    return struct_class, () if struct_class is None else tuple(field.name for field in struct_class.definition.fields)
 
 
 def _as_bytes(sketch: str | bytes | None) -> bytes | None:

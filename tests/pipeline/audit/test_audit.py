@@ -26,6 +26,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 # A world of 16 tables has room for each kind of defect.
 TABLES = 16 if SCALE == 1 else 40
+# Worlds that are audited at once: what Spark takes for a job counts once for them.
+TOGETHER = 20
 ARGUMENTS = AuditArguments(small_bytes=SMALL_BYTES, small_files=SMALL_FILES_MIN)
 
 
@@ -57,12 +59,17 @@ def planted(gateway, seed, prefix, tables=TABLES):
     return world, [one for plant in plants for one in plant(world)]
 
 
-def test_all_that_was_planted_is_found_and_what_can_be_fixed_is_fixed(spark, gateway, options, tmp_path):
-    world, expected = planted(gateway, 1, "audit_")
-    assert len({one.kind for one in expected}) == 10
-    with gateway.client() as client:
-        realize(world, client)
-    options = dataclasses.replace(options, only=("audit_*.*",), yes=True)
+@pytest.mark.parametrize("first", range(0, SCALE, TOGETHER))
+def test_all_that_was_planted_is_found_and_what_can_be_fixed_is_fixed(spark, gateway, options, tmp_path, first):
+    expected, only = [], []
+    for seed in range(first, min(first + TOGETHER, SCALE)):
+        world, of_world = planted(gateway, seed, f"audit{seed}_")
+        assert len({one.kind for one in of_world}) == 10
+        with gateway.client() as client:
+            realize(world, client)
+        expected += of_world
+        only.append(f"audit{seed}_*.*")
+    options = dataclasses.replace(options, only=tuple(only), yes=True)
     plan = str(tmp_path / "plan.jsonl")
     arguments = dataclasses.replace(ARGUMENTS, fix=plan, html=str(tmp_path / "page.html"), delete_orphans=True)
     first = audit(options, arguments, spark=spark)

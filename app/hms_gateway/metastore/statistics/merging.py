@@ -22,7 +22,11 @@ class MixedStatistics(ValueError):
 
 def member_of(data: ColumnStatisticsData_v4) -> tuple[str, Any] | None:
     """The name and value of the one that is set, None when none is."""
-    return next(((name, value) for name in MEMBERS if (value := getattr(data, name)) is not None), None)
+    for name in MEMBERS:
+        value = getattr(data, name)
+        if value is not None:
+            return name, value
+    return None
 
 
 def updated(old: ColumnStatisticsData_v4, new: ColumnStatisticsData_v4) -> ColumnStatisticsData_v4:

@@ -5,6 +5,7 @@ Parameters are dictionaries of text; every function returns a new one. Environme
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -18,6 +19,9 @@ FAST_STATISTICS: Final = (FILE_COUNT, TOTAL_BYTES)
 ROW_COUNT: Final = "numRows"
 RAW_BYTES: Final = "rawDataSize"
 COLUMN_STATS_ACCURATE: Final = "COLUMN_STATS_ACCURATE"
+
+# Partitions of one call mostly say the same.
+_ACCURACIES_KEPT: Final = 8
 
 # Keys of environment contexts.
 DO_NOT_UPDATE_STATS: Final = "DO_NOT_UPDATE_STATS"
@@ -96,6 +100,7 @@ class StatisticsAccuracy(msgspec.Struct, frozen=True):
     columns: tuple[str, ...] = ()
 
 
+@lru_cache(_ACCURACIES_KEPT)
 def parse_accuracy(text: str | None) -> StatisticsAccuracy:
     """Read COLUMN_STATS_ACCURATE: JSON, or the `true` of old versions; anything else says nothing (semantics §3.6)."""
     if text is None:
@@ -113,6 +118,7 @@ def parse_accuracy(text: str | None) -> StatisticsAccuracy:
     return StatisticsAccuracy(_is_json_true(parsed.get(_BASIC_STATS)), tuple(accurate))
 
 
+@lru_cache(_ACCURACIES_KEPT)
 def render_accuracy(accuracy: StatisticsAccuracy) -> str | None:
     """Write COLUMN_STATS_ACCURATE, or None when there is nothing to say."""
     sections: dict[str, object] = {}

@@ -13,6 +13,11 @@ from hms_gateway.storage.sql.texts import check_text, is_storable
 # 0.8 ms here. The message about 10,000 new partitions: 19 MB that are written in 40 ms, or in 25 ms as 0.26 MB.
 COMPRESSED_FROM_CHARACTERS: Final = 2_000
 _COMPRESSION_LEVEL: Final = 1
+# With its tables of 256 KiB, zlib takes longer to begin (100 µs) than for a short message itself. With tables of a few
+# KiB a message of 4 kB takes 17 µs in place of 114, and becomes as short.
+_SHORT_BYTES: Final = 8 * 1024
+_SHORT_WINDOW_BITS: Final = 13
+_SHORT_MEMORY_LEVEL: Final = 5
 
 
 def event_row(event: Event, event_id: int, seconds: int, actor: Actor | None = None) -> dict[str, object]:
@@ -43,4 +48,11 @@ def _actor_columns(actor: Actor | None) -> dict[str, object]:
 def _message_columns(message: str) -> dict[str, object]:
     if len(message) < COMPRESSED_FROM_CHARACTERS:
         return {"message": message, "compressed_message": None}
-    return {"message": "", "compressed_message": zlib.compress(message.encode(), _COMPRESSION_LEVEL)}
+    return {"message": "", "compressed_message": _compressed(message.encode())}
+
+
+def _compressed(message: bytes) -> bytes:
+    if len(message) > _SHORT_BYTES:
+        return zlib.compress(message, _COMPRESSION_LEVEL)
+    compressor = zlib.compressobj(_COMPRESSION_LEVEL, zlib.DEFLATED, _SHORT_WINDOW_BITS, _SHORT_MEMORY_LEVEL)
+    return compressor.compress(message) + compressor.flush()
