@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 # A world of 16 tables has room for each kind of defect.
 TABLES = 16 if SCALE == 1 else 40
 # Worlds that are audited at once: what Spark takes for a job counts once for them.
-TOGETHER = 20
+TOGETHER = 10
 ARGUMENTS = AuditArguments(small_bytes=SMALL_BYTES, small_files=SMALL_FILES_MIN)
 
 
