@@ -4,6 +4,7 @@ import os
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -27,6 +28,7 @@ VARIABLES: Final = {
     "key": "HMS_GATEWAY_KEY",
     "cafile": "HMS_GATEWAY_CACERT",
 }
+_CONTEXTS_MAX: Final = 8
 
 Client = MetastoreClient | ThriftClient
 
@@ -81,7 +83,11 @@ class Connection:
         if self.is_thrift:
             return self._thrift()
         return MetastoreClient(
-            self.url, self._auth(), self._tls(), headers=headers, timeout_seconds=self.timeout_seconds
+            self.url,
+            self._auth(),
+            _tls_context(self.ca_text, self.is_verified, self.shown_text),
+            headers=headers,
+            timeout_seconds=self.timeout_seconds,
         )
 
     def _auth(self) -> TokenAuth | TicketAuth | tuple[str, str] | None:
@@ -101,14 +107,19 @@ class Connection:
             client.call("set_ugi", self.user, [])
         return client
 
-    def _tls(self) -> ssl.SSLContext:
-        context = ssl.create_default_context(cadata=self.ca_text or None)
-        if not self.is_verified:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        if self.shown_text:
-            show(context, self.shown_text)
-        return context
+
+@lru_cache(_CONTEXTS_MAX)
+def _tls_context(ca_text: str, is_verified: bool, shown_text: str) -> ssl.SSLContext:
+    """The same one for the same words: to load the system's certificates takes tens of milliseconds."""
+    if is_verified:
+        context = ssl.create_default_context(cadata=ca_text or None)
+    else:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if shown_text:
+        show(context, shown_text)
+    return context
 
 
 def _choose_login(found: dict[str, str], options: Mapping[str, str]) -> None:

@@ -17,7 +17,7 @@ from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.structs import LeaseObject, NotificationEventRequest
 from tests.pipeline.content import make_table
 from tests.pipeline.jobs import toy as toys
-from tests.pipeline.jobs.toy import ToyArguments, toy
+from tests.pipeline.jobs.toy import ToyArguments, toy, toy_together
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 # Executors have the package, not the tests.
@@ -104,6 +104,33 @@ def test_a_resume_does_only_what_is_missing(spark, gateway, options, tmp_path):
         before = client.call("get_current_notificationEventId").eventId
     result = toy(dataclasses.replace(options, resume=run), arguments("3"), spark=spark)
     assert (values_in(gateway), result.counts) == (["3"] * 5, {"set": 5})
+    assert changes_since(gateway, before) == missing
+
+
+def test_a_batch_is_done_as_soon_as_it_is_made_where_calls_suffice_for_all_processors(spark, gateway, options):
+    """Tasks begin in their order, on two processors: before the last one all but one have ended."""
+    result = toy_together(options, arguments("20"), spark=spark)
+    assert (values_in(gateway), result.counts) == (["20"] * 5, {"set": 5})
+    assert result.refusals["toy_five"] >= 3
+    alone = toy_together(dataclasses.replace(options, calls=1), arguments("21"), spark=spark)
+    assert (values_in(gateway), alone.counts) == (["21"] * 5, {"set": 5})
+    assert set(alone.refusals.values()) == {0}
+
+
+@pytest.mark.parametrize("calls", [1, 4])
+def test_what_was_made_and_not_done_is_done_by_a_resume(spark, gateway, options, tmp_path, calls):
+    """Also with as many processors that what was made is done apart: batches are the same ones."""
+    failing = failing_at("three", JobFailed("the table three is not to be touched"))
+    with pytest.raises(JobFailed, match="not to be touched"):
+        toy_together(options, arguments("22"), spark=spark, step=failing)
+    [run] = runs_in(options, tmp_path)
+    missing = sum(value != "22" for value in values_in(gateway))
+    assert 0 < missing < 5
+    with gateway.client() as client:
+        before = client.call("get_current_notificationEventId").eventId
+    resumed = dataclasses.replace(options, resume=run, calls=calls)
+    result = toy_together(resumed, arguments("22"), spark=spark)
+    assert (values_in(gateway), result.counts) == (["22"] * 5, {"set": 5})
     assert changes_since(gateway, before) == missing
 
 

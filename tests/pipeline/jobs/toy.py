@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import msgspec
 import pyarrow
@@ -40,6 +41,27 @@ def toy(options, arguments, *, spark=None, progress=None, step=None):
         counts = run.batches(plan, step or set_parameter, name="set")
         refused = {each.item: each.reason for each in run.refusals("set")}
         return run.finish(ToyResult, counts=counts.counts, refused=counts.refused, refusals=refused)
+
+
+def toy_together(options, arguments, *, spark=None, progress=None, step=None):
+    """Sets the parameters as soon as a batch is made; what is made says how many batches were done by then."""
+    with Run.begin("together", options, arguments, spark=spark, progress=progress) as run:
+        rows = [
+            {"database": arguments.database, "table": table, "value": value}
+            for table, value in arguments.values.items()
+        ]
+        plan = run.store("tables", rows, rows_a_batch=1, schema=SCHEMA)
+        run.hold([f"{arguments.database}.{table}" for table in arguments.values])
+        done, step = Path(run.state.path(run.path("done/set"))), step or set_parameter
+
+        def seeing(table):
+            number = len(list(done.glob("*.json")))
+            yield from table.append_column("done", pyarrow.array([number] * len(table))).to_batches()
+
+        schema = SCHEMA.append(pyarrow.field("done", pyarrow.int64()))
+        made = run.derive("made", plan, seeing, schema, rows_a_batch=1, then=("set", step))
+        counts = run.batches(made, step, name="set")
+        return run.finish(ToyResult, counts=counts.counts, refusals={row["table"]: row["done"] for row in made})
 
 
 def set_parameter(client, batch):

@@ -20,6 +20,7 @@ from hms_gateway.pipeline.snapshot.manifest import Manifest
 from hms_gateway.pipeline.snapshot.objects import KEYS, KINDS, as_text
 from tests.pipeline.content import Metastore
 from tests.pipeline.snapshot.catalogs import DATABASES, Changes, open_metastore, timeless, whole
+from tests.pipeline.snapshot.told import by_duckdb, told
 from tests.support.scale import SCALE
 from tests.support.server import GatewayServer
 
@@ -113,11 +114,14 @@ def test_a_quiet_catalog_is_read_whole_and_again_alike(spark, metastore, options
         client.call("create_role", role())
         expected = whole(client)
         partitions = described_partitions(client)
+        answers = told(client)
         event = client.call("get_current_notificationEventId").eventId
     first = snapshot(options, SnapshotArguments(path=str(tmp_path / "first")), spark=spark)
     second = snapshot(options, SnapshotArguments(path=str(tmp_path / "second")), spark=spark)
     assert content(tmp_path / "first") == content(tmp_path / "second") == expected
     assert sorted(text for key, text in expected.items() if key[0] == "partitions") == partitions != []
+    assert by_duckdb(tmp_path / "first") == answers
+    assert all(answers.values())
     assert (first.event, first.rounds, second.digest) == (event, 2, first.digest)
     assert {kind for kind, number in first.counts.items() if number} >= {*KINDS} - {"role_grants", "privileges"}
     assert sum(first.counts.values()) == len(expected)

@@ -3,6 +3,7 @@
 import struct
 from collections.abc import Sequence
 from math import isnan
+from typing import Final
 
 from hms_gateway.pipeline.footers.figures import Figures, Value, joined
 from hms_gateway.pipeline.footers.footer import Column, Footer
@@ -12,6 +13,7 @@ from hms_gateway.pipeline.footers.parquet_structs import (
     FileMetaData,
     NotAFooter,
     RowGroup,
+    SchemaElement,
     Statistics,
     decode,
 )
@@ -19,12 +21,29 @@ from hms_gateway.pipeline.footers.parquet_structs import (
 FORMAT = "parquet"
 
 
+class _LastSchema:
+    """Files of a table mostly have the schema of the one before, which is made once."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Sequence[SchemaElement], Schema] | None = None
+
+    def of(self, elements: Sequence[SchemaElement]) -> Schema:
+        """Raises NotAFooter."""
+        last = self._last
+        if last is None or last[0] != elements:
+            last = self._last = elements, schema_of(elements)
+        return last[1]
+
+
+_LAST: Final = _LastSchema()
+
+
 def parquet_footer(data: bytes) -> Footer:
     """`data` is a FileMetaData. Raises NotAFooter."""
     found = decode(data)
     if not found.schema:
         raise NotAFooter("it has no schema")
-    schema = schema_of(found.schema)
+    schema = _LAST.of(found.schema)
     groups = found.row_groups or []
     for group in groups:
         if len(group.columns or ()) != schema.leaf_count:

@@ -6,6 +6,7 @@ missing.
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,6 +82,18 @@ class BatchTask:
                 if batch.id in mine:
                     self._do(client, batch)
 
+    @contextmanager
+    def following(self) -> Iterator[Callable[[Sequence[StoredBatch]], None]]:
+        """For `derive`: does batches as soon as they are made, where they are not done. Raises JobFailed."""
+        with PatientClient(self.connection, self.patience_seconds, lease_id=self.lease_id) as client:
+
+            def follow(batches: Sequence[StoredBatch]) -> None:
+                for batch in batches:
+                    if self.stored.state.read_json(self._done_file(batch)) is None:
+                        self._do(client, batch)
+
+            yield follow
+
     def pending(self) -> list[StoredBatch]:
         """The batches without a file in `done`. Raises StateFailed."""
         done = {name.removesuffix(".json") for name in self.stored.state.names(self.done_folder)}
@@ -100,7 +113,10 @@ class BatchTask:
             "has_rows": outcome.rows is not None and len(outcome.rows) > 0,
             "seconds": round(time.monotonic() - began, 3),
         }
-        self.stored.state.write_json(f"{self.done_folder}/{batch.id}.json", done)
+        self.stored.state.write_json(self._done_file(batch), done)
+
+    def _done_file(self, batch: StoredBatch) -> str:
+        return f"{self.done_folder}/{batch.id}.json"
 
 
 @dataclass(frozen=True, slots=True)

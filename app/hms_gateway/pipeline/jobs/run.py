@@ -171,11 +171,16 @@ class Run:
         rows_a_batch: int = 5 * ROWS_A_BATCH,
         together: Sequence[str] = (),
         unit: str = "batches",
+        then: tuple[str, batching.Step] | None = None,
     ) -> Stored:
         """The table that `function` makes of each batch of another one, in executors and in its order.
 
         Nothing of it comes through the driver or Spark's shuffles. A resumed run goes on behind the batches that are
         done. `function` may raise JobFailed to end the run. Raises JobFailed.
+
+        `then` is the name of a step with the step, which `batches` is called with next: where Spark has no more
+        processors than there may be calls, a task does it with each batch that it has made, so that one task makes the
+        next batch while the gateway does what another one calls.
         """
         folder = self.path(f"plan/{name}")
         if (found := Stored.find(self.state, folder)) is not None:
@@ -187,7 +192,10 @@ class Run:
             self.progress.stage(name, unit, lambda: Amount(made(self.state, folder), total)),
             self._in_spark(f"{self.kind}: {name}"),
         ):
-            return derive(self.spark, self.state, folder, source, function, schema, Cut(rows_a_batch, tuple(together)))
+            cut, following = Cut(rows_a_batch, tuple(together)), None
+            if then is not None and self.spark.sparkContext.defaultParallelism <= self.options.calls:
+                following = self._task(Stored(self.state, (), ""), *then).following
+            return derive(self.spark, self.state, folder, source, function, schema, cut, following)
 
     def stored(self, name: str) -> Stored | None:
         """A table that `store` has completed, in this run or before it was resumed."""
@@ -199,25 +207,20 @@ class Run:
 
     def batches(self, plan: Stored, step: batching.Step, *, name: str, unit: str = "batches") -> batching.Counts:
         """Run `step` on every batch of the plan that is not done, in `options.calls` tasks. Raises JobFailed."""
-        slots = max(1, min(self.options.calls, len(plan.batches)))
-        task = batching.BatchTask(
-            self.id,
-            name,
-            plan,
-            step,
-            slots,
-            self.options.connection,
-            self.lease_id,
-            self.options.patience_seconds,
-        )
+        task = self._task(plan, name, step)
         if plan.batches and task.pending():
             total = len(plan.batches)
             with (
                 self.progress.stage(name, unit, lambda: Amount(total - len(task.pending()), total)),
                 self._in_spark(f"{self.kind}: {name}"),
             ):
-                run_in_tasks(self.spark, slots, task)
+                run_in_tasks(self.spark, task.slots, task)
         return self.counted(name)
+
+    def _task(self, plan: Stored, name: str, step: batching.Step) -> batching.BatchTask:
+        slots = max(1, min(self.options.calls, len(plan.batches)))
+        connection, patience = self.options.connection, self.options.patience_seconds
+        return batching.BatchTask(self.id, name, plan, step, slots, connection, self.lease_id, patience)
 
     def counted(self, name: str) -> batching.Counts:
         """What the batches of a name have done so far."""

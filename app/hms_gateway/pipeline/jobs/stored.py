@@ -6,6 +6,7 @@ and makes a table complete, so that what tasks that were killed or repeated have
 
 import base64
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, Final, NamedTuple, Self
@@ -28,6 +29,8 @@ _ROWS_A_PIECE: Final = 10_000
 
 # The rows that a batch of another table becomes.
 Derive = Callable[[pyarrow.Table], Iterator[pyarrow.RecordBatch]]
+# Entered once in each task; gives what is called with the batches of each file.
+Then = Callable[[], AbstractContextManager[Callable[[Sequence["StoredBatch"]], None]]]
 
 
 class StoredBatch(NamedTuple):
@@ -67,7 +70,7 @@ class Stored:
     def complete(cls, state: State, folder: str, files: "Sequence[StoredFile]", schema: pyarrow.Schema) -> Self:
         """Make a table out of files that are there: from now on `find` finds it."""
         text = base64.b64encode(schema.serialize().to_pybytes()).decode("ascii")
-        listed = [file.listed() for file in files if file.batches]
+        listed = [file.listed() for file in files]
         state.write_json(f"{folder}/index.json", {"schema": text, "files": listed})
         return cls(state, tuple(_numbered(folder, files)), text)
 
@@ -151,17 +154,28 @@ def store(
 
 
 def derive(
-    spark: SparkSession, state: State, folder: str, source: Stored, function: Derive, schema: pyarrow.Schema, cut: "Cut"
+    spark: SparkSession,
+    state: State,
+    folder: str,
+    source: Stored,
+    function: Derive,
+    schema: pyarrow.Schema,
+    cut: "Cut",
+    then: Then | None = None,
 ) -> Stored:
     """Write the table that `function` makes of each batch of another, in executors, in its order. Raises StateFailed.
 
-    Each batch becomes a file with a mark of its own, so that it is not done again when the run is resumed.
+    Each batch becomes a file with a mark of its own, so that it is not done again when the run is resumed. `then` gets
+    what each batch became at once, with the ids that it has in the complete table.
     """
     slots = min(len(source.batches), _tasks(spark))
 
     def make(slot: int) -> None:
-        for batch in source.batches[slot::slots]:
-            _make(state, folder, source, batch, function, schema, cut)
+        with (then or nullcontext)() as follow:
+            for at in range(slot, len(source.batches), slots):
+                file = _make(state, folder, source, source.batches[at], function, schema, cut)
+                if follow is not None:
+                    follow(list(_batches(folder, at, file)))
 
     run_in_tasks(spark, slots, make)
     marks = [state.read_json(f"{folder}/made/{batch.id}.json") for batch in source.batches]
@@ -185,18 +199,25 @@ def _make(
     function: Derive,
     schema: pyarrow.Schema,
     cut: "Cut",
-) -> None:
+) -> StoredFile:
     mark = f"{folder}/made/{batch.id}.json"
-    if state.read_json(mark) is None:
-        pieces = function(source.read(batch))
-        file = _write(state, folder, f"{batch.id}-{TaskContext.get().taskAttemptId()}", schema, cut.of(pieces), cut)
-        state.write_json(mark, file.listed())
+    if (made_before := state.read_json(mark)) is not None:
+        return StoredFile.of(made_before)
+    pieces = function(source.read(batch))
+    file = _write(state, folder, f"{batch.id}-{TaskContext.get().taskAttemptId()}", schema, cut.of(pieces), cut)
+    state.write_json(mark, file.listed())
+    return file
 
 
 def _numbered(folder: str, files: Sequence[StoredFile]) -> Iterator[StoredBatch]:
-    for at, file in enumerate(file for file in files if file.batches):
-        for group, (rows, of) in enumerate(file.batches):
-            yield StoredBatch(f"{at:05}-{group:05}", f"{folder}/{file.name}", group, rows, of)
+    """Files without rows count, so that a batch has its id before it is known which these are."""
+    for at, file in enumerate(files):
+        yield from _batches(folder, at, file)
+
+
+def _batches(folder: str, at: int, file: StoredFile) -> Iterator[StoredBatch]:
+    for group, (rows, of) in enumerate(file.batches):
+        yield StoredBatch(f"{at:05}-{group:05}", f"{folder}/{file.name}", group, rows, of)
 
 
 def _tasks(spark: SparkSession) -> int:

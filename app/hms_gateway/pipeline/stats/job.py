@@ -9,6 +9,7 @@ import pyarrow
 import pyarrow.parquet
 from pyspark.sql import SparkSession
 
+from hms_gateway.pipeline.jobs.batches import Step
 from hms_gateway.pipeline.jobs.failures import UsageRefused
 from hms_gateway.pipeline.jobs.options import JobOptions
 from hms_gateway.pipeline.jobs.progress import Progress
@@ -109,13 +110,16 @@ class _Stats:
             self.arguments.is_all,
             self.options.patience_seconds,
         )
-        found = self._derive("found", names, measure)
         if self.options.dry_run:
-            return self._finish(found, None)
+            return self._finish(self._found(names, measure), None)
+        write = WritePartitions(self.options.storage)
         if self.arguments.is_full:
-            found = read_in_full(self.run, found)
-        self.run.hold([".".join(of) for of in dict.fromkeys(batch.of for batch in found.batches)])
-        self.run.batches(found, WritePartitions(self.options.storage), name="write", unit="batches")
+            found = read_in_full(self.run, self._found(names, measure))
+            self._hold(found)
+        else:
+            self._hold(names)
+            found = self._found(names, measure, then=("write", write))
+        self.run.batches(found, write, name="write", unit="batches")
         totals_of = self.run.store("totals", lambda: self._totals(found), rows_a_batch=_TABLES_A_BATCH, schema=TOTALS)
         self.run.batches(
             totals_of, WriteTables(self.options.storage, bool(self.options.where)), name="tables", unit="batches"
@@ -164,8 +168,13 @@ class _Stats:
             self.run.state.write_json(file, decided)
         return bool(decided["uses"])
 
-    def _derive(self, name: str, names: Stored, measure: Measurement) -> Stored:
-        return self.run.derive(name, names, measure, FOUND, rows_a_batch=PARTITIONS_A_BATCH, together=_OF_TABLE)
+    def _found(self, names: Stored, measure: Measurement, then: tuple[str, Step] | None = None) -> Stored:
+        return self.run.derive(
+            "found", names, measure, FOUND, rows_a_batch=PARTITIONS_A_BATCH, together=_OF_TABLE, then=then
+        )
+
+    def _hold(self, of_tables: Stored) -> None:
+        self.run.hold([".".join(of) for of in dict.fromkeys(batch.of for batch in of_tables.batches)])
 
     def _totals(self, found: Stored) -> Iterator[dict[str, Any]]:
         distinct: dict[tuple[str, str], Any] = {}
