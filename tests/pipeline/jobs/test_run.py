@@ -120,17 +120,18 @@ def test_a_batch_is_done_as_soon_as_it_is_made_where_calls_suffice_for_all_proce
 @pytest.mark.parametrize("calls", [1, 4])
 def test_what_was_made_and_not_done_is_done_by_a_resume(spark, gateway, options, tmp_path, calls):
     """Also with as many processors that what was made is done apart: batches are the same ones."""
+    value = f"22 {calls}"
     failing = failing_at("three", JobFailed("the table three is not to be touched"))
     with pytest.raises(JobFailed, match="not to be touched"):
-        toy_together(options, arguments("22"), spark=spark, step=failing)
+        toy_together(options, arguments(value), spark=spark, step=failing)
     [run] = runs_in(options, tmp_path)
-    missing = sum(value != "22" for value in values_in(gateway))
+    missing = sum(value != value for value in values_in(gateway))
     assert 0 < missing < 5
     with gateway.client() as client:
         before = client.call("get_current_notificationEventId").eventId
     resumed = dataclasses.replace(options, resume=run, calls=calls)
-    result = toy_together(resumed, arguments("22"), spark=spark)
-    assert (values_in(gateway), result.counts) == (["22"] * 5, {"set": 5})
+    result = toy_together(resumed, arguments(value), spark=spark)
+    assert (values_in(gateway), result.counts) == ([value] * 5, {"set": 5})
     assert changes_since(gateway, before) == missing
 
 

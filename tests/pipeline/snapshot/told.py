@@ -78,9 +78,9 @@ def _table(client: Any, rows: Rows, table: Any) -> None:
             for one in client.call("get_table_column_statistics", *at, column.name).statsObj:
                 rows["statistics"].add((*at, "", *_statistics(one)))
     for key in client.call("get_primary_keys", PrimaryKeysRequest(*at)).primaryKeys:
-        rows["constraints"].add((*at, key.pk_name, key.column_name, None))
+        rows["constraints"].add((*at, f"PrimaryKey {key.pk_name}", key.column_name, None))
     for key in client.call("get_foreign_keys", ForeignKeysRequest(None, None, *at)).foreignKeys:
-        rows["constraints"].add((*at, key.fk_name, None, key.fkcolumn_name))
+        rows["constraints"].add((*at, f"ForeignKey {key.fk_name}", None, key.fkcolumn_name))
 
 
 def _entries(parameters: dict[str, str]) -> tuple[tuple[str, str], ...]:
