@@ -125,7 +125,7 @@ def test_what_was_made_and_not_done_is_done_by_a_resume(spark, gateway, options,
     with pytest.raises(JobFailed, match="not to be touched"):
         toy_together(options, arguments(value), spark=spark, step=failing)
     [run] = runs_in(options, tmp_path)
-    missing = sum(value != value for value in values_in(gateway))
+    missing = sum(each != value for each in values_in(gateway))
     assert 0 < missing < 5
     with gateway.client() as client:
         before = client.call("get_current_notificationEventId").eventId

@@ -13,8 +13,8 @@ from hms_gateway.storage.sql.texts import check_text, is_storable
 # 0.8 ms here. The message about 10,000 new partitions: 19 MB that are written in 40 ms, or in 25 ms as 0.26 MB.
 COMPRESSED_FROM_CHARACTERS: Final = 2_000
 _COMPRESSION_LEVEL: Final = 1
-# With its tables of 256 KiB, zlib takes longer to begin (100 µs) than for a short message itself. With tables of a few
-# KiB a message of 4 kB takes 17 µs in place of 114, and becomes as short.
+# zlib's tables of 256 KiB are memory that the kernel gives anew for each message (`gateway/memory.py`): 60 to 150 µs.
+# With tables of a few KiB a message of 2 to 5 kB takes 20 to 40 µs, and becomes as short.
 _SHORT_BYTES: Final = 8 * 1024
 _SHORT_WINDOW_BITS: Final = 13
 _SHORT_MEMORY_LEVEL: Final = 5
