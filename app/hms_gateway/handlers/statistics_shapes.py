@@ -107,7 +107,7 @@ def _shown_object(one: ColumnStatisticsObj_v4, newer: bool) -> ColumnStatisticsO
 
 def _in_class(value: Any, suffix: str, convert: Any) -> Any:
     """The same figures in the class of the other shape; those with one shape only stay."""
-    struct_class, names = _other_shape(type(value), suffix)
+    struct_class, names = _other_shape(type(value).__name__, suffix)
     if struct_class is None:
         return value
     fields = {name: getattr(value, name) for name in names}
@@ -116,9 +116,9 @@ def _in_class(value: Any, suffix: str, convert: Any) -> Any:
 
 
 @cache
-def _other_shape(given: type, suffix: str) -> tuple[Any, tuple[str, ...]]:
+def _other_shape(given: str, suffix: str) -> tuple[Any, tuple[str, ...]]:
     """The class of the other shape with the names of its fields; None where there is one shape only."""
-    struct_class: Any = STRUCTS.get(given.__name__.removesuffix("_v4") + suffix)
+    struct_class: Any = STRUCTS.get(given.removesuffix("_v4") + suffix)
     return struct_class, () if struct_class is None else tuple(field.name for field in struct_class.definition.fields)
 
 
