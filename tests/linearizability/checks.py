@@ -10,14 +10,16 @@ from tests.linearizability.numbering import Told, check_dense, check_order
 from tests.linearizability.search import STATES_MAX, linearization
 
 
-def check_locks(calls: Sequence[Call], *, is_alone: bool, states_max: Sequence[int] = STATES_MAX) -> list[Call]:
-    """The order in which the calls of one world happened. Raises NotLinearizable, and GivenUp as `linearization`."""
+def check_locks(
+    calls: Sequence[Call], *, is_alone: bool, states_max: Sequence[int] = STATES_MAX, is_thorough: bool = True
+) -> list[Call]:
+    """The order in which the calls of one world happened. Raises as `linearization`, whose options the last two are."""
     in_order = [
         sorted(answered(calls, "open"), key=lambda call: call.answer[0]),
         sorted(answered(calls, "lock"), key=lambda call: call.answer[0]),
     ]
     earlier = [pair for group in in_order for pair in pairwise(group)]
-    return linearization(calls, LockModel(calls, is_alone=is_alone), earlier, states_max)
+    return linearization(calls, LockModel(calls, is_alone=is_alone), earlier, states_max, is_thorough=is_thorough)
 
 
 def check_ids(calls: Sequence[Call], *, is_dense: bool) -> None:

@@ -1,7 +1,7 @@
 """What calls on locks and transactions have to do with each other: of all others the search tries one order only."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,6 +9,7 @@ from hms_gateway.structs import LockType
 from tests.linearizability.history import Call, answered
 from tests.simulation.exclusion import Claim, Place, exclude
 
+_ABORTED: Final = re.compile(r"(?:Transaction |Aborting \[)txnid:(\d+)")
 _DEADLOCK: Final = re.compile(r"txnid:(\d+) already aborted: deadlock with (.*), closed on")
 
 
@@ -22,6 +23,8 @@ class Footprint:
     asks          the transaction it acquires locks for: what that holds decides whom its other requests may pass
     tables        those whose write ids it gives or reads
     looks_at      what stops it where others hold it
+    asks_for_id   it is given the id of a lock
+    had_id        it was given one that others saw, though it was not answered: its place among those that were is fixed
     """
 
     claims: frozenset[Claim] = frozenset()
@@ -37,6 +40,8 @@ class Footprint:
     opens: bool = False
     sees_locks: bool = False
     sees_txns: bool = False
+    asks_for_id: bool = False
+    had_id: bool = False
     is_in_deadlock: bool = False
 
     def commutes(self, other: "Footprint") -> bool:
@@ -52,6 +57,7 @@ class Footprint:
             or (other.sees_txns and (self.opens or bool(self.ends)))
             or (self.opens and (other.opens or bool(other.changes)))
             or bool(self.changes & other.changes)
+            or (self.had_id and other.asks_for_id)
             or (self.is_in_deadlock and other.is_in_deadlock)
             or (self.makes_change and other.sees_changes)
         )
@@ -66,13 +72,16 @@ class Footprint:
 class Footprints:
     """Those of the calls of one world; a lock's claims are known from the call that asked for it."""
 
-    def __init__(self, calls: Sequence[Call]) -> None:
+    def __init__(self, calls: Sequence[Call], seen_ids: Mapping[int, Sequence[int]]) -> None:
+        """`seen_ids` has the lock ids that a call without an answer may have been given, by the `id` of the call."""
+        self._seen_ids = seen_ids
         self._claims_of_lock: dict[int, frozenset[Claim]] = {}
         self._claims_of_txn: dict[int, frozenset[Claim]] = {}
         self._changes: dict[int, frozenset[object]] = {}
         self._tables: dict[int, frozenset[str]] = {}
         self._in_deadlocks = set(_in_deadlocks(calls, "txnid"))
         self._locks_in_deadlocks = set(_in_deadlocks(calls, "lockid"))
+        self._silent = _aborted_silently(calls)
         for call in calls:
             self._learn(call)
         self._owner_of_lock = {call.answer[0]: call.arguments[0] for call in answered(calls, "lock")}
@@ -111,7 +120,7 @@ class Footprints:
             ends=frozenset({txn_id}),
             tables=self._tables.get(txn_id, frozenset()),
             changes=self._changes.get(txn_id, frozenset()),
-            is_in_deadlock=txn_id in self._in_deadlocks,
+            is_in_deadlock=self._is_in_deadlock(txn_id),
         )
 
     _abort = _commit
@@ -131,12 +140,15 @@ class Footprints:
         txn_id = call.arguments[0]
         lock_ids = frozenset({call.answer[0]}) if call.is_answered and call.failure is None else frozenset()
         own = frozenset({txn_id}) - {0}
-        made = Footprint(_claims(call), lock_ids, uses=own, asks=own)
+        made = Footprint(_claims(call), lock_ids, uses=own, asks=own, asks_for_id=True)
+        made.had_id = bool(self._seen_ids.get(id(call)))
+        made.ends = frozenset(victim for victim in self._silent if txn_id and txn_id <= victim)
         if txn_id in self._in_deadlocks:
-            made.ends = frozenset(self._in_deadlocks)
+            made.ends |= self._in_deadlocks
+        if made.ends:
             made.claims = made.claims.union(*(self._claims_of_txn.get(one, ()) for one in made.ends))
             made.tables = made.tables.union(*(self._tables.get(one, ()) for one in made.ends))
-        made.is_in_deadlock = txn_id in self._in_deadlocks or not self._locks_in_deadlocks.isdisjoint(lock_ids)
+        made.is_in_deadlock = self._is_in_deadlock(txn_id) or not self._locks_in_deadlocks.isdisjoint(lock_ids)
         return made
 
     def _check_lock(self, call: Call) -> Footprint:
@@ -147,7 +159,7 @@ class Footprints:
             lock_ids=frozenset({lock_id}),
             uses=own,
             asks=own,
-            is_in_deadlock=lock_id in self._locks_in_deadlocks or self._owner(lock_id) in self._in_deadlocks,
+            is_in_deadlock=lock_id in self._locks_in_deadlocks or self._is_in_deadlock(self._owner(lock_id)),
         )
 
     _unlock = _check_lock
@@ -168,6 +180,10 @@ class Footprints:
     def _valid_write_ids(self, call: Call) -> Footprint:
         return Footprint(tables=frozenset({call.arguments[0]}))
 
+    def _is_in_deadlock(self, txn_id: int) -> bool:
+        """Or may be: with one that was aborted silently, which is the youngest of the cycle."""
+        return txn_id in self._in_deadlocks or 0 < txn_id <= max(self._silent, default=0)
+
     def _owner(self, lock_id: int) -> int:
         return self._owner_of_lock.get(lock_id, 0)
 
@@ -180,6 +196,19 @@ def change_claim(place: Place) -> Claim:
 def _claims(call: Call) -> frozenset[Claim]:
     _, is_of_hive_4, parts = call.arguments
     return frozenset((place, LockType[kind], is_of_hive_4) for place, kind, _ in parts)
+
+
+def _aborted_silently(calls: Sequence[Call]) -> frozenset[int]:
+    """The transactions that others saw aborted, while their own clients, dead by then, neither asked nor heard.
+
+    A deadlock may have cost them.
+    """
+    seen = {txn_id for call in answered(calls, "open_txns") for txn_id, is_open in call.answer[1] if not is_open}
+    asked = {call.arguments[0] for call in answered(calls, "abort")}
+    failures = (call.failure.text for call in calls if call.failure is not None)
+    heard = {int(told[1]) for told in map(_ABORTED.match, failures) if told is not None}
+    used = {call.arguments[0] for call in calls if call.name == "lock"}
+    return frozenset((seen & used) - asked - heard)
 
 
 def _in_deadlocks(calls: Iterable[Call], kind: str) -> Iterable[int]:

@@ -68,15 +68,13 @@ class LockModel:
 
     def __init__(self, calls: Sequence[Call], *, is_alone: bool) -> None:
         opened = {txn_id for call in answered(calls, "open") for txn_id in call.answer}
-        locked = {call.answer[0] for call in answered(calls, "lock")}
         self._is_alone = is_alone
         self._before = min(opened, default=1) - 1 if is_alone else 0
         # What was seen and nobody was given belongs to calls without an answer. Others' transactions are seen as well.
-        seen_locks = {row[0] for call in answered(calls, "show_locks") for row in call.answer}
         seen_txns = {txn_id for call in answered(calls, "open_txns") for txn_id, _ in call.answer[1]}
-        self._orphan_locks = sorted(seen_locks - locked)
         self._orphan_txns = sorted(seen_txns - opened)
-        self._footprints = Footprints(calls)
+        self._orphan_locks = _orphan_locks(calls)
+        self._footprints = Footprints(calls, self._orphan_locks)
 
     def begin(self) -> State:
         return State(self._before)
@@ -190,7 +188,7 @@ class LockModel:
         """What id the request has. Nobody knows that of one without an answer, only where it stands."""
         between = (state.last_lock + int(state.last_lock) + 1) / 2
         if not call.is_answered:
-            return [*(lock_id for lock_id in self._orphan_locks if lock_id > state.last_lock), between]
+            return [*(lock_id for lock_id in self._orphan_locks[id(call)] if lock_id > state.last_lock), between]
         if call.failure is not None:
             return [between]
         return [call.answer[0]] if call.answer[0] > state.last_lock else []
@@ -265,6 +263,25 @@ class LockModel:
 
     def _count_changes(self, state: State, call: Call) -> Iterator[State]:
         yield from _same_if(state, call, lambda answer: answer == state.changes)
+
+
+def _orphan_locks(calls: Sequence[Call]) -> dict[int, list[int]]:
+    """The locks that others saw and nobody was given, by the `id` of the calls that may have got them unanswered."""
+    given = {call.answer[0] for call in answered(calls, "lock")}
+    places: dict[tuple[int, int], dict[int, Place]] = {}
+    for call in answered(calls, "show_locks"):
+        for lock_id, number, txn_id, place, _ in call.answer:
+            if lock_id not in given:
+                places.setdefault((lock_id, txn_id), {})[number] = place
+    found: dict[int, list[int]] = {}
+    for call in calls:
+        if call.name == "lock" and not call.is_answered:
+            txn_id, _, parts = call.arguments
+            wanted = {number: part[0] for number, part in enumerate(parts, 1)}
+            found[id(call)] = sorted(
+                lock_id for (lock_id, owner), seen in places.items() if owner == txn_id and seen == wanted
+            )
+    return found
 
 
 def _same_if(state: State, call: Call, is_right: Any) -> Iterator[State]:

@@ -45,7 +45,7 @@ def main() -> int:
             # Imports its driver, once for all that are forked: it takes longer than a world.
             create_engine(address)
     if options.kind == "mortal":
-        return sum(_mortal_world(options, world) for world in range(options.worlds))
+        return sum(_mortal_world(options, options.first_world + number) for number in range(options.worlds))
     barrier = _fork.Barrier(options.processes * options.threads)
     numbers = range(options.processes)
     return _run([lambda number=number: _play_worlds(options, number, barrier) for number in numbers])  # type: ignore[misc]
@@ -59,6 +59,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=16)
     parser.add_argument("--threads", type=int, default=1, help="clients of each process, for locks only")
     parser.add_argument("--worlds", type=int, default=10)
+    parser.add_argument("--first-world", type=int, default=0, help="for mortal ones only")
     parser.add_argument("--calls", type=int, default=14)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--lifetime", type=float, default=0.2, help="seconds within which mortal ones die")

@@ -51,6 +51,10 @@ class GivenUp(NotLinearizable):
     """None was found so far."""
 
 
+class Undecided(GivenUp):
+    """No search came to an end, not even one with shortcuts: that says nothing for or against the history."""
+
+
 @dataclass(slots=True)
 class _Level:
     """One call that was taken: where the search stands after it, and what else could be taken from there."""
@@ -65,23 +69,32 @@ def linearization(
     model: Model[State],
     earlier: Sequence[tuple[Call, Call]] = (),
     states_max: Sequence[int] = STATES_MAX,
+    *,
+    is_thorough: bool = True,
 ) -> list[Call]:
     """An order that explains the answers; calls without an answer may be missing in it.
 
     Raises NotLinearizable; GivenUp where there might be one that was not found. `states_max` says how many states each
-    try may take. `earlier` are pairs of which the first is known to have happened before the second, for instance since
-    it was given the smaller number: the fewer orders there are, the sooner one is found.
+    try may take, `is_thorough` whether the last one is made without shortcuts. `earlier` are pairs of which the first
+    is known to have happened before the second, for instance since it was given the smaller number: the fewer orders
+    there are, the sooner one is found.
     """
     in_order = sorted(calls, key=lambda call: call.invoked)
     for number, limit in enumerate(states_max):
         try:
             return _Search(in_order, model, earlier, guess=number).run(limit)
-        except GivenUp:
-            continue
-        except NotLinearizable:
+        except GivenUp as error:
+            failure: NotLinearizable = Undecided(*error.args)
+        except NotLinearizable as error:
+            failure = error
             break
+    if not is_thorough:
+        raise failure
     # Perhaps the shortcuts led astray: calls that commute only seemingly, or that took effect after their end.
-    return _Search(in_order, model, earlier, is_thorough=True).run(states_max[-1])
+    try:
+        return _Search(in_order, model, earlier, is_thorough=True).run(states_max[-1])
+    except GivenUp as error:
+        raise (failure if isinstance(failure, Undecided) else error) from None
 
 
 class _Search:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from tests.linearizability.history import NEVER, Call
-from tests.linearizability.search import NotLinearizable, linearization
+from tests.linearizability.search import GivenUp, NotLinearizable, Undecided, linearization
 
 
 class Register:
@@ -109,3 +109,13 @@ def test_a_search_that_went_astray_begins_in_another_order() -> None:
     """The write that was answered first is the last; the others have 16! orders."""
     calls = [call("write", number, None, 0, 20 + number) for number in range(1, 18)]
     assert order_of(*calls, call("read", None, 1, 100, 101))[-2:] == [0, 17]
+
+
+def test_a_history_is_undecided_where_no_search_comes_to_an_end() -> None:
+    """One that the shortcuts refute is not, though the search without them gives up."""
+    writes = [call("write", number, None, 0, 20 + number) for number in range(1, 18)]
+    with pytest.raises(Undecided):
+        linearization([*writes, call("read", None, 1, 100, 101)], Register(), states_max=[100])
+    with pytest.raises(GivenUp) as given_up:
+        linearization([*writes, call("read", None, 99, 100, 101)], Hasty(), states_max=[100])
+    assert not isinstance(given_up.value, Undecided)
