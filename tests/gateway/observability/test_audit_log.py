@@ -1,5 +1,6 @@
 """The audit log: one line per call, names only, across rotations; and who changed what, kept with the change."""
 
+import errno
 import json
 import os
 import re
@@ -254,3 +255,54 @@ def test_no_argument_of_any_method_and_no_header_appears(server):
         )
     )
     assert "planted-" not in path.read_text()
+
+
+class FullDisk:
+    """Takes so many bytes of a file, then no more until `is_full` is unset."""
+
+    def __init__(self, left: int) -> None:
+        self._left = left
+        self._write = os.write
+        self.is_full = True
+
+    def write(self, file: int, data: bytes) -> int:
+        if not self.is_full:
+            return self._write(file, data)
+        if not self._left:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written = self._write(file, data[: self._left])
+        self._left -= written
+        return written
+
+
+@pytest.mark.parametrize("left", [0, 1, 9, 10, 11, 19, 20, 25])
+def test_a_disk_that_is_full_leaves_no_half_line(tmp_path, monkeypatch, left):
+    file, disk = audit_log._AppendedFile(tmp_path / "audit.log"), FullDisk(left)
+    monkeypatch.setattr(audit_log.os, "write", disk.write)
+    with pytest.raises(OSError, match="No space left"):
+        file.write('{"a": 11}\n{"b": 22}\n{"c": 33}\n')
+    disk.is_full = False
+    file.write('{"d": 4}\n')
+    file.close()
+    *found, last = [json.loads(line) for line in (tmp_path / "audit.log").read_text().splitlines()]
+    assert last == {"d": 4}
+    assert found == [{"a": 11}, {"b": 22}, {"c": 33}][: left // 10]
+
+
+def test_a_half_line_that_another_process_wrote_behind_ends_before_the_next(tmp_path, monkeypatch):
+    path = tmp_path / "audit.log"
+    file, disk = audit_log._AppendedFile(path), FullDisk(5)
+
+    def written_behind(size: int) -> bool:
+        with path.open("a") as other:
+            other.write("\n{}\n{")
+        return False
+
+    monkeypatch.setattr(audit_log.os, "write", disk.write)
+    monkeypatch.setattr(file, "_cut", written_behind)
+    with pytest.raises(OSError, match="No space left"):
+        file.write('{"a": 11}\n')
+    disk.is_full = False
+    file.write('{"b": 22}\n')
+    file.close()
+    assert path.read_text().splitlines()[-1] == '{"b": 22}'

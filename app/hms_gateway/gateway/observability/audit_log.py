@@ -132,13 +132,21 @@ class _AppendedFile:
         # SIGHUP may come while the thread that handles it closes the file.
         self._lock = threading.RLock()
         self._file = self._open()
+        # Whether what was written last ends within a line.
+        self._is_torn = False
 
     def write(self, text: str) -> object:
-        """In one piece, at the end of what is there by then."""
-        data = text.encode()
+        """In one piece, at the end of what is there by then. A line that the disk takes a part of is cut off."""
         with self._lock:
-            while data:
-                data = data[os.write(self._file, data) :]
+            data = b"\n" * self._is_torn + text.encode()
+            written = 0
+            try:
+                while written < len(data):
+                    written += os.write(self._file, data[written:])
+            finally:
+                if written:
+                    half = written - (data.rfind(b"\n", 0, written) + 1)
+                    self._is_torn = half > 0 and not self._cut(half)
         return None
 
     def flush(self) -> None: ...
@@ -147,11 +155,23 @@ class _AppendedFile:
         opened = self._open()
         with self._lock:
             self._file, opened = opened, self._file
+            self._is_torn = False
         os.close(opened)
 
     def close(self) -> None:
         with self._lock:
             os.close(self._file)
+
+    def _cut(self, size: int) -> bool:
+        """Whether the last bytes that were written are gone; not where another process wrote behind them."""
+        try:
+            end = os.lseek(self._file, 0, os.SEEK_CUR)
+            if os.fstat(self._file).st_size != end:
+                return False
+            os.ftruncate(self._file, end - size)
+        except OSError:
+            return False
+        return True
 
     def _open(self) -> int:
         return os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
