@@ -46,6 +46,7 @@ class Limits(msgspec.Struct, frozen=True):
     ticket_checks_max: int = 400
     ticket_checks_per_address_max: int = 100
     delegation_tokens_per_user_max: int = 10_000
+    delegation_tokens_per_proxy_max: int = 20_000
     calls_in_flight_max: int = 1_000
     calls_per_user_max: int = 200
     calls_per_address_max: int = 500

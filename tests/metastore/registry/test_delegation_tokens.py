@@ -1,5 +1,6 @@
 """When delegation tokens end, and how many there may be."""
 
+import base64
 import threading
 
 import pytest
@@ -25,7 +26,7 @@ def clock():
 @pytest.fixture
 def tokens(catalog: Catalog, clock: ManualClock, tmp_path) -> DelegationTokens:
     service = TokenService(catalog.store, Seal(tmp_path / "secrets.key"))
-    limits = Limits(delegation_tokens_per_user_max=2)
+    limits = Limits(delegation_tokens_per_user_max=2, delegation_tokens_per_proxy_max=3)
     return DelegationTokens(catalog.store, service, clock, TokenTimes(7 * DAY, DAY), limits)
 
 
@@ -70,6 +71,41 @@ def test_a_user_has_so_many(tokens, clock):
     tokens.issue("bo", "yarn")
     tokens.cancel(first, "ann", is_administrator=False)
     tokens.issue("ann", "yarn")
+
+
+def test_one_that_is_sealed_with_a_lost_key_keeps_no_other(tokens, clock, catalog, tmp_path):
+    """It goes when it has ended at the latest."""
+    tokens.issue("ann", "yarn")
+    (tmp_path / "lost.key").write_bytes(base64.b64encode(bytes(32)))
+    lost = DelegationTokens(
+        catalog.store,
+        TokenService(catalog.store, Seal(tmp_path / "lost.key")),
+        clock,
+        TokenTimes(7 * DAY, DAY),
+        Limits(),
+    )
+    lost.issue("bo", "yarn")
+    clock.advance(DAY)
+    assert tokens.expire() == 1
+
+
+def test_one_with_a_lost_key_goes_after_its_last_end(tokens, clock, catalog, tmp_path):
+    service = TokenService(catalog.store, Seal(tmp_path / "lost.key"))
+    DelegationTokens(catalog.store, service, clock, TokenTimes(7 * DAY, DAY), Limits()).issue("bo", "yarn")
+    clock.advance(7 * DAY - 1)
+    assert tokens.expire() == 0
+    clock.advance(1)
+    assert tokens.expire() == 1
+
+
+def test_a_proxy_gets_so_many_for_others(tokens):
+    """The names that it gives are not known here: each has a share of its own."""
+    for owner in ("ann", "bo", "eve"):
+        tokens.issue(owner, "yarn", "hive")
+    with pytest.raises(MetaException, match=r"hive has got 3 .*limit delegation_tokens_per_proxy_max: 3"):
+        tokens.issue("dan", "yarn", "hive")
+    tokens.issue("dan", "yarn", "other")
+    tokens.issue("dan", "yarn")
 
 
 def test_tokens_are_counted_without_the_lock_on_the_catalog(tokens, monkeypatch):

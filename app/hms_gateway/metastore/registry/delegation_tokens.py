@@ -66,10 +66,10 @@ class DelegationTokens:
 
         # Before the catalog is locked, since all tokens are read for it: those who ask at the same time may get a few
         # more. A repeated call gets what it got, and so is not refused here.
-        count = self._count(owner)
+        counts = self._count(owner, real_user)
 
         def insert(transaction: Transaction) -> list[str]:
-            self._check_number(count, owner)
+            self._check_number(counts, owner, real_user)
             transaction.tokens.insert_token(key, sealed)
             # Kept with the call's key, for a repetition: so it is sealed.
             return [key, sealed]
@@ -124,27 +124,40 @@ class DelegationTokens:
         return password
 
     def expire(self) -> int:
-        """Remove those that have ended; how many. Raises StoreError, SealingError."""
+        """Remove those that have ended; how many. Raises StoreError."""
         now = self._clock.milliseconds()
         kept = self._store.read(lambda snapshot: snapshot.tokens.tokens())
-        ended = [
-            key for key, stored in kept.items()
-            if key.startswith(LOGIN) and _read_kept(self._tokens.opened(key, stored))[0] <= now
-        ]  # fmt: skip
+        ended = [key for key, stored in kept.items() if key.startswith(LOGIN) and self._until(key, stored) <= now]
         if not ended:
             return 0
         return self._store.write(lambda transaction: sum(map(transaction.tokens.delete_token, ended)))
 
-    def _count(self, owner: str) -> int:
-        keys = self._store.read(lambda snapshot: snapshot.tokens.tokens())
-        return sum(_name(key).owner == owner for key in keys if key.startswith(LOGIN))
+    def _until(self, key: str, stored: str) -> int:
+        """Until when a token is good. One that is sealed with a lost key lets nobody in; it goes at its last end."""
+        try:
+            return _read_kept(self._tokens.opened(key, stored))[0]
+        except SealingError:
+            return _name(key).ends_ms
 
-    def _check_number(self, count: int, owner: str) -> None:
+    def _count(self, owner: str, real_user: str) -> tuple[int, int]:
+        """Tokens of the owner, and those that the real user got for others."""
+        keys = self._store.read(lambda snapshot: snapshot.tokens.tokens())
+        names = [_name(key) for key in keys if key.startswith(LOGIN)]
+        return sum(name.owner == owner for name in names), sum(name.real_user == real_user for name in names)
+
+    def _check_number(self, counts: tuple[int, int], owner: str, real_user: str) -> None:
+        own, for_others = counts
         most = self._limits.delegation_tokens_per_user_max
-        if count >= most:
+        most_for_others = self._limits.delegation_tokens_per_proxy_max
+        if own >= most:
             raise MetaException(
-                f"user {owner} has {count} delegation tokens (limit delegation_tokens_per_user_max: {most}); "
+                f"user {owner} has {own} delegation tokens (limit delegation_tokens_per_user_max: {most}); "
                 "cancel those that are not needed"
+            )
+        if real_user and for_others >= most_for_others:
+            raise MetaException(
+                f"user {real_user} has got {for_others} delegation tokens for others "
+                f"(limit delegation_tokens_per_proxy_max: {most_for_others}); cancel those that are not needed"
             )
 
     def _read(self, text: str) -> tuple[bytes, bytes]:
