@@ -233,3 +233,16 @@ def test_a_wrong_secret_is_not_shown(tmp_path):
     with pytest.raises(SettingsError, match=r"^admin_password ") as refused:
         load_settings(path)
     assert "1234567" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["calls_per_second", "bytes_per_second", "partitions_per_second", "burst_seconds"])
+def test_rates_are_finite(tmp_path, name):
+    path = file(tmp_path, f"[user_rates.ann]\n{name} = inf\n")
+    with pytest.raises(SettingsError, match=rf"user_rates\.ann .*{name} must be a finite number"):
+        load_settings(path)
+
+
+@pytest.mark.parametrize("value", ["", " "])
+def test_an_empty_audit_log_says_what_it_may_be(tmp_path, value):
+    with pytest.raises(SettingsError, match="audit_log must be stdout, syslog or the path of a file"):
+        load_settings(file(tmp_path, f'audit_log = "{value}"\n'))

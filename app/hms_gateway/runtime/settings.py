@@ -4,6 +4,7 @@ The descriptions are the documentation: `--help` and docs are generated from the
 """
 
 import json
+import math
 import os
 import re
 import tomllib
@@ -103,6 +104,11 @@ class Rate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bytes_per_second: Annotated[float, Meta(gt=0)] | None = None
     partitions_per_second: Annotated[float, Meta(gt=0)] | None = None
     burst_seconds: Annotated[float, Meta(gt=0)] = 10.0
+
+    def __post_init__(self) -> None:
+        for name, number in msgspec.structs.asdict(self).items():
+            if number is not None and not math.isfinite(number):
+                raise ValueError(f"{name} must be a finite number; leave it out for no bound")
 
 
 SigningAlgorithm = Literal[
@@ -633,6 +639,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("tls_certificate and tls_key belong together: set both or none")
         if self.admin_password is not None and self.admin_password_file is not None:
             raise ValueError("admin_password and admin_password_file name one password; set one of them")
+        if self.audit_log is not None and not self.audit_log.strip():
+            raise ValueError("audit_log must be stdout, syslog or the path of a file; leave it out for none")
         if self.streams_max >= self.database_connections_max:
             raise ValueError("streams_max has to be below database_connections_max, or long replies starve the rest")
         if self.thrift_port is not None and self.thrift_sasl != "require" and not is_loopback(self.thrift_host):
