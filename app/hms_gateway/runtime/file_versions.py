@@ -29,6 +29,11 @@ class WatchedFile:
         self._was_seen = False
         self._next_look = 0.0
 
+    @property
+    def size(self) -> int:
+        """In bytes, at the last look; 0 where there was no file."""
+        return 0 if self._version is None else self._version[1]
+
     def has_changed(self, *, at_once: bool) -> bool:
         """Whether it is another than at the last look; without `at_once`, False within a second of it."""
         now = self._monotonic()

@@ -1,17 +1,19 @@
 """Groups from the operator's file: for every login, read again on open connections, a broken file changes nothing."""
 
 import os
+import threading
 import time
 
 import httpx
 import pytest
 
 from hms_gateway.gateway.assembly import build_authenticator, build_proxies
-from hms_gateway.gateway.auth.groups import GroupsFile, GroupsFileError
+from hms_gateway.gateway.auth import groups
+from hms_gateway.gateway.auth.groups import READ_AT_ONCE_BYTES, GroupsFile, GroupsFileError, read_groups
 from hms_gateway.gateway.auth.tokens import create_token
 from hms_gateway.gateway.auth.users import add_user
 from hms_gateway.runtime.settings import SettingsError, load_settings
-from tests.gateway.serving import CALL, CannedProcessor, running
+from tests.gateway.serving import CALL, CannedProcessor, running, until
 from tests.support.server import basic
 
 
@@ -42,6 +44,24 @@ def test_a_change_counts_within_a_second_and_a_broken_file_changes_nothing(tmp_p
     moments.now += 2
     path.unlink()
     assert groups.of("ann") == {"sales"}
+
+
+def test_a_large_file_is_read_beside_the_event_loop(tmp_path, monkeypatch):
+    path, moments = tmp_path / "groups", Moments()
+    path.write_text("sales: ann\n")
+    groups_file = GroupsFile(path, moments)
+    readers = []
+
+    def noted(path):
+        readers.append(threading.current_thread())
+        return read_groups(path)
+
+    monkeypatch.setattr(groups, "read_groups", noted)
+    moments.now += 2
+    rewritten(path, "staff: ann\n" + "# more\n" * READ_AT_ONCE_BYTES)
+    groups_file.of("ann")
+    until(lambda: groups_file.of("ann") == {"staff"})
+    assert threading.current_thread() not in readers
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ The file is in the form that Apache httpd reads: `group: alice bob` in each line
 broken one is logged, and the groups before stay.
 """
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,8 @@ from hms_gateway.gateway.admission.identity import Authenticator, Identity, Requ
 from hms_gateway.runtime.file_versions import WatchedFile
 
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
+# Read in a millisecond. For what takes longer the event loop does not wait.
+READ_AT_ONCE_BYTES: Final = 64 * 1024
 _NONE: Final[frozenset[str]] = frozenset()
 
 _log = structlog.get_logger("hms_gateway.groups")
@@ -31,15 +34,24 @@ class GroupsFile:
         self._file = WatchedFile(path, monotonic)
         self._file.has_changed(at_once=True)
         self._groups = read_groups(path)
+        self._reading = threading.Lock()
 
     def of(self, user: str) -> frozenset[str]:
-        """The groups of a user; the file may have changed a second ago."""
+        """The groups of a user; the file may have changed a second and the time to read it ago."""
         if self._file.has_changed(at_once=False):
+            if self._file.size > READ_AT_ONCE_BYTES:
+                threading.Thread(target=self._read, name="groups", daemon=True).start()
+            else:
+                self._read()
+        return self._groups.get(user, _NONE)
+
+    def _read(self) -> None:
+        # One after the other, so that what is read last is kept.
+        with self._reading:
             try:
                 self._groups = read_groups(self._file.path)
             except GroupsFileError as error:
                 _log.error("groups not read, those before stay", problem=str(error))
-        return self._groups.get(user, _NONE)
 
 
 def read_groups(path: Path) -> dict[str, frozenset[str]]:
