@@ -159,6 +159,17 @@ def test_a_port_in_use_is_named(tmp_path):
     assert "shown only this once" in ended.stdout
 
 
+def test_a_first_password_that_cannot_be_printed_is_made_anew(tmp_path):
+    """Nobody has seen it, and the next start would not show it again."""
+    words = [str(COMMAND), "serve", "--data-dir", str(tmp_path), "--port", "0"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("HMS_GATEWAY_")}
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, env=environment)
+    assert ended.returncode == 2
+    assert "error: the password of the user admin cannot be printed: No space left on device" in ended.stderr
+    assert not (tmp_path / "users").exists()
+
+
 def test_a_password_file_that_cannot_be_read_is_one_line(tmp_path):
     (tmp_path / "users").write_text("garbage\n")
     ended = hms_gateway("serve", "--data-dir", str(tmp_path), "--port", "0")

@@ -86,7 +86,7 @@ def _first_password(settings: Settings) -> str | None:
     had_users = settings.users_path.exists()
     password = ensure_first_user(settings)
     if password is not None:
-        _say(f"made the user {FIRST_USER} with the password {password} (shown only this once)")
+        _show_first_password(settings, password)
     elif had_users:
         reset = f"hms-gateway user add {FIRST_USER} --data-dir {settings.data_dir}"
         _check_users(settings)
@@ -94,6 +94,15 @@ def _first_password(settings: Settings) -> str | None:
     else:
         _say(f"made the user {FIRST_USER} with the password given in the settings")
     return password
+
+
+def _show_first_password(settings: Settings, password: str) -> None:
+    """Where it cannot be shown there is no user: the next start makes another password."""
+    try:
+        _say(f"made the user {FIRST_USER} with the password {password} (shown only this once)")
+    except OSError as error:
+        settings.users_path.unlink()
+        fail(f"the password of the user {FIRST_USER} cannot be printed: {error.strerror}; nothing was made")
 
 
 def _check_users(settings: Settings) -> None:
