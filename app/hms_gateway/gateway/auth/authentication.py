@@ -1,8 +1,8 @@
 """Basic authentication against the password file, and the memory of headers that were verified.
 
 A hash takes 20 ms and more, so what a header proved is remembered under a keyed hash of it (0.8 µs, of a long token
-1.5 µs): the password itself is never kept. A connection mostly sends the same header again, and has it until its next
-request; then nothing is hashed. Passwords are hashed in two threads, so that a flood of wrong ones keeps no core busy.
+1.5 µs), without the password itself. A connection mostly sends the same header again, and keeps it in memory as long as
+it is open; then nothing is hashed. Passwords are hashed in two threads: a flood of wrong ones keeps no core busy.
 """
 
 import asyncio
