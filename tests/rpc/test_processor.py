@@ -1,11 +1,13 @@
 import gc
 import json
 import weakref
+from contextlib import contextmanager, nullcontext
 
 import pytest
 
 from hms_gateway.rpc import Call, Dialect, Processor, Unavailable
 from hms_gateway.rpc.call import Uncacheable
+from hms_gateway.rpc.chunk_turns import take_turns
 from hms_gateway.rpc.processor import whole_or_chunks
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.structs import (
@@ -215,6 +217,30 @@ def test_closing_a_reply_that_was_read_ahead_closes_its_source():
     assert [next(chunks) for _ in range(4)] == [b"x" * 10] * 4
     chunks.close()
     assert closed == [True]
+
+
+def test_what_is_read_ahead_of_a_long_reply_is_made_in_turn():
+    taken = []
+
+    @contextmanager
+    def turn():
+        taken.append(len(made))
+        yield
+
+    made = []
+
+    def source():
+        for number in range(5):
+            made.append(number)
+            yield b"x" * 10
+
+    take_turns(turn)
+    try:
+        assert whole_or_chunks(source(), 1_000) == b"x" * 50
+    finally:
+        take_turns(nullcontext)
+    # Not those that short replies have as well.
+    assert taken == [4, 5]
 
 
 @pytest.mark.parametrize("codec", [TJSON, BINARY])

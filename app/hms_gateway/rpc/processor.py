@@ -13,6 +13,7 @@ from hms_gateway.idl import StructType
 from hms_gateway.rpc.binding import Bound, bind
 from hms_gateway.rpc.call import Call, Dialect, Uncacheable, Waiting
 from hms_gateway.rpc.call_objects import objects_of
+from hms_gateway.rpc.chunk_turns import in_turn
 from hms_gateway.rpc.decoded_memory import DecodedMemory
 from hms_gateway.rpc.dialects import methods_of
 from hms_gateway.rpc.errors import Failed, Unavailable
@@ -200,12 +201,16 @@ def whole_or_chunks(chunks: Iterator[bytes], bytes_max: int) -> bytes | Iterator
     """All of `chunks` joined if they end within `bytes_max`, else an iterator over all of them."""
     head: list[bytes] = []
     size = 0
-    for chunk in chunks:
+    while True:
+        # Most are short, and wait for no turn: what is before a list, its only chunk, what is after it, and the end.
+        with in_turn() if len(head) > 3 else nullcontext():
+            chunk = next(chunks, None)
+        if chunk is None:
+            return b"".join(head)
         head.append(chunk)
         size += len(chunk)
         if size > bytes_max:
             return _Resumed(head, chunks)
-    return b"".join(head)
 
 
 class _Resumed:

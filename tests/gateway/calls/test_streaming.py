@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from hms_gateway.gateway.calls import thread_runner
-from hms_gateway.gateway.calls.streaming import SendingTurns
+from hms_gateway.gateway.calls.streaming import PIECE_BYTES, SendingTurns
 from hms_gateway.runtime.limits import Limits
 from tests.gateway.serving import CALL, CannedProcessor, post, read_all, running, until
 
@@ -169,6 +169,31 @@ def test_one_chunk_of_all_long_replies_is_sent_in_each_turn_of_the_loop_and_user
     assert len(set(moments)) == 12
     # Three replies of one user are not ahead of the one of another user.
     assert [user for user, _ in sent][:7].count("quiet") == 3
+
+
+def test_of_several_long_replies_pieces_are_sent_and_one_that_is_alone_is_sent_in_chunks():
+    turns, chunk = SendingTurns(), bytes(range(256)) * 600
+    turns.replies = 1
+    assert list(turns.pieces(chunk)) == [chunk]
+    turns.replies = 2
+    pieces = list(turns.pieces(chunk))
+    assert [len(piece) for piece in pieces] == [PIECE_BYTES, PIECE_BYTES, len(chunk) - 2 * PIECE_BYTES]
+    assert b"".join(pieces) == chunk
+    assert list(turns.pieces(b"short")) == [b"short"]
+
+
+def test_a_reply_in_pieces_is_whole():
+    chunks = [bytes([number]) * 150_000 for number in range(20)]
+    answers = iter([Chunks([b"x" * 1_000_000] * 1_000), Chunks(chunks)])
+
+    def answer(message, call):
+        return next(answers)
+
+    with running(CannedProcessor(get_all_databases=answer)) as server, server.connect() as other:
+        other.sendall(post(CALL))
+        until(lambda: server.metrics.streams_in_flight == 1)
+        reply = httpx.post(server.url, content=CALL)
+    assert reply.content == BEFORE + b"".join(chunks) + AFTER
 
 
 def test_slow_streams_do_not_take_the_threads_of_other_calls():

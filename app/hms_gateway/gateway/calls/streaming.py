@@ -1,6 +1,7 @@
 """Replies that are produced while they are sent: one worker thread makes the chunks, the event loop sends them.
 
-All long replies together send one chunk in each turn of the event loop, so that a small call waits for one at most.
+All long replies together send one chunk in each turn of the event loop, so that a small call waits for one at most, and
+of several replies a piece of one: encrypting a whole chunk takes the loop longer than answering from the cache.
 At most QUEUED_CHUNKS_MAX chunks of a reply wait in between, so memory stays flat however slow the client is. Whatever
 ends the reply (its end, an error, a client that has gone), the iterator is closed in the thread that ran it.
 """
@@ -10,12 +11,14 @@ import contextlib
 import threading
 import zlib
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 
 from hms_gateway.runtime.event_loop import call_in_loop
 
-Gate = threading.Semaphore | contextlib.AbstractContextManager[None]
+Gate = Callable[[], contextlib.AbstractContextManager[None]]
 QUEUED_CHUNKS_MAX = 4
+# What is sent of a chunk in a turn of the event loop while other long replies are sent.
+PIECE_BYTES = 64 * 1024
 # The event loop decides sooner; this is for one that ends meanwhile.
 DECISION_SECONDS_MAX = 10.0
 COMPRESSION_LEVEL = 1
@@ -41,6 +44,16 @@ class SendingTurns:
     def __init__(self) -> None:
         self._waiting: OrderedDict[str | None, deque[asyncio.Future[None]]] = OrderedDict()
         self._is_taken = False
+        # Long replies on their way.
+        self.replies = 0
+
+    def pieces(self, chunk: bytes) -> Iterator[bytes]:
+        """What is sent of a chunk in one turn each. A reply that is sent alone would take longer in pieces."""
+        if self.replies < 2:
+            yield chunk
+            return
+        for begin in range(0, len(chunk), PIECE_BYTES):
+            yield chunk[begin : begin + PIECE_BYTES]
 
     async def wait(self, user: str | None) -> None:
         """Returns when it is the user's turn to send a chunk."""
@@ -79,14 +92,14 @@ class ReplyStream:
         self,
         iterator: Iterator[bytes],
         loop: asyncio.AbstractEventLoop,
-        gate: Gate | None = None,
+        gate: Gate = contextlib.nullcontext,
         turns: SendingTurns | None = None,
         user: str | None = None,
     ) -> None:
         self._iterator = iterator
         self._turns = turns or SendingTurns()
         self._user = user
-        self._gate = gate or contextlib.nullcontext()
+        self._gate = gate
         self._loop = loop
         self._slots = threading.Semaphore(QUEUED_CHUNKS_MAX)
         self._queue: deque[bytes] = deque()
@@ -120,17 +133,17 @@ class ReplyStream:
         call_in_loop(self._loop, self._end, failure)
 
     def _next(self) -> bytes | None:
-        """The next chunk, made when no more than so many others of the user's are made."""
-        with self._gate:
+        """The next chunk, made when it is its turn."""
+        with self._gate():
             return next(self._iterator, None)
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The chunks in order. Raises StreamFailed."""
+        """The chunks in order, or pieces of them. Raises StreamFailed."""
         while True:
             while self._queue:
-                await self._turns.wait(self._user)
-                chunk = self._queue.popleft()
-                yield chunk
+                for piece in self._turns.pieces(self._queue.popleft()):
+                    await self._turns.wait(self._user)
+                    yield piece
                 self._slots.release()
             if self._has_ended:
                 break

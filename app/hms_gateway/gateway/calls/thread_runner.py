@@ -1,7 +1,6 @@
 """Running calls in worker threads: who may start one, what happens when it takes too long."""
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -9,20 +8,18 @@ from functools import partial
 import msgspec
 
 from hms_gateway.gateway.admission.refusals import Refused, overloaded
+from hms_gateway.gateway.calls.making_turns import MakingTurns
 from hms_gateway.gateway.calls.streaming import ReplyStream, SendingTurns
 from hms_gateway.gateway.calls.worker_threads import WorkerThreads
 from hms_gateway.gateway.observability.metrics import Metrics
 from hms_gateway.rpc.call import Call
+from hms_gateway.rpc.chunk_turns import take_turns
 from hms_gateway.rpc.processor import Reply
 from hms_gateway.runtime.event_loop import call_in_loop
 from hms_gateway.runtime.limits import Limits
 from hms_gateway.runtime.shares import Bound, Holder, Shares, bound_of
 from hms_gateway.timing.spans import Span, begin_spans, end_spans, note_span
 
-# Users share these, a few each: that many are never busy at the same time.
-GATES = 64
-# One waits for the database while the other encodes.
-MADE_AT_ONCE = 2
 PER_USER = "streams_per_user_max"
 # One long reply of a user waits so long for another one to end, before it is refused.
 LATE_SECONDS_MAX = 1.0
@@ -106,8 +103,7 @@ class ThreadRunner:
         self._calls = _calls_in_flight(limits)
         # Counted apart: a lock must not be lost because its owner, or anyone else, has a lot of calls in flight.
         self._urgent_calls = _calls_in_flight(limits)
-        # Chunks are made by threads that have given back their places, and make Python wait as much as others.
-        self._gates = [threading.Semaphore(MADE_AT_ONCE) for _ in range(GATES)]
+        self._making = MakingTurns()
         self._sending = SendingTurns()
         self._late: dict[str | None, tuple[InFlightCall, Reply, ReplyStream]] = {}
         self._streams = Shares(
@@ -156,6 +152,7 @@ class ThreadRunner:
         """In the worker thread."""
         in_flight.spans = begin_spans(in_flight.call.notes)
         begun = note_span("queue", in_flight.admitted)
+        take_turns(partial(self._making.of, in_flight.holder.user, loop))
         try:
             reply = in_flight.process(in_flight.call)
             note_span("call", begun)
@@ -174,14 +171,14 @@ class ThreadRunner:
     ) -> None:
         """A long reply is pumped by the thread that made it: its snapshot may need that."""
         holder = in_flight.holder
-        gate = self._gates[hash(holder.user) % GATES]
-        stream = ReplyStream(iter(in_flight.wrap(chunks)), loop, gate, self._sending, holder.user)
+        making = partial(self._making.of, holder.user, loop)
+        stream = ReplyStream(iter(in_flight.wrap(chunks)), loop, making, self._sending, holder.user)
         begun = msgspec.structs.replace(reply, payload=None)
         if not call_in_loop(loop, self._deliver_stream, in_flight, begun, stream):
             stream.cancel()
         # With its place among the threads: those that come after it would be worked for and refused as well.
         stream.wait_until_decided()
-        with self._threads.lent():
+        with self._threads.lent(), self._making.reply():
             stream.pump()
         call_in_loop(loop, self._stream_ended, holder, stream)
 
@@ -206,6 +203,7 @@ class ThreadRunner:
         stream.is_counted = True
         stream.begin()
         self._metrics.streams_in_flight += 1
+        self._sending.replies += 1
         in_flight.complete(CompletedCall(reply, stream))
 
     def _refuse_stream(self, in_flight: InFlightCall, stream: ReplyStream, bound: Bound) -> None:
@@ -225,6 +223,7 @@ class ThreadRunner:
         if stream.is_counted:
             self._streams.give_back(1, holder)
             self._metrics.streams_in_flight -= 1
+            self._sending.replies -= 1
         late = self._late.pop(holder.user, None)
         if late is not None:
             self._deliver_stream(*late)
