@@ -37,7 +37,7 @@ from tests.support.catalog import empty_database
 DATABASES = ("d1", "d2")
 TABLES = ("t1", "t2", "t3")
 CASCADE = EnvironmentContext({"CASCADE": "true"})
-# What differs between two metastores that were told the same.
+# What differs between two metastores that were given the same.
 OF_THE_MOMENT = ("createTime", "transient_lastDdlTime", "grantTime", "lastAnalyzed", "hms.stats.at")
 UNCOUNTED = EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"})
 
@@ -105,7 +105,7 @@ def whole(client: Any, *, listed: bool = True) -> dict[tuple[str, ...], str]:
 
 
 def timeless(objects: dict[tuple[str, ...], str], root: Path) -> dict[tuple[str, ...], Any]:
-    """Without what differs between two metastores that were told the same."""
+    """Without what differs between two metastores that were given the same."""
 
     def cleaned(value: Any) -> Any:
         if isinstance(value, dict):

@@ -20,7 +20,7 @@ from hms_gateway.pipeline.snapshot.manifest import Manifest
 from hms_gateway.pipeline.snapshot.objects import KEYS, KINDS, as_text
 from tests.pipeline.content import Metastore
 from tests.pipeline.snapshot.catalogs import DATABASES, Changes, open_metastore, timeless, whole
-from tests.pipeline.snapshot.told import by_duckdb, told
+from tests.pipeline.snapshot.two_readings import by_duckdb, by_metastore
 from tests.support.scale import SCALE
 from tests.support.server import GatewayServer
 
@@ -114,7 +114,7 @@ def test_a_quiet_catalog_is_read_whole_and_again_alike(spark, metastore, options
         client.call("create_role", role())
         expected = whole(client)
         partitions = described_partitions(client)
-        answers = told(client)
+        answers = by_metastore(client)
         event = client.call("get_current_notificationEventId").eventId
     first = snapshot(options, SnapshotArguments(path=str(tmp_path / "first")), spark=spark)
     second = snapshot(options, SnapshotArguments(path=str(tmp_path / "second")), spark=spark)

@@ -47,7 +47,7 @@ def _sorted(value: Any) -> Any:
     return value
 
 
-def told(client: Any) -> Rows:
+def by_metastore(client: Any) -> Rows:
     rows: Rows = {kind: set() for kind in _OF_FILES}
     for database in client.call("get_all_databases"):
         found = client.call("get_database", database)
