@@ -119,6 +119,11 @@ class _Search:
         self._after = [
             sum(1 << place for place, call in enumerate(calls) if call.invoked > latest) for latest in self._latest
         ]
+        # Of calls without an answer: those that are too late after each call.
+        self._precludes = [
+            sum(1 << lost for lost, call in enumerate(calls) if not call.is_answered and self._after[lost] >> place & 1)
+            for place in range(len(calls))
+        ]
         self._bound = [-1] * len(calls) if is_thorough else self._bonds()
         self._moments = self._guessed(Random(guess)) if guess else [call.returned for call in calls]
         self._wanted = sum(1 << place for place, call in enumerate(calls) if call.is_answered)
@@ -160,23 +165,27 @@ class _Search:
         """What may come next, the earliest first; the first search takes the moment of the answer, the most likely one.
 
         A call that never changes anything and may be the next one is taken without looking at others: in any order that
-        goes on from here it can be moved to the front. One without an answer need not have happened, so it can wait.
+        goes on from here it can be moved to the front, unless something would be too late then. One without an answer
+        need not have happened, so it can wait.
         """
         found: list[tuple[int, object]] = []
-        for place in self._possible(done):
+        possible, there = self._possible(done)
+        for place in possible:
             following = list(self._model.step(state, self._calls[place]))  # type: ignore[arg-type]
             if following == [state] and not self._calls[place].is_answered:
                 continue
-            if following == [state] and self._model.stays_idle(self._calls[place]):
+            is_first = self._precludes[place] & there == 0 and self._model.stays_idle(self._calls[place])
+            if following == [state] and is_first:
                 return iter([(place, state)])
             found += [(place, each) for each in following]
         return iter(found)
 
-    def _possible(self, done: int) -> list[int]:
-        """The calls that were made before any of those not done was answered.
+    def _possible(self, done: int) -> tuple[list[int], int]:
+        """The calls that were made before any of those not done was answered, and are not too late.
 
         Of these only the one that was answered first, and what has to do with it, directly or by others. It comes
         sometime, and whatever is put before it and has nothing to do with it may as well come later.
+        The second value is all of them.
         """
         found: list[int] = []
         first_return = NEVER
@@ -186,15 +195,13 @@ class _Search:
                 first_return = min(first_return, self._calls[place].returned)
                 found.append(place)
             place += 1
-        found = [place for place in found if self._calls[place].invoked < first_return]
+        found = [
+            place for place in found if self._calls[place].invoked < first_return and self._after[place] & done == 0
+        ]
         found.sort(key=lambda place: self._calls[place].returned)
         near = self._around(found)
-        possible = (
-            place
-            for place in found
-            if near >> place & 1 and self._needs[place] & ~done == 0 and self._after[place] & done == 0
-        )
-        return sorted(possible, key=self._moments.__getitem__)
+        possible = [place for place in found if near >> place & 1 and self._needs[place] & ~done == 0]
+        return sorted(possible, key=self._moments.__getitem__), sum(1 << place for place in found)
 
     def _around(self, places: list[int]) -> int:
         there = sum(1 << place for place in places)
@@ -209,9 +216,14 @@ class _Search:
         return near
 
     def _bonds(self) -> list[int]:
-        """For each call those that overlap with it and do not commute with it, and those that must come before it."""
-        bonds = list(self._needs)
+        """For each call those that overlap with it and do not commute with it, and those that must come before it.
+
+        A call without an answer has to do with those that it is too late after.
+        """
+        bonds = [needs | precluded for needs, precluded in zip(self._needs, self._precludes, strict=True)]
         for place, call in enumerate(self._calls):
+            if not call.is_answered:
+                bonds[place] |= self._after[place]
             for other in range(place + 1, len(self._calls)):
                 if self._calls[other].invoked > self._latest[place]:
                     break

@@ -1,11 +1,12 @@
 """The search for an order, on histories of a register that are known to be right or wrong."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
 from tests.linearizability.history import NEVER, Call
-from tests.linearizability.search import GivenUp, NotLinearizable, Undecided, linearization
+from tests.linearizability.search import LATE_NS, GivenUp, NotLinearizable, Undecided, linearization
 
 
 class Register:
@@ -26,6 +27,21 @@ class Register:
 
     def stays_idle(self, call: Call) -> bool:
         return call.name == "read"
+
+
+class Pair(Register):
+    """A register, and another one that `look() -> n` reads and nobody writes."""
+
+    def step(self, state: int, call: Call) -> Iterable[int]:
+        if call.name == "look":
+            return [state] if call.answer == 0 else []
+        return super().step(state, call)
+
+    def commute(self, one: Call, other: Call) -> bool:
+        return "look" in (one.name, other.name) or super().commute(one, other)
+
+    def stays_idle(self, call: Call) -> bool:
+        return call.name == "look" or super().stays_idle(call)
 
 
 class Hasty(Register):
@@ -78,6 +94,17 @@ def test_a_call_without_an_answer_may_have_happened_late_or_not_at_all() -> None
     assert order_of(lost, call("read", None, 0, 1, 2), call("read", None, 7, 3, 4)) == [1, 0, 2]
     with pytest.raises(NotLinearizable):
         order_of(lost, call("read", None, 7, 1, 2), call("read", None, 0, 3, 4))
+
+
+def test_a_call_without_an_answer_comes_before_what_was_made_after_its_end() -> None:
+    """No shortcut takes the look first: after it the write would be too late for the read."""
+    lost = replace(call("write", 7, None, 0), ended=1)
+    late = LATE_NS + 10
+    calls = [lost, call("look", None, 0, late, late + 1), call("read", None, 7, 2, late + 5)]
+    assert set(linearization(calls, Pair(), is_thorough=False)) == set(calls)
+    seen = [*calls[:2], call("read", None, 0, late + 2, late + 3), call("read", None, 7, late + 2, late + 9)]
+    with pytest.raises(NotLinearizable):
+        linearization(seen, Pair(), is_thorough=False)
 
 
 def test_what_is_known_to_come_first_does() -> None:
