@@ -5,7 +5,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -33,7 +33,7 @@ class BridgeProcess:
         *options: str,
         password: str | None = None,
         port: int | None = None,
-        **variables: str,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self.port, self.side_port = port or free_port(), free_port()
         self.log = gateway.data_dir / f"bridge-{self.port}.log"
@@ -45,7 +45,7 @@ class BridgeProcess:
         ]
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("HMS_GATEWAY_")}
         password = gateway.password if password is None else password
-        self._environment = {**inherited, "HMS_GATEWAY_PASSWORD": password, **variables}
+        self._environment = {**inherited, "HMS_GATEWAY_PASSWORD": password, **(environment or {})}
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:

@@ -35,7 +35,7 @@ def running_doors(kdc: PrivateKdc, folder: Path) -> Iterator[Doors]:
     }
     with GatewayServer(folder, settings=settings, environment=kdc.environment) as gateway:
         options = ("--cacert", str(folder / "certificate.pem"), "--sasl", "require", "--keytab", str(keytab))
-        with BridgeProcess(gateway, *options, **kdc.environment) as bridge:
+        with BridgeProcess(gateway, *options, environment=kdc.environment) as bridge:
             yield Doors(gateway, thrift_port, bridge, keytab)
 
 

@@ -161,7 +161,7 @@ def test_ticket_for_another_host_than_the_server_is(gateway: GatewayServer, log_
 def test_bridge_logs_in_and_acts_for_its_users(gateway: GatewayServer, log_in: LogIn) -> None:
     environment = log_in("knox/proxy")
     options = ("--insecure", "--negotiate", "--do-as", "--url", url(gateway))
-    with BridgeProcess(gateway, *options, **environment) as bridge, connected(bridge) as client:
+    with BridgeProcess(gateway, *options, environment=environment) as bridge, connected(bridge) as client:
         client.set_ugi("alice", ["staff"])
         lease_id = client.grab_lease([LeaseObject("default", "whose")], 60, 0)
         (lease,) = client.list_lease([LeaseObject("default", "whose")])
@@ -176,7 +176,7 @@ def test_bridge_gets_tickets_by_a_keytab_of_its_own(
     own = {"KRB5_CLIENT_KTNAME": str(tmp_path / "alice.keytab"), "KRB5CCNAME": f"FILE:{tmp_path}/tickets"}
     environment = {**log_in(None), **own}
     with (
-        BridgeProcess(gateway, "--insecure", "--negotiate", "--url", url(gateway), **environment) as bridge,
+        BridgeProcess(gateway, "--insecure", "--negotiate", "--url", url(gateway), environment=environment) as bridge,
         connected(bridge) as client,
     ):
         assert client.get_databases("default*") == ["default"]
@@ -185,7 +185,7 @@ def test_bridge_gets_tickets_by_a_keytab_of_its_own(
 def test_bridge_without_tickets_says_so(gateway: GatewayServer, log_in: LogIn) -> None:
     environment = log_in(None)
     with (
-        BridgeProcess(gateway, "--insecure", "--negotiate", "--url", url(gateway), **environment) as bridge,
+        BridgeProcess(gateway, "--insecure", "--negotiate", "--url", url(gateway), environment=environment) as bridge,
         connected(bridge) as client,
         pytest.raises(Exception, match="the bridge has no Kerberos ticket for HTTP/localhost"),
     ):
