@@ -62,6 +62,8 @@ COUNTS_MESSAGES = """
 # Timers of a page that run a hundred times faster than they should.
 FAST = 100
 IDLE_CALLS = 30
+# Several turns of a page in haste.
+SLOW_MILLISECONDS = 1000
 IN_HASTE = f"const real = setTimeout; globalThis.setTimeout = (go, time, ...more) => real(go, time / {FAST}, ...more);"
 
 pytestmark = [
@@ -663,3 +665,15 @@ def test_an_idle_page_asks_less_than_once_in_five_seconds(
     # So many that those which come at once at the beginning make no difference.
     page.wait(f"{calls}.then((calls) => calls >= {first + IDLE_CALLS})")
     assert (page.run("performance.now()") - began) * FAST / IDLE_CALLS > 5000
+
+
+def test_answers_that_take_longer_than_a_turn_of_renewing_are_shown(browser: Chromium, server: GatewayServer) -> None:
+    page = hasty_page(browser)
+    log_in(page, server)
+    page.sees("default")
+    conditions = {"offline": False, "latency": SLOW_MILLISECONDS, "downloadThroughput": -1, "uploadThroughput": -1}
+    page.send("Network.enable")
+    page.send("Network.emulateNetworkConditions", **conditions)
+    go(page, "t/shop/orders/activity")
+    page.wait("document.querySelector('h1') && document.querySelector('.loading')")
+    page.wait("!document.querySelector('.loading')")

@@ -1092,13 +1092,17 @@ function renew(go, calls) {
 function useAsked(ask, about, calls = 0) {
   const [state, setState] = useState({ about: null });
   const latest = useRef(0);
+  const asking = useRef(0);
   async function load() {
     const turn = ++latest.current;
+    asking.current += 1;
     try {
       const value = await ask();
       if (turn === latest.current) setState({ about, value });
     } catch (error) {
       if (turn === latest.current) setState((before) => ({ about, error, value: before.about === about ? before.value : undefined }));
+    } finally {
+      asking.current -= 1;
     }
   }
   const current = useRef(load);
@@ -1109,7 +1113,8 @@ function useAsked(ask, about, calls = 0) {
       latest.current += 1;
     };
   }, [about]);
-  useEffect(() => (calls ? renew(() => current.current(), calls) : undefined), [calls]);
+  // An answer that takes longer than a turn is waited for: the next question would make it an old one.
+  useEffect(() => (calls ? renew(() => asking.current || current.current(), calls) : undefined), [calls]);
   useEffect(() => {
     let wasReachable = session.isReachable;
     return onSession(() => {
