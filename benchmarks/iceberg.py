@@ -19,7 +19,7 @@ from pathlib import Path
 from time import monotonic, process_time
 from typing import Final, NamedTuple
 
-from benchmarks.peer.content import Sizes, database
+from benchmarks.peer.content import FOR_WRITERS, database
 from benchmarks.peer.sides import PORT, THEIRS, Side, running
 from benchmarks.report import print_table
 from tests.oracle.peer import PeerUnavailable
@@ -46,7 +46,7 @@ def main() -> None:
     say = partial(print, file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory(prefix="hms-bench-") as folder:
         try:
-            with running(Path(folder), Sizes((10,), (100,)), say) as bench:
+            with running(Path(folder), FOR_WRITERS, say) as bench:
                 sides = [bench.sides[name] for name in SIDES]
                 for side in sides:
                     with side.caller() as caller:

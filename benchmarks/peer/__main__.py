@@ -15,7 +15,7 @@ from time import perf_counter
 
 from benchmarks.peer.changes import Changes
 from benchmarks.peer.chart import svg
-from benchmarks.peer.content import QUICK, Sizes
+from benchmarks.peer.content import FOR_WRITERS, QUICK, Sizes
 from benchmarks.peer.loads import many_readers, mixed
 from benchmarks.peer.measuring import Operation, Pace, Steps, measured, median
 from benchmarks.peer.reads import reads
@@ -32,7 +32,6 @@ DOCS = Path(__file__).parents[2] / "docs"
 BEGIN, END = "<!-- what make bench-peer wrote -->", "<!-- end of it -->"
 WRITES_BEGIN = "<!-- what make bench-peer wrote about writes -->"
 CHART = "![how many times as fast as the real metastore](peer.svg)"
-FOR_WRITERS = Sizes((10,), (100,))
 QUICK_PACE = Pace(rounds=3, seconds=0.5, single_seconds=0.1, side_seconds_max=10.0)
 
 

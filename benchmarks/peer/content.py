@@ -36,6 +36,7 @@ class Sizes(NamedTuple):
 
 
 QUICK: Final = Sizes((10, 1_000, 10_000), (100, 1_000))
+FOR_WRITERS: Final = Sizes((10,), (100,))
 
 
 def columns(count: int = 10) -> list[FieldSchema]:

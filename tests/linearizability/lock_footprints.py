@@ -206,9 +206,9 @@ def _aborted_silently(calls: Sequence[Call]) -> frozenset[int]:
     seen = {txn_id for call in answered(calls, "open_txns") for txn_id, is_open in call.answer[1] if not is_open}
     asked = {call.arguments[0] for call in answered(calls, "abort")}
     failures = (call.failure.text for call in calls if call.failure is not None)
-    heard = {int(told[1]) for told in map(_ABORTED.match, failures) if told is not None}
+    answered_so = {int(found[1]) for found in map(_ABORTED.match, failures) if found is not None}
     used = {call.arguments[0] for call in calls if call.name == "lock"}
-    return frozenset((seen & used) - asked - heard)
+    return frozenset((seen & used) - asked - answered_so)
 
 
 def _in_deadlocks(calls: Iterable[Call], kind: str) -> Iterable[int]:

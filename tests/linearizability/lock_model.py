@@ -266,7 +266,7 @@ class LockModel:
 
 
 def _orphan_locks(calls: Sequence[Call]) -> dict[int, list[int]]:
-    """The locks that others saw and nobody was given, by the `id` of the calls that may have got them unanswered."""
+    """Ids of locks that others saw and no answer gave, by the `id` of the unanswered calls that may have made them."""
     given = {call.answer[0] for call in answered(calls, "lock")}
     places: dict[tuple[int, int], dict[int, Place]] = {}
     for call in answered(calls, "show_locks"):

@@ -30,7 +30,7 @@ class Register:
 
 
 class Pair(Register):
-    """A register, and another one that `look() -> n` reads and nobody writes."""
+    """A register, and another one that `look() -> n` reads and no call writes."""
 
     def step(self, state: int, call: Call) -> Iterable[int]:
         if call.name == "look":

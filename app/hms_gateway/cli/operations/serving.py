@@ -97,7 +97,7 @@ def _first_password(settings: Settings) -> str | None:
 
 
 def _show_first_password(settings: Settings, password: str) -> None:
-    """Where it cannot be shown there is no user: the next start makes another password."""
+    """Removes the user when the password cannot be printed: the next start makes both anew."""
     try:
         _say(f"made the user {FIRST_USER} with the password {password} (shown only this once)")
     except OSError as error:

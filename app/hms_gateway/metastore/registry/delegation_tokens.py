@@ -133,7 +133,7 @@ class DelegationTokens:
         return self._store.write(lambda transaction: sum(map(transaction.tokens.delete_token, ended)))
 
     def _until(self, key: str, stored: str) -> int:
-        """Until when a token is good. One that is sealed with a lost key is no login; it goes at its last end."""
+        """When a token ends, in milliseconds. Of one that is sealed with a lost key only the latest end is known."""
         try:
             return _read_kept(self._tokens.opened(key, stored))[0]
         except SealingError:

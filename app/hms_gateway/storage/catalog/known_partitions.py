@@ -13,10 +13,11 @@ from hms_gateway.metastore.ports.store import (
 from hms_gateway.storage.catalog.changes import CatalogChanges, ContentKey, PartitionKey
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.dialects.statements import Rows, Statement
-from hms_gateway.storage.partitions.by_names import TOGETHER_MAX, rows_by_names
+from hms_gateway.storage.partitions.by_names import reads_descriptors, rows_by_names
 from hms_gateway.storage.partitions.descriptors import (
     LAST_DESCRIPTOR,
     DescriptorKey,
+    by_id,
     descriptor_of_row,
     descriptors_by_ids,
     found_descriptors,
@@ -118,7 +119,7 @@ class KnownPartitions:
         for (table_id, whole), names in wanted.names.items():
             rows = {row[1]: tuple(row) for row in next(each)}
             self._rows = {(table_id, name): rows.get(name) for name in names} | self._rows
-            if whole and len(names) <= TOGETHER_MAX:
+            if whole and reads_descriptors(names):
                 self._learn_descriptors(next(each))
         for table_id, hashes in wanted.hashes.items():
             ids = {(table_id, content_hash, base): found for content_hash, base, found in next(each)}
@@ -203,7 +204,7 @@ class KnownPartitions:
             self._learn_descriptors(self._read([descriptors_by_ids(missing, self._dialect)])[0])
 
     def _learn_descriptors(self, rows: Rows) -> None:
-        self._descriptors |= {one.descriptor_id: one for one in found_descriptors(rows)}
+        self._descriptors |= by_id(found_descriptors(rows))
 
 
 def _encoded(table: StoredTable, partitions: Sequence[Any]) -> Encoded | None:

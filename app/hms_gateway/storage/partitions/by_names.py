@@ -1,6 +1,6 @@
 """Partitions of a table by their names, and the descriptors of few in a statement that is sent together with theirs."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, TypeAlias
 
@@ -23,12 +23,17 @@ TOGETHER_MAX: Final = 100
 
 
 def rows_by_names(table_id: int, names: Iterable[str], dialect: Dialect) -> list[Statement]:
-    """A statement for the rows, in no order, and up to TOGETHER_MAX names one for their descriptors."""
+    """A statement for the rows, in no order, and where `reads_descriptors` one for their descriptors."""
     wanted = [name for name in dict.fromkeys(names) if is_storable(name)]
     if len(wanted) == 1:
         return [Statement(sql, {"the_table": table_id, "the_name": wanted[0]}) for sql in _OF_ONE]
     values = {"the_table": table_id, "names": dialect.bound_list(wanted)}
-    return [Statement(sql, values) for sql in _of_many(dialect)[: 2 if len(wanted) <= TOGETHER_MAX else 1]]
+    return [Statement(sql, values) for sql in _of_many(dialect)[: 2 if reads_descriptors(wanted) else 1]]
+
+
+def reads_descriptors(names: Collection[str]) -> bool:
+    """Whether descriptors are read together with the rows of these names, each of which is another one."""
+    return len(names) <= TOGETHER_MAX
 
 
 _OF_TABLE: Final = PARTITIONS.c.table_id == bindparam("the_table")

@@ -118,6 +118,10 @@ def found_descriptors(rows: Iterable[Any]) -> list[Descriptor]:
     return [Descriptor(descriptor_id, DescriptorContent(*content), base) for descriptor_id, *content, base in rows]
 
 
+def by_id(descriptors: Iterable[Descriptor]) -> dict[int, Descriptor]:
+    return {one.descriptor_id: one for one in descriptors}
+
+
 def descriptor_of_row(row: Mapping[str, Any]) -> Descriptor:
     """From what `descriptor_row` gives."""
     return found_descriptors([[row[column.name] for column in DESCRIPTOR_COLUMNS]])[0]

@@ -1,6 +1,6 @@
 """Partitions as rows: reading, in the order of their names."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
@@ -13,7 +13,7 @@ from hms_gateway.metastore.vocabulary.partition_names import canonical_value, es
 from hms_gateway.metastore.vocabulary.typed_values import ValueClass, class_sort_key, value_class
 from hms_gateway.storage.dialects.statements import Statement
 from hms_gateway.storage.partitions.by_names import NamedRow, rows_by_names, stored_partitions
-from hms_gateway.storage.partitions.descriptors import Descriptors, found_descriptors
+from hms_gateway.storage.partitions.descriptors import Descriptors, by_id, found_descriptors
 from hms_gateway.storage.partitions.partition_list import (
     NAMES_AT_ONCE,
     ROWS_AT_ONCE,
@@ -68,13 +68,13 @@ class PartitionReads(Repository):
         if names_only(selection):
             return stored_partitions(table, *self._named_rows(table, selection.names or ()))
         rows = self._rows(self._selected(table, selection, PARTITIONS.c.partition_id, *ROW_COLUMNS)).fetchall()
-        return stored_partitions(table, rows, _by_id(self._used(rows)))
+        return stored_partitions(table, rows, by_id(self._used(rows)))
 
     def _named_rows(self, table: StoredTable, names: Sequence[str]) -> tuple[list[NamedRow], Mapping[int, Descriptor]]:
         """In order of their names, and their descriptors."""
         rows, *found = self._run_together(rows_by_names(table.table_id, names, self._dialect))
         used = found_descriptors(found[0]) if found else self._used(rows)
-        return sorted(rows, key=itemgetter(1)), _by_id(used)
+        return sorted(rows, key=itemgetter(1)), by_id(used)
 
     def _used(self, rows: Sequence[NamedRow]) -> list[Descriptor]:
         return Descriptors(self._connection).load({row[2] for row in rows if row[2] is not None})
@@ -307,17 +307,13 @@ class PartitionReads(Repository):
 
     def _loaded(self, rows: Sequence[Any]) -> Any:
         """The descriptors of rows that are read already, so that the list needs no connection."""
-        found = _by_id(Descriptors(self._connection).load({row[1] for row in rows if row[1] is not None}))
+        found = by_id(Descriptors(self._connection).load({row[1] for row in rows if row[1] is not None}))
         return lambda ids: [found[descriptor_id] for descriptor_id in ids]
 
 
 def names_only(selection: Selection) -> bool:
     """Whether partitions are selected by their names alone."""
     return selection.names is not None and selection == Selection(names=selection.names)
-
-
-def _by_id(descriptors: Iterable[Descriptor]) -> dict[int, Descriptor]:
-    return {one.descriptor_id: one for one in descriptors}
 
 
 def _uses_keys(selection: Selection) -> bool:

@@ -38,7 +38,7 @@ from hms_gateway.storage.catalog.tables import (
 )
 from hms_gateway.storage.dialects.statements import Values
 from hms_gateway.storage.partitions.by_names import as_stored, stored_partitions
-from hms_gateway.storage.partitions.descriptors import descriptor_of_row, descriptor_row
+from hms_gateway.storage.partitions.descriptors import by_id, descriptor_of_row, descriptor_row
 from hms_gateway.storage.partitions.reads import lies_under, names_only
 from hms_gateway.storage.partitions.rows import ROW_COLUMNS, Descriptor
 from hms_gateway.storage.partitions.writes import PartitionWrites, new_values
@@ -290,7 +290,7 @@ class SqlTransaction(PartitionWrites, TableWrites, DatabaseWrites, EventWrites, 
     @property
     def _descriptors(self) -> dict[int, Descriptor]:
         new = map(descriptor_of_row, self._changes.new_descriptors.values())
-        return self._batch.partitions.descriptors | {one.descriptor_id: one for one in new}
+        return self._batch.partitions.descriptors | by_id(new)
 
     def _known_rows(self, table_id: int, names: Sequence[str]) -> list[KnownRow] | None:
         """In order of the names, None for those that are not there; None where a statement has to find them."""
