@@ -12,7 +12,7 @@ from benchmarks.peer import content
 from benchmarks.peer.caller import Address, Caller
 from benchmarks.peer.content import Sizes
 from benchmarks.peer.speech import Binary, Speech, Tjson
-from benchmarks.peer.usage import Used, cpu_seconds, resident_bytes, waits
+from benchmarks.peer.usage import Used, cpu_seconds, resident_bytes, waits_of
 from hms_gateway.composition.main import DATABASE_FILE
 from hms_gateway.storage import migrate
 from tests.bridge.bridge_process import BridgeProcess
@@ -59,7 +59,7 @@ class Side:
         return Caller(self.addresses[0], self.speech)
 
     def used(self) -> Used:
-        return Used(cpu_seconds(self.servers), cpu_seconds(self.databases), waits(self.databases))
+        return Used(cpu_seconds(self.servers), cpu_seconds(self.databases), waits_of(self.databases))
 
     def resident_bytes(self) -> int:
         """Without the database server, which all but SQLite share."""

@@ -1,9 +1,10 @@
 """CPU time, waits and memory of processes and their children, out of /proc."""
 
 import os
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 _TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
@@ -12,34 +13,39 @@ _PARENT, _TIMES = 1, slice(11, 15)
 
 
 class Used(NamedTuple):
-    """CPU time of the servers and of their database server, and how often processes of that have waited."""
+    """CPU time of the servers and of their database server, and how often each process of that has waited."""
 
     server_seconds: float = 0.0
     database_seconds: float = 0.0
-    database_waits: int = 0
+    waits_of: Mapping[int, int] = MappingProxyType({})
 
     @property
     def cpu_seconds(self) -> float:
         return self.server_seconds + self.database_seconds
 
+    @property
+    def database_waits(self) -> int:
+        return sum(self.waits_of.values())
+
     def since(self, before: "Used") -> "Used":
         return Used(
             self.server_seconds - before.server_seconds,
             self.database_seconds - before.database_seconds,
-            self.database_waits - before.database_waits,
+            # One that has ended meanwhile is left out, as it cannot be read any more.
+            {pid: waits - before.waits_of.get(pid, 0) for pid, waits in self.waits_of.items()},
         )
 
     def plus(self, other: "Used") -> "Used":
         return Used(
             self.server_seconds + other.server_seconds,
             self.database_seconds + other.database_seconds,
-            self.database_waits + other.database_waits,
+            Counter(self.waits_of) + Counter(other.waits_of),
         )
 
 
-def waits(roots: Iterable[int]) -> int:
+def waits_of(roots: Iterable[int]) -> dict[int, int]:
     """Of the processes and of all below them that run now: about one for each message that a database answers."""
-    return sum(_voluntary_switches(pid) for pid in _with_children(roots))
+    return {pid: _voluntary_switches(pid) for pid in _with_children(roots)}
 
 
 def cpu_seconds(roots: Iterable[int]) -> float:

@@ -6,7 +6,7 @@ from functools import cache
 from itertools import chain, groupby
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from sqlalchemy import ColumnElement, and_, bindparam, delete, insert, update
+from sqlalchemy import ColumnElement, and_, bindparam, delete, exists, insert, update
 
 from hms_gateway.storage.dialects import Dialect
 from hms_gateway.storage.dialects.statements import Statement, Values
@@ -62,7 +62,7 @@ class RenamedTable(NamedTuple):
 class DroppedPartition(NamedTuple):
     db_name: str
     table_name: str
-    key: PartitionKey
+    table_id: int
 
 
 class CatalogChanges:
@@ -175,13 +175,14 @@ class CatalogChanges:
         if not dropped:
             return
         made = _statements(dialect)
-        of_tables: dict[tuple[str, str], list[str]] = {}
-        for each in dropped.values():
-            of_tables.setdefault((each.db_name, each.table_name), []).append(each.key[1])
-        for (db_name, table_name), names in of_tables.items():
-            values = {"the_db": db_name, "the_name": table_name, "names": dialect.bound_list(names)}
+        of_tables: dict[tuple[str, str, int], list[int]] = {}
+        for partition_id, each in dropped.items():
+            of_tables.setdefault((each.db_name, each.table_name, each.table_id), []).append(partition_id)
+        for (db_name, table_name, table_id), of_table in of_tables.items():
+            values = {"the_db": db_name, "the_name": table_name, "the_table": table_id}
+            values["ids"] = dialect.bound_list(of_table)
             yield from (Statement(purge, values) for purge in made.partition_purges)
-        table_ids = dialect.bound_list({each.key[0] for each in dropped.values()})
+        table_ids = dialect.bound_list({each.table_id for each in dropped.values()})
         ids = {"ids": dialect.bound_list(dropped)}
         yield from (Statement(deletion, {**ids, "table_ids": table_ids}) for deletion in made.of_partitions)
         yield Statement(made.partitions, ids)
@@ -227,8 +228,16 @@ class _Statements:
         self.of_partitioned = of_tables(*OF_PARTITIONED)
         self.of_indexed = of_tables(TABLE_INDEXES)
         self.of_all = of_tables(PARTITION_MARKS, TABLES)
+        # Mostly there are none, which MariaDB finds out sooner without thousands of names.
         self.partition_purges = [
-            delete(table).where(_is_it(table, "the_db", "the_name"), among(table.c.partition_name, "names"))
+            delete(table).where(
+                _is_it(table, "the_db", "the_name"),
+                exists().where(
+                    PARTITIONS.c.table_id == bindparam("the_table"),
+                    PARTITIONS.c.part_name == table.c.partition_name,
+                    among(PARTITIONS.c.partition_id, "ids"),
+                ),
+            )
             for table in OF_PARTITIONS
         ]
         self.of_partitions = [

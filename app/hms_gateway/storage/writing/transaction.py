@@ -276,7 +276,7 @@ class SqlTransaction(PartitionWrites, TableWrites, DatabaseWrites, EventWrites, 
         for found in rows:
             key = table.table_id, found[1]
             self._changes.partition_values.pop(found[0], None)
-            self._changes.dropped_partitions[found[0]] = DroppedPartition(row.db_name, row.name, key)
+            self._changes.dropped_partitions[found[0]] = DroppedPartition(row.db_name, row.name, table.table_id)
             self._changes.partitions[key] = None
         self._count(row, less=[found[2] for found in rows], of_table=-len(rows))
 
