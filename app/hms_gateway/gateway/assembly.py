@@ -165,6 +165,7 @@ def server_options(settings: Settings, certificate: ServedCertificate | None) ->
         drain_idle_seconds=settings.drain_idle_seconds,
         write_stall_seconds_max=settings.write_stall_seconds_max,
         is_proxy=Networks([*settings.trusted_proxies, *settings.forwarding_proxies]).contain,
+        one_processor=settings.one_processor,
     )
 
 

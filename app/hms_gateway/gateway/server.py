@@ -21,6 +21,7 @@ from hms_gateway.gateway.application import Gateway
 from hms_gateway.gateway.door import Arrival, Door
 from hms_gateway.gateway.http.http_protocol import BoundedConfig, BoundedHttpProtocol
 from hms_gateway.gateway.memory import keep_little_free_memory, return_free_memory
+from hms_gateway.gateway.one_processor import OneProcessor
 from hms_gateway.runtime.limits import Limits
 
 # A collection of young objects every 700 allocations would cost more than it frees: calls leave few cycles behind.
@@ -43,6 +44,8 @@ class ServerOptions(msgspec.Struct, frozen=True):
     write_stall_seconds_max: float = 60.0
     is_proxy: Callable[[str], bool] = lambda address: False
     """Whether many clients call from an address, which then may use all connections."""
+    one_processor: bool = False
+    """Whether threads that run Python are kept on one processor while the process is busy."""
 
 
 class Server(uvicorn.Server):
@@ -110,6 +113,8 @@ class Server(uvicorn.Server):
         self.started = True
         _quiet_collector()
         _yield_often()
+        if self._options.one_processor:
+            OneProcessor().start(asyncio.get_running_loop())
         self._on_listening([listener.getsockname() for listener in listeners])
 
     def _door(self, listeners: Sequence[socket.socket]) -> Door:

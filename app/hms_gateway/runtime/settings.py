@@ -235,6 +235,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = 40
     workers: Annotated[int, Meta(ge=1, le=256, description="Server processes; on SQLite one is fastest.")] = 1
+    one_processor: Annotated[
+        bool,
+        Meta(
+            description="A server process that is busy keeps its threads that run Python on one processor, chosen anew "
+            "each second: they hand the interpreter to each other sooner."
+        ),
+    ] = True
 
     tls: Annotated[bool, Meta(description="Serve HTTPS. Without it passwords travel readable.")] = True
     tls_certificate: Annotated[

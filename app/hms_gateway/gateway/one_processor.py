@@ -1,0 +1,96 @@
+"""Keeps the threads that run Python on one processor while the process is busy.
+
+Only one of them runs at a time, since they share the interpreter. When each runs on another processor, handing the
+interpreter over means to wake a processor that is asleep or busy with something else, while its owner holds up the
+others: 16 clients that change tables get half as many answers. What runs without the interpreter, such as hashing and
+compressing in threads of their own, stays where it is.
+"""
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+LOOK_SECONDS: Final = 1.0
+BUSY_SECONDS: Final = 0.2  # of CPU in that time
+# So long the event loop's thread may run anywhere.
+CHOICE_SECONDS: Final = 0.1
+# The event loop's thread is another one.
+TOGETHER: Final = ("call", "store-writer")
+# The place of the processor in /proc/thread-self/stat, behind the name.
+_PROCESSOR: Final = 36
+
+_log = structlog.get_logger("hms_gateway.processor")
+
+
+class OneProcessor:
+    """Used from the thread of the event loop.
+
+    Once a second that thread may run anywhere for a moment, so that the kernel chooses a processor that is free; the
+    others follow. Does nothing where there is one processor only, or where threads cannot be kept, as on macOS.
+    """
+
+    def __init__(self, cpu_seconds: Callable[[], float] = time.process_time) -> None:
+        self._everywhere: set[int] = os.sched_getaffinity(0) if hasattr(os, "sched_setaffinity") else set()
+        self._cpu_seconds = cpu_seconds
+        self._used = cpu_seconds()
+        self.chosen: int | None = None
+
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Look every second, as long as the loop runs."""
+        loop.call_later(LOOK_SECONDS, self._run, loop, self.look)
+
+    def _run(self, loop: asyncio.AbstractEventLoop, step: Callable[[], bool]) -> None:
+        if len(self._everywhere) < 2:
+            return
+        try:
+            is_choosing = step()
+        except OSError as error:
+            _log.warning("threads cannot be kept on one processor", problem=str(error))
+            return
+        if is_choosing:
+            loop.call_later(CHOICE_SECONDS, self._run, loop, self.follow)
+        else:
+            loop.call_later(LOOK_SECONDS, self._run, loop, self.look)
+
+    def look(self) -> bool:
+        """Whether the process has been busy since the last look: then `follow` is next."""
+        before, self._used = self._used, self._cpu_seconds()
+        if self.chosen is not None and os.sched_getaffinity(0) != {self.chosen}:
+            # An administrator has said where the process may run.
+            self._everywhere, self.chosen = os.sched_getaffinity(0), None
+        is_busy = self._used - before >= BUSY_SECONDS
+        if is_busy:
+            os.sched_setaffinity(0, self._everywhere)
+        elif self.chosen is not None:
+            self.chosen = None
+            self._place(self._everywhere)
+        return is_busy
+
+    def follow(self) -> bool:
+        """All threads go where the kernel has put the calling one. False: there is nothing more to choose."""
+        stat = Path("/proc/thread-self/stat").read_text()
+        self.chosen = int(stat.rpartition(")")[2].split()[_PROCESSOR])
+        self._place({self.chosen})
+        return False
+
+    def _place(self, together: set[int]) -> None:
+        """A new thread begins where the one that started it runs, so the others are placed as well."""
+        os.sched_setaffinity(0, together)
+        for thread_id, name in _other_threads():
+            try:
+                os.sched_setaffinity(thread_id, together if name in TOGETHER else self._everywhere)
+            except ProcessLookupError:
+                continue  # it has ended
+
+
+def _other_threads() -> Iterator[tuple[int, str]]:
+    own = threading.get_ident()
+    for thread in threading.enumerate():
+        if thread.ident != own and thread.native_id is not None:
+            yield thread.native_id, thread.name
