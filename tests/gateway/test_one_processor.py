@@ -1,4 +1,4 @@
-"""Which processors threads may run on: as the kernel says, of this process and of a gateway that is busy."""
+"""Which processors threads may run on, and how soon: as the kernel says, of this process and of a busy gateway."""
 
 import os
 import queue
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hms_gateway.gateway.calls.worker_threads import WorkerThreads
-from hms_gateway.gateway.one_processor import BUSY_SECONDS, TOGETHER, OneProcessor
+from hms_gateway.gateway.one_processor import BUSY_SECONDS, NICENESS, NICENESS_MAX, OF_CALLS, OneProcessor
 from tests.support.server import GatewayServer
 
 pytestmark = pytest.mark.skipif(
@@ -40,6 +40,10 @@ class Thread:
     def processors(self) -> set[int]:
         assert self._thread.native_id is not None
         return os.sched_getaffinity(self._thread.native_id)
+
+    def niceness(self) -> int:
+        assert self._thread.native_id is not None
+        return os.getpriority(os.PRIO_PROCESS, self._thread.native_id)
 
     def end(self) -> None:
         self._is_over.set()
@@ -80,6 +84,8 @@ def test_a_busy_process_runs_python_on_one(everywhere: set[int], threads: tuple[
     assert processor.chosen in everywhere
     assert os.sched_getaffinity(0) == of_calls.processors() == {processor.chosen}
     assert other.processors() == everywhere
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    assert (of_calls.niceness(), other.niceness()) == (min(own + NICENESS, NICENESS_MAX), own)
 
 
 def test_the_kernel_chooses_anew(everywhere: set[int], threads: tuple[Thread, Thread]) -> None:
@@ -120,7 +126,7 @@ def test_threads_of_calls_have_the_name_that_is_looked_for() -> None:
     names: queue.SimpleQueue[str] = queue.SimpleQueue()
     workers = WorkerThreads(1)
     workers.submit(lambda: names.put(threading.current_thread().name))
-    assert names.get(timeout=10) in TOGETHER
+    assert names.get(timeout=10) == OF_CALLS
     workers.close()
 
 
