@@ -14,6 +14,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -94,9 +95,15 @@ class OneProcessor:
             try:
                 os.sched_setaffinity(thread_id, together if name in TOGETHER else self._everywhere)
                 if name == OF_CALLS:
-                    os.setpriority(os.PRIO_PROCESS, thread_id, lower)
+                    _lower(thread_id, lower)
             except ProcessLookupError:
                 continue  # it has ended
+
+
+def _lower(thread_id: int, niceness: int) -> None:
+    # Where a filter of system calls forbids it, threads share the processor all the same.
+    with suppress(PermissionError):
+        os.setpriority(os.PRIO_PROCESS, thread_id, niceness)
 
 
 def _other_threads() -> Iterator[tuple[int, str]]:
