@@ -1,5 +1,7 @@
 """Steps of executors, in this process: from one gateway to another, without Spark's session."""
 
+import os
+
 import pyarrow
 import pytest
 
@@ -55,6 +57,8 @@ def target(both, source):
 
 def ran(step, target, *rows, scope="a"):
     client = PatientClient(Connection.of(target.options, {}), 5)
+    # Of this test: tables that two tests make in the same second are equal, and so would be the keys of the calls.
+    scope = f"{os.environ['PYTEST_CURRENT_TEST']} {scope}"
     return step(client.begin(scope), Batch("name", "1", pyarrow.Table.from_pylist(list(rows))))
 
 
