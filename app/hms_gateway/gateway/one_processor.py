@@ -49,22 +49,16 @@ class OneProcessor:
         self._used = cpu_seconds()
         self.chosen: int | None = None
 
-    def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Look every second, as long as the loop runs."""
-        loop.call_later(LOOK_SECONDS, self._run, loop, self.look)
-
-    def _run(self, loop: asyncio.AbstractEventLoop, step: Callable[[], bool]) -> None:
-        if len(self._everywhere) < 2:
-            return
+    async def run(self) -> None:
+        """Look every second, as long as threads can be kept."""
         try:
-            is_choosing = step()
+            while len(self._everywhere) > 1:
+                await asyncio.sleep(LOOK_SECONDS)
+                if self.look():
+                    await asyncio.sleep(CHOICE_SECONDS)
+                    self.follow()
         except OSError as error:
             _log.warning("threads cannot be kept on one processor", problem=str(error))
-            return
-        if is_choosing:
-            loop.call_later(CHOICE_SECONDS, self._run, loop, self.follow)
-        else:
-            loop.call_later(LOOK_SECONDS, self._run, loop, self.look)
 
     def look(self) -> bool:
         """Whether the process has been busy since the last look: then `follow` is next."""
@@ -80,12 +74,11 @@ class OneProcessor:
             self._place(self._everywhere)
         return is_busy
 
-    def follow(self) -> bool:
-        """All threads go where the kernel has put the calling one. False: there is nothing more to choose."""
+    def follow(self) -> None:
+        """All threads go where the kernel has put the calling one."""
         stat = Path("/proc/thread-self/stat").read_text()
         self.chosen = int(stat.rpartition(")")[2].split()[_PROCESSOR])
         self._place({self.chosen})
-        return False
 
     def _place(self, together: set[int]) -> None:
         """A new thread begins where the one that started it runs, so the others are placed as well."""

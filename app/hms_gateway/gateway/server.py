@@ -88,6 +88,8 @@ class Server(uvicorn.Server):
         self._options = options
         self._limits = limits
         self._on_listening = on_listening
+        # The loop itself keeps only weak references to its tasks.
+        self._keeping_threads: asyncio.Task[None] | None = None
 
     def stop(self) -> None:
         """Ask the server to stop; safe from any thread and from signal handlers."""
@@ -114,7 +116,7 @@ class Server(uvicorn.Server):
         _quiet_collector()
         _yield_often()
         if self._options.one_processor:
-            OneProcessor().start(asyncio.get_running_loop())
+            self._keeping_threads = asyncio.create_task(OneProcessor().run())
         self._on_listening([listener.getsockname() for listener in listeners])
 
     def _door(self, listeners: Sequence[socket.socket]) -> Door:

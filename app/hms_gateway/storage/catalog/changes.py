@@ -60,6 +60,8 @@ class RenamedTable(NamedTuple):
 
 
 class DroppedPartition(NamedTuple):
+    """Of which table. Partitions of one table are equal in this."""
+
     db_name: str
     table_name: str
     table_id: int
@@ -175,15 +177,12 @@ class CatalogChanges:
         if not dropped:
             return
         made = _statements(dialect)
-        of_tables: dict[tuple[str, str, int], list[int]] = {}
-        for partition_id, each in dropped.items():
-            of_tables.setdefault((each.db_name, each.table_name, each.table_id), []).append(partition_id)
-        for (db_name, table_name, table_id), of_table in of_tables.items():
-            values = {"the_db": db_name, "the_name": table_name, "the_table": table_id}
-            values["ids"] = dialect.bound_list(of_table)
-            yield from (Statement(purge, values) for purge in made.partition_purges)
-        table_ids = dialect.bound_list({each.table_id for each in dropped.values()})
         ids = {"ids": dialect.bound_list(dropped)}
+        tables = dict.fromkeys(dropped.values())
+        for db_name, table_name, table_id in tables:
+            values = {"the_db": db_name, "the_name": table_name, "the_table": table_id, **ids}
+            yield from (Statement(purge, values) for purge in made.partition_purges)
+        table_ids = dialect.bound_list({each.table_id for each in tables})
         yield from (Statement(deletion, {**ids, "table_ids": table_ids}) for deletion in made.of_partitions)
         yield Statement(made.partitions, ids)
 
